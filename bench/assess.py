@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,9 @@ import numpy as np
 from bench.measure import arguments, in_process, peak_mb, show
 from ckm.assessment.assessor import Assessor
 from ckm.assessment.facts import findings
-from ckm.config.job.job import Job, JobData, JobKeys, JobOutput
+from ckm.config.job.data import JobData, JobKeys
+from ckm.config.job.job import Job
+from ckm.config.job.table import JobTable
 from ckm.engine.perturbation import perturb
 from ckm.engine.published_table import publish
 from ckm.engine.request import TableRequest
@@ -60,15 +61,11 @@ def measured(n_cells: int, n_tables: int) -> dict[str, Any]:
     ptable = solve(NoiseSpec(max_noise=5, variance=3.0, small=2))
     secret, request = Secret(bytes(16)), TableRequest(dimensions=_NAMES)
     job = Job(
-        path=Path("job.toml"),
-        text="",
+        schema=1,
         data=JobData(path=Path("people.parquet"), id="id"),
         keys=JobKeys(),
         ptable=Path("pt.parquet"),
-        hierarchies={},
-        categories={},
-        output=JobOutput(),
-        tables={f"t{i}": request for i in range(n_tables)},
+        table=tuple(JobTable(name=f"t{i}", dimensions=_NAMES) for i in range(n_tables)),
     )
     tables = {}
     for number, name in enumerate(job.tables):
@@ -84,7 +81,7 @@ def measured(n_cells: int, n_tables: int) -> dict[str, Any]:
     for name, observed in tables.items():
         assessor.observe(name, *observed)
     middle = time.process_time()
-    findings(assessor, replace(job), quality=None)
+    findings(assessor, job, quality=None)
     return {
         "cells": sum(len(observed[1]) for observed in tables.values()),
         "observe": middle - started,

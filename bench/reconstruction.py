@@ -22,8 +22,8 @@ import numpy as np
 import pandas as pd
 
 from bench.measure import arguments
-from ckm.config.service.build import read_service
-from ckm.config.service.service import RECONSTRUCTION
+from ckm.config.service.sections import RECONSTRUCTION
+from ckm.config.service.service import read_service
 from ckm.service.http.app import make_app
 from ckm.service.process.server import open_table_service
 from tables import Secret

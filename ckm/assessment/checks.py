@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ckm.assessment.noise.agreement import SumTest
     from ckm.assessment.noise.applied import Design
     from ckm.assessment.observed import ObservedCells
-    from ckm.config.job.job import JobLimits
+    from ckm.config.job.report import JobLimits
     from ptable import PTable
     from reports.facts.release import AttackFact, MeasureFact, Outcome, WorstFact
     from tables import KeyQuality

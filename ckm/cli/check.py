@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from ckm.cli.terminal.click_group import common_options
 if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
     from ckm.config import Job
-    from ckm.config.service.build import Service
+    from ckm.config.service.service import Service
     from ptable import Certificate, Feasibility, NoiseSpec
     from ptable.design.stack import StackedSpec
 
@@ -51,7 +50,7 @@ def check(
 
     All of the work is done, in a private folder that goes again.
     """
-    from ckm.config.service.build import is_service_file
+    from ckm.config.service.service import is_service_file
     from ckm.config.swap import is_swap_file
 
     limits = {"memory_limit": memory_limit, "threads": threads}
@@ -95,13 +94,13 @@ def _check_swap(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) -
     from ckm.release.swapped import rehearse_swap
 
     job = read_swap(file)
-    terminal.step("swap read", f"{file.name}: areas by {', '.join(job.plan.geography)}")
+    terminal.step("swap read", f"{file.name}: areas by {', '.join(job.swap.plan.geography)}")
     with terminal.progress() as report_progress:
         rehearse_swap(job, quick=quick, step=terminal.step, progress=report_progress, **limits)
 
 
 def _check_service(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) -> None:
-    from ckm.config.service.build import read_service
+    from ckm.config.service.service import read_service
     from ckm.service.process.server import rehearse_service
 
     service = read_service(file)
@@ -122,7 +121,7 @@ def _formulas(service: Service) -> tuple[str, ...]:
         listed = service.job.categories.get(name, ())
         texts = [name, *(listed if isinstance(listed, list) else ()), *variable.categories]
         found[name] = [t for t in dict.fromkeys(map(str, texts)) if is_formula(t)]
-    output = replace(service.job.output, formats=tuple(FORMATS))
+    output = service.job.output.changed(formats=tuple(FORMATS))
     return formula_cautions(found, output, section="[service]")
 
 

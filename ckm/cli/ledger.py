@@ -146,7 +146,7 @@ def audit(
 
 def _secret(secret: Path | None, job: Path | None) -> Secret:
     from ckm.config import read_job
-    from ckm.config.service.build import is_service_file, read_service
+    from ckm.config.service.service import is_service_file, read_service
     from ckm.release.job_inputs import load_secret
     from tables import Secret
 

@@ -62,14 +62,12 @@ def serve(
     terminal: Terminal, *, service: Path, listen: str | None, port: int | None, dry_run: bool
 ) -> None:
     """Open protected microdata to table requests over HTTP."""
-    from dataclasses import replace
-
-    from ckm.config.service.build import read_service
+    from ckm.config.service.service import read_service
 
     require_web()
     plan = read_service(service)
-    plan = plan if listen is None else replace(plan, listen=listen)
-    plan = plan if port is None else replace(plan, port=port)
+    given = {k: v for k, v in (("listen", listen), ("port", port)) if v is not None}
+    plan = plan.changed(about=plan.about.changed(**given))
     terminal.step("service read", f"{service.name}: {len(plan.variables)} variables")
     for caution in plan.cautions:
         terminal.warn("caution", caution)
@@ -90,7 +88,7 @@ def token() -> None:
 
 
 def _file_of(service: Path) -> TokenFile:
-    from ckm.config.service.build import read_service
+    from ckm.config.service.service import read_service
     from ckm.errors import ConfigError
     from ckm.service.access.tokens import TokenFile
 

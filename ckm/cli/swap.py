@@ -82,7 +82,7 @@ def swap(
     from ckm.release.swapped import swap as run
 
     job = read_swap(file)
-    terminal.step("swap read", f"{file.name}: areas by {', '.join(job.plan.geography)}")
+    terminal.step("swap read", f"{file.name}: areas by {', '.join(job.swap.plan.geography)}")
     with terminal.progress() as report_progress:
         done = run(
             job,

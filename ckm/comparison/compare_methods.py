@@ -6,7 +6,7 @@ import logging
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -333,7 +333,7 @@ class _Builder:
 
     def completed(self, choice: MethodChoice) -> MethodChoice:
         """Return the choice with the parameters that the job tells."""
-        rest: dict[str, Any] = {}
+        rest: dict[str, int] = {}
         if choice.kind == "suppression":
             rest = {"least": self.job.report.sensitive + 1}
         elif choice.kind == "cell-key-ledger":
@@ -342,7 +342,8 @@ class _Builder:
                 "threshold": 2 if ledger is None else ledger.threshold,
                 "smallest": _SMALLEST if ledger is None else ledger.smallest,
             }
-        return replace(choice, parameters={**rest, **choice.parameters})
+        settings = choice.settings.changed(**{**rest, **choice.parameters})
+        return replace(choice, settings=settings)
 
     def _exact(self, _choice: MethodChoice, _stack: ExitStack) -> MakeMethod:
         return lambda _office, _planned: RecordMethod(self.testbed.records)

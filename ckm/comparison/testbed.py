@@ -217,7 +217,7 @@ def open_testbed(
             requests=requests,
             area=geography,
             groups=tuple(dict.fromkeys(households)),
-            most_records=experiment.most_records,
+            most_records=experiment.records,
             most_areas=experiment.most_areas,
             seed=experiment.seed,
             tolerate_missing_keys=job.keys.checks != "stop",

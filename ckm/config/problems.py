@@ -98,6 +98,7 @@ _UNIONS = {
         "or { column = …, tree = … }."
     ),
     "categories": "must be a list of categories, or the path of a CSV or Parquet file.",
+    "experiment.areas": "must be a list of dimensions.",
     "margins": 'must be "all", "none", or a list of lists of dimensions.',
     "max_noise": "must be a whole number from 1 to 1000, or a list of these, one per row.",
     "variance": "must be a number, or a list of numbers, one per row.",
@@ -148,7 +149,7 @@ def problem_from_pydantic(
     key = rest[0] if rest else ""
     union = section if section in _UNIONS else key
     union = f"{section}.{key}" if f"{section}.{key}" in _UNIONS else union
-    is_key = kind in {"extra_forbidden", "missing"} and union != section
+    is_key = kind in {"extra_forbidden", "missing"} and union != section and len(rest) == 1
     if union in _UNIONS and rest and not is_key:
         return Problem(where=where, text=f"{key} {_UNIONS[union]}")
     inner = ".".join([section, *rest[:-1]])

@@ -5,25 +5,25 @@ from __future__ import annotations
 import logging
 import re
 import tomllib
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import ValidationError
 
-from ckm.config.job.build import JobBuilder, build_noise_spec
-from ckm.config.job.schema import JobModel, PTableModel, known_keys
+from ckm.config.job.job import Job
+from ckm.config.job.noise import PTableSection, noise_spec
 from ckm.config.problems import JobError, Problem, did_you_mean, problem_from_pydantic
-from ckm.config.section import schema_of
+from ckm.config.reading import Reading
+from ckm.config.section import ReadAs, Section, keys_of, schema_of
 from ckm.errors import ConfigError
+from ptable import NoiseSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from ckm.config.job.job import Job
-    from ptable import NoiseSpec
+__all__ = ["build", "job_schema", "keys_in", "open_settings", "read_job", "read_noise_spec"]
 
-__all__ = ["job_schema", "read_job", "read_noise_spec"]
+_S = TypeVar("_S", bound=Section)
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +35,18 @@ _EXAMPLES = {
     "sweep": "docs/synth-evaluation.md shows a whole file",
     "training": "docs/dpsgd.md shows a whole file",
 }
+
+
+def _alone(section: PTableSection, reading: Reading) -> NoiseSpec | None:
+    if section.path is None:
+        return noise_spec(section, reading)
+    text = "path names a p-table that exists; a specification has max_noise and variance."
+    reading.add("[ptable]", text)
+    return None
+
+
+class _Specification(Section):
+    ptable: Annotated[NoiseSpec, ReadAs(PTableSection, _alone)]
 
 
 def read_job(path: Path | str) -> Job:
@@ -74,34 +86,15 @@ def read_job(path: Path | str) -> Job:
     >>> list(read_job(folder / "job.toml").tables)
     ['people']
     """
-    path = Path(path).absolute()
-    text = _read_text(path, kind="job")
-    document = _parse(path, text)
-    problems: list[Problem] = []
+    reading, document = open_settings(path, kind="job")
     if isinstance(document.get("service"), dict):
-        found = Problem(
-            where="[service]",
-            text="makes this a service, not a job.",
-            hint="ckm serve, check and token take it; a job has [[table]] instead",
-        )
-        raise JobError(path.name, [found])
-    try:
-        model = JobModel.model_validate(document)
-    except ValidationError as error:
-        names = {name: _names(document, name) for name in ("table", "variable", "magnitude")}
-        problems = [
-            problem_from_pydantic(e, sections=known_keys(), names=names)
-            for e in error.errors(include_url=False, include_input=False)
-        ]
-        raise JobError(path.name, _version_first(document, dict.fromkeys(problems))) from None
-    builder = JobBuilder(path.parent, model)
-    job = builder.build(path, text)
-    if builder.problems:
-        raise JobError(path.name, list(dict.fromkeys(builder.problems)))
-    unused = tuple(f"{path.name}: {text}" for text in builder.unused())
-    for warning in unused:
+        hint = "ckm serve, check and token take it; a job has [[table]] instead"
+        reading.add("[service]", "makes this a service, not a job.", hint)
+        raise JobError(reading.path.name, reading.problems)
+    job = build(Job, document, reading)
+    for warning in job.warnings:
         logger.warning(warning, extra={"event": "section without use"})
-    return replace(job, warnings=unused)
+    return job
 
 
 def read_noise_spec(path: Path | str) -> NoiseSpec:
@@ -125,10 +118,9 @@ def read_noise_spec(path: Path | str) -> NoiseSpec:
     >>> read_noise_spec(file).max_noise
     2
     """
-    path = Path(path).absolute()
-    document = _parse(path, _read_text(path, kind="specification"))
-    known = known_keys()
-    problems = [
+    reading, document = open_settings(path, kind="specification")
+    known = keys_of(Job)
+    reading.problems += [
         problem_from_pydantic(
             {"type": "extra_forbidden", "loc": (key,)}, sections=known, names={}
         )
@@ -137,23 +129,9 @@ def read_noise_spec(path: Path | str) -> NoiseSpec:
     ]
     section = document.get("ptable")
     if not isinstance(section, dict):
-        problems.append(Problem(where="", text="The section [ptable] is missing."))
-        raise JobError(path.name, problems)
-    try:
-        model = PTableModel.model_validate(section)
-    except ValidationError as error:
-        problems += [
-            problem_from_pydantic({**e, "loc": ("ptable", *e["loc"])}, sections=known, names={})
-            for e in error.errors(include_url=False, include_input=False)
-        ]
-        raise JobError(path.name, problems) from None
-    if model.path is not None:
-        text = "path names a p-table that exists; a specification has max_noise and variance."
-        problems.append(Problem(where="[ptable]", text=text))
-    spec = None if model.path is not None else build_noise_spec(model, problems)
-    if problems or spec is None:
-        raise JobError(path.name, problems)
-    return spec
+        reading.add("", "The section [ptable] is missing.")
+        raise JobError(reading.path.name, reading.problems)
+    return build(_Specification, {"ptable": section}, reading, sections=known).ptable
 
 
 def job_schema() -> dict[str, Any]:
@@ -164,7 +142,137 @@ def job_schema() -> dict[str, Any]:
     >>> job_schema()["title"]
     'A release job of ckm'
     """
-    return schema_of(JobModel, title="A release job of ckm")
+    return schema_of(Job, title="A release job of ckm")
+
+
+def open_settings(path: Path | str, *, kind: str) -> tuple[Reading, dict[str, Any]]:
+    """Return a TOML file that is to be read, and what is in it.
+
+    Parameters
+    ----------
+    path
+        The file.
+    kind
+        What people call it.
+
+    Raises
+    ------
+    ConfigError
+        If it cannot be read, or is no TOML.
+    """
+    path = Path(path).absolute()
+    text = _read_text(path, kind=kind)
+    return Reading(path, text), _parse(path, text)
+
+
+def keys_in(path: Path) -> set[str]:
+    """Return the keys at the top of a TOML file; none where it cannot be read.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Examples
+    --------
+    >>> keys_in(Path("nowhere.toml"))
+    set()
+    """
+    try:
+        return set(open_settings(path, kind="TOML")[1])
+    except ValueError:
+        return set()
+
+
+def build(
+    model: type[_S],
+    document: dict[str, Any],
+    reading: Reading,
+    *,
+    sections: dict[str, tuple[str, ...]] | None = None,
+) -> _S:
+    """Build what a file describes.
+
+    Parameters
+    ----------
+    model
+        What the file holds.
+    document
+        The parsed file.
+    reading
+        The file, with the problems that are known.
+    sections
+        The keys of each section, where they are not those of the model.
+
+    Raises
+    ------
+    JobError
+        With every problem of the file.
+    """
+    try:
+        found = model.model_validate(document, context=reading)
+    except ValidationError as error:
+        known = sections or keys_of(model)
+        formed = _worded(error, sections=known, names=_names(document))
+        if "version" in model.model_fields:
+            formed = _version_first(document, formed)
+        reading.problems[:0] = formed
+    problems = reading.all_problems()
+    if not problems:
+        return found
+    if reading.infeasible is not None and len(problems) == 1:
+        raise reading.infeasible  # alone, it has an exit code of its own
+    raise JobError(reading.path.name, problems)
+
+
+def read_section(model: type[_S], given: Any, reading: Reading, *, section: str) -> _S | None:
+    """Read one section of a file; None where problems were noted.
+
+    Parameters
+    ----------
+    model
+        What it holds.
+    given
+        What the file says.
+    reading
+        The file.
+    section
+        What people call it.
+    """
+    try:
+        return model.model_validate(given, context=reading)
+    except ValidationError as error:
+        sections = {section: keys_of(model)[""]}
+        reading.problems += _worded(error, sections=sections, names={}, at=(section,))
+        return None
+
+
+def add_unknown(reading: Reading, found: Iterable[str], known: Sequence[str]) -> None:
+    """Note keys at the top of a file that are unknown.
+
+    Parameters
+    ----------
+    reading
+        The file.
+    found, known
+        Keys.
+    """
+    for key in found:
+        if key not in known:
+            reading.add("", f"Unknown key {key!r}.", did_you_mean(key, known))
+
+
+def _worded(
+    error: ValidationError,
+    *,
+    sections: dict[str, tuple[str, ...]],
+    names: Mapping[str, Sequence[str]],
+    at: tuple[str, ...] = (),
+) -> list[Problem]:
+    return [
+        problem_from_pydantic({**e, "loc": (*at, *e["loc"])}, sections=sections, names=names)
+        for e in error.errors(include_url=False, include_input=False)
+    ]
 
 
 def _read_text(path: Path, *, kind: str) -> str:
@@ -214,13 +322,14 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
         ) from None
 
 
-def _names(document: dict[str, Any], section: str) -> list[str]:
+def _names(document: dict[str, Any]) -> dict[str, list[str]]:
     """Return what to call each repeated section: its name, or its number."""
-    listed = document.get(section)
-    shown = []
-    for number, one in enumerate(listed if isinstance(listed, list) else [], start=1):
-        name = one.get("name") if isinstance(one, dict) else None
-        shown.append(repr(name) if isinstance(name, str) and name else f"number {number}")
+    shown: dict[str, list[str]] = {}
+    for section, listed in document.items():
+        for number, one in enumerate(listed if isinstance(listed, list) else [], start=1):
+            name = one.get("name") if isinstance(one, dict) else None
+            is_named = isinstance(name, str) and name
+            shown.setdefault(section, []).append(repr(name) if is_named else f"number {number}")
     return shown
 
 

@@ -1,18 +1,152 @@
-"""What all sections of a job file have in common, and texts for readers."""
+"""What the sections of every settings file have in common, and what their keys become."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import datetime as dt
+from dataclasses import dataclass
+from pathlib import Path
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    Self,
+    TypeAlias,
+    TypeVar,
+    get_args,
+)
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic_core import core_schema
 
-__all__ = ["Section", "Text", "TextModel", "schema_of"]
+from ckm.config.reading import Reading
+from ckm.config.words import Texts, texts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pydantic import GetCoreSchemaHandler
+
+__all__ = [
+    "AsTuple",
+    "Date",
+    "FilePath",
+    "Items",
+    "Name",
+    "ReadAs",
+    "Section",
+    "SettingsFile",
+    "Some",
+    "Words",
+    "keys_of",
+    "schema_of",
+]
+
+_AS_IT_IS = core_schema.plain_serializer_function_ser_schema(lambda value: value)
 
 
 class Section(BaseModel):
     """A section: unknown keys are refused, and nothing is turned into another type."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _checked(self, info: ValidationInfo) -> Self:
+        if info.context is not None:
+            self.add_problems(info.context)
+        return self
+
+    def add_problems(self, reading: Reading) -> None:
+        """Note what is wrong with the section in the file that is read."""
+
+    def changed(self, **changes: Any) -> Self:
+        """Return the section with other values; what was worked out of it before stays."""
+        return self.model_copy(update=changes)
+
+
+class SettingsFile(Section):
+    """A whole file. Built without one, it stands in the working folder."""
+
+    version: Literal[1] = Field(alias="schema", description="Always 1.")
+    _reading: Reading = PrivateAttr(default_factory=lambda: Reading(Path("job.toml")))
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Keep what was read."""
+        if context is not None:
+            self._reading = context
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._reading.path
+
+    @property
+    def text(self) -> str:
+        """What the file says."""
+        return self._reading.text
+
+
+@dataclass(frozen=True)
+class ReadAs:
+    """Read a key in one form and keep what it means; without a file it is taken as it is.
+
+    Parameters
+    ----------
+    form
+        What stands in the file.
+    become
+        Called with that and the `Reading`; returns what is kept.
+    """
+
+    form: Any
+    become: Callable[[Any, Reading], Any]
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        """Read the form, whatever the annotated type is."""
+
+        def read(value: Any, form: Callable[[Any], Any], info: ValidationInfo) -> Any:
+            return value if info.context is None else self.become(form(value), info.context)
+
+        return core_schema.with_info_wrap_validator_function(
+            read,
+            handler.generate_schema(self.form),
+            serialization=_AS_IT_IS,
+        )
+
+
+@dataclass(frozen=True)
+class AsTuple:
+    """Read a list and keep a tuple.
+
+    Parameters
+    ----------
+    least, most
+        How many entries it has.
+    """
+
+    least: int | None = None
+    most: int | None = None
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        """Read a list of what the annotated tuple holds."""
+        entry = handler.generate_schema(get_args(source)[0])
+        form = core_schema.list_schema(
+            entry, min_length=self.least, max_length=self.most, strict=False
+        )
+        return core_schema.no_info_after_validator_function(
+            tuple, form, serialization=_AS_IT_IS
+        )
 
 
 class TextModel(Section):
@@ -22,7 +156,49 @@ class TextModel(Section):
     fr: str = Field(min_length=1)
 
 
-Text = Annotated[str, Field(min_length=1)] | TextModel
+_T = TypeVar("_T")
+
+Name: TypeAlias = Annotated[str, Field(min_length=1)]
+#: A list in the file, and one that is not empty.
+Items: TypeAlias = Annotated[tuple[_T, ...], AsTuple()]
+Some: TypeAlias = Annotated[tuple[_T, ...], AsTuple(least=1)]
+#: A text in one language or both; language → text, empty where nothing is said.
+Words = Annotated[Texts, ReadAs(Name | TextModel, lambda text, _: texts_of(text))]
+FilePath = Annotated[Path, ReadAs(Name, lambda name, reading: reading.resolve(name))]
+Date = Annotated[str, ReadAs(dt.date, lambda date, _: date.isoformat())]
+
+
+def keys_of(model: type[Section]) -> dict[str, tuple[str, ...]]:
+    """Return the keys of each section of a file; those of its top level under ``""``.
+
+    Parameters
+    ----------
+    model
+        The file.
+
+    Examples
+    --------
+    >>> keys_of(TextModel)
+    {'': ('en', 'fr')}
+    """
+    fields = {field.alias or name: field for name, field in model.model_fields.items()}
+    found = {"": tuple(fields)}
+    for key, field in fields.items():
+        for inner in _sections_in(Annotated[field.annotation, None, *field.metadata]):
+            below = keys_of(inner)
+            found |= {f"{key}.{name}" if name else key: keys for name, keys in below.items()}
+    return found
+
+
+def _sections_in(kind: Any) -> Iterator[type[Section]]:
+    """Return the section that a key holds, once or as a list."""
+    marks = getattr(kind, "__metadata__", ())
+    forms = [mark.form for mark in marks if isinstance(mark, ReadAs)]
+    parts = forms or [part for part in get_args(kind) if part not in (type(None), ...)]
+    if isinstance(kind, type) and issubclass(kind, Section):
+        yield kind
+    elif marks or len(parts) == 1:
+        yield from _sections_in(parts[0])
 
 
 def schema_of(model: type[BaseModel], *, title: str) -> dict[str, Any]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import Field
 
-from ckm.config.problems import JobError, Problem, problem_from_pydantic
-from ckm.config.read import _names, _parse, _read_text, _version_first
-from ckm.config.section import Section, schema_of
+from ckm.config.read import build, keys_in, open_settings
+from ckm.config.reading import Reading
+from ckm.config.section import FilePath, Items, Name, Section, SettingsFile, Some, schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,20 +20,18 @@ if TYPE_CHECKING:
 __all__ = ["TrainingJob", "is_training_file", "read_training", "training_schema"]
 
 
-class TrainingDataModel(Section):
+class TrainingData(Section):
     """The records to learn from."""
 
-    path: str | None = Field(
-        default=None, min_length=1, description="A Parquet, CSV or DuckDB file, or a glob."
+    path: FilePath | None = Field(
+        default=None, description="A Parquet, CSV or DuckDB file, or a glob."
     )
-    table: str | None = Field(
-        default=None, min_length=1, description="The table of a DuckDB file."
-    )
+    table: Name | None = Field(default=None, description="The table of a DuckDB file.")
     about: str = Field(
         default="", description="Which data, and what of them is public: for the card."
     )
-    touches: list[str] = Field(
-        default=[], description="Other uses of these data, such as a look at their means."
+    touches: Items[str] = Field(
+        default=(), description="Other uses of these data, such as a look at their means."
     )
     trials: int = Field(
         default=1,
@@ -43,7 +41,7 @@ class TrainingDataModel(Section):
     )
 
 
-class PlanModel(Section):
+class PlanSection(Section):
     """What is promised, and the noise and batches that keep it."""
 
     epsilon: float | None = Field(default=None, gt=0, description="What may be spent.")
@@ -51,7 +49,7 @@ class PlanModel(Section):
         default=None, ge=0, description="Noise over the clipping norm, in place of epsilon."
     )
     delta: float = Field(gt=0, lt=1, description="Delta of (epsilon, delta).")
-    unit: str = Field(default="record", min_length=1, description="Who is protected.")
+    unit: Name = Field(default="record", description="Who is protected.")
     adjacency: Literal["add-remove", "zero-out", "replace"] = Field(
         default="add-remove", description="What the neighbours are."
     )
@@ -69,7 +67,7 @@ class PlanModel(Section):
     )
 
 
-class NetworkModel(Section):
+class NetworkSection(Section):
     """What is trained, and how; none of it changes the cost."""
 
     hidden: list[int] = Field(default=[], description="Widths of hidden layers, if any.")
@@ -83,69 +81,65 @@ class NetworkModel(Section):
     )
 
 
-class ColumnModel(Section):
+class ColumnSection(Section):
     """A column, declared from the questionnaire and never from the data."""
 
-    name: str = Field(min_length=1, description="Its name.")
+    name: Name = Field(description="Its name.")
     low: float | None = Field(default=None, description="Lower public bound, for numbers.")
     high: float | None = Field(default=None, description="Upper public bound, for numbers.")
-    cuts: list[float] = Field(default=[], description="Public values that may matter.")
-    values: list[bool | int | str] | None = Field(
+    cuts: Items[float] = Field(default=(), description="Public values that may matter.")
+    values: Items[bool | int | str] | None = Field(
         default=None, description="The list of codes, in place of bounds."
     )
     may_be_missing: bool = Field(default=False, description="Whether a value may be absent.")
 
+    def made(self) -> Number | Category:
+        """Return the column; a DPSGDError says what it cannot be."""
+        from dpsgd import Category, DPSGDError, Number
 
-class TrainingModel(Section):
-    """A training of ckm dpsgd."""
-
-    version: Literal[1] = Field(alias="schema", description="Always 1.")
-    data: TrainingDataModel = TrainingDataModel()
-    plan: PlanModel
-    network: NetworkModel = NetworkModel()
-    target: ColumnModel
-    column: list[ColumnModel] = Field(min_length=1, description="What the model may read.")
-
-
-_SECTIONS: dict[str, type[BaseModel]] = {
-    "data": TrainingDataModel,
-    "plan": PlanModel,
-    "network": NetworkModel,
-    "target": ColumnModel,
-    "column": ColumnModel,
-}
+        given = self.model_dump(include={"name", "may_be_missing"})
+        if self.values is not None and self.low is None and self.high is None:
+            return Category(values=self.values, **given)
+        if self.values is None and self.low is not None and self.high is not None:
+            return Number(low=self.low, high=self.high, cuts=self.cuts, **given)
+        raise DPSGDError(
+            "needs low and high, for numbers, or values, for codes.",
+            hint="take them from the questionnaire",
+        )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingJob:
-    """One training: the records, the plan and the network.
+class TrainingJob(SettingsFile):
+    """One training: the records, the plan and the network. `read_training` reads one."""
 
-    Build one with `read_training`.
+    data: TrainingData = TrainingData()
+    promise: PlanSection = Field(alias="plan", repr=False)
+    network: NetworkSection = Field(default=NetworkSection(), repr=False)
+    target: ColumnSection
+    column: Some[ColumnSection] = Field(description="What the model may read.")
 
-    Parameters
-    ----------
-    data
-        The file of the records, or the glob; None where another place says it.
-    table
-        The table of a DuckDB file.
-    about, touches, trials
-        For the privacy card.
-    schema
-        The columns.
-    promise
-        The entries of ``[plan]``.
-    network
-        The entries of ``[network]``.
-    """
+    @cached_property
+    def declared(self) -> Schema:
+        """The columns, and the one to predict; a DPSGDError says what they cannot be."""
+        from dpsgd import Schema
 
-    data: Path | None
-    table: str | None
-    about: str
-    touches: tuple[str, ...]
-    trials: int
-    schema: Schema
-    promise: Mapping[str, Any] = field(repr=False)
-    network: Mapping[str, Any] = field(repr=False)
+        columns = tuple(column.made() for column in self.column)
+        return Schema(columns=columns, target=self.target.made())
+
+    def add_problems(self, reading: Reading) -> None:
+        """Note columns that cannot be."""
+        from dpsgd import DPSGDError
+
+        places = {f"[[column]] {column.name!r}:": column for column in self.column}
+        for where, column in {"[target]": self.target, **places}.items():
+            try:
+                column.made()
+            except DPSGDError as error:
+                reading.add_error(where, error)
+        if not reading.problems:
+            try:
+                self.declared  # noqa: B018
+            except DPSGDError as error:
+                reading.add_error("", error)
 
     @property
     def names(self) -> list[str]:
@@ -156,12 +150,12 @@ class TrainingJob:
         >>> read_training(None, changes=_EXAMPLE).names
         ['age', 'retired']
         """
-        return [column.name for column in (*self.schema.columns, self.schema.target)]
+        return [column.name for column in (*self.column, self.target)]
 
     @property
     def is_classifier(self) -> bool:
         """Whether codes are predicted, and not numbers."""
-        return hasattr(self.schema.target, "values")
+        return self.target.values is not None
 
     def plan(self, *, seed: int | None = None, **changes: Any) -> Plan:
         """Return the plan.
@@ -180,7 +174,7 @@ class TrainingJob:
         """
         from dpsgd import Plan, PlanError
 
-        entries = {**self.promise, **changes, "schema": self.schema, "seed": seed}
+        entries = {**dict(self.promise), **changes, "schema": self.declared, "seed": seed}
         epsilon, noise = entries.pop("epsilon"), entries.pop("noise_multiplier")
         if noise is not None:
             plan = Plan.for_noise(noise, **entries, epsilon=epsilon)
@@ -218,37 +212,10 @@ def read_training(
     >>> job.is_classifier, job.plan(epochs=4, steps=None).steps
     (True, 40)
     """
-    folder, name, document = Path.cwd(), "the options", dict[str, Any]({"schema": 1})
+    reading, document = Reading(Path.cwd() / "the options"), dict[str, Any]({"schema": 1})
     if path is not None:
-        file = Path(path).absolute()
-        folder, name = file.parent, file.name
-        document = _parse(file, _read_text(file, kind="training"))
-    document = _merged(document, changes or {})
-    try:
-        model = TrainingModel.model_validate(document)
-    except ValidationError as error:
-        problems = [
-            problem_from_pydantic(
-                e, sections=_known(), names={"column": _names(document, "column")}
-            )
-            for e in error.errors(include_url=False, include_input=False)
-        ]
-        raise JobError(name, _version_first(document, dict.fromkeys(problems))) from None
-    problems = []
-    schema = _schema(model, problems)
-    if schema is None:
-        raise JobError(name, problems)
-    data = model.data
-    return TrainingJob(
-        data=None if data.path is None else folder / data.path,
-        table=data.table,
-        about=data.about,
-        touches=tuple(data.touches),
-        trials=data.trials,
-        schema=schema,
-        promise=model.plan.model_dump(),
-        network=model.network.model_dump(),
-    )
+        reading, document = open_settings(path, kind="training")
+    return build(TrainingJob, _merged(document, changes or {}), reading)
 
 
 def is_training_file(path: Path) -> bool:
@@ -264,10 +231,7 @@ def is_training_file(path: Path) -> bool:
     >>> is_training_file(Path("job.toml"))
     False
     """
-    try:
-        return {"plan", "target"} <= set(_parse(path, _read_text(path, kind="training")))
-    except ValueError:
-        return False
+    return {"plan", "target"} <= keys_in(path)
 
 
 def training_schema() -> dict[str, Any]:
@@ -278,12 +242,7 @@ def training_schema() -> dict[str, Any]:
     >>> training_schema()["title"]
     'A training of ckm dpsgd'
     """
-    return schema_of(TrainingModel, title="A training of ckm dpsgd")
-
-
-def _known() -> dict[str, tuple[str, ...]]:
-    keys = {name: tuple(model.model_fields) for name, model in _SECTIONS.items()}
-    return {"": ("schema", *_SECTIONS), **keys}
+    return schema_of(TrainingJob, title="A training of ckm dpsgd")
 
 
 def _merged(document: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -298,48 +257,6 @@ def _merged(document: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, A
         else:
             found[name] = {**(held if isinstance(held, dict) else {}), **entries}
     return found
-
-
-def _schema(model: TrainingModel, problems: list[Problem]) -> Schema | None:
-    from dpsgd import DPSGDError, Schema
-
-    target = _column(model.target, "[target]", problems)
-    columns = [_column(c, f"[[column]] {c.name!r}:", problems) for c in model.column]
-    if problems or target is None:
-        return None
-    try:
-        return Schema(columns=tuple(c for c in columns if c is not None), target=target)
-    except DPSGDError as error:
-        problems.append(Problem(where="", text=error.problem, hint=error.hint))
-        return None
-
-
-def _column(
-    model: ColumnModel, where: str, problems: list[Problem]
-) -> Number | Category | None:
-    from dpsgd import Category, DPSGDError, Number
-
-    try:
-        if model.values is not None and model.low is None and model.high is None:
-            return Category(
-                name=model.name,
-                values=tuple(model.values),
-                may_be_missing=model.may_be_missing,
-            )
-        if model.values is None and model.low is not None and model.high is not None:
-            return Number(
-                name=model.name,
-                low=model.low,
-                high=model.high,
-                cuts=tuple(model.cuts),
-                may_be_missing=model.may_be_missing,
-            )
-    except DPSGDError as error:
-        problems.append(Problem(where=where, text=error.problem, hint=error.hint))
-        return None
-    text = "needs low and high, for numbers, or values, for codes."
-    problems.append(Problem(where=where, text=text, hint="take them from the questionnaire"))
-    return None
 
 
 _EXAMPLE: dict[str, Any] = {

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from ckm.config.job.schema import TextModel
+    from ckm.config.section import TextModel
 
 __all__ = ["LANGUAGES", "Texts", "one_text", "read_codelist", "texts_of"]
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ckm.config.job.job import JobLedger
+    from ckm.config.job.ledger import JobLedger
     from ckm.ledger import Ledger, ThinPair, Watch
 
 __all__ = ["ReleaseCheck"]

@@ -20,7 +20,8 @@ from tables.source.spill import SpillFolder
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from ckm.config.job.job import Job, JobLedger
+    from ckm.config.job.job import Job
+    from ckm.config.job.ledger import JobLedger
     from ckm.engine.engine import Engine
     from ckm.engine.magnitudes import MagnitudeNoise
     from ckm.engine.request import TableRequest

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ckm.config.job.job import Job, JobSuppression
+    from ckm.config.job.job import Job
+    from ckm.config.job.suppression import JobSuppression
     from ckm.release.job_inputs import Step
     from ckm.suppression import Audit
     from ckm.suppression.cell_selection import System
@@ -191,7 +192,7 @@ class _Run(ReleaseRun["Originals"]):
             },
             job={"file": self.job.path.name},
             method={
-                "suppression": asdict(self.rules),
+                "suppression": dict(self.rules),
                 "measures": [dict(measure) for measure in self.measures],
             },
             inside={"inside": [asdict(file) for file in audited]},

@@ -110,14 +110,14 @@ def swap(
     beside = path.with_suffix(".report.json")
     _require_output(job, path, beside, force=force)
     secret = _secret(job)
-    inputs = InputFiles({file: file.name for file in job.data_files()})
+    inputs = InputFiles({file: file.name for file in job.data.files()})
     with (
         open_source(
-            str(job.data), table=job.table, memory_limit=memory_limit, threads=threads
+            str(job.data.path), table=job.data.table, memory_limit=memory_limit, threads=threads
         ) as source,
         draft_folder(path, what="file", mode=0o700) as folder,
     ):
-        job.plan.require_fit(source)
+        job.swap.plan.require_fit(source)
         files = inputs.record(report_progress)
         records = folder / path.name
         report = _swapped(job, source, records, secret=secret, report_progress=report_progress)
@@ -166,8 +166,8 @@ def rehearse_swap(
     """
     limits: dict[str, Any] = {"memory_limit": memory_limit, "threads": threads}
     _secret(job)
-    with open_source(str(job.data), table=job.table, **limits) as source:
-        job.plan.require_fit(source)
+    with open_source(str(job.data.path), table=job.data.table, **limits) as source:
+        job.swap.plan.require_fit(source)
     step("columns checked", "the data have every column")
     if quick:
         return
@@ -190,7 +190,7 @@ def _require_output(job: SwapJob, path: Path, beside: Path, *, force: bool) -> N
             f"The file {path.name!r} cannot be written: its folder does not exist.",
             hint="make the folder, or choose another",
         )
-    inputs = [*job.data_files(), job.path, *([job.secret] if job.secret else [])]
+    inputs = [*job.data.files(), job.path, *([job.keys.secret] if job.keys.secret else [])]
     for file in (path, beside):
         if file.is_dir():
             raise ReleaseError(f"{file.name!r} is a folder.", hint="choose another name")
@@ -205,7 +205,7 @@ def _require_output(job: SwapJob, path: Path, beside: Path, *, force: bool) -> N
                 f"The file {file.name!r} exists.",
                 hint="choose another, or replace it with --force",
             )
-    if is_matched(path, str(job.data)):
+    if is_matched(path, str(job.data.path)):
         raise ReleaseError(
             f"The output {path.name!r} would be read as data by the next swap.",
             hint="choose a name that the pattern of [data] path does not match",
@@ -214,10 +214,10 @@ def _require_output(job: SwapJob, path: Path, beside: Path, *, force: bool) -> N
 
 def _secret(job: SwapJob) -> Secret | None:
     """Return the secret; None where a seed decides."""
-    if job.seed is not None:
+    if job.swap.seed is not None:
         return None
     return read_secret(
-        job.secret,
+        job.keys.secret,
         problem="A swap needs a secret or a seed: [keys] names no file, CKM_SECRET is not set "
         "and [swap] has no seed.",
     )
@@ -236,10 +236,10 @@ def _swapped(
     return swap_records(
         source,
         path=path,
-        seed=job.seed,
+        seed=job.swap.seed,
         secret=secret,
         progress=lambda share: report_progress("swapping", round(100 * share), 100),
-        **{name: getattr(job.plan, name) for name in _PLANNED},
+        **{name: getattr(job.swap.plan, name) for name in _PLANNED},
     )
 
 
@@ -255,13 +255,14 @@ def _told(
     started: dt.datetime,
 ) -> dict[str, Any]:
     """Return what the office needs to explain and repeat a swap."""
-    decided = "seed" if job.seed is not None else "secret"
+    decided = "seed" if job.swap.seed is not None else "secret"
     return {
         "kind": KIND,
         "schema": 1,
         "inside": "For inside use only: these are counts of records, and who knows how many "
         "moved looks for those that did not.",
-        "swap": {name: getattr(job.plan, name) for name in _PLANNED} | {"decided_by": decided},
+        "swap": {name: getattr(job.swap.plan, name) for name in _PLANNED}
+        | {"decided_by": decided},
         "share": report.share,
         "share_of_records": report.share_of_records,
         "moved": asdict(report),

@@ -5,7 +5,6 @@ Knows nothing of HTTP. The API and the page ask here, so both give the same answ
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,7 +23,7 @@ from ckm.service.process.metrics import Metrics
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ckm.config.service.build import Service
+    from ckm.config.service.service import Service
     from ckm.service.answering.answer import Answer, Answerer
     from ckm.service.answering.query import Query
     from ckm.service.answering.refusal import Refusal
@@ -270,7 +269,7 @@ class TableService:
             most = max(most, limits.cells_researcher)
         if most is not None and is_job:
             most = max(most, limits.large_cells)
-        return replace(settings, maximum_cells=most)
+        return settings.changed(maximum_cells=most)
 
     def serve(
         self,
@@ -410,7 +409,7 @@ class TableService:
         self._audit.close()
 
     def __repr__(self) -> str:
-        return f"TableService({self.service.id!r})"
+        return f"TableService({self.service.about.id!r})"
 
 
 def _outcome_of(answer: Answer) -> str:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ckm.config.job.job import JobSuppression
+    from ckm.config.job.suppression import JobSuppression
     from ckm.engine.request import TableRequest
     from tables import Cells
 
@@ -270,7 +270,7 @@ def choose_hidden(
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from ckm.config.job.job import JobSuppression
+    >>> from ckm.config.job.suppression import JobSuppression
     >>> from ckm.engine.request import TableRequest
     >>> from tables import Request, StoredKeys, cube, open_source
     >>> records = pa.table({"area": [*"ABBBBCCCCC"], "key": pa.array(range(10), pa.uint8())})

@@ -31,7 +31,7 @@ def test_links_to_files_lead_somewhere(page):
 
 def test_job_files_in_the_pages_are_valid_jobs(tmp_path):
     from ckm.config import read_job
-    from ckm.config.service.build import is_service_file, read_service
+    from ckm.config.service.service import is_service_file, read_service
     from ckm.config.swap import is_swap_file, read_swap
     from ckm.config.sweeps import read_sweep
     from ckm.config.training import is_training_file, read_training
@@ -44,7 +44,7 @@ def test_job_files_in_the_pages_are_valid_jobs(tmp_path):
         file = tmp_path / f"job{number}.toml"
         file.write_text(block, encoding="utf-8")
         if is_swap_file(file):
-            assert read_swap(file).plan.columns
+            assert read_swap(file).swap.plan.columns
             continue
         if "[[ways]]" in block:
             assert read_sweep(file).ways
@@ -56,11 +56,12 @@ def test_job_files_in_the_pages_are_valid_jobs(tmp_path):
 
 
 def test_every_key_of_the_service_file_is_in_its_reference():
-    from ckm.config.service.schema import known_service_keys
+    from ckm.config.section import keys_of
+    from ckm.config.service.service import Service
 
     page = (ROOT / "docs" / "service.md").read_text(encoding="utf-8")
     page += (ROOT / "docs" / "job-file.md").read_text(encoding="utf-8")
-    for keys in known_service_keys().values():
+    for keys in keys_of(Service).values():
         for key in keys:
             assert f"`{key}`" in page or f"[{key}]" in page, key
 

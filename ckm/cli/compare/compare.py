@@ -148,7 +148,7 @@ def compare(
 
     check_output(output, lang=lang, force=force, endings=tuple(_WRITERS))
     plan = read_job(job)
-    given = {"geography": geography, "target": target, "most_records": sample, "seed": seed}
+    given = {"geography": geography, "target": target, "records": sample, "seed": seed}
     wanted = read_comparanda(
         designs,
         only=_names(methods),

@@ -109,16 +109,16 @@ def _measured(job: TrainingJob, batches: Sequence[int]) -> list[dict[str, Any]]:
     from dpsgd.encoding import features
     from dpsgd.training.memory import measure
 
-    nothing: dict[str, list[Any]] = {column.name: [] for column in job.schema.columns}
-    target: Any = job.schema.target
+    nothing: dict[str, list[Any]] = {column.name: [] for column in job.declared.columns}
+    target: Any = job.declared.target
     shape = {
-        "inputs": int(features(nothing, schema=job.schema).shape[1]),
+        "inputs": int(features(nothing, schema=job.declared).shape[1]),
         "outputs": len(target.values) if job.is_classifier else 2,
-        "hidden": [*job.network["hidden"]],
+        "hidden": [*job.network.hidden],
     }
     configurations = [
         {**shape, "batch_size": batch, "is_private": is_private}
-        for batch in batches or (job.promise["batch_size"],)
+        for batch in batches or (job.promise.batch_size,)
         for is_private in (False, True)
     ]
     with on_threads(1):

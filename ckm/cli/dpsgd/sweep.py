@@ -128,12 +128,12 @@ def sweep(
         from dpsgd.sweeps.trials import Trials
 
         table, others = (
-            read_columns(file, names=job.names, table=job.table) for file in (source, test)
+            read_columns(file, names=job.names, table=job.data.table) for file in (source, test)
         )
         network = dict(job.network)
         network.pop("average")
         train = Trials(
-            job.plan, table=table, test=others, schema=job.schema, network=network,
+            job.plan, table=table, test=others, schema=job.declared, network=network,
             is_seeded=seed is not None,
         )  # fmt: skip
         with terminal.progress() as report_progress:
@@ -144,7 +144,7 @@ def sweep(
                 report_progress=lambda n, all_: report_progress("runs", n, all_),
             )
     terminal.step("sweep done", f"{done} runs, the others were there; keep the file inside")
-    target: Any = job.schema.target
+    target: Any = job.declared.target
     found = outcomes(output, classes=len(target.values))
     _show(terminal, found, asked=[name for name, listed in choices.items() if listed])
     for line in _tuning(job, found):
@@ -160,10 +160,10 @@ def _values(job: TrainingJob, choices: dict[str, list[float] | None]) -> dict[st
     asked = {name: listed for name, listed in choices.items() if listed}
     if not asked:
         return {}
-    hidden = job.network["hidden"]
+    hidden = job.network.hidden
     usual = {
-        **job.promise,
-        "learning_rate": job.network["learning_rate"],
+        **dict(job.promise),
+        "learning_rate": job.network.learning_rate,
         "hidden_units": hidden[0] if len(hidden) == 1 else None,
     }
     if (usual["epochs"] or 0.5) % 1:  # a list has whole passes

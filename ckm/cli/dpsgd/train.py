@@ -152,7 +152,7 @@ def _codes(name: str, listed: str) -> dict[str, Any]:
 
 def source_of(data: Path | None, job: TrainingJob) -> Path:
     """Return the file of the records."""
-    found = data or job.data
+    found = data or job.data.path
     if found is None:
         raise click.UsageError("The records are missing: name a file, or [data] path.")
     return found
@@ -239,7 +239,7 @@ def train(
         raise click.UsageError("--ledger needs --who: who trains?")
     with on_threads(threads):
         plan = job.plan(seed=seed)
-        check_columns(source, names=job.names, table=job.table)
+        check_columns(source, names=job.names, table=job.data.table)
         _tell(terminal, plan)
         if dry_run:
             terminal.step("dry run complete", f"dry run: {output} would be written")
@@ -282,7 +282,9 @@ def _train(
     kept = output.with_name(f"{output.name}.run")
     card = None
     if plan.noise_multiplier:  # first: what cannot be stated is not begun
-        card = dpsgd.card_of(plan, data=job.about, touches=job.touches, trials=job.trials)
+        card = dpsgd.card_of(
+            plan, data=job.data.about, touches=job.data.touches, trials=job.data.trials
+        )
     with only_writer(output.absolute()):
         if is_resumed and not kept.exists():
             raise click.UsageError(f"There is no interrupted run beside {output.name!r}.")
@@ -293,7 +295,7 @@ def _train(
                     "--force begins anew, which is paid for anew."
                 )
             kept.unlink()
-        table = read_columns(source, names=job.names, table=job.table)
+        table = read_columns(source, names=job.names, table=job.data.table)
         network = dict(job.network)
         weights = network.pop("class_weights")
         kind: Any = dpsgd.DPRegressor

@@ -162,16 +162,11 @@ def _failures(terminal: Terminal, found: Sweep) -> int:
 def _measured(plan: SweepPlan) -> Plan:
     from synth.evaluation import Plan
 
-    given: dict[str, Any] = dict(plan.measure)
-    if given.get("sensitive") and not given.get("keys"):
+    if plan.measure.sensitive and not plan.measure.keys:
         raise click.UsageError("[measure] sensitive needs keys.")
+    given = plan.measure.model_dump(exclude_none=True)
     groups = given.pop("only", None)
-    taken: dict[str, Any] = {
-        name: one if name == "learner" else tuple(one) for name, one in given.items()
-    }
-    if groups:
-        taken["groups"] = tuple(groups)
-    return Plan(**taken)
+    return Plan(**given, **({"groups": groups} if groups else {}))
 
 
 def _records(path: Path, schema: Schema) -> pd.DataFrame:
@@ -231,7 +226,7 @@ def _settings(frame: pd.DataFrame, plan: SweepPlan, schema: Schema) -> dict[str,
         "holdout": out,
         "synthetic": len(frame) - out,
         "columns": schema.names,
-        "learner": plan.measure.get("learner", "histogram"),
+        "learner": plan.measure.learner,
     }
 
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ckm.config.problems import JobError, Problem, did_you_mean
-from ckm.config.read import _parse, _read_text
+from ckm.config.problems import JobError, Problem
+from ckm.config.read import add_unknown, open_settings
 from ptable.design.mechanisms import Mechanism
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from risk.risk_map.designs import MapDesign
 
 __all__ = ["design_problems", "read_designs"]
 
-_SECTIONS = ("designs", "grid")
-#: What else such a file may have, which is for `ckm.config.comparison.methods`.
-_KNOWN = (*_SECTIONS, "methods", "experiment")
+#: The last two are for `ckm.config.comparison.methods`.
+_KNOWN = ("designs", "grid", "methods", "experiment")
 
 
 def read_designs(path: Path | str) -> dict[str, MapDesign]:
@@ -40,6 +39,7 @@ def read_designs(path: Path | str) -> dict[str, MapDesign]:
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> file = Path(tempfile.mkdtemp()) / "designs.toml"
     >>> _ = file.write_text('''
     ... [designs.rounded]
@@ -52,19 +52,14 @@ def read_designs(path: Path | str) -> dict[str, MapDesign]:
     >>> list(read_designs(file))
     ['rounded', 'D=3 V=1 js=0', 'D=5 V=1 js=0']
     """
-    path = Path(path).absolute()
-    document = _parse(path, _read_text(path, kind="design"))
-    problems = [
-        Problem(where="", text=f"Unknown key {key!r}.", hint=did_you_mean(key, _SECTIONS))
-        for key in document
-        if key not in _KNOWN
-    ]
-    found, more = design_problems(document, path.parent)
-    problems += more
-    if not found and not problems:
-        problems.append(Problem(where="", text="There is no [designs.<name>] and no [grid]."))
-    if problems:
-        raise JobError(path.name, problems)
+    reading, document = open_settings(path, kind="design")
+    add_unknown(reading, document, _KNOWN)
+    found, problems = design_problems(document, reading.path.parent)
+    reading.problems += problems
+    if not found and not reading.problems:
+        reading.add("", "There is no [designs.<name>] and no [grid].")
+    if reading.problems:
+        raise JobError(reading.path.name, reading.problems)
     return found
 
 
@@ -82,6 +77,7 @@ def design_problems(
 
     Examples
     --------
+    >>> from pathlib import Path
     >>> found, problems = design_problems({"grid": {"max_noise": 3, "variance": 1}}, Path())
     >>> list(found), problems
     (['D=3 V=1 js=0'], [])

@@ -2,205 +2,191 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
+from pydantic import Field
+
+from ckm.config.section import FilePath, Items, Name, ReadAs, Section, Some
 from ckm.errors import ConfigError
 
-__all__ = ["DEFAULTS", "KINDS", "Experiment", "MethodChoice", "choose_methods"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = [
+    "DEFAULTS",
+    "KINDS",
+    "Experiment",
+    "MethodChoice",
+    "MethodSettings",
+    "choose_methods",
+]
 
 Simple: TypeAlias = Literal["yes", "no"]
-
-_Check: TypeAlias = Callable[[object], bool]
-
-
-def _whole(least: int, most: int) -> _Check:
-    return lambda v: type(v) is int and least <= v <= most
+_Keys: TypeAlias = Literal["fresh", "cell"]
+_Base = Annotated[int, Field(ge=2, le=1000)]
+_Least = Annotated[int, Field(ge=2, le=1000)]
 
 
-def _number(least: float, most: float, *, open_: bool = False) -> _Check:
-    def fits(value: object) -> bool:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return False
-        return (
-            math.isfinite(value) and least <= value <= most and not (open_ and value == least)
-        )
+class MethodSettings(Section):
+    """The parameters of a method; whether it is simple to run is a word we answer for."""
 
-    return fits
-
-
-def _one_of(*words: str) -> _Check:
-    return lambda v: isinstance(v, str) and v in words
-
-
-def _texts(value: object) -> bool:
-    return isinstance(value, tuple) and all(isinstance(v, str) and v != "" for v in value)
-
-
-#: Parameter → what it must be in words, and whether a value is that.
-_PARAMETERS: Mapping[str, tuple[str, _Check]] = MappingProxyType(
-    {
-        "base": ("a whole number from 2 to 1000", _whole(2, 1000)),
-        "epsilon": ("a number above 0, at most 100", _number(0, 100, open_=True)),
-        "max_noise": ("a whole number from 1 to 1000", _whole(1, 1000)),
-        "keys": ('"fresh" or "cell"', _one_of("fresh", "cell")),
-        "k": ("a whole number from 0 to 1000", _whole(0, 1000)),
-        "rate": ("a number from 0 to 1", _number(0, 1)),
-        "household": ("the name of a column", lambda v: isinstance(v, str) and v != ""),
-        "risk": ("a list of dimensions", lambda v: _texts(v) and v != ()),
-        "least": ("a whole number from 2 to 1000", _whole(2, 1000)),
-        "search": (
-            '"auto", "exact", "sequential" or "hypercube"',
-            _one_of("auto", "exact", "sequential", "hypercube"),
-        ),
-        "limit_s": ("a number of seconds above 0", _number(0, 3600, open_=True)),
-        "most_cells": ("a whole number from 4 to 100000", _whole(4, 100_000)),
-        "others": ('"refused" or "alone"', _one_of("refused", "alone")),
-        "bound": ("a number of 0 or more", _number(0, 1e9)),
-        "threshold": ("a whole number from 1 to 4", _whole(1, 4)),
-        "smallest": ("a whole number from 1 to 1000", _whole(1, 1000)),
-        "path": (
-            "the path of a file",
-            lambda v: isinstance(v, Path) or (isinstance(v, str) and v != ""),
-        ),
-    }
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Kind:
-    """What a kind of method takes, and what it takes where nothing is said."""
-
-    simple: Simple
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-    optional: tuple[str, ...] = ()
-    required: tuple[str, ...] = ()
+    kind: ClassVar[str]
+    simple: Simple = "yes"
 
     @property
-    def parameters(self) -> tuple[str, ...]:
-        return (*self.defaults, *self.optional, *self.required)
+    def parameters(self) -> Mapping[str, Any]:
+        """Name → value, for those that have one."""
+        return {k: v for k, v in self if k != "simple" and v is not None}
 
 
-#: Kind → its parameters; whether it is simple to run is a word that we answer for.
-KINDS: Mapping[str, _Kind] = MappingProxyType(
-    {
-        "exact": _Kind(simple="yes"),
-        "small-count-rounding": _Kind(simple="yes", defaults={"base": 3, "keys": "fresh"}),
-        "rounding": _Kind(simple="yes", defaults={"base": 5}),
-        "random-rounding": _Kind(simple="yes", defaults={"base": 5, "keys": "fresh"}),
-        "discrete-laplace": _Kind(
-            simple="no", defaults={"epsilon": 1.0, "max_noise": 20, "keys": "fresh"}
-        ),
-        "swapping": _Kind(
-            simple="no", defaults={"k": 3, "rate": 0.05}, optional=("household", "risk")
-        ),
-        "suppression": _Kind(
-            simple="no",
-            defaults={
-                "search": "hypercube",
-                "limit_s": 20.0,
-                "most_cells": 1_000,
-                "others": "refused",
-            },
-            optional=("least",),
-        ),
-        "synthetic": _Kind(simple="no", required=("path",)),
-        "cell-key": _Kind(simple="yes"),
-        "cell-key-additive": _Kind(simple="no", optional=("bound",)),
-        "cell-key-ledger": _Kind(simple="no", optional=("threshold", "smallest")),
-    }
+class Exact(MethodSettings):
+    """True counts, as the control."""
+
+    kind = "exact"
+
+
+class SmallCountRounding(MethodSettings):
+    """Small counts go to 0 or the base."""
+
+    kind = "small-count-rounding"
+    base: _Base = 3
+    keys: _Keys = "fresh"
+
+
+class Rounding(MethodSettings):
+    """Counts go to the nearest multiple."""
+
+    kind = "rounding"
+    base: _Base = 5
+
+
+class RandomRounding(MethodSettings):
+    """Counts go to a multiple beside them."""
+
+    kind = "random-rounding"
+    base: _Base = 5
+    keys: _Keys = "fresh"
+
+
+class DiscreteLaplace(MethodSettings):
+    """Noise of differential privacy."""
+
+    kind = "discrete-laplace"
+    simple: Simple = "no"
+    epsilon: Annotated[float, Field(gt=0, le=100)] = 1.0
+    max_noise: Annotated[int, Field(ge=1, le=1000)] = 20
+    keys: _Keys = "fresh"
+
+
+class Swapping(MethodSettings):
+    """Households change places."""
+
+    kind = "swapping"
+    simple: Simple = "no"
+    k: Annotated[int, Field(ge=0, le=1000)] = 3
+    rate: Annotated[float, Field(ge=0, le=1)] = 0.05
+    household: Name | None = None
+    risk: Some[Name] | None = None
+
+
+class Suppression(MethodSettings):
+    """Cells are hidden."""
+
+    kind = "suppression"
+    simple: Simple = "no"
+    least: _Least | None = None
+    search: Literal["auto", "exact", "sequential", "hypercube"] = "hypercube"
+    limit_s: Annotated[float, Field(gt=0, le=3600)] = 20.0
+    most_cells: Annotated[int, Field(ge=4, le=100_000)] = 1_000
+    others: Literal["refused", "alone"] = "refused"
+
+
+class Synthetic(MethodSettings):
+    """Records of another program."""
+
+    kind = "synthetic"
+    simple: Simple = "no"
+    path: FilePath
+
+
+class CellKey(MethodSettings):
+    """The noise of the job."""
+
+    kind = "cell-key"
+
+
+class CellKeyAdditive(MethodSettings):
+    """The noise of the job, and tables that add up."""
+
+    kind = "cell-key-additive"
+    simple: Simple = "no"
+    bound: Annotated[float, Field(ge=0, le=1e9)] | None = None
+
+
+class CellKeyLedger(MethodSettings):
+    """The noise of the job, behind a ledger."""
+
+    kind = "cell-key-ledger"
+    simple: Simple = "no"
+    threshold: Annotated[int, Field(ge=1, le=4)] | None = None
+    smallest: Annotated[int, Field(ge=1, le=1000)] | None = None
+
+
+#: Kind → its settings.
+KINDS: Mapping[str, type[MethodSettings]] = MappingProxyType(
+    {settings.kind: settings for settings in MethodSettings.__subclasses__()}
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodChoice:
-    """A method with its parameters; those that are not given have their defaults.
-
-    Parameters
-    ----------
-    name
-        What it is called.
-    kind
-        One of `KINDS`.
-    parameters
-        Name → value. A path is a `pathlib.Path`, a list a tuple.
-    simple
-        Whether it is simple to run: a word that somebody answers for.
-
-    Raises
-    ------
-    ConfigError
-        If the kind or a parameter is unknown, or a value cannot be meant.
+    """A method with its parameters.
 
     Examples
     --------
-    >>> dict(MethodChoice(name="ours", kind="rounding").parameters)
+    >>> dict(MethodChoice(name="ours", settings=Rounding()).parameters)
     {'base': 5}
     """
 
     name: str
-    kind: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    simple: Simple | None = None
+    settings: MethodSettings
 
-    def __post_init__(self) -> None:
-        if not _one_of(*KINDS)(self.kind):
-            raise ConfigError(
-                f"There is no method {self.kind!r}.", hint=f"one of {', '.join(KINDS)}"
-            )
-        kind = KINDS[self.kind]
-        given = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in self.parameters.items()
-        }
-        problems = [*self._unknown(kind, given), *self._wrong(given)]
-        problems += [f"{name} is missing" for name in kind.required if name not in given]
-        if self.simple is not None and not _one_of("yes", "no")(self.simple):
-            problems.append('simple must be "yes" or "no"')
-        if problems:
-            known = ", ".join((*kind.parameters, "simple"))
-            raise ConfigError(
-                f"The method {self.name!r} cannot be used: {'; '.join(problems)}.",
-                hint=f"{self.kind} takes {known}",
-            )
-        object.__setattr__(self, "parameters", {**kind.defaults, **given})
-        object.__setattr__(self, "simple", self.simple or kind.simple)
+    @property
+    def kind(self) -> str:
+        """One of `KINDS`."""
+        return self.settings.kind
 
-    @staticmethod
-    def _unknown(kind: _Kind, given: Mapping[str, object]) -> list[str]:
-        return [f"it has no {name!r}" for name in given if name not in kind.parameters]
+    @property
+    def simple(self) -> Simple:
+        """Whether it is simple to run."""
+        return self.settings.simple
 
-    @staticmethod
-    def _wrong(given: Mapping[str, object]) -> list[str]:
-        return [
-            f"{name} must be {_PARAMETERS[name][0]}"
-            for name, value in given.items()
-            if name in _PARAMETERS and not _PARAMETERS[name][1](value)
-        ]
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """Name → value."""
+        return self.settings.parameters
 
 
 #: The methods that are compared where nothing is said, exact counts first, as the control.
 DEFAULTS: Mapping[str, MethodChoice] = MappingProxyType(
     {
-        name: MethodChoice(name=name, kind=kind, parameters=parameters)
-        for name, kind, parameters in (
-            ("exact", "exact", {}),
-            ("small-count-rounding", "small-count-rounding", {}),
-            ("rounding", "rounding", {}),
-            ("random-rounding", "random-rounding", {}),
-            ("random-rounding-keyed", "random-rounding", {"keys": "cell"}),
-            ("discrete-laplace", "discrete-laplace", {}),
-            ("discrete-laplace-keyed", "discrete-laplace", {"keys": "cell"}),
-            ("swapping", "swapping", {}),
-            ("suppression", "suppression", {}),
-            ("suppression-alone", "suppression", {"others": "alone"}),
-            ("cell-key", "cell-key", {}),
-            ("cell-key-additive", "cell-key-additive", {}),
-            ("cell-key-ledger", "cell-key-ledger", {}),
+        name: MethodChoice(name=name, settings=settings)
+        for name, settings in (
+            ("exact", Exact()),
+            ("small-count-rounding", SmallCountRounding()),
+            ("rounding", Rounding()),
+            ("random-rounding", RandomRounding()),
+            ("random-rounding-keyed", RandomRounding(keys="cell")),
+            ("discrete-laplace", DiscreteLaplace()),
+            ("discrete-laplace-keyed", DiscreteLaplace(keys="cell")),
+            ("swapping", Swapping()),
+            ("suppression", Suppression()),
+            ("suppression-alone", Suppression(others="alone")),
+            ("cell-key", CellKey()),
+            ("cell-key-additive", CellKeyAdditive()),
+            ("cell-key-ledger", CellKeyLedger()),
         )
     }
 )
@@ -237,69 +223,29 @@ def choose_methods(
     return {name: found[name] for name in dict.fromkeys(only)} if only else found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Experiment:
+_Areas = Annotated[
+    tuple[str, ...],
+    ReadAs(Name | Items[Name], lambda v, _: (v,) if isinstance(v, str) else v),
+]
+
+
+class Experiment(Section):
     """What the methods are tried on.
 
-    Parameters
-    ----------
-    geography
-        The dimension of areas; by default one that the job calls an area, else the first
-        hierarchy of its tables, else the first dimension.
-    target
-        The dimension that an intruder wants to know; by default the last one of the first
-        table with areas that is none.
-    areas
-        Further dimensions that move with a household that is swapped.
-    most_records, most_areas
-        The size of the sample.
-    persons
-        How many persons are sought.
-    seed
-        Of all that is drawn.
-
-    Raises
-    ------
-    ConfigError
-        If a number is out of range.
+    By default `geography` is a dimension that the job calls an area, else the first hierarchy
+    of its tables, else the first dimension; `target` is the last one of the first table with
+    areas that is none.
 
     Examples
     --------
-    >>> Experiment(persons=50).most_records
+    >>> Experiment(persons=50).records
     20000
     """
 
-    geography: str | None = None
-    target: str | None = None
-    areas: tuple[str, ...] = ()
-    most_records: int = 20_000
-    most_areas: int = 100
-    persons: int = 200
-    seed: int = 1
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "areas", tuple(self.areas))
-        bounds = {
-            "most_records": (1, 1_000_000),
-            "most_areas": (1, 10_000),
-            "persons": (1, 10_000),
-            "seed": (0, 2**63 - 1),
-        }
-        problems = [
-            f"{name} must be a whole number from {least:,} to {most:,}"
-            for name, (least, most) in bounds.items()
-            if not _whole(least, most)(getattr(self, name))
-        ]
-        names: list[tuple[str, object]] = [
-            ("geography", self.geography),
-            ("target", self.target),
-        ]
-        problems += [
-            f"{name} must be the name of a dimension"
-            for name, value in names
-            if not (value is None or (isinstance(value, str) and value != ""))
-        ]
-        if not _texts(self.areas):
-            problems.append("areas must be a list of dimensions")
-        if problems:
-            raise ConfigError("The experiment cannot be made: " + "; ".join(problems) + ".")
+    geography: Name | None = Field(default=None, description="The dimension of areas.")
+    target: Name | None = Field(default=None, description="What an intruder wants to know.")
+    areas: _Areas = Field(default=(), description="What moves with a household as well.")
+    records: int = Field(default=20_000, ge=1, le=1_000_000, description="Of the sample.")
+    most_areas: int = Field(default=100, ge=1, le=10_000, description="Of the sample.")
+    persons: int = Field(default=200, ge=1, le=10_000, description="How many are sought.")
+    seed: int = Field(default=1, ge=0, le=2**63 - 1, description="Of all that is drawn.")

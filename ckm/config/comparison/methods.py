@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ckm.config.comparison.designs import design_problems
 from ckm.config.comparison.method_settings import (
     DEFAULTS,
+    KINDS,
     Experiment,
     MethodChoice,
+    Synthetic,
     choose_methods,
 )
-from ckm.config.problems import JobError, Problem, did_you_mean
-from ckm.config.read import _parse, _read_text
+from ckm.config.problems import JobError
+from ckm.config.read import add_unknown, open_settings, read_section
+from ckm.config.reading import Reading
 from ckm.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -26,15 +29,6 @@ __all__ = ["Comparanda", "read_comparanda"]
 
 _SECTIONS = ("designs", "grid", "methods", "experiment")
 _ONLY = "only"
-_EXPERIMENT = {
-    "geography": "geography",
-    "target": "target",
-    "areas": "areas",
-    "records": "most_records",
-    "most_areas": "most_areas",
-    "persons": "persons",
-    "seed": "seed",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,9 +79,9 @@ def read_comparanda(
     Raises
     ------
     JobError
-        With every problem of the file.
+        With every problem of the file, and of `experiment`.
     ConfigError
-        If a name of `only` or a value of `experiment` is wrong.
+        If a name of `only` is wrong.
 
     Examples
     --------
@@ -104,102 +98,62 @@ def read_comparanda(
     [('rounding', {'base': 5}), ('coarse', {'base': 10})]
     """
     document: dict[str, Any] = {}
-    name, folder = "", Path()
+    reading = Reading(Path.cwd() / "the options")
     if path is not None:
-        path = Path(path).absolute()
-        name, folder = path.name, path.parent
-        document = _parse(path, _read_text(path, kind="design"))
-    problems = [
-        Problem(where="", text=f"Unknown key {key!r}.", hint=did_you_mean(key, _SECTIONS))
-        for key in document
-        if key not in _SECTIONS
-    ]
-    designs, found = design_problems(document, folder)
-    problems += found
-    listed, methods = _methods(document.get("methods", {}), folder, problems)
-    tried = _experiment(document.get("experiment", {}), problems)
-    if problems:
-        raise JobError(name, problems)
-    asked = replace(tried, **experiment) if experiment else tried
+        reading, document = open_settings(path, kind="design")
+    add_unknown(reading, document, _SECTIONS)
+    designs, found = design_problems(document, reading.path.parent)
+    reading.problems += found
+    listed, methods = _methods(document.get("methods", {}), reading)
+    given = document.get("experiment", {})
+    if experiment and isinstance(given, dict):
+        given = {**given, **experiment}
+    tried = read_section(Experiment, given, reading, section="experiment")
+    if reading.problems or tried is None:
+        raise JobError(reading.path.name, reading.all_problems())
     has_methods = bool(only) or not designs or bool({"methods", "experiment"} & set(document))
     if not has_methods:
-        return Comparanda(designs=designs, experiment=asked)
+        return Comparanda(designs=designs, experiment=tried)
     try:
         chosen = choose_methods(methods, only=tuple(only) or listed)
     except ConfigError as error:
         if only or path is None:
             raise
-        raise JobError(
-            name, [Problem(where="[methods] only:", text=error.problem, hint=error.hint)]
-        ) from None
-    return Comparanda(designs=designs, methods=chosen, experiment=asked)
+        reading.add_error("[methods] only:", error)
+        raise JobError(reading.path.name, reading.problems) from None
+    return Comparanda(designs=designs, methods=chosen, experiment=tried)
 
 
 def _methods(
-    section: object, folder: Path, problems: list[Problem]
+    section: object, reading: Reading
 ) -> tuple[tuple[str, ...], dict[str, MethodChoice]]:
     if not isinstance(section, dict):
-        problems.append(Problem(where="[methods]", text="is a section."))
+        reading.add("[methods]", "is a section.")
         return (), {}
     only = section.get(_ONLY, [])
     is_list = isinstance(only, list) and all(isinstance(n, str) for n in only)
     if not is_list or (_ONLY in section and not only):
-        text = "only is a list of names of methods."
-        problems.append(Problem(where="[methods]", text=text))
+        reading.add("[methods]", "only is a list of names of methods.")
         only = []
-    found = {}
-    for name, fields in section.items():
-        if name == _ONLY:
-            continue
-        choice = _method(name, fields, folder, problems)
-        if choice is not None:
-            found[name] = choice
-    return tuple(only), found
+    choices = (_method(n, fields, reading) for n, fields in section.items() if n != _ONLY)
+    return tuple(only), {choice.name: choice for choice in choices if choice is not None}
 
 
-def _method(
-    name: str, fields: object, folder: Path, problems: list[Problem]
-) -> MethodChoice | None:
-    where = f"[methods.{name}]"
+def _method(name: str, fields: object, reading: Reading) -> MethodChoice | None:
+    section = f"methods.{name}"
     if not isinstance(fields, dict):
-        problems.append(Problem(where=where, text="A method is a section."))
+        reading.add(f"[{section}]", "A method is a section.")
         return None
-    given = dict(fields)
     before = DEFAULTS.get(name)
-    kind = given.pop("method", name if before is None else before.kind)
-    simple = given.pop("simple", None)
-    if isinstance(given.get("path"), str) and given["path"]:
-        given["path"] = folder / given["path"]
-        if not given["path"].is_file():
-            text = f"There is no file {given['path'].name!r}."
-            problems.append(Problem(where=where, text=text))
-            return None
-    rest = before.parameters if before is not None and before.kind == kind else {}
-    try:
-        return MethodChoice(name=name, kind=kind, parameters={**rest, **given}, simple=simple)
-    except ConfigError as error:
-        problems.append(Problem(where=where, text=error.problem, hint=error.hint))
+    kind = fields.get("method", name if before is None else before.kind)
+    if not isinstance(kind, str) or kind not in KINDS:
+        hint = f"one of {', '.join(KINDS)}"
+        reading.add(f"[{section}]", f"There is no method {kind!r}.", hint)
         return None
-
-
-def _experiment(section: object, problems: list[Problem]) -> Experiment:
-    where = "[experiment]"
-    if not isinstance(section, dict):
-        problems.append(Problem(where=where, text="is a section."))
-        return Experiment()
-    unknown = [key for key in section if key not in _EXPERIMENT]
-    problems += [
-        Problem(where=where, text=f"Unknown key {k!r}.", hint=did_you_mean(k, _EXPERIMENT))
-        for k in unknown
-    ]
-    given = {_EXPERIMENT[k]: v for k, v in section.items() if k not in unknown}
-    if isinstance(given.get("areas"), str):
-        given["areas"] = [given["areas"]]
-    if not isinstance(given.get("areas", []), list):
-        problems.append(Problem(where=where, text="areas must be a list of dimensions."))
-        return Experiment()
-    try:
-        return Experiment(**given)
-    except ConfigError as error:
-        problems.append(Problem(where=where, text=error.problem, hint=error.hint))
-        return Experiment()
+    given = {key: value for key, value in fields.items() if key != "method"}
+    if before is not None and before.kind == kind:
+        given = {**before.parameters, **given}
+    settings = read_section(KINDS[kind], given, reading, section=section)
+    if isinstance(settings, Synthetic):
+        reading.require_file(f"[{section}]", "path", settings.path)
+    return None if settings is None else MethodChoice(name=name, settings=settings)

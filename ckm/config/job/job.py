@@ -2,337 +2,128 @@
 
 from __future__ import annotations
 
-import glob
-from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
+from pydantic import Field
+
+from ckm.config.job.data import JobData, JobKeys
+from ckm.config.job.ledger import JobLedger
+from ckm.config.job.magnitude import JobMagnitude
+from ckm.config.job.noise import JobNoise
+from ckm.config.job.output import JobOutput
+from ckm.config.job.report import JobReport
+from ckm.config.job.suppression import JobSuppression
+from ckm.config.job.table import JobTable
+from ckm.config.job.variable import JobVariable, add_problems_of_variables
+from ckm.config.problems import did_you_mean
+from ckm.config.section import Items, Name, ReadAs, Section, SettingsFile, Some, Words
 from ckm.config.words import LANGUAGES, one_text
+from ckm.engine.request import variable_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from ckm.config.reading import Reading
     from ckm.config.words import Texts
-    from ckm.engine.magnitudes import MagnitudeNoise
     from ckm.engine.request import TableRequest
-    from ptable import NoiseSpec, PTable
 
-__all__ = [
-    "Allowance",
-    "Category",
-    "Hierarchy",
-    "Job",
-    "JobData",
-    "JobKeys",
-    "JobLedger",
-    "JobLimits",
-    "JobMagnitude",
-    "JobOutput",
-    "JobReport",
-    "JobSuppression",
-    "JobVariable",
+__all__ = ["Categories", "Hierarchies", "Job", "add_problems_of_dimensions"]
+
+
+class CodeTreeSection(Section):
+    """A column of codes, and the file that says which code lies in which."""
+
+    column: Name
+    tree: Name
+
+
+def _hierarchy(value: Any, reading: Reading) -> list[str] | Path | dict[str, str]:
+    if isinstance(value, CodeTreeSection):
+        return {"column": value.column, "tree": str(reading.resolve(value.tree))}
+    return reading.resolve(value) if isinstance(value, str) else value
+
+
+def _category(value: Any, reading: Reading) -> Any:
+    return reading.resolve(value) if isinstance(value, str) else value
+
+
+_Hierarchy: TypeAlias = Annotated[
+    list[str] | Path | dict[str, str], ReadAs(list[str] | str | CodeTreeSection, _hierarchy)
+]
+_Category: TypeAlias = Annotated[
+    list[str | int | bool] | Path, ReadAs(list[str | int | bool] | str, _category)
+]
+Hierarchies = Annotated[
+    dict[str, _Hierarchy], Field(description="Columns from broad to fine, or a code tree.")
+]
+Categories = Annotated[
+    dict[str, _Category],
+    Field(description="Categories that may occur, so that empty cells are known."),
 ]
 
-Hierarchy = list[str] | Path | dict[str, str]
-Category = list[str | int | bool] | Path
 
+class Job(SettingsFile):
+    """One release: data, keys, noise and tables. `ckm.config.read_job` reads one."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobData:
-    """The microdata of a job."""
-
-    path: Path
-    table: str | None = None
-    id: str | None = None
-    record_key: str | None = None
-    key_range: int | None = None
-    weight: str | None = None
-    engine: Literal["duckdb", "spark"] = "duckdb"
-    master: str | None = None
-
-    def files(self) -> tuple[Path, ...]:
-        """Return the files that `path` stands for, sorted.
-
-        Examples
-        --------
-        >>> JobData(path=Path("people.parquet"), id="person_id").files()
-        (PosixPath('people.parquet'),)
-        """
-        if not glob.has_magic(str(self.path)) or self.path.exists():
-            return (self.path,)
-        found = glob.glob(str(self.path), recursive=True)  # noqa: PTH207 (an absolute pattern)
-        return tuple(sorted(path for path in map(Path, found) if path.is_file()))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobKeys:
-    """Where the secret lies: a file, or without one the environment variable ``CKM_SECRET``."""
-
-    secret: Path | None = field(default=None, repr=False)
-    checks: Literal["stop", "warn", "skip"] = "stop"
-    mix: bool = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobOutput:
-    """The files that a release writes of each table, and what all of them say.
-
-    Parameters
-    ----------
-    formats
-        Names in `ckm.formats.FORMATS`.
-    total_label, missing_label
-        What totals and missing categories are called.
-    languages
-        Of the words in the files: one, or several that have files of their own.
-    source, unit, description
-        Who is responsible, what is counted, and a sentence or two, by language; empty for none.
-    additive
-        Whether published counts are changed again until each table adds up.
-    csv_formulas
-        Whether texts of CSV that a spreadsheet would take for formulas are changed.
-    """
-
-    formats: tuple[str, ...] = ("csv", "parquet")
-    total_label: str = "Total"
-    missing_label: str = "(missing)"
-    languages: tuple[str, ...] = ("en",)
-    source: Texts = field(default_factory=dict)
-    unit: Texts = field(default_factory=dict)
-    description: Texts = field(default_factory=dict)
-    additive: bool = False
-    csv_formulas: Literal["keep", "escape"] = "keep"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobVariable:
-    """The words for a dimension or a column, by language.
-
-    Parameters
-    ----------
-    name
-        The dimension, or a column of a hierarchy.
-    labels
-        What readers see; empty for the name.
-    is_area
-        Whether it tells places.
-    levels, categories
-        Column of the hierarchy, and code of a category → what readers see.
-    codelist
-        The file that `categories` comes from: it names all that may be published.
-    """
-
-    name: str
-    labels: Texts = field(default_factory=dict)
-    is_area: bool = False
-    levels: Mapping[str, Texts] = field(default_factory=dict)
-    categories: Mapping[str, Texts] = field(default_factory=dict)
-    codelist: Path | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobLimits:
-    """What the office allows; None and names that are missing set no limit.
-
-    Parameters
-    ----------
-    posterior, posterior_set
-        The largest probability that a published count gives an original one, or that it is
-        among the sensitive ones.
-    attacks
-        Name of an attack → the largest probability of success.
-    aad
-        The largest mean deviation of a table, in counts.
-    """
-
-    posterior: float | None = None
-    posterior_set: float | None = None
-    attacks: Mapping[str, float] = field(default_factory=dict)
-    aad: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Allowance:
-    """Something that a rule forbids and somebody allowed; perhaps a check that may fail."""
-
-    what: str
-    who: str
-    when: str
-    why: str
-    check: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobReport:
-    """What the reports of a release say beside its numbers, and what they hold it to.
-
-    Parameters
-    ----------
-    id, date, contact, ptable_label
-        Shown as they stand, the label as the office's own name of the p-table; empty for
-        none.
-    languages
-        Of the pages.
-    designs
-        A file of designs to compare.
-    sensitive
-        The largest sensitive count.
-    limits, exceptions
-        What is allowed, and who allowed more.
-    """
-
-    id: str = ""
-    date: str = ""
-    contact: str = ""
-    ptable_label: str = ""
-    languages: tuple[Literal["en", "fr"], ...] = ("en", "fr")
-    designs: Path | None = None
-    sensitive: int = 4
-    limits: JobLimits = field(default_factory=JobLimits)
-    exceptions: tuple[Allowance, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobLedger:
-    """The ledger that tables enter before anybody sees them.
-
-    Parameters
-    ----------
-    target
-        The file, or the URL of a database.
-    threshold
-        Differences of so few records are thin.
-    policy
-        Whether a thin difference refuses the tables, or is told beside them.
-    smallest
-        Smaller cells are not compared.
-    history
-        The history that the tables belong to.
-    also
-        Further histories that their readers know.
-    """
-
-    target: Path | str
-    threshold: int = 2
-    policy: Literal["refuse", "flag"] = "refuse"
-    smallest: int = 1
-    history: str = "public"
-    also: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobMagnitude:
-    """The noise of the sums and means of a variable, before its p-tables are there.
-
-    Parameters
-    ----------
-    unit
-        Of its amounts, by language; empty for none.
-    spread
-        The standard deviation of the noise, where no scale is given.
-    ptables
-        Field of the noise → the specification of its p-table, or the file.
-    settings
-        Field of the noise → what it is, where the job says.
-    """
-
-    unit: Texts = field(default_factory=dict)
-    spread: float | None = None
-    ptables: Mapping[str, NoiseSpec | Path] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    title: Words = Field(
+        default={},
+        description="What the release is called; one text, or { en = …, fr = … }.",
+    )
+    data: JobData
+    keys: JobKeys = JobKeys()
+    ptable: JobNoise | None = Field(
+        default=None, description="The noise; needed where there is no [suppression]."
+    )
+    suppression: JobSuppression | None = Field(
+        default=None, description="For ckm suppress: which cells are hidden, instead of noise."
+    )
+    hierarchies: Hierarchies = Field(default={})
+    categories: Categories = Field(default={})
+    variable: Items[JobVariable] = Field(
+        default=(), description="Words for dimensions, as in a service file."
+    )
+    magnitude: Items[JobMagnitude] = Field(
+        default=(), description="The noise of sums and means, by variable."
+    )
+    output: JobOutput = JobOutput()
+    report: JobReport = JobReport()
+    ledger: JobLedger | None = None
+    table: Some[JobTable] = Field(description="The tables to publish.")
 
     @property
-    def decimals(self) -> int | None:
-        """How many decimals sums have; None for all digits."""
-        found: int | None = self.settings.get("decimals", 0)
-        return found
+    def tables(self) -> Mapping[str, TableRequest]:
+        """Name of a table → what the engine is asked for."""
+        return {table.name: table.request for table in self.table}
 
-    def noise(self, ptables: Mapping[str, PTable]) -> MagnitudeNoise:
-        """Return the noise.
+    @property
+    def titles(self) -> Mapping[str, Texts]:
+        """Name of a table, or "" for the release → its title by language."""
+        found = {"": self.title} | {table.name: table.title for table in self.table}
+        return {name: title for name, title in found.items() if title}
 
-        Parameters
-        ----------
-        ptables
-            Field of the noise → its p-table.
+    @property
+    def dataflows(self) -> Mapping[str, str]:
+        """Name of a table → what SDMX knows it by."""
+        return {t.name: t.dataflow for t in self.table if t.dataflow is not None}
 
-        Raises
-        ------
-        ConfigError
-            If settings contradict each other.
+    @property
+    def variables(self) -> Mapping[str, JobVariable]:
+        """Name of a dimension or a column → the words for it."""
+        return {variable.name: variable for variable in self.variable}
 
-        Examples
-        --------
-        >>> JobMagnitude(settings={"decimals": -3}).noise({}).decimals
-        -3
-        """
-        from ckm.engine.magnitudes import MagnitudeNoise
+    @property
+    def magnitudes(self) -> Mapping[str, JobMagnitude]:
+        """Variable of which a table shows sums or means → the noise of these."""
+        own = {magnitude.name: magnitude for magnitude in self.magnitude}
+        common = own.get(None) or JobMagnitude()
+        return {name: own.get(name, common) for name in self._summed()}
 
-        given: dict[str, Any] = {**ptables, **self.settings}
-        if self.spread is not None:
-            given["spread"] = self.spread
-        return MagnitudeNoise.start(**given)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobSuppression:
-    """Which cells are unsafe, and how others are chosen that hide them.
-
-    Parameters
-    ----------
-    threshold, margin
-        Cells of fewer contributors are unsafe, and how wide those of amounts are kept, in
-        percent.
-    dominance
-        n and k of the nk rule.
-    p_percent
-        p of the p % rule.
-    prior_posterior
-        p and q of the p-q rule.
-    singles
-        Whether cells are guarded from who is alone in the cell beside.
-    costs, method, limit_s
-        See `ckm.suppression`.
-    audit
-        Whether the interval of each hidden cell is computed.
-    """
-
-    threshold: int | None = None
-    margin: float = 10.0
-    dominance: tuple[int, float] | None = None
-    p_percent: float | None = None
-    prior_posterior: tuple[float, float] | None = None
-    singles: bool = True
-    costs: Literal["value", "one"] = "value"
-    method: Literal["auto", "exact", "sequential", "hypercube"] = "auto"
-    limit_s: float = 60.0
-    audit: bool = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """One release: data, keys, noise and tables.
-
-    Build one with `ckm.config.read_job`.
-    """
-
-    path: Path
-    text: str = field(repr=False)
-    data: JobData
-    keys: JobKeys
-    ptable: NoiseSpec | Path | None
-    hierarchies: Mapping[str, Hierarchy]
-    categories: Mapping[str, Category]
-    output: JobOutput
-    tables: Mapping[str, TableRequest]
-    #: Name of a table, or "" for the release → its title by language.
-    titles: Mapping[str, Texts] = field(default_factory=dict)
-    dataflows: Mapping[str, str] = field(default_factory=dict)
-    variables: Mapping[str, JobVariable] = field(default_factory=dict)
-    report: JobReport = field(default_factory=JobReport)
-    ledger: JobLedger | None = None
-    magnitudes: Mapping[str, JobMagnitude] = field(default_factory=dict)
-    suppression: JobSuppression | None = None
-    warnings: tuple[str, ...] = ()
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sections that belong to no table, perhaps by a slip."""
+        return tuple(f"{self.path.name}: {text}" for text in self._unused())
 
     def title_of(
         self, table: str = "", *, languages: Sequence[str] = LANGUAGES
@@ -354,7 +145,7 @@ class Job:
         """Whether the job cannot run without a secret."""
         if self.suppression is not None:
             return False
-        own = any(m.settings.get("rules", "ckm") == "ckm" for m in self.magnitudes.values())
+        own = any(magnitude.rules == "ckm" for magnitude in self.magnitudes.values())
         return self.data.id is not None or self.keys.mix or own
 
     def input_files(self) -> tuple[Path, ...]:
@@ -363,7 +154,7 @@ class Job:
         files += [tree for tree in self.hierarchies.values() if isinstance(tree, Path)]
         files += [Path(t["tree"]) for t in self.hierarchies.values() if isinstance(t, dict)]
         files += [path for path in self.categories.values() if isinstance(path, Path)]
-        files += [v.codelist for v in self.variables.values() if v.codelist is not None]
+        files += [v.codelist for v in self.variable if v.codelist is not None]
         if isinstance(self.ptable, Path):
             files.append(self.ptable)
         for magnitude in self.magnitudes.values():
@@ -374,3 +165,124 @@ class Job:
         """Return a path as people wrote it: relative to the job file where it lies below."""
         folder = self.path.parent
         return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)
+
+    def add_problems(self, reading: Reading) -> None:
+        """Note what several sections contradict each other in."""
+        add_problems_of_dimensions(self.hierarchies, self.categories, reading)
+        add_problems_of_variables(self.variable, self.hierarchies, reading)
+        self._add_problems_of_tables(reading)
+        named = [magnitude.name for magnitude in self.magnitude]
+        for number, magnitude in enumerate(self.magnitude):
+            if magnitude.name in named[:number]:
+                text = "the name occurs more than once."
+                text = text if magnitude.name else "a second one for all."
+                reading.add(magnitude.place, text, "give every variable one section")
+        if self.suppression is not None:
+            self.suppression.add_problems_beside(self, reading)
+            return
+        if self.ptable is None:
+            hint = "[ptable] is for noise; a job for ckm suppress has [suppression] instead"
+            reading.add("[ptable]", "is missing: which noise protects the tables?", hint)
+        if self.output.additive:
+            self._add_problems_of_additive(reading)
+
+    def _add_problems_of_tables(self, reading: Reading) -> None:
+        lowered = sorted(table.name.lower() for table in self.table)
+        for name in sorted({a for a, b in pairwise(lowered) if a == b}):
+            text = f"the name {name!r} occurs more than once."
+            hint = "names become file names: they must differ in more than upper and lower case"
+            reading.add("[[table]]", text, hint)
+        for table in self.table:
+            if "weighted" in table.measures and self.data.weight is None:
+                text = 'the measure "weighted" needs [data] weight.'
+                reading.add(table.place, text, 'add weight = "…"')
+            if isinstance(table.margins, str):
+                continue
+            known = [*table.dimensions, *self._levels(table.dimensions)]
+            for name in dict.fromkeys(n for subset in table.margins for n in subset):
+                if name not in known:
+                    text = f"margins name {name!r}, which is no dimension of it."
+                    reading.add(table.place, text, did_you_mean(name, known))
+
+    def _add_problems_of_additive(self, reading: Reading) -> None:
+        where = "[output]"
+        if self.ledger is not None:
+            text = (
+                "additive gives the same cell other numbers in other tables, and a ledger "
+                "stands for the same number everywhere."
+            )
+            reading.add(where, text, "remove one of the two")
+        for table in self.table:
+            others = [measure for measure in table.measures if measure != "count"]
+            if others:
+                hint = "publish it in a job of its own without additive"
+                text = f"additive is for counts, and table {table.name!r} shows {others[0]!r}."
+                reading.add(where, text, hint)
+
+    def _summed(self) -> list[str]:
+        """Return the variables of which tables show sums or means."""
+        found = (variable_of(name) for table in self.table for name in table.measures)
+        return list(dict.fromkeys(name for name in found if name is not None))
+
+    def _levels(self, names: Iterable[str]) -> list[str]:
+        """Return the columns of hierarchies."""
+        nested = (self.hierarchies.get(name) for name in names)
+        return [column for h in nested if isinstance(h, list) for column in h]
+
+    def _unused(self) -> Iterator[str]:
+        wanted = list(dict.fromkeys(d for table in self.table for d in table.dimensions))
+        summed = self._summed()
+        columns = [*wanted, *self._levels(wanted), *summed]
+        dimensions = list(wanted)
+        if self.suppression is not None:  # it reads of a hierarchy what lies in what
+            links = [n for n in self.hierarchies if set(self._levels([n])) & set(wanted)]
+            dimensions += links
+        is_no = "is no dimension or column of a table"
+        for where, names, known, text in (
+            ("[hierarchies]", self.hierarchies, dimensions, "is a dimension of no table"),
+            ("[categories]", self.categories, dimensions, "is a dimension of no table"),
+            ("[[variable]]", self.variables, columns, is_no),
+            (
+                "[[magnitude]]",
+                [m.name for m in self.magnitude],
+                summed,
+                "is summed by no table",
+            ),
+        ):
+            for name in names:
+                if name is not None and name not in known:
+                    way = did_you_mean(name, known)
+                    end = f"; {way}" if way else "."
+                    yield f"{where} {name!r} {text}, so it does nothing{end}"
+
+
+def add_problems_of_dimensions(
+    hierarchies: Mapping[str, list[str] | Path | dict[str, str]],
+    categories: Mapping[str, list[Any] | Path],
+    reading: Reading,
+) -> None:
+    """Note hierarchies and categories that are not there, or that repeat themselves.
+
+    Parameters
+    ----------
+    hierarchies, categories
+        The sections.
+    reading
+        The file.
+
+    Examples
+    --------
+    >>> add_problems_of_dimensions({}, {}, None)
+    """
+    for section, found, what in (
+        ("[hierarchies]", hierarchies, "columns, from broad to fine"),
+        ("[categories]", categories, "categories"),
+    ):
+        for name, value in found.items():
+            if isinstance(value, list):
+                if not value or len(set(value)) < len(value):
+                    reading.add(section, f"{name!r} must list different {what}.")
+            elif isinstance(value, dict):
+                reading.require_file(section, f"{name}.tree", Path(value["tree"]))
+            else:
+                reading.require_file(section, name, value)

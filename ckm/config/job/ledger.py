@@ -1,88 +1,83 @@
-"""From the section ``[ledger]`` of a job or a service to the ledger it names."""
+"""The section ``[ledger]`` of a job or a service: the record of what was published."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path  # noqa: TC003  (pydantic reads the types)
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
-from ckm.config.job.job import JobLedger
+from pydantic import Field
+
+from ckm.config.section import FilePath, Items, Name, Section
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from ckm.config.reading import Reading
 
-    from ckm.config.job.schema import LedgerModel
-
-__all__ = ["build_ledger"]
+__all__ = ["JobLedger"]
 
 _POSTGRES = re.compile(r"postgres(ql)?://")
+_WHERE = "[ledger]"
 
 
-def build_ledger(
-    model: LedgerModel | None, folder: Path, *, add: Callable[[str, str, str | None], None]
-) -> JobLedger | None:
-    """Build the ledger of a job; what is wrong is added to its problems.
-
-    Parameters
-    ----------
-    model
-        The section, if there is one.
-    folder
-        Where relative paths start.
-    add
-        Called with the section, a problem and a hint.
-
-    Returns
-    -------
-    JobLedger or None
-        The ledger; it must not be used where a problem was added.
+class JobLedger(Section):
+    """The record of what was published, which no table may contradict by a few records.
 
     Examples
     --------
-    >>> from pathlib import Path
-    >>> from ckm.config.job.schema import LedgerModel
-    >>> build_ledger(LedgerModel(path="ledger.db"), Path(), add=print)
-    JobLedger(target=PosixPath('ledger.db'), threshold=2, policy='refuse', smallest=1, \
-history='public', also=())
+    >>> JobLedger(url="postgresql://host/db").target
+    'postgresql://host/db'
     """
-    if model is None:
-        return None
-    target: Path | str = folder
-    if (model.path is None) == (model.url is None):
-        add(_WHERE, "needs path or url, one of the two.", 'path = "ledger.db"')
-    elif model.url is not None:
-        _look_at_url(model.url, add)
-        target = model.url
-    elif "://" in str(model.path) or "\0" in str(model.path):
-        add(_WHERE, "path must be a file of this machine.", "a database is named with url")
-    else:
-        target = folder / str(model.path)
-        _look_at_file(target, add)
-    given = model.model_dump(exclude={"path", "url", "also", "official"})
-    return JobLedger(target=target, **given, also=tuple(model.also))
 
+    path: FilePath | None = Field(default=None, description="The ledger's file.")
+    url: Name | None = Field(default=None, description="Or a database, postgresql://…")
+    threshold: int = Field(
+        default=2, ge=1, le=4, description="Differences of so few records are thin."
+    )
+    policy: Literal["refuse", "flag"] = Field(
+        default="refuse", description="refuse publishes nothing then, flag tells and publishes."
+    )
+    smallest: int = Field(default=1, ge=1, description="Smaller cells are not compared.")
+    history: Name = Field(default="public", description="Tables with the same readers.")
+    also: Items[Name] = Field(
+        default=(), description="Further histories that these readers know."
+    )
 
-def _look_at_file(path: Path, add: Callable[[str, str, str | None], None]) -> None:
-    if path.is_dir():
-        add(_WHERE, f"path {path.name!r} is a folder, not a file.", None)
-    elif not path.parent.is_dir():
-        hint = "make it; relative paths start at the file that names the ledger"
-        add(_WHERE, f"the folder of path {path.name!r} does not exist.", hint)
+    @property
+    def target(self) -> Path | str:
+        """The file, or the URL of a database."""
+        return self.path or self.url or ""
 
+    def add_problems(self, reading: Reading) -> None:
+        """Note a place that cannot be."""
+        if (self.path is None) == (self.url is None):
+            reading.add(_WHERE, "needs path or url, one of the two.", 'path = "ledger.db"')
+        elif self.url is not None:
+            self._add_problems_of_url(self.url, reading)
+        elif self.path is not None:
+            self._add_problems_of_file(self.path, reading)
 
-def _look_at_url(url: str, add: Callable[[str, str, str | None], None]) -> None:
-    """Look at a URL, which is never echoed: somebody may have put a password there."""
-    if not _POSTGRES.match(url):
-        add(_WHERE, "url must begin with postgresql://", "a file is named with path")
-        return
-    try:
-        has_password = urlsplit(url).password is not None or "password=" in url.lower()
-    except ValueError:
-        has_password = False
-    if has_password:
-        hint = "PostgreSQL finds it in ~/.pgpass or in PGPASSWORD"
-        add(_WHERE, "url must not hold a password.", hint)
+    def _add_problems_of_file(self, path: Path, reading: Reading) -> None:
+        if reading.is_elsewhere(path):
+            hint = "a database is named with url"
+            reading.add(_WHERE, "path must be a file of this machine.", hint)
+        elif path.is_dir():
+            reading.add(_WHERE, f"path {path.name!r} is a folder, not a file.")
+        elif not path.parent.is_dir():
+            hint = "make it; relative paths start at the file that names the ledger"
+            reading.add(_WHERE, f"the folder of path {path.name!r} does not exist.", hint)
 
-
-_WHERE = "[ledger]"
+    def _add_problems_of_url(self, url: str, reading: Reading) -> None:
+        """Look at a URL, which is never echoed: somebody may have put a password there."""
+        if not _POSTGRES.match(url):
+            reading.add(
+                _WHERE, "url must begin with postgresql://", "a file is named with path"
+            )
+            return
+        try:
+            has_password = urlsplit(url).password is not None or "password=" in url.lower()
+        except ValueError:
+            has_password = False
+        if has_password:
+            hint = "PostgreSQL finds it in ~/.pgpass or in PGPASSWORD"
+            reading.add(_WHERE, "url must not hold a password.", hint)

@@ -1,119 +1,79 @@
-"""From ``[output]`` and ``[[variable]]`` to what the files of a job are and say."""
+"""The section ``[output]``: what the files of a release are and say."""
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
-from ckm.config.job.job import JobOutput, JobVariable
+from pydantic import Field
+
 from ckm.config.problems import did_you_mean
-from ckm.config.words import read_codelist, texts_of
+from ckm.config.section import Name, ReadAs, Section, Some, Words
 from ckm.formats.names import FORMAT_NAMES, without_repeats
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
     from ckm.config.job.job import Job
-    from ckm.config.job.schema import JobModel, OutputModel, VariableModel
+    from ckm.config.reading import Reading
     from ckm.config.words import Texts
 
-    Add = Callable[[str, str, str | None], None]
-
-__all__ = ["build_output", "build_variables", "common_texts"]
+__all__ = ["CsvFormulas", "JobOutput", "Language", "Languages", "common_texts"]
 
 _SHOWN = 5
 
+Language: TypeAlias = Literal["en", "fr"]
+CsvFormulas: TypeAlias = Literal["keep", "escape"]
+Languages = Annotated[
+    tuple[Language, ...], ReadAs(Some[Language], lambda found, _: tuple(dict.fromkeys(found)))
+]
+_OneOrMore = Annotated[
+    tuple[str, ...],
+    ReadAs(
+        Language | Some[Language],
+        lambda given, _: (given,) if isinstance(given, str) else given,
+    ),
+]
+# Looked up when the section is there, where the nearest name can be told.
+_Format = Annotated[str, Field(json_schema_extra={"enum": list(FORMAT_NAMES)})]
+_Formats = Annotated[
+    tuple[str, ...], ReadAs(Some[_Format], lambda given, _: without_repeats(given))
+]
 
-def build_output(model: OutputModel, *, add: Add) -> JobOutput:
-    """Build what the files of a release are.
 
-    Parameters
-    ----------
-    model
-        The section.
-    add
-        Called with the section, a problem and a hint.
+class JobOutput(Section):
+    """The files that a release writes of each table, and what all of them say."""
 
-    Examples
-    --------
-    >>> from ckm.config.job.schema import OutputModel
-    >>> build_output(OutputModel(formats=["px"]), add=print).formats
-    ('px',)
-    """
-    for name in dict.fromkeys(model.formats):
-        if name not in FORMAT_NAMES:
-            known = f"known are {', '.join(FORMAT_NAMES)}"
-            hint = did_you_mean(name, FORMAT_NAMES) or known
-            add("[output]", f"the format {name!r} is unknown.", hint)
-    languages = [model.language] if isinstance(model.language, str) else model.language
-    for name in sorted({n for n in languages if languages.count(n) > 1}):
-        add("[output]", f"language names {name!r} twice.", "name each language once")
-    return JobOutput(
-        formats=without_repeats(model.formats),
-        total_label=model.total_label,
-        missing_label=model.missing_label,
-        languages=tuple(languages),
-        source=texts_of(model.source),
-        unit=texts_of(model.unit),
-        description=texts_of(model.description),
-        additive=model.additive,
-        csv_formulas=model.csv_formulas,
+    formats: _Formats = Field(default=("csv", "parquet"), description="Formats of each table.")
+    languages: _OneOrMore = Field(
+        default=("en",),
+        alias="language",
+        description='Language of all words in the files; ["en", "fr"] for files in both.',
+    )
+    source: Words = Field(default={}, description="Who is responsible for the numbers.")
+    unit: Words = Field(default={}, description="What is counted: persons.")
+    description: Words = Field(default={}, description="A sentence or two.")
+    total_label: Name = Field(
+        default="Total", description="What totals are called in the tables."
+    )
+    missing_label: Name = Field(
+        default="(missing)", description="What missing categories are called in the tables."
+    )
+    additive: bool = Field(
+        default=False, description="Change published counts again until tables add up."
+    )
+    csv_formulas: CsvFormulas = Field(
+        default="keep",
+        description="escape puts an apostrophe before texts of CSV that could be formulas.",
     )
 
-
-def build_variables(
-    model: JobModel, *, find: Callable[[str, str, str], Path], add: Add
-) -> Mapping[str, JobVariable]:
-    """Build the words for dimensions and columns.
-
-    Parameters
-    ----------
-    model
-        The job.
-    find
-        Called with a section, a key and the name of a file; returns its path.
-    add
-        Called with the section, a problem and a hint.
-    """
-    names = [variable.name for variable in model.variable]
-    for name in sorted({n for n in names if names.count(n) > 1}):
-        add("[[variable]]", f"the name {name!r} occurs more than once.", None)
-    areas = [variable.name for variable in model.variable if variable.is_area]
-    if len(areas) > 1:
-        shown = ", ".join(map(repr, areas))
-        add("[[variable]]", f"one variable is the area, not {shown}.", None)
-    return {v.name: _variable(v, model, find=find, add=add) for v in model.variable}
-
-
-def _variable(
-    variable: VariableModel,
-    model: JobModel,
-    *,
-    find: Callable[[str, str, str], Path],
-    add: Add,
-) -> JobVariable:
-    where = f"[[variable]] {variable.name!r}:"
-    categories = {code: texts_of(text) for code, text in variable.categories.items()}
-    path = None
-    if variable.codelist is not None:
-        if variable.categories:
-            add(where, "has both codelist and categories.", "keep one of the two")
-        path = find(where, "codelist", variable.codelist)
-        categories = read_codelist(path, add=partial(add, where))
-    nested = model.hierarchies.get(variable.name)
-    levels = nested if isinstance(nested, list) else []
-    for level in variable.levels:
-        if level not in levels:
-            add(where, f"{level!r} is no level of it.", did_you_mean(level, levels))
-    return JobVariable(
-        name=variable.name,
-        labels=texts_of(variable.labels),
-        is_area=variable.is_area,
-        levels={name: texts_of(text) for name, text in variable.levels.items()},
-        categories=categories,
-        codelist=path,
-    )
+    def add_problems(self, reading: Reading) -> None:
+        """Note formats that are unknown, and languages that are named twice."""
+        for name in self.formats:
+            if name not in FORMAT_NAMES:
+                known = f"known are {', '.join(FORMAT_NAMES)}"
+                hint = did_you_mean(name, FORMAT_NAMES) or known
+                reading.add("[output]", f"the format {name!r} is unknown.", hint)
+        for name in sorted({n for n in self.languages if self.languages.count(n) > 1}):
+            hint = "name each language once"
+            reading.add("[output]", f"language names {name!r} twice.", hint)
 
 
 def common_texts(job: Job) -> tuple[str, ...]:

@@ -2,31 +2,45 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from ckm.config.job.job import JobSuppression
-from ckm.config.job.magnitude_schema import DominanceModel, PriorPosteriorModel
-from ckm.config.section import Section
+from ckm.config.section import ReadAs, Section
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from ckm.config.job.job import Job
+    from ckm.config.reading import Reading
 
-    from pydantic import BaseModel
-
-    from ckm.config.job.schema import JobModel
-
-__all__ = [
-    "SuppressionModel",
-    "build_suppression",
-    "suppression_sections",
-]
+__all__ = ["DominanceSection", "JobSuppression", "PriorPosteriorSection"]
 
 _WHERE = "[suppression]"
 
 
-class SuppressionModel(Section):
+class DominanceSection(Section):
+    """The nk rule."""
+
+    n: int = Field(ge=1, le=6, description="How many of the largest contributors.")
+    percent: float = Field(gt=0, lt=100, description="Their share of the total.")
+
+
+class PriorPosteriorSection(Section):
+    """The p-q rule."""
+
+    posterior: float = Field(gt=0, lt=100, description="p: how near they come, per cent.")
+    prior: float = Field(gt=0, le=100, description="q: how near all were before, per cent.")
+
+
+_Dominance = Annotated[
+    tuple[int, float], ReadAs(DominanceSection, lambda rule, _: (rule.n, rule.percent))
+]
+_PriorPosterior = Annotated[
+    tuple[float, float],
+    ReadAs(PriorPosteriorSection, lambda rule, _: (rule.posterior, rule.prior)),
+]
+
+
+class JobSuppression(Section):
     """Cells are hidden instead of changed; all others are published as they are."""
 
     threshold: int | None = Field(
@@ -38,11 +52,9 @@ class SuppressionModel(Section):
         le=1000,
         description="Protection of such cells of amounts, per cent.",
     )
-    dominance: DominanceModel | None = Field(default=None, description="The nk rule.")
+    dominance: _Dominance | None = Field(default=None, description="The nk rule.")
     p_percent: float | None = Field(default=None, gt=0, lt=100, description="The p % rule.")
-    prior_posterior: PriorPosteriorModel | None = Field(
-        default=None, description="The p-q rule."
-    )
+    prior_posterior: _PriorPosterior | None = Field(default=None, description="The p-q rule.")
     singles: bool = Field(
         default=True, description="Guard cells from who is alone in the cell beside."
     )
@@ -59,91 +71,44 @@ class SuppressionModel(Section):
         default=True, description="Compute what readers can work out of each hidden cell."
     )
 
+    def add_problems(self, reading: Reading) -> None:
+        """Note a rule that contradicts itself."""
+        posterior, prior = self.prior_posterior or (0.0, 0.0)
+        if posterior > prior:
+            reading.add(f"{_WHERE} prior_posterior:", "posterior must be at most prior.")
 
-def suppression_sections() -> dict[str, type[BaseModel]]:
-    """Return the section and those within it, by the name that people know.
+    def add_problems_beside(self, job: Job, reading: Reading) -> None:
+        """Note what noise has and suppression has not, and rules without their numbers.
 
-    Examples
-    --------
-    >>> list(suppression_sections())
-    ['suppression', 'suppression.dominance', 'suppression.prior_posterior']
-    """
-    return {
-        "suppression": SuppressionModel,
-        "suppression.dominance": DominanceModel,
-        "suppression.prior_posterior": PriorPosteriorModel,
-    }
-
-
-def build_suppression(
-    job: JobModel, *, add: Callable[[str, str, str | None], None]
-) -> JobSuppression | None:
-    """Build the rules of suppression; what does not fit the job is added to its problems.
-
-    Parameters
-    ----------
-    job
-        The whole job.
-    add
-        Called with the section, a problem and a hint.
-
-    Examples
-    --------
-    >>> build_suppression(JobModel.model_validate(document), add=print)  # doctest: +SKIP
-    """
-    model = job.suppression
-    if model is None:
-        if job.ptable is None:
-            hint = "[ptable] is for noise; a job for ckm suppress has [suppression] instead"
-            add("[ptable]", "is missing: which noise protects the tables?", hint)
-        return None
-    _require_alone(job, add)
-    _require_rules(job, model, add)
-    rules = model.model_dump(exclude={"dominance", "prior_posterior"})
-    nk, pq = model.dominance, model.prior_posterior
-    return JobSuppression(
-        **rules,
-        dominance=None if nk is None else (nk.n, nk.percent),
-        prior_posterior=None if pq is None else (pq.posterior, pq.prior),
-    )
-
-
-def _require_alone(job: JobModel, add: Callable[[str, str, str | None], None]) -> None:
-    """Note what noise has and suppression has not."""
-    if job.ptable is not None:
-        hint = "write two jobs, and publish the tables of one of them"
-        text = "stands beside [ptable]: true numbers beside noisy ones give the noise away."
-        add(_WHERE, text, hint)
-    if job.ledger is not None:
-        hint = "remove [ledger]; link tables by writing them into the same job"
-        add(_WHERE, "stands beside [ledger], which knows noisy tables alone.", hint)
-    if job.output.additive:
-        add("[output]", "additive is for noise: suppressed tables add up.", "remove additive")
-
-    told = job.report.model_dump(exclude_defaults=True)
-    for key in ("limits", "exceptions", "designs", "sensitive"):
-        if key in told:
-            add("[report]", f"{key} is for noise, and a suppression has none.", f"remove {key}")
-
-
-def _require_rules(
-    job: JobModel, model: SuppressionModel, add: Callable[[str, str, str | None], None]
-) -> None:
-    """Note rules that are missing, that contradict themselves, or that nothing is there for."""
-    measures = {measure for table in job.table for measure in table.measures}
-    has_amounts = any(":" in measure for measure in measures)
-    counts = measures & {"count", "weighted"} or any(m.startswith("mean:") for m in measures)
-    of_amounts = {
-        name: getattr(model, name)
-        for name in ("dominance", "p_percent", "prior_posterior")
-        if getattr(model, name) is not None
-    }
-    if model.threshold is None and (counts or not of_amounts):
-        hint = "threshold = 3 hides counts of 1 and 2"
-        add(_WHERE, "threshold is missing: which counts are too small?", hint)
-    if of_amounts and not has_amounts:
-        text = f"{', '.join(of_amounts)} judges amounts, and no table shows any."
-        add(_WHERE, text, 'add "sum:…" to the measures of a table, or remove it')
-    pq = model.prior_posterior
-    if pq is not None and pq.posterior > pq.prior:
-        add(f"{_WHERE} prior_posterior:", "posterior must be at most prior.", None)
+        Parameters
+        ----------
+        job
+            The whole job.
+        reading
+            The file.
+        """
+        if job.ptable is not None:
+            hint = "write two jobs, and publish the tables of one of them"
+            text = "stands beside [ptable]: true numbers beside noisy ones give the noise away."
+            reading.add(_WHERE, text, hint)
+        if job.ledger is not None:
+            hint = "remove [ledger]; link tables by writing them into the same job"
+            reading.add(_WHERE, "stands beside [ledger], which knows noisy tables alone.", hint)
+        if job.output.additive:
+            text = "additive is for noise: suppressed tables add up."
+            reading.add("[output]", text, "remove additive")
+        for key in ("limits", "exceptions", "designs", "sensitive"):
+            if getattr(job.report, key) != type(job.report).model_fields[key].default:
+                text = f"{key} is for noise, and a suppression has none."
+                reading.add("[report]", text, f"remove {key}")
+        measures = {measure for table in job.table for measure in table.measures}
+        has_amounts = any(":" in measure for measure in measures)
+        counts = any(not measure.startswith("sum:") for measure in measures)
+        names = ("dominance", "p_percent", "prior_posterior")
+        of_amounts = [name for name in names if getattr(self, name) is not None]
+        if self.threshold is None and (counts or not of_amounts):
+            hint = "threshold = 3 hides counts of 1 and 2"
+            reading.add(_WHERE, "threshold is missing: which counts are too small?", hint)
+        if of_amounts and not has_amounts:
+            text = f"{', '.join(of_amounts)} judges amounts, and no table shows any."
+            reading.add(_WHERE, text, 'add "sum:…" to the measures of a table, or remove it')

@@ -1,128 +1,81 @@
-"""What a service file says, once it is checked and its paths are resolved."""
+"""A service: what a service file says, checked and with its paths resolved."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field, PrivateAttr
+
+from ckm.config.job.data import JobData, JobKeys
+from ckm.config.job.job import Categories, Hierarchies, Job, add_problems_of_dimensions
+from ckm.config.job.noise import JobNoise
+from ckm.config.job.output import JobOutput
+from ckm.config.job.variable import add_problems_of_variables
+from ckm.config.problems import JobError, did_you_mean
+from ckm.config.read import build, keys_in, open_settings, read_job
+from ckm.config.section import SettingsFile, Some, schema_of
+from ckm.config.service.rules import RuleSettings
+from ckm.config.service.sections import (
+    OfferedVariable,
+    ServiceAbout,
+    ServiceAccess,
+    ServiceLedger,
+    ServiceLimits,
+)
 
 if TYPE_CHECKING:
-    import datetime as dt
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from ckm.config.job.job import Job, JobLedger
-    from ckm.config.words import Texts
+    from ckm.config.job.ledger import JobLedger
+    from ckm.config.reading import Reading
 
-__all__ = [
-    "RECONSTRUCTION",
-    "OfferedVariable",
-    "Reconstruction",
-    "Role",
-    "Service",
-    "ServiceAccess",
-    "ServiceLimits",
-]
-
-Role = Literal["public", "researcher", "officer"]
-Reconstruction = Literal["whoever may filter can reconstruct every true count"]
-
-#: What an office has to say, word for word, before the public may filter.
-RECONSTRUCTION: Reconstruction = get_args(Reconstruction)[0]
+__all__ = ["Service", "is_service_file", "read_service", "service_schema"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfferedVariable:
-    """A variable that the service offers, with its words by language."""
+class Service(SettingsFile):
+    """A service that answers table requests. `read_service` reads one."""
 
-    name: str
-    labels: Texts
-    is_area: bool
-    is_sensitive: bool
-    levels: Mapping[str, Texts]
-    categories: Mapping[str, Texts]
+    about: ServiceAbout = Field(alias="service")
+    data: JobData
+    keys: JobKeys = JobKeys()
+    ptable: JobNoise
+    hierarchies: Hierarchies = Field(default={})
+    categories: Categories = Field(default={})
+    variable: Some[OfferedVariable] = Field(description="What may be asked for.")
+    rules: RuleSettings = RuleSettings()
+    limits: ServiceLimits = ServiceLimits()
+    access: ServiceAccess = ServiceAccess()
+    ledger: ServiceLedger | None = None
+    _official: tuple[Job, ...] = PrivateAttr(default=())
 
+    @cached_property
+    def job(self) -> Job:
+        """Data, keys and noise, without tables."""
+        job = Job.model_construct(
+            **{name: getattr(self, name) for name in ("data", "keys", "ptable")},
+            hierarchies=self.hierarchies,
+            categories=self.categories,
+            table=(),
+            output=JobOutput(
+                total_label=self.about.total_label,
+                missing_label=self.about.missing_label,
+                csv_formulas=self.about.csv_formulas,
+            ),
+        )
+        job.model_post_init(self._reading)
+        return job
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceLimits:
-    """What callers may use; see the service file."""
-
-    requests_per_hour: int
-    requests_per_hour_researcher: int
-    requests_per_hour_officer: int
-    requests_per_day: int | None
-    thin_difference_cost: int
-    cells_researcher: int | None
-    request_bytes: int
-    seconds: float
-    concurrent_scans: int
-    concurrent_requests: int
-    cache_bytes: int
-    large_cells: int
-    jobs: int
-    job_seconds: float
-    job_hours: float
-    job_bytes: int
-    ledger_sets: int
-    connections: int
-    memory_limit: str | None
-    threads: int | None
-
-    def per_hour(self, role: str) -> int:
-        """Return the requests per hour of a role.
-
-        Parameters
-        ----------
-        role
-            ``"public"``, ``"researcher"`` or ``"officer"``.
-        """
-        limits = {
-            "researcher": self.requests_per_hour_researcher,
-            "officer": self.requests_per_hour_officer,
-        }
-        return limits.get(role, self.requests_per_hour)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceAccess:
-    """Who may ask; see the service file."""
-
-    mode: Literal["open", "tokens"]
-    tokens: Path | None
-    audit: Path | None
-    budgets: Path | None
-    trusted_proxies: tuple[str, ...]
-    origins: tuple[str, ...]
-    filters: Role = "officer"
-    accepts_reconstruction: bool = False
+    @cached_property
+    def variables(self) -> Mapping[str, OfferedVariable]:
+        """Name → what may be asked for."""
+        return {variable.name: variable for variable in self.variable}
 
     @property
-    def has_filters(self) -> bool:
-        """Whether there can be a caller who may filter."""
-        return self.filters == "public" or self.tokens is not None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Service:
-    """A service that answers table requests. Build one with `read_service`."""
-
-    job: Job
-    id: str
-    title: Texts
-    description: Texts
-    source: Texts
-    unit: Texts
-    contact: str
-    updated: dt.date | None
-    languages: tuple[str, ...]
-    listen: str
-    port: int
-    workers: int
-    variables: Mapping[str, OfferedVariable]
-    rules: Mapping[str, Any]
-    limits: ServiceLimits
-    access: ServiceAccess
-    ledger: JobLedger | None = None
-    official: tuple[Job, ...] = ()
+    def official(self) -> tuple[Job, ...]:
+        """The jobs whose tables are recorded before callers are heard."""
+        return self._official
 
     @property
     def method(self) -> str:
@@ -158,3 +111,139 @@ class Service:
                 'filters = "officer" in [access] prevents it'
             )
         return tuple(told)
+
+    def add_problems(self, reading: Reading) -> None:
+        """Note what several sections contradict each other in."""
+        add_problems_of_dimensions(self.hierarchies, self.categories, reading)
+        add_problems_of_variables(self.variable, self.hierarchies, reading)
+        names = list(self.variables)
+        for section in ("hierarchies", "categories"):
+            for name in getattr(self, section):
+                if name not in names:
+                    hint = did_you_mean(name, names) or "name it in a [[variable]], or drop it"
+                    reading.add(
+                        f"[{section}]", f"{name!r} is no variable of the service.", hint
+                    )
+        for secret in (self.data.id, self.data.record_key):
+            if secret is not None and secret in self._levels_of(names):
+                text = f"column {secret!r} tells persons apart: it is no variable."
+                reading.add("[[variable]]", text, "offer groups of people")
+        rules = self.rules
+        areas = self._levels_of(v.name for v in self.variable if v.is_area)
+        listed = [*rules.mandatory, *(name for group in rules.exclusive for name in group)]
+        for found, known, what in (
+            (listed, names, "variable of the service"),
+            (rules.small_areas, areas, "level of the area variable"),
+        ):
+            for name in dict.fromkeys(found):
+                if name not in known:
+                    reading.add("[rules]", f"{name!r} is no {what}.", did_you_mean(name, known))
+        if self.ledger is not None:
+            self._official = tuple(self._official_jobs(self.ledger, reading))
+
+    def _levels_of(self, names: Iterable[str]) -> Sequence[str]:
+        """Return the columns behind variables."""
+        nested = {name: self.hierarchies.get(name) for name in names}
+        columns = [h if isinstance(h, list) else [name] for name, h in nested.items()]
+        return [column for levels in columns for column in levels]
+
+    def _official_jobs(self, ledger: ServiceLedger, reading: Reading) -> Iterable[Job]:
+        """Read the jobs whose tables are reserved; note where nothing is and has to be."""
+        where = "[ledger]"
+        if self.access.has_filters and not ledger.official:
+            text = (
+                "reserves nothing, while callers may filter: one table of theirs can keep a "
+                "table of the office from publication for ever."
+            )
+            hint = 'name the jobs whose tables come first: official = ["job.toml"]'
+            reading.add(where, text, hint)
+        for path in ledger.official:
+            before, name = len(reading.problems), reading.name_of(path)
+            reading.require_file(where, "official", path)
+            if len(reading.problems) > before:
+                continue
+            try:
+                job = read_job(path)
+            except JobError as error:
+                for problem in error.problems:
+                    text = f"official {name!r}: {problem.line()}"
+                    reading.add(where, text, problem.hint)
+                continue
+            if job.ledger is None or _place(job.ledger) != _place(ledger):
+                text = f"official {name!r} names another ledger or history, or none."
+                reading.add(where, text, "give the job the path and history of the service")
+            yield job
+
+
+def _place(ledger: JobLedger) -> tuple[Path | str, str]:
+    """Return where a ledger keeps tables: its file or database, and the history."""
+    target = ledger.target
+    return (target.resolve() if isinstance(target, Path) else target), ledger.history
+
+
+def is_service_file(path: Path) -> bool:
+    """Return whether a TOML file describes a service rather than a job.
+
+    Parameters
+    ----------
+    path
+        The file; False where it cannot be read, so that a job's reader says why.
+
+    Examples
+    --------
+    >>> is_service_file(Path("job.toml"))
+    False
+    """
+    keys = keys_in(path)
+    return "service" in keys or ("variable" in keys and "table" not in keys)
+
+
+def service_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a service file, for editors.
+
+    Examples
+    --------
+    >>> service_schema()["title"]
+    'A service of ckm'
+    """
+    return schema_of(Service, title="A service of ckm")
+
+
+def read_service(path: Path | str) -> Service:
+    r"""Read and check a service file; relative paths start at its folder.
+
+    Parameters
+    ----------
+    path
+        The service file.
+
+    Returns
+    -------
+    Service
+        The service, with absolute paths.
+
+    Raises
+    ------
+    JobError
+        With every problem of the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "people.csv").write_text("rkey,sex\n17,F\n")
+    >>> _ = (folder / "service.toml").write_text('''
+    ... schema = 1
+    ... service = { title = "People" }
+    ... data = { path = "people.csv", record_key = "rkey", key_range = 256 }
+    ... keys = { mix = false }
+    ... ptable = { max_noise = 2, variance = 1.0 }
+    ... [[variable]]
+    ... name = "sex"
+    ... labels = { en = "Sex", fr = "Sexe" }
+    ... ''')
+    >>> read_service(folder / "service.toml").about.title["fr"]
+    'People'
+    """
+    reading, document = open_settings(path, kind="service")
+    return build(Service, document, reading)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,13 +16,14 @@ from ckm.formats.csv_text import formulas, is_formula, without_formulas
 from ckm.formats.names import without_repeats
 from ckm.formats.registry import format_named
 from ckm.release.files.table_metadata import TableWords
-from ckm.release.pages.report_pages import LANGUAGES, NUMBERS, page_name
+from ckm.release.pages.report_pages import FILES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ckm.config.job.job import Job, JobOutput
+    from ckm.config.job.job import Job
+    from ckm.config.job.output import JobOutput
     from ckm.formats import TableAbout
 
 __all__ = ["TableFiles", "file_names", "files_of", "formula_cautions", "in_formats"]
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 _ROOMY = ("csv", "csvw", "parquet")  # they hold whatever a table holds
 _EXACT = ("csv", "csvw", "sdmx-csv", "sdmx-csv-1")  # a spreadsheet may open them
 _SHOWN = 5
-_OTHERS = ("manifest.json", NUMBERS, *(page_name("public", code) for code in LANGUAGES))
+_OTHERS = ("manifest.json", *FILES["public"])
 
 
 def file_names(
@@ -80,8 +80,8 @@ def files_of(table: str, output: JobOutput) -> Iterator[tuple[str, str, tuple[st
 
     Examples
     --------
-    >>> from ckm.config.job.job import JobOutput
-    >>> found = files_of("jobs", JobOutput(formats=("csv", "px"), languages=("en", "fr")))
+    >>> from ckm.config.job.output import JobOutput
+    >>> found = files_of("jobs", JobOutput(formats=("csv", "px"), language=("en", "fr")))
     >>> [names for _, _, (names,) in found]
     ['jobs.csv', 'jobs.en.px', 'jobs.fr.px']
     """
@@ -115,7 +115,7 @@ def in_formats(job: Job, formats: Sequence[str]) -> Job:
     ('px',)
     """
     names = without_repeats(format_named(name).name for name in formats)
-    return replace(job, output=replace(job.output, formats=names))
+    return job.changed(output=job.output.changed(formats=names))
 
 
 class TableFiles:
@@ -265,7 +265,7 @@ def formula_cautions(
 
     Examples
     --------
-    >>> from ckm.config.job.job import JobOutput
+    >>> from ckm.config.job.output import JobOutput
     >>> formula_cautions({"sex": []}, JobOutput())
     ()
     """

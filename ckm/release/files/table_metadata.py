@@ -17,7 +17,8 @@ from tables import CodeTree
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ckm.config.job.job import Job, JobVariable
+    from ckm.config.job.job import Job
+    from ckm.config.job.variable import JobVariable
     from ckm.engine.published_table import PublishedTable
 
 __all__ = ["TableWords"]

@@ -12,7 +12,7 @@ import threading
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, get_args
 
-from ckm.config.service.service import Role
+from ckm.config.service.sections import Role
 from ckm.errors import ConfigError
 from footing.files import locked, require_private, write_whole
 

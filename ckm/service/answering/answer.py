@@ -5,7 +5,7 @@ Shape rules, cells, noise, rules on protected counts area by area, the ledger, t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ckm.service.answering.cells.cell_cache import Cubes
@@ -22,7 +22,7 @@ from tables import Deadline
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ckm.config.service.build import Service
+    from ckm.config.service.service import Service
     from ckm.engine.engine import Engine
     from ckm.engine.published_table import PublishedTable
     from ckm.service.answering.ledger_hook import Ledger
@@ -88,7 +88,7 @@ class Answerer:
         self._prepared = engine.prepare(names, sketch=0 if ledger is None else ledger.width)
         self.variables = offered_variables(service, engine, self._prepared)
         self.planner = Planner(self._prepared, self.variables, area=service.area)
-        self.settings = RuleSettings.of(service.rules)
+        self.settings = service.rules
         self.is_weighted = self._prepared.is_weighted
         self.kinds = self._prepared.kinds
         limits = service.limits
@@ -128,7 +128,7 @@ class Answerer:
         """
         deadline = deadline or Deadline()
         rules = settings or self.settings
-        rules = replace(rules, maximum_cells=min(rules.maximum_cells or _MAX_CELLS, _MAX_CELLS))
+        rules = rules.changed(maximum_cells=min(rules.maximum_cells or _MAX_CELLS, _MAX_CELLS))
         if "weighted" in query.measures and not self.is_weighted:
             raise ClientError("no_weight")
         plan = self.planner.plan(query)

@@ -13,7 +13,7 @@ from ckm.service.answering.client_error import ClientError
 from ckm.service.rules.finding import Finding
 
 if TYPE_CHECKING:
-    from ckm.config.job.job import JobLedger
+    from ckm.config.job.ledger import JobLedger
     from ckm.ledger import Ledger, ThinPair
     from ckm.service.answering.ledger_hook import Publication
     from ckm.service.answering.query import Selection
@@ -43,7 +43,7 @@ class Recorder:
 
     Examples
     --------
-    >>> Recorder(ledger, service.ledger, name=service.id)  # doctest: +SKIP
+    >>> Recorder(ledger, service.ledger, name=service.about.id)  # doctest: +SKIP
     Recorder('jobseekers')
     """
 

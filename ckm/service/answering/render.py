@@ -16,7 +16,7 @@ from ckm.service.answering.words.messages import say
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ckm.config.service.build import Service
+    from ckm.config.service.service import Service
     from ckm.service.answering.answer import Answer
     from ckm.service.answering.variables import Variable
 
@@ -92,18 +92,18 @@ def about_answer(
         labels.setdefault(measure, say(measure, language))
     area = service.area if service.area in shown else ""
     notes = [say(service.method, language)]
-    notes += [service.description[language]] if service.description else []
+    notes += [service.about.description[language]] if service.about.description else []
     return TableAbout(
-        id=service.id,
-        title=service.title[language],
+        id=service.about.id,
+        title=service.about.title[language],
         language=language,
-        source=service.source.get(language, ""),
-        contact=service.contact,
+        source=service.about.source.get(language, ""),
+        contact=service.about.contact,
         notes=list(dict.fromkeys(notes)),
         labels=labels,
         category_labels=_category_labels(answer, shown, language),
-        unit=service.unit.get(language, ""),
-        updated=service.updated,
+        unit=service.about.unit.get(language, ""),
+        updated=service.about.updated,
         geography=area or "",
         totals={s.variable: shown[s.variable].total for s in answer.selections if 0 in s.ranks},
         withheld={area: list(answer.withheld)} if area and answer.withheld else {},
@@ -155,6 +155,8 @@ def render(
         reasons = Counter(refusal.reason for refusal in answer.withheld.values())
         headers["CKM-Withheld"] = ", ".join(f"{n}={c}" for n, c in sorted(reasons.items()))
     if kind.name != "json-stat2":
-        name = file_name(service.id, (s.variable for s in answer.selections), format=format)
+        name = file_name(
+            service.about.id, (s.variable for s in answer.selections), format=format
+        )
         headers["Content-Disposition"] = f'attachment; filename="{name}"'
     return Rendered(body=body, media_type=kind.media_type, etag=etag_of(body), headers=headers)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ckm.config.service.build import OfferedVariable, Service
+    from ckm.config.service.sections import OfferedVariable
+    from ckm.config.service.service import Service
     from ckm.engine.engine import Engine
     from tables import Axis, Prepared
 

@@ -11,7 +11,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from ckm.config.service.service import RECONSTRUCTION
+from ckm.config.service.sections import RECONSTRUCTION
 from ckm.service.answering.client_error import ClientError
 from ckm.service.http.endpoints import ENDPOINTS
 from ckm.service.http.middleware import RequestLimits
@@ -78,7 +78,7 @@ def make_app(table_service: TableService) -> ASGIApp:
         )
     return RequestLimits(
         made,
-        languages=service.languages,
+        languages=service.about.languages,
         max_bytes=service.limits.request_bytes,
         seconds=service.limits.seconds,
         metrics=table_service.metrics,

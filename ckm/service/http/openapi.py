@@ -17,7 +17,7 @@ from ckm.service.http.response_schemas import ANSWERS, PROBLEM, SECURITY
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckm.config.service.build import Service
+    from ckm.config.service.service import Service
     from ckm.service.http.endpoints import Endpoint
 
 __all__ = ["openapi"]
@@ -101,11 +101,11 @@ def openapi(endpoints: Sequence[Endpoint], service: Service) -> dict[str, Any]:
         The service, whose table, variables and languages are named.
     """
     info = {
-        "title": service.title[service.languages[0]],
+        "title": service.about.title[service.about.languages[0]],
         "summary": "Protected tables of counts, in the shape of PxWebApi 2.",
         "version": __version__,
     }
-    if notice := notice_of(service, service.languages[0]):
+    if notice := notice_of(service, service.about.languages[0]):
         info["description"] = notice
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in endpoints:
@@ -194,7 +194,7 @@ def _problems_of(endpoint: Endpoint) -> set[int]:
 
 def _place(name: str, service: Service) -> dict[str, Any]:
     """Describe a parameter of a path."""
-    schema = {"type": "string", "enum": [service.id]} if name == "table_id" else _TEXT
+    schema = {"type": "string", "enum": [service.about.id]} if name == "table_id" else _TEXT
     return {"name": name, "in": "path", "required": True, "schema": schema}
 
 
@@ -202,7 +202,7 @@ def _parameter(name: str, endpoint: Endpoint, service: Service) -> dict[str, Any
     """Describe a parameter of a query."""
     schema = _PARAMETERS[name]["schema"]
     if name == "lang":
-        schema = {"type": "string", "enum": list(service.languages)}
+        schema = {"type": "string", "enum": list(service.about.languages)}
     if name == "outputFormat" and not endpoint.is_table:
         schema = {"type": "string", "enum": ["json-stat2"]}
     if name in DEEP:

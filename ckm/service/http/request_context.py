@@ -74,7 +74,7 @@ class RequestContext:
             The name of the caller's session at the page.
         """
         table_service = self.table_service
-        language = language_wanted(request, table_service.service.languages)
+        language = language_wanted(request, table_service.service.about.languages)
         token, address = token_of(request), address_of(request)
         caller: Caller | None
         if token is None and session is None:
@@ -133,8 +133,10 @@ class RequestContext:
         name
             The table's id.
         """
-        if name != self.table_service.service.id:
-            raise ClientError("no_table", name=name, known=[self.table_service.service.id])
+        if name != self.table_service.service.about.id:
+            raise ClientError(
+                "no_table", name=name, known=[self.table_service.service.about.id]
+            )
 
     async def work(self, request: Request, task: Callable[[Deadline], Made]) -> Made:
         """Do what takes time beside the others, as long as there is time and somebody waits.
@@ -191,7 +193,7 @@ class RequestContext:
         if isinstance(error, ClientDisconnect):
             error = ClientError("gone")  # nobody hears the answer
         client_error = error if isinstance(error, ClientError) else ClientError("internal")
-        language = language_of(request.scope, self.table_service.service.languages)
+        language = language_of(request.scope, self.table_service.service.about.languages)
         self.note_mistake(request, client_error)
         headers = self.budget_headers(request)
         return problem_of_mistake(client_error, language, headers=headers)
@@ -221,7 +223,7 @@ class RequestContext:
         status = error.status_code if isinstance(error, HTTPException) else 500
         key = {404: "not_found", 405: "method_not_allowed"}.get(status, "bad_request")
         filled = {"detail": ""} if key == "bad_request" else {}
-        language = language_of(request.scope, self.table_service.service.languages)
+        language = language_of(request.scope, self.table_service.service.about.languages)
         headers = dict(getattr(error, "headers", None) or {})
         if status == 405:  # the framework names the methods of one route, not of the address
             headers["Allow"] = ", ".join(_methods_at(request))

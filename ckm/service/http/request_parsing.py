@@ -305,5 +305,5 @@ def query_of_wishes(
 
 def _first_look(table_service: TableService) -> list[str]:
     """Return the variables of a table that nobody chose: the mandatory ones, or the first."""
-    mandatory: Any = table_service.service.rules["mandatory"]
+    mandatory: Any = table_service.service.rules.mandatory
     return list(mandatory) or list(table_service.variables)[:1]

@@ -43,7 +43,7 @@ def tries_of(
         ``"en"`` or ``"fr"``.
     """
     steps = _Steps(
-        asked, table_service.variables, table_service.service.rules["mandatory"], language
+        asked, table_service.variables, table_service.service.rules.mandatory, language
     )
     one, area = refusal.dimension, table_service.service.area
     reason = refusal.reason

@@ -116,15 +116,15 @@ def page_facts(
     labels = {name: v.offer.labels[language] for name, v in variables.items()}
     idents = {name: f"v{place}" for place, name in enumerate(variables, start=1)}
     facts = PageFacts(
-        title=service.title[language],
-        description=service.description.get(language, ""),
-        source=service.source.get(language, ""),
-        unit=service.unit.get(language, ""),
-        contact=service.contact,
-        updated="" if service.updated is None else service.updated.isoformat(),
+        title=service.about.title[language],
+        description=service.about.description.get(language, ""),
+        source=service.about.source.get(language, ""),
+        unit=service.about.unit.get(language, ""),
+        contact=service.about.contact,
+        updated="" if service.about.updated is None else service.about.updated.isoformat(),
         languages={
             other: replace(asked, language=other).href()
-            for other in service.languages
+            for other in service.about.languages
             if other != language
         },
         language_given=language if asked.language else "",
@@ -271,7 +271,7 @@ def _downloads(
         Download(
             label=_NAMES.get(name, name),
             href=plain.href(outputFormat=name),
-            file=file_name(table_service.service.id, shown, format=name),
+            file=file_name(table_service.service.about.id, shown, format=name),
             is_common=name in _FIRST,
         )
         for name in names

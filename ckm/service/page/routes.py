@@ -80,7 +80,7 @@ class Page:
 
     async def get_page(self, request: Request) -> Response:
         """Answer with the page, or with a file of its table."""
-        language = language_of(request.scope, self._table_service.service.languages)
+        language = language_of(request.scope, self._table_service.service.about.languages)
         items = request.query_params.multi_items()
         try:
             asked, wrong = asked_of(items, self._table_service.variables)

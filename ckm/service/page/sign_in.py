@@ -125,14 +125,14 @@ class SignIn:
         self, request: Request, back: str, client_error: ClientError | None = None
     ) -> Response:
         service = self._table_service.service
-        language = language_of(request.scope, service.languages)
+        language = language_of(request.scope, service.about.languages)
         nonce = new_name()
         facts = SignInFacts(
-            title=service.title[language],
+            title=service.about.title[language],
             proof=proof_of(nonce, purpose=_SIGN_IN),
             back=_safe(back),
             problem="" if client_error is None else client_error.words(language),
-            contact=service.contact,
+            contact=service.about.contact,
             notice=notice_of(service, language),
         )
         answer = Response(

@@ -34,7 +34,7 @@ def starts_of(
     language, is_given
         ``"en"`` or ``"fr"``, and whether the address names it.
     """
-    variables, mandatory = table_service.variables, table_service.service.rules["mandatory"]
+    variables, mandatory = table_service.variables, table_service.service.rules.mandatory
     small = [name for name, v in variables.items() if len(_coarsest(v)[1]) <= _MAX_CATEGORIES]
     found: dict[tuple[str, ...], Choice] = {}
     for names in _combinations(small, table_service.service.area):

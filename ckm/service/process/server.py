@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import uvicorn
     from starlette.types import ASGIApp
 
-    from ckm.config.service.build import Service
+    from ckm.config.service.service import Service
     from ckm.release.job_inputs import Step
     from ckm.service.answering.answer import Answerer
     from ckm.service.answering.ledger_hook import Ledger
@@ -151,7 +151,7 @@ def _opened(
             ledger = Recorder(
                 opened.ledger,
                 service.ledger,
-                name=service.id,
+                name=service.about.id,
                 max_sets=limits.ledger_sets,
             )
         yield lambda: Answerer(service, opened.engine, ledger=ledger)
@@ -264,7 +264,7 @@ def run(service: Service, *, ready: Callable[[str], None]) -> None:
     with tempfile.TemporaryDirectory(prefix="ckm-service-") as folder:
         told = partial(ready, address)
         _require_budgets(service)
-        if service.workers > 1:
+        if service.about.workers > 1:
             from ckm.service.process.workers import run_workers
 
             require_private(service)
@@ -374,17 +374,17 @@ def _config(service: Service, app: ASGIApp) -> uvicorn.Config:
 
 
 def _listen(service: Service) -> socket.socket:
-    family = socket.AF_INET6 if ":" in service.listen else socket.AF_INET
+    family = socket.AF_INET6 if ":" in service.about.listen else socket.AF_INET
     # Named, so that answers are sent at once (asyncio sets TCP_NODELAY for TCP alone).
     sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        sock.bind((service.listen, service.port))
+        sock.bind((service.about.listen, service.about.port))
         sock.listen(_BACKLOG)
     except OSError as error:
         sock.close()
         raise ConfigError(
-            f"The service cannot listen on {service.listen}, port {service.port}:"
+            f"The service cannot listen on {service.about.listen}, port {service.about.port}:"
             f" {error.strerror or 'no such address'}.",
             hint="choose another with listen and port in [service]",
         ) from None

@@ -21,7 +21,7 @@ from ckm.service.process.server import grace_s, serve_tables
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ckm.config.service.build import Service
+    from ckm.config.service.service import Service
 
 __all__ = ["run_workers"]
 
@@ -75,16 +75,16 @@ def run_workers(
         )
         return worker, time.monotonic()
 
-    workers = [start() for _ in range(service.workers)]
+    workers = [start() for _ in range(service.about.workers)]
     answering = 0
     try:
         while not stops:
             time.sleep(_TICK_S)
             with contextlib.suppress(BlockingIOError):
                 answering += len(os.read(reading, 1000))
-                if answering == service.workers:
+                if answering == service.about.workers:
                     ready()
-            is_starting = answering < service.workers
+            is_starting = answering < service.about.workers
             before_now = [worker for worker, _ in workers]
             workers = [_kept(*worker, start, is_starting=is_starting) for worker in workers]
             for old, (new, _) in zip(before_now, workers, strict=True):
@@ -143,7 +143,7 @@ def _stop_when_alone(living: int) -> None:
 
 
 def _work(path: str, folder: str, listening: str, telling: str, living: str) -> None:
-    from ckm.config.service.build import read_service
+    from ckm.config.service.service import read_service
     from ckm.service.process.logs import log_as_json
 
     log_as_json()

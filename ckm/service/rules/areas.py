@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ckm.service.rules.settings import RuleSettings
+    from ckm.config.service.rules import RuleSettings
     from ckm.service.rules.slices import Slices
 
 __all__ = ["commonest", "judge_areas"]

@@ -13,7 +13,7 @@ from ckm.service.rules.finding import Finding
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from ckm.service.rules.settings import RuleSettings
+    from ckm.config.service.rules import RuleSettings
 
 __all__ = ["Shape", "judge_shape"]
 
@@ -66,7 +66,7 @@ def judge_shape(shape: Shape, settings: RuleSettings) -> Finding | None:
 
     Examples
     --------
-    >>> from ckm.service.rules.settings import RuleSettings
+    >>> from ckm.config.service.rules import RuleSettings
     >>> found = judge_shape(
     ...     Shape(cells=9, categories={"sex": 2}), RuleSettings(maximum_cells=8)
     ... )

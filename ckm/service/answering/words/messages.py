@@ -15,7 +15,7 @@ from ckm.formats import words
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ckm.config.service.build import Service
+    from ckm.config.service.service import Service
 
 __all__ = ["LANGUAGES", "WORDS", "Phrase", "say", "typeset"]
 

@@ -1,22 +1,28 @@
-"""Routes that describe what there is: tables, variables, code lists, limits."""
+"""Routes that describe what there is, as PxWebApi 2 does: tables, variables, code lists."""
 
 from __future__ import annotations
 
 import json
+import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ckm import __version__
+from ckm.formats import FORMATS
+from ckm.formats.json_stat.writer import category_of
 from ckm.service.answering.client_error import ClientError
-from ckm.service.answering.pxweb_selection import codelists_of
+from ckm.service.answering.pxweb_selection import CONTENTS, codelists_of
 from ckm.service.answering.render import Rendered, etag_of
+from ckm.service.answering.words.messages import notice_of, say
 from ckm.service.http.request_parsing import format_of
 from ckm.service.http.responses import answered
-from ckm.service.http.routes import pxweb_metadata as pxweb
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from starlette.responses import Response
 
+    from ckm.service.answering.variables import Variable
     from ckm.service.http.request_context import Call
 
 __all__ = ["get_codelist", "get_config", "get_metadata", "get_table", "list_tables"]
@@ -30,25 +36,33 @@ async def list_tables(call: Call) -> Response:
     query = plain.get("query", "")
     if len(query) > 1000:
         raise ClientError("bad_parameter", name="query")
-    listed = pxweb.table_list(
-        call.table_service, language=call.language, query=query, page=page, size=size
-    )
+    found = [_table(call)]
+    found = [t for t in found if all(w in t["label"].lower() for w in query.lower().split())]
+    listed = {
+        "language": call.language,
+        "tables": found[(page - 1) * size : page * size],
+        "page": {
+            "pageNumber": page,
+            "pageSize": size,
+            "totalElements": len(found),
+            "totalPages": math.ceil(len(found) / size),
+            "links": [],
+        },
+        "links": [_link("self", "/tables", call.language)],
+    }
     return answered(call.request, _json(listed, call.language))
 
 
 async def get_table(call: Call) -> Response:
     """Describe a table."""
-    described = pxweb.table(call.table_service, language=call.language)
-    return answered(call.request, _json(described, call.language))
+    return answered(call.request, _json(_table(call), call.language))
 
 
 async def get_metadata(call: Call) -> Response:
     """Describe the variables of a table, as JSON-stat without values."""
     if format_of(call.parameters.plain.get("outputformat")) != "json-stat2":
         raise ClientError("bad_parameter", name="outputFormat", known=["json-stat2"])
-    return _once(
-        call, "metadata", lambda: pxweb.metadata(call.table_service, language=call.language)
-    )
+    return _once(call, "metadata", partial(_metadata, call))
 
 
 async def get_codelist(call: Call) -> Response:
@@ -59,16 +73,183 @@ async def get_codelist(call: Call) -> Response:
     if variable is None:
         known = [listed for v in variables for listed in codelists_of(v)]
         raise ClientError("no_codelist", name=name, known=known)
-    return _once(
-        call,
-        f"codelist {name}",
-        lambda: pxweb.codelist(call.table_service, variable, name=name, language=call.language),
-    )
+    return _once(call, f"codelist {name}", partial(_codelist, call, variable, name))
 
 
 async def get_config(call: Call) -> Response:
     """Limits and abilities."""
-    return answered(call.request, _json(pxweb.config(call.table_service), call.language))
+    service = call.table_service.service
+    max_cells = call.table_service.answerer.settings.maximum_cells
+    names = {"en": "English", "fr": "Français"}
+    notices = [
+        {"key": language, "value": notice}
+        for language in service.about.languages
+        if (notice := notice_of(service, language))
+    ]
+    described = {
+        "apiVersion": "2.0.0",
+        "appVersion": __version__,
+        "languages": [{"id": lang, "label": names[lang]} for lang in service.about.languages],
+        "defaultLanguage": service.about.languages[0],
+        "maxDataCells": max_cells if max_cells is not None else 2**31 - 1,
+        "maxCallsPerTimeWindow": service.limits.requests_per_hour,
+        "timeWindow": 3600,
+        "license": "",
+        "sourceReferences": [
+            {"language": lang, "text": service.about.source[lang]}
+            for lang in service.about.languages
+            if service.about.source
+        ],
+        "defaultDataFormat": "json-stat2",
+        "dataFormats": list(FORMATS),
+        "features": [
+            {
+                "id": "CORS",
+                "params": [{"key": "enabled", "value": str(bool(service.access.origins))}],
+            },
+            *([{"id": "reconstruction", "params": notices}] if notices else []),
+        ],
+        "rules": {k: v for k, v in service.rules if v not in (None, ()) and v is not False},
+    }
+    return answered(call.request, _json(described, call.language))
+
+
+def _table(call: Call) -> dict[str, Any]:
+    """Describe the table of a service in a few lines."""
+    language = call.language
+    service = call.table_service.service
+    path = f"/tables/{service.about.id}"
+    labels = [
+        variable.offer.labels[language] for variable in call.table_service.variables.values()
+    ]
+    said = service.about.description.get(language, "")
+    return {
+        "type": "Table",
+        "language": language,
+        "id": service.about.id,
+        "label": service.about.title[language],
+        "description": " ".join(t for t in (said, notice_of(service, language)) if t),
+        "updated": None
+        if service.about.updated is None
+        else f"{service.about.updated}T00:00:00Z",
+        "firstPeriod": None,
+        "lastPeriod": None,
+        "category": "public" if service.access.mode == "open" else "private",
+        "variableNames": [*labels, say("measure", language)],
+        "discontinued": False,
+        "source": service.about.source.get(language, ""),
+        "links": [
+            _link("self", path, language),
+            _link("metadata", f"{path}/metadata", language),
+            _link("data", f"{path}/data", language),
+        ],
+    }
+
+
+def _metadata(call: Call) -> dict[str, Any]:
+    """Describe all variables of a table as a JSON-stat dataset without values."""
+    table_service, language = call.table_service, call.language
+    service, measures = table_service.service, table_service.measures
+    path = f"/tables/{service.about.id}"
+    dimension = {
+        name: _dimension(variable, language, is_mandatory=name in service.rules.mandatory)
+        for name, variable in table_service.variables.items()
+    }
+    dimension[CONTENTS] = {
+        "label": say("measure", language),
+        "category": {
+            **category_of({measure: say(measure, language) for measure in measures}),
+            "unit": {
+                measure: {"base": service.about.unit.get(language, ""), "decimals": 0}
+                for measure in measures
+            },
+        },
+        "extension": {"elimination": False, "show": "value"},
+    }
+    area = service.area
+    notes = [say(service.method, language)]
+    return {
+        "version": "2.0",
+        "class": "dataset",
+        "label": service.about.title[language],
+        "source": service.about.source.get(language, ""),
+        "updated": None
+        if service.about.updated is None
+        else f"{service.about.updated}T00:00:00Z",
+        "note": notes,
+        "role": {"metric": [CONTENTS], **({"geo": [area]} if area else {})},
+        "id": list(dimension),
+        "size": [len(d["category"]["index"]) for d in dimension.values()],
+        "dimension": dimension,
+        "extension": {
+            "px": {"tableid": service.about.id, "language": language, "aggregallowed": False},
+            "contact": [{"raw": service.about.contact}] if service.about.contact else [],
+        },
+        "link": {
+            "self": [{"href": f"{path}/metadata?lang={language}"}],
+            "data": [{"href": f"{path}/data?lang={language}"}],
+        },
+    }
+
+
+def _codelist(call: Call, variable: Variable, name: str) -> dict[str, Any]:
+    """Describe a code list."""
+    language = call.language
+    level = codelists_of(variable)[name]
+    return {
+        "id": name,
+        "label": _list_label(variable, level, language),
+        "language": language,
+        "languages": list(call.table_service.service.about.languages),
+        "type": "Valueset",
+        "elimination": level is None,
+        "values": [
+            {
+                "code": variable.codes[rank],
+                "label": variable.label(int(rank), language),
+                "valueMap": [variable.codes[rank]],
+            }
+            for rank in variable.ranks(level)
+        ],
+        "links": [_link("self", f"/codelists/{name}", language)],
+    }
+
+
+def _list_label(variable: Variable, level: int | None, language: str) -> str:
+    label = variable.offer.labels[language]
+    if level is None:
+        return f"{label}: {say('all_levels', language)}"
+    return f"{label}: {variable.level_label(level, language)}"
+
+
+def _dimension(variable: Variable, language: str, *, is_mandatory: bool) -> dict[str, Any]:
+    ranks = variable.ranks().tolist()
+    elimination: dict[str, Any] = {"elimination": not is_mandatory}
+    if not is_mandatory:
+        elimination["eliminationValueCode"] = variable.total
+    return {
+        "label": variable.offer.labels[language],
+        "category": category_of(
+            {variable.codes[rank]: variable.label(rank, language) for rank in ranks}
+        ),
+        "extension": {
+            **elimination,
+            "show": "value",
+            "codelists": [
+                {
+                    "id": name,
+                    "label": _list_label(variable, level, language),
+                    "type": "Valueset",
+                    "links": [_link("metadata", f"/codelists/{name}", language)],
+                }
+                for name, level in codelists_of(variable).items()
+            ],
+        },
+    }
+
+
+def _link(rel: str, path: str, language: str) -> dict[str, str]:
+    return {"rel": rel, "hreflang": language, "href": f"{path}?lang={language}"}
 
 
 def _once(call: Call, name: str, describe: Callable[[], Any]) -> Response:

@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from ckm.assessment.assessor import Assessor
 from ckm.assessment.facts import findings
-from ckm.config import Job, JobData, JobKeys, JobOutput, JobReport
+from ckm.config import Job, JobData, JobKeys, JobReport
+from ckm.config.job.table import JobTable
 from ckm.engine.perturbation import perturb
 from ckm.engine.published_table import publish
 from ckm.engine.request import TableRequest
@@ -75,15 +76,11 @@ def observed(
 def job_of(tables, *, checks="stop", mix=True, **report):
     """A job for these tables, with what its report asks for."""
     return Job(
-        path=Path("job.toml"),
-        text="",
+        schema=1,
         data=JobData(path=Path("people.parquet"), id="id"),
         keys=JobKeys(checks=checks, mix=mix),
         ptable=Path("pt.parquet"),
-        hierarchies={},
-        categories={},
-        output=JobOutput(),
-        tables={name: TableRequest(dimensions=["sex"]) for name in tables},
+        table=[JobTable(name=name, dimensions=["sex"]) for name in tables],
         report=JobReport(**report),
     )
 

@@ -369,7 +369,7 @@ def test_the_help_has_examples_and_a_whole_file(folder):
     assert "ckm swap swap.toml -o swapped.parquet" in done.stdout
     body = done.stdout.partition("swap.toml:\n")[2].partition("\n\n")[0]
     (folder / "helped.toml").write_text("\n".join(line.strip() for line in body.splitlines()))
-    assert read_swap("helped.toml").plan.household == "home_id"
+    assert read_swap("helped.toml").swap.plan.household == "home_id"
 
 
 def test_the_shell_completes_the_command():

@@ -18,8 +18,9 @@ from click.testing import CliRunner
 
 from ckm.cli import app
 from ckm.cli.terminal.exit_codes import explain
-from ckm.config.job.schema import known_keys
-from ckm.config.service.build import read_service
+from ckm.config.job.job import Job
+from ckm.config.section import keys_of
+from ckm.config.service.service import read_service
 from ckm.ledger import Ledger
 from ckm.service.process.server import open_table_service
 from footing.errors import ExplainedError
@@ -160,7 +161,7 @@ def with_section(section: str, key: str, value: Any) -> dict[str, Any]:
 
 
 def wrong_types() -> Iterator[Case]:
-    for section, keys in known_keys().items():
+    for section, keys in keys_of(Job).items():
         for key in keys:
             name = f"{section or 'top'}.{key}"
             if name == "report.exceptions.check" or key == "schema":
@@ -844,6 +845,7 @@ SERVICES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", SUPPRESSIONS, ids=lambda case: case.name)
 def test_check_and_a_dry_run_name_what_stops_a_suppression(case, folder):
     assert agreement(case, folder, SUPPRESS).exit in {1, 2, 3}
@@ -894,6 +896,7 @@ def begin(case: Case, folder: Path) -> Told:
     return begun
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", SERVICES, ids=lambda case: case.name)
 def test_check_and_a_dry_run_name_what_stops_a_service(case, folder):
     assert begin(case, folder).exit != 0
@@ -956,6 +959,7 @@ DEFECTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: defect[2])
 def test_what_is_wrong_in_the_data_is_named_on_a_terminal_alone(folder, monkeypatch, defect):
     job, data, message, inside = defect

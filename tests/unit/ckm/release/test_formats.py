@@ -9,7 +9,6 @@ import re
 import subprocess
 import sys
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,7 +22,7 @@ from ckm.assessment.facts import level_facts
 from ckm.cli import app
 from ckm.cli.terminal.exit_codes import WRONG_REQUEST
 from ckm.config import JobError, job_schema, read_job
-from ckm.config.job.job import JobOutput
+from ckm.config.job.output import JobOutput
 from ckm.engine.published_table import PublishedTable
 from ckm.errors import CheckFailedError, ConfigError, FormatError, ReleaseError
 from ckm.formats import FORMATS
@@ -244,6 +243,7 @@ def in_languages(folder, languages):
 WORDLESS = {"csv"}
 
 
+@pytest.mark.slow
 def test_files_of_two_languages_are_those_of_a_release_in_each(folder):
     kinds = [kind for kind in FORMAT_NAMES if kind != "csvw"]
     asked = {"en": '"en"', "fr": '["fr"]', "both": '["fr", "en"]'}
@@ -370,7 +370,7 @@ def test_the_numbers_of_the_internal_page_have_the_words_of_levels_and_trees(fol
     assert found["region"].categories["R1"] == {"en": "Place R1 (R1)", "fr": "Lieu R1 (R1)"}
     assert found["region"].categories["(missing)"]["fr"] == "(non renseigné)"
     assert found["ages 1"].categories == {"old": "Old (old)"}
-    job = replace(job, output=replace(job.output, missing_label="unknown"))
+    job = job.changed(output=job.output.changed(missing_label="unknown"))
     assert "(missing)" not in level_facts(job, wanted)["region"].categories
 
 
@@ -428,7 +428,7 @@ def test_an_unknown_format_of_a_program_is_told_before_anything_is_read(folder):
 
 
 def test_the_schema_for_editors_lists_the_formats():
-    formats = job_schema()["$defs"]["OutputModel"]["properties"]["formats"]
+    formats = job_schema()["$defs"]["JobOutput"]["properties"]["formats"]
     assert formats["items"]["enum"] == list(FORMAT_NAMES)
 
 
@@ -860,7 +860,7 @@ def test_missing_categories_are_called_so_in_the_language_of_the_files(language,
         tables={},
         hierarchies={},
         variables={},
-        output=JobOutput(languages=(language,)),
+        output=JobOutput(language=(language,)),
     )
     words = TableWords(job)
     words._total["sex"] = "Total"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shutil
 
 import pyarrow as pa
 import pytest
 
 from ckm.config import read_job
-from ckm.config.service.build import read_service
+from ckm.config.service.service import read_service
 from ckm.demo.demo import write_register
 from ckm.demo.demo_texts import DESIGNS, JOB, SERVICE
 from ckm.engine.engine import Engine
@@ -90,8 +89,8 @@ def test_what_does_not_go_with_the_engine_is_told(demo, line, problem):
 
 def test_a_service_on_spark_is_refused_with_a_way_out(demo):
     service = read_service(demo / "service.toml")
-    data = dataclasses.replace(service.job.data, engine="spark")
-    service = dataclasses.replace(service, job=dataclasses.replace(service.job, data=data))
+    data = service.job.data.changed(engine="spark")
+    service = service.changed(job=service.job.changed(data=data))
     with (
         pytest.raises(ConfigError, match="memory of one machine") as caught,
         open_table_service(service),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 
 import httpx
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from ckm.config.service.build import read_service
+from ckm.config.service.service import read_service
 from ckm.demo.register import job_seekers
 from ckm.release.job_inputs import load_ptable, open_engine
 from ckm.service.answering.answer import Answerer
@@ -91,7 +90,7 @@ def write_service(folder, *, more=None, persons=6000, seed=3):
 
 def for_filters(service):
     """Let everybody filter, which a file can say only with what it means."""
-    return replace(service, access=replace(service.access, filters="public"))
+    return service.changed(access=service.access.changed(filters="public"))
 
 
 class Web:
@@ -119,7 +118,7 @@ class Served:
     """A service that is open: its engine, its table service, its client."""
 
     def __init__(self, path, folder, **changes):
-        self.service = replace(for_filters(read_service(path)), **changes)
+        self.service = for_filters(read_service(path)).changed(**changes)
         self.engine = open_engine(self.service.job, load_ptable(self.service.job))
         self.answerer = Answerer(self.service, self.engine)
         self.table_service = TableService(self.service, self.answerer, folder=folder)
@@ -137,7 +136,7 @@ def service_file(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def served(service_file, tmp_path_factory):
-    limits = replace(read_service(service_file).limits, requests_per_hour=10**9)
+    limits = read_service(service_file).limits.changed(requests_per_hour=10**9)
     opened = Served(service_file, tmp_path_factory.mktemp("jobs"), limits=limits)
     yield opened
     opened.close()

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ckm.config import read_job
-from ckm.config.service.build import read_service
+from ckm.config.service.service import read_service
 from ckm.formats.names import FORMAT_NAMES
 from ckm.release.files.table_files import file_names
 from ckm.release.job_inputs import load_ptable, open_engine

@@ -9,9 +9,8 @@ import pytest
 
 from ckm.cli.app import app
 from ckm.config.problems import JobError
-from ckm.config.service.build import is_service_file, read_service, service_schema
-from ckm.config.service.schema import RulesModel
-from ckm.config.service.service import RECONSTRUCTION
+from ckm.config.service.sections import RECONSTRUCTION
+from ckm.config.service.service import is_service_file, read_service, service_schema
 from ckm.service.rules import RuleSettings
 from tests.unit.ckm.service.conftest import write_service
 
@@ -37,7 +36,7 @@ def problems(file, *changes, more=""):
 
 def test_a_service_is_read_with_its_words_paths_and_defaults(file):
     service = read_service(file)
-    assert service.title == {"en": "Job seekers", "fr": "Demandeurs d'emploi"}
+    assert service.about.title == {"en": "Job seekers", "fr": "Demandeurs d'emploi"}
     assert service.area == "geo"
     assert service.job.keys.secret == file.parent / "secret.key"
     assert service.variables["sex"].categories["F"]["fr"] == "Femmes"
@@ -106,8 +105,11 @@ def test_a_code_list_comes_from_a_file(file):
 
 
 def test_the_rules_of_the_file_have_the_defaults_of_the_rules():
-    assert RuleSettings.of(RulesModel().model_dump()) == RuleSettings()
-    assert set(RulesModel.model_fields) == set(RuleSettings.__slots__)
+    given = service_schema()["$defs"]["RuleSettings"]["properties"]
+    assert {name: rule["default"] for name, rule in given.items()} == {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in RuleSettings()
+    }
     assert service_schema()["properties"]["rules"]
 
 

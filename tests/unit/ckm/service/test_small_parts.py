@@ -14,7 +14,6 @@ import threading
 import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from types import SimpleNamespace
 
 import httpx
@@ -175,9 +174,9 @@ def guarded(served, tmp_path, monkeypatch):
 
     file = TokenFile(tmp_path / "tokens.json")
     token = file.add(role="researcher", label="A")
-    limits = replace(served.service.limits, requests_per_hour=30)
-    settings = replace(served.service.access, tokens=file.path)
-    service = replace(served.service, access=settings, limits=limits)
+    limits = served.service.limits.changed(requests_per_hour=30)
+    settings = served.service.access.changed(tokens=file.path)
+    service = served.service.changed(access=settings, limits=limits)
     table_service = TableService(service, served.answerer, folder=tmp_path / "service")
     verified, is_right = [], access._is_right
 
@@ -649,10 +648,10 @@ def test_a_wrong_token_costs_like_a_request(served, tmp_path):
 
     file = TokenFile(tmp_path / "tokens.json")
     file.add(role="public", label="A")
-    access = replace(served.service.access, mode="tokens", tokens=file.path)
-    limits = replace(served.service.limits, requests_per_hour=2)
+    access = served.service.access.changed(mode="tokens", tokens=file.path)
+    limits = served.service.limits.changed(requests_per_hour=2)
     table_service = TableService(
-        replace(served.service, access=access, limits=limits), served.answerer, folder=tmp_path
+        served.service.changed(access=access, limits=limits), served.answerer, folder=tmp_path
     )
     keys = []
     for _ in range(3):

@@ -146,12 +146,12 @@ WRONG = {
         "folds = 200": "from 2 to 80 folds",
     },
     'only = ["tables"]': {
-        "only = 'tables'": "list of texts",
+        "only = 'tables'": "only must be a list in square brackets",
         'only = ["nothing"]': "There is no 'nothing'",
         'sensitive = ["age"]': "needs keys",
         'learner = "tree"': "histogram",
     },
-    "schema = 1": {"": "schema must be 1", "schema = 2": "schema must be 1"},
+    "schema = 1": {"": "schema is missing", "schema = 2": "schema must be 1"},
     'data = "people.csv"': {
         "": "data is missing",
         'data = "nowhere.csv"': "nowhere.csv",

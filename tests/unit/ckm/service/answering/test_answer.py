@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -213,7 +211,7 @@ def test_the_cells_of_an_answer_are_bounded_even_without_the_rule(served, monkey
         Selection(variable=n, ranks=tuple(v.ranks().tolist())) for n, v in variables.items()
     ]
     answer = served.answerer.answer(
-        Query(selections=tuple(every)), settings=replace(OPEN, maximum_cells=None)
+        Query(selections=tuple(every)), settings=OPEN.changed(maximum_cells=None)
     )
     assert answer.refusal.reason == "maximum_cells"
 

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 from ckm.cli import app
 from ckm.config import read_job
-from ckm.config.service.build import read_service
-from ckm.config.service.service import RECONSTRUCTION
+from ckm.config.service.sections import RECONSTRUCTION
+from ckm.config.service.service import read_service
 from ckm.ledger import Definition, Ledger, LedgerError, ThinDifferenceError, list_published
 from ckm.release.perturbed import release
 from ckm.service.answering.query import query_of_request
@@ -74,7 +74,7 @@ def opened(folder):
             path = folder / "service.toml"
             path.write_text(path.read_text() + text)
         service = for_filters(read_service(folder / "service.toml"))
-        context = open_table_service(replace(service, **changes))
+        context = open_table_service(service.changed(**changes))
         stacks.append(context)
         return context.__enter__()
 
@@ -85,7 +85,7 @@ def opened(folder):
 
 def ask(table_service, dimensions, *, rules=None, **options):
     query = query_of_request(table_service.variables, dimensions=dimensions, **options)
-    settings = None if rules is None else replace(table_service.answerer.settings, **rules)
+    settings = None if rules is None else table_service.answerer.settings.changed(**rules)
     return table_service.answerer.answer(query, settings=settings)
 
 
@@ -430,7 +430,7 @@ def test_a_full_ledger_takes_no_new_table_and_serves_those_it_has(opened):
     web = Web(make_app(table_service))
     first = web.get(path)
     assert first.status_code == 200
-    limits = replace(table_service.service.limits, ledger_sets=2)
+    limits = table_service.service.limits.changed(ledger_sets=2)
     web = Web(make_app(opened(limits=limits)))
     assert web.get(path).content == first.content
     answer = web.get("/tables/jobseekers/data?valuecodes[category]=A,B")

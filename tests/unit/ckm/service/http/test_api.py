@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import time
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -44,10 +43,9 @@ def special(served, tmp_path):
 
     def make(*, limits=None, access=None, address="203.0.113.9", **changes):
         service = served.service
-        service = replace(
-            service,
-            limits=replace(service.limits, **(limits or {})),
-            access=replace(service.access, **(access or {})),
+        service = service.changed(
+            limits=service.limits.changed(**(limits or {})),
+            access=service.access.changed(**(access or {})),
             **changes,
         )
         desks.append(TableService(service, served.answerer, folder=tmp_path / str(len(desks))))
@@ -478,7 +476,7 @@ def test_an_address_is_a_caller_and_of_version_six_its_network():
 def test_a_service_escapes_formulas_in_csv_where_its_file_says_so(special, served, monkeypatch):
     monkeypatch.setattr("ckm.formats.csv_text._FORMULA", ("F",))  # the data have no other
     job = served.service.job
-    escaping = special(job=replace(job, output=replace(job.output, csv_formulas="escape")))
+    escaping = special(job=job.changed(output=job.output.changed(csv_formulas="escape")))
     for form, before, after in (("csv", '"F",', '"\'F",'), ("sdmx-csv", ",F,", ",F,")):
         url = f"{DATA}?valuecodes[sex]=F,M&outputformat={form}"
         kept = special().get(url).text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from urllib.parse import quote
 
 import pytest
@@ -14,6 +13,7 @@ from ckm.formats import FORMATS
 from ckm.service.access.tokens import TokenFile
 from ckm.service.http.app import make_app
 from ckm.service.table_service import TableService
+from tests.strategies import examples
 from tests.unit.ckm.service.conftest import SECRET
 
 DATA = "/tables/jobseekers/data"
@@ -111,7 +111,7 @@ def check(answer, log):
         assert error not in log
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(url=addresses(), method=st.sampled_from(["GET"] * 8 + ["DELETE", "PUT", "HEAD"]))
 def test_any_address_gets_a_documented_answer(served, url, method):
     answer = served.web.ask(method, url)
@@ -119,7 +119,7 @@ def test_any_address_gets_a_documented_answer(served, url, method):
         check(answer, "")
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(body=bodies(), path=st.sampled_from([DATA, "/requests"]))
 def test_any_body_gets_a_documented_answer(served, body, path):
     check(served.web.post(path, json=body), "")
@@ -176,9 +176,9 @@ def test_the_api_does_what_its_own_description_says(served, tmp_path, mode):
     """Good and bad data made from the description, every method, jobs from start to end."""
     file = TokenFile(tmp_path / "tokens.json")
     token = file.add(role="officer", label="it", requests_per_hour=10**9)
-    access = replace(served.service.access, mode=mode, tokens=file.path)
+    access = served.service.access.changed(mode=mode, tokens=file.path)
     table_service = TableService(
-        replace(served.service, access=access), served.answerer, folder=tmp_path / "jobs"
+        served.service.changed(access=access), served.answerer, folder=tmp_path / "jobs"
     )
     headers = {"Authorization": f"Bearer {token}"} if mode == "tokens" else {}
     passed, statuses, wrong = found_by_schemathesis(make_app(table_service), headers)

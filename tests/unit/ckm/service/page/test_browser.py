@@ -6,7 +6,6 @@ import contextlib
 import re
 import socket
 import threading
-from dataclasses import replace
 from shutil import which
 
 import httpx
@@ -78,8 +77,8 @@ def guarded(served, tmp_path_factory):
     folder = tmp_path_factory.mktemp("guarded")
     file = TokenFile(folder / "tokens.json")
     token = file.add(role="researcher", label="one")
-    service = replace(
-        served.service, access=replace(served.service.access, mode="tokens", tokens=file.path)
+    service = served.service.changed(
+        access=served.service.access.changed(mode="tokens", tokens=file.path)
     )
     table_service = TableService(service, served.answerer, folder=folder / "jobs")
     with serving(make_app(table_service)) as found:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-from dataclasses import replace
 from urllib.parse import quote, urljoin
 
 import pytest
@@ -17,6 +16,7 @@ from ckm.formats import FORMATS
 from ckm.service.access.tokens import TokenFile
 from ckm.service.http.app import make_app
 from ckm.service.table_service import TableService
+from tests.strategies import examples
 from tests.unit.ckm.service.conftest import SECRET, Web, cells_of
 from tests.unit.ckm.service.http.test_fuzz import HOSTILE
 
@@ -347,8 +347,9 @@ pairs = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(pairs)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_any_address_gets_a_documented_page_or_a_file(served, sent):
     query = "&".join(f"{quote(n)}={quote(t)}" for n, t in sent)
     answer = served.web.get(f"/?{query}")
@@ -383,9 +384,9 @@ def test_the_start_offers_tables_that_work(web):
 
 
 def test_the_start_keeps_to_the_rules(served, tmp_path):
-    rules = {**served.service.rules, "mandatory": ["category"]}
+    rules = served.service.rules.changed(mandatory=("category",))
     table_service = TableService(
-        replace(served.service, rules=rules), served.answerer, folder=tmp_path / "jobs"
+        served.service.changed(rules=rules), served.answerer, folder=tmp_path / "jobs"
     )
     tree = page(Web(make_app(table_service)).get("/"))
     starts = texts(tree, "//ul[@aria-labelledby='starts-name']//a")
@@ -494,10 +495,9 @@ def special(served, tmp_path):
     desks = []
 
     def make(*, limits=None, access=None):
-        service = replace(
-            served.service,
-            limits=replace(served.service.limits, **(limits or {})),
-            access=replace(served.service.access, **(access or {})),
+        service = served.service.changed(
+            limits=served.service.limits.changed(**(limits or {})),
+            access=served.service.access.changed(**(access or {})),
         )
         desks.append(TableService(service, served.answerer, folder=tmp_path / str(len(desks))))
         return Web(make_app(desks[-1]))

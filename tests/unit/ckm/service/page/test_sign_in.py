@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from http.cookies import SimpleCookie
 from urllib.parse import urlencode
 
@@ -59,13 +58,13 @@ def at(served, tmp_path):
     """Open the service with tokens; give its application, a token and the audit log."""
     file = TokenFile(tmp_path / "tokens.json")
     token = file.add(role="researcher", label="A. Lovelace", requests_per_hour=7)
-    access = replace(
-        served.service.access, tokens=file.path, audit=tmp_path / "audit.jsonl", mode="open"
+    access = served.service.access.changed(
+        tokens=file.path, audit=tmp_path / "audit.jsonl", mode="open"
     )
     desks = []
 
     def opened(**changes):
-        service = replace(served.service, access=replace(access, **changes))
+        service = served.service.changed(access=access.changed(**changes))
         desks.append(TableService(service, served.answerer, folder=tmp_path / str(len(desks))))
         return make_app(desks[-1])
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 import uvicorn
 
-from ckm.config.service.build import read_service
+from ckm.config.service.service import read_service
 from ckm.service.answering.cells.cell_cache import Cubes
 from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.render import Rendered, etag_of
@@ -161,16 +161,15 @@ def test_work_in_time_is_answered_and_its_mistakes_are_told():
 
 
 def test_a_request_over_http_that_takes_too_long_is_503(served, monkeypatch):
-    from dataclasses import replace
 
     from ckm.service.http.app import make_app
     from ckm.service.table_service import TableService
     from tests.unit.ckm.service.conftest import Web
 
-    limits = replace(served.service.limits, seconds=0.3)
+    limits = served.service.limits.changed(seconds=0.3)
     folder = served.table_service.jobs._folder._folder.parent / "slow"
     table_service = TableService(
-        replace(served.service, limits=limits), served.answerer, folder=folder
+        served.service.changed(limits=limits), served.answerer, folder=folder
     )
     scan = Scan(served.engine._source)
     monkeypatch.setattr(table_service, "serve", lambda _query, *, deadline, **_: scan(deadline))

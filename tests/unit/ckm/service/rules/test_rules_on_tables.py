@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -37,10 +36,10 @@ OPEN = {
 @pytest.fixture(scope="module")
 def answerer(served):
     variables = {
-        name: replace(offer, is_sensitive=name in SENSITIVE)
+        name: offer.changed(is_sensitive=name in SENSITIVE)
         for name, offer in served.service.variables.items()
     }
-    return Answerer(replace(served.service, variables=variables), served.engine)
+    return Answerer(served.service.changed(variables=variables), served.engine)
 
 
 def published(answer):
@@ -127,11 +126,11 @@ def test_areas_are_withheld_for_what_is_published_and_for_nothing_else(answerer)
             answerer.variables, dimensions=dimensions, where=where, select=select
         )
         answer = answerer.answer(
-            query, settings=replace(answerer.settings, **{**OPEN, **limits})
+            query, settings=answerer.settings.changed(**{**OPEN, **limits})
         )
         before = ["geo"] if "geo" in dimensions else []
         whole = query_of_request(answerer.variables, dimensions=[*before, *names], where=where)
-        shown = published(answerer.answer(whole, settings=replace(answerer.settings, **OPEN)))
+        shown = published(answerer.answer(whole, settings=answerer.settings.changed(**OPEN)))
         inner = [
             [v.codes[rank] for rank in v.ranks(0)]
             for v in (answerer.variables[name] for name in names)

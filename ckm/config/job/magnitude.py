@@ -1,0 +1,240 @@
+"""The sections ``[[magnitude]]``: the noise of the sums and means of every variable."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from ckm.config.job.suppression import (
+    DominanceSection,
+    PriorPosteriorSection,
+)
+from ckm.config.section import AsTuple, FilePath, Name, Section, Words
+from ckm.errors import ConfigError
+from ptable import NoiseSpec, PTable, PTableError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from ckm.config.reading import Reading
+    from ckm.engine.magnitudes import Condition, Flex, MagnitudeNoise
+
+__all__ = ["JobMagnitude"]
+
+_PTABLES = ("ptable", "even", "odd", "small_cells")
+_NAMED = 'named_cells = [{ region = "North", branch = "steel" }]'
+#: What the noise calls by the same name.
+_ALIKE = (
+    "rules",
+    "base",
+    "factors",
+    "signed",
+    "zero_keys",
+    "jitter",
+    "decimals",
+    "period",
+    "same_key",
+    "key_decimals",
+)
+
+
+class FlexSection(Section):
+    """Let the share of a step of noise fall from small amounts to large ones."""
+
+    point: float = Field(gt=0, description="Up to this amount the share is small.")
+    small: float = Field(gt=0, le=1, description="The share of small amounts.")
+    large: float = Field(gt=0, le=1, description="The share of very large amounts.")
+    power: int = Field(default=3, ge=1, le=20, description="How fast the share falls.")
+
+    def made(self) -> Flex:
+        """Return the scale; a ConfigError says what it cannot be."""
+        from ckm.engine.magnitudes import Flex
+
+        return Flex(**dict(self))
+
+
+class AmountTableSection(Section):
+    """The p-table of amounts: a specification to solve, or a file."""
+
+    path: FilePath | None = Field(default=None, description="A p-table file.")
+    max_noise: int | None = Field(
+        default=None, ge=1, le=1000, description="Largest noise, in steps."
+    )
+    variance: float | None = Field(default=None, gt=0, description="Variance of the noise.")
+    step: int | None = Field(default=None, ge=1, le=1000, description="Parts of a step.")
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What the specification says."""
+        return self.model_dump(exclude_none=True, exclude={"path"})
+
+    def made(self) -> NoiseSpec | Path:
+        """Return the file, or the specification; a PTableError says what it cannot be."""
+        from ckm.engine.magnitudes.ptables import amount_spec
+
+        return self.path or amount_spec(**self.given)
+
+
+class SensitiveSection(Section):
+    """Which cells are sensitive: those that any of these finds."""
+
+    few: int | None = Field(default=None, ge=2, description="Fewer contributors than this.")
+    dominance: DominanceSection | None = Field(default=None, description="The nk rule.")
+    p_percent: float | None = Field(default=None, gt=0, lt=100, description="The p % rule.")
+    prior_posterior: PriorPosteriorSection | None = Field(
+        default=None, description="The p-q rule."
+    )
+    weighted: bool = Field(default=False, description="Hold them to weighted totals.")
+
+    def made(self) -> tuple[Condition, ...]:
+        """Return the conditions; a ConfigError says what one of them cannot be."""
+        from ckm.engine.magnitudes import Dominance, FewContributors, PPercent, PriorPosterior
+
+        found: list[Condition] = []
+        if self.few is not None:
+            found.append(FewContributors(least=self.few))
+        if self.dominance is not None:
+            found.append(Dominance(**dict(self.dominance), weighted=self.weighted))
+        if self.p_percent is not None:
+            found.append(PPercent(percent=self.p_percent, weighted=self.weighted))
+        if self.prior_posterior is not None:
+            found.append(PriorPosterior(**dict(self.prior_posterior), weighted=self.weighted))
+        return tuple(found)
+
+
+class JobMagnitude(Section):
+    """The noise of the sums and means of a variable, before its p-tables are there."""
+
+    name: Name | None = Field(
+        default=None, description="The column; without it, all other variables."
+    )
+    unit: Words = Field(default={}, description="Of its amounts: euros.")
+    rules: Literal["ckm", "cellkey", "tauargus"] = Field(
+        default="ckm", description="ckm, or another tool's rules to repeat its releases."
+    )
+    spread: float | None = Field(
+        default=None, gt=0, le=1, description="Standard deviation, as a share of the base."
+    )
+    share: float | None = Field(
+        default=None, gt=0, le=1, description="One step of noise, as a share of the base."
+    )
+    flex: FlexSection | None = Field(default=None, description="A share that falls.")
+    base: Literal["top", "mean", "range", "sum"] = Field(
+        default="top", description="What noise is a share of."
+    )
+    factors: Annotated[
+        tuple[Annotated[float, Field(gt=0, le=1)], ...], AsTuple(least=1, most=6)
+    ] = Field(default=(1.0,), description="One for each contributor.")
+    ptable: AmountTableSection | None = Field(default=None, description="The p-table.")
+    even: AmountTableSection | None = Field(default=None, description="Of even numbers.")
+    odd: AmountTableSection | None = Field(default=None, description="Of odd numbers.")
+    small_cells: AmountTableSection | None = Field(
+        default=None, description="Of cells below the separation point."
+    )
+    sensitive: SensitiveSection | None = Field(
+        default=None, description="Which cells are sensitive."
+    )
+    named_cells: list[dict[str, str]] = Field(
+        default=[], description="Further sensitive cells, by dimension and category."
+    )
+    least_noise: float | None = Field(
+        default=None, ge=0, description="What sensitive cells have more, in steps."
+    )
+    signed: bool = Field(default=False, description="Whether amounts may be negative.")
+    zero_keys: bool = Field(default=False, description="Whether zeros count in the key.")
+    jitter: bool = Field(default=True, description="Spread noise evenly within its step.")
+    given_decimals: Literal["all"] | Annotated[int, Field(ge=-15, le=15)] | None = Field(
+        default=None,
+        alias="decimals",
+        description="Decimals of published sums, -3 for thousands.",
+    )
+    period: str = Field(default="", description="That of the data: 2027.")
+    same_key: bool = Field(default=True, description="Of cellkey: the first key unturned.")
+    key_decimals: int = Field(default=8, ge=1, le=15, description="Of tauargus.")
+
+    @property
+    def decimals(self) -> int | None:
+        """How many decimals sums have; None for all digits, as other tools have them."""
+        given = self.given_decimals
+        return None if self.rules != "ckm" or given == "all" else given or 0
+
+    @property
+    def place(self) -> str:
+        """How problems name it."""
+        return f"[[magnitude]] {self.name!r}:" if self.name else "[[magnitude]] without a name:"
+
+    @property
+    def ptables(self) -> Mapping[str, NoiseSpec | Path]:
+        """Field of the noise → the specification of its p-table, or the file."""
+        found = {name: getattr(self, name) for name in _PTABLES}
+        return {name: section.made() for name, section in found.items() if section is not None}
+
+    def noise(self, ptables: Mapping[str, PTable]) -> MagnitudeNoise:
+        """Return the noise.
+
+        Parameters
+        ----------
+        ptables
+            Field of the noise → its p-table.
+
+        Raises
+        ------
+        ConfigError
+            If settings contradict each other.
+
+        Examples
+        --------
+        >>> JobMagnitude(decimals=-3).noise({}).decimals
+        -3
+        """
+        from ckm.engine.magnitudes import MagnitudeNoise, Proportional
+
+        given: dict[str, Any] = {name: getattr(self, name) for name in _ALIKE} | dict(ptables)
+        if self.rules != "ckm":  # other tools have no rules unless the job says so
+            given |= {"sensitive": (), "least_noise": 0.0}
+        scale = self.flex.made() if self.flex else self.share and Proportional(share=self.share)
+        said = {
+            "scale": scale,
+            "spread": None if scale else self.spread,
+            "sensitive": None if self.sensitive is None else self.sensitive.made(),
+            "named_cells": self.named_cells or None,
+            "least_noise": self.least_noise,
+        }
+        return MagnitudeNoise.start(**given | {k: v for k, v in said.items() if v is not None})
+
+    def add_problems(self, reading: Reading) -> None:
+        """Note settings that contradict each other, and p-tables that cannot be had."""
+        where, scales = self.place, ("spread", "share", "flex")
+        given = [name for name in scales if getattr(self, name) is not None]
+        if len(given) > 1:
+            reading.add(where, f"{' and '.join(given)} say the same.", "keep one of them")
+        if self.rules != "ckm" and self.given_decimals not in (None, "all"):
+            text = f"decimals is for the program's own rules, not for {self.rules!r}."
+            reading.add(where, text, "remove it: other tools publish all digits")
+        before = len(reading.problems)
+        for name in ("flex", "sensitive", *_PTABLES):
+            section = getattr(self, name)
+            try:
+                _ = section and section.made()
+            except (ConfigError, PTableError) as error:
+                reading.add_error(f"{where} {name}:", error)
+            if name in _PTABLES and section is not None and section.path is not None:
+                reading.require_file(where, f"{name}.path", section.path)
+                if section.given:
+                    text = f"{name} has both path and {', '.join(section.given)}."
+                    hint = "a p-table file has its own specification: keep one of the two"
+                    reading.add(where, text, hint)
+        if len(reading.problems) > before:
+            return
+        try:
+            self.noise({name: _stand_in() for name in self.ptables})
+        except ConfigError as error:
+            is_named = error.problem.startswith("named_cells")
+            reading.add_error(where, error, _NAMED if is_named else None)
+
+
+def _stand_in() -> PTable:
+    """Return a p-table that fits any noise, to look at everything else."""
+    return PTable(noise=((0,), (-1, 1)), upper=((8,), (4, 8)), key_range=8)

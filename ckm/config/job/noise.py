@@ -1,0 +1,113 @@
+"""The section ``[ptable]``: the noise, as a specification to solve or a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
+
+from pydantic import Field
+
+from ckm.config.section import FilePath, Items, ReadAs, Section, Some
+from ptable import NoiseSpec, PTableError
+
+if TYPE_CHECKING:
+    from ckm.config.reading import Reading
+
+__all__ = ["JobNoise", "PTableSection", "noise_spec"]
+
+_T = TypeVar("_T")
+_PerRow: TypeAlias = _T | Items[_T] | None
+_MaxNoise = Annotated[int, Field(ge=1, le=1000)]
+_Probability = Annotated[float, Field(ge=0, lt=1)]
+
+
+class PTableSection(Section):
+    """The noise: a specification to solve, or a file."""
+
+    path: FilePath | None = Field(default=None, description="A p-table file.")
+    max_noise: _PerRow[_MaxNoise] = Field(
+        default=None, description="Largest noise, D; one, or one per row."
+    )
+    variance: _PerRow[float] = Field(
+        default=None, description="Variance of the noise, V; one number, or one per row."
+    )
+    small: int | None = Field(default=None, ge=0, description="No published count in 1..small.")
+    p_stay: _PerRow[float] = Field(
+        default=None,
+        description="Probability that a count is published as it is; one, or one per row.",
+    )
+    p_stay_rule: _PerRow[Literal["exact", "at-least", "at-most"]] = Field(
+        default=None, description="Whether p_stay is met, or a bound; one, or one per row."
+    )
+    monotone: _PerRow[Literal["none", "left", "both", "unimodal"]] = Field(
+        default=None, description="The shape of the probabilities; one, or one per row."
+    )
+    symmetric: _PerRow[bool] = Field(
+        default=None, description="Whether noise v and -v are equally likely."
+    )
+    variance_rule: _PerRow[Literal["exact", "at-most", "nearest"]] = Field(
+        default=None, description="What to do where a row cannot reach the variance."
+    )
+    min_probability: _PerRow[_Probability] = Field(
+        default=None, description="Every allowed noise has at least this probability."
+    )
+    zero_bias: float | None = Field(
+        default=None, ge=0, description="Mean noise of a count of 0; zeros stay without."
+    )
+    zero_variance: float | None = Field(
+        default=None, gt=0, description="Variance of the noise of a count of 0."
+    )
+    step: int | None = Field(
+        default=None, ge=1, description="Noise in multiples of 1/step, for magnitudes."
+    )
+    anchors: Some[int] | None = Field(
+        default=None, description="The counts that have a row, for magnitudes."
+    )
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What the specification says; nothing where there is a file alone."""
+        return self.model_dump(exclude_none=True, exclude={"path"})
+
+
+def noise_spec(section: PTableSection, reading: Reading) -> NoiseSpec | None:
+    """Build the specification of the noise; None where a problem was noted.
+
+    Parameters
+    ----------
+    section
+        What the file says.
+    reading
+        The file.
+    """
+    given = section.given
+    missing = [name for name in ("max_noise", "variance") if name not in given]
+    if missing:
+        hint = "give max_noise and variance, or the path of a p-table"
+        text = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing."
+        reading.add("[ptable]", text, hint)
+        return None
+    try:
+        return NoiseSpec(**given)
+    except PTableError as error:
+        reading.add_error("[ptable]", error)
+        return None
+
+
+def _noise(section: PTableSection, reading: Reading) -> NoiseSpec | Path:
+    where = "[ptable]"
+    for name in ("step", "anchors"):
+        if getattr(section, name) is not None:
+            text = f"{name} is for magnitudes, and a job publishes counts."
+            reading.add(where, text, f"remove {name}")
+    if section.path is None:
+        # With a problem noted the job is never used; any path will do.
+        return noise_spec(section, reading) or Path()
+    if section.given:
+        hint = "a p-table file has its own specification: keep one of the two"
+        reading.add(where, f"has both path and {', '.join(section.given)}.", hint)
+    reading.require_file(where, "path", section.path)
+    return section.path
+
+
+JobNoise = Annotated[NoiseSpec | Path, ReadAs(PTableSection, _noise)]

@@ -1,0 +1,91 @@
+"""The section ``[report]``: what the reports of a release say, and what they hold it to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from ckm.config.job.check_names import ALLOWABLE, ATTACKS
+from ckm.config.job.output import Languages
+from ckm.config.problems import did_you_mean
+from ckm.config.section import Date, FilePath, Items, Name, Section
+
+if TYPE_CHECKING:
+    from ckm.config.reading import Reading
+
+__all__ = ["Allowance", "JobLimits", "JobReport"]
+
+_Limit = Annotated[float, Field(ge=0, le=1)]
+
+
+class JobLimits(Section):
+    """What the office allows; None and names that are missing set no limit."""
+
+    posterior: _Limit | None = Field(
+        default=None, description="Largest P(original | published) of a sensitive count."
+    )
+    posterior_set: _Limit | None = Field(
+        default=None, description="Largest P(the original is sensitive | published)."
+    )
+    attacks: dict[str, _Limit] = Field(
+        default={}, description="Name of an attack = its largest probability of success."
+    )
+    aad: float | None = Field(
+        default=None, ge=0, description="Largest mean deviation of a table, in counts."
+    )
+
+    def add_problems(self, reading: Reading) -> None:
+        """Note the attacks that are unknown."""
+        for name in self.attacks:
+            if name not in ATTACKS:
+                hint = did_you_mean(name, ATTACKS) or f"known are {', '.join(ATTACKS)}"
+                reading.add("[report.limits]", f"the attack {name!r} is unknown.", hint)
+
+
+class Allowance(Section):
+    """Something that a rule forbids and somebody allowed; perhaps a check that may fail."""
+
+    what: Name = Field(description="What is allowed.")
+    who: Name = Field(description="Who allowed it.")
+    when: Date = Field(description="When it was allowed: a date without quotes.")
+    why: Name = Field(description="Why it was allowed.")
+    check: Name | None = Field(
+        default=None, description="A check of the release that may fail."
+    )
+
+
+class JobReport(Section):
+    """What the reports of a release say beside its numbers; texts are empty for none."""
+
+    id: Name = Field(default="", description="What the release is called.")
+    date: Date = Field(default="", description="Of the release, without quotes.")
+    contact: Name = Field(default="", description="Whom readers may ask; shown to everybody.")
+    ptable_label: Name = Field(
+        default="",
+        description="Your own name of the p-table, shown to everybody; no parameter, no hash.",
+    )
+    languages: Languages = Field(default=("en", "fr"), description="Languages of the pages.")
+    designs: FilePath | None = Field(
+        default=None, description="A file of other designs to compare."
+    )
+    sensitive: int = Field(
+        default=4, ge=1, le=1000, description="Counts from 1 to this one are sensitive."
+    )
+    limits: JobLimits = JobLimits()
+    exceptions: Items[Allowance] = Field(
+        default=(), description="What somebody allowed, and why."
+    )
+
+    def add_problems(self, reading: Reading) -> None:
+        """Note designs that are not there, and checks that nobody may allow to fail."""
+        if self.designs is not None:
+            reading.require_file("[report]", "designs", self.designs)
+        for number, entry in enumerate(self.exceptions, start=1):
+            if entry.check is not None and entry.check not in ALLOWABLE:
+                where = f"[[report.exceptions]] number {number}:"
+                hint = did_you_mean(entry.check, ALLOWABLE)
+                hint = hint or f"these can: {', '.join(ALLOWABLE)}"
+                reading.add(
+                    where, f"the check {entry.check!r} cannot be allowed to fail.", hint
+                )

@@ -1,0 +1,95 @@
+"""The sections ``[[table]]``: the tables to publish."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from ckm.config.section import Items, Name, Section, Some, Words
+from ckm.engine.request import TableRequest
+from ckm.errors import ConfigError
+
+if TYPE_CHECKING:
+    from ckm.config.reading import Reading
+
+__all__ = ["JobTable"]
+
+_MAX_NAME = 100
+_SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
+_RESERVED = {"con", "prn", "aux", "nul", "manifest"} | {
+    f"{port}{digit}" for port in ("com", "lpt") for digit in range(10)
+}
+
+
+class JobTable(Section):
+    """One table to publish."""
+
+    name: Name = Field(description="Name of the table and of its files.")
+    title: Words = Field(
+        default={}, description="What it shows; one text, or { en = …, fr = … }."
+    )
+    dataflow: Name | None = Field(
+        default=None, description='What SDMX knows it by: "AGENCY:ID(1.0)".'
+    )
+    dimensions: Some[str] = Field(description="Columns, or names of hierarchies.")
+    measures: Some[str] = Field(
+        default=("count",),
+        description='"count", "weighted", and "sum:income", "mean:income" of a variable.',
+    )
+    margins: Literal["all", "none"] | Items[Items[str]] = Field(
+        default="all",
+        description="Which totals to publish beside the finest cells, which every table has.",
+    )
+    where: Name | None = Field(
+        default=None, description="Which rows count, for example: age >= 15"
+    )
+    empty_cells: Literal["auto", "grid", "drop"] = Field(
+        default="auto", description="grid lists every combination, drop no published zero."
+    )
+    missing_values: Literal["stop", "skip"] = Field(
+        default="stop", description="What sums do about records without a value."
+    )
+
+    @cached_property
+    def request(self) -> TableRequest:
+        """What the engine is asked for."""
+        return TableRequest(
+            dimensions=self.dimensions,
+            measures=self.measures,
+            margins=self.margins,
+            where=self.where,
+            empty_cells=self.empty_cells,
+            missing_values=self.missing_values,
+        )
+
+    @property
+    def place(self) -> str:
+        """How problems name it."""
+        return f"[[table]] {self.name[:_MAX_NAME]!r}:"
+
+    def add_problems(self, reading: Reading) -> None:
+        """Note a name that is no file name, and words that say nothing."""
+        from ckm.formats.about import is_dataflow
+
+        if (
+            not _SAFE_NAME.fullmatch(self.name)
+            or len(self.name) > _MAX_NAME
+            or self.name.lower().split(".")[0] in _RESERVED
+        ):
+            hint = "use letters, digits, - and _, starting with a letter; not con or manifest"
+            reading.add(self.place, "name cannot be a file name everywhere.", hint)
+        if len(set(self.dimensions)) < len(self.dimensions):
+            reading.add(self.place, "dimensions must differ from each other.")
+        if self.dataflow is not None and not is_dataflow(self.dataflow):
+            hint = 'written "AGENCY:ID(1.0)"'
+            reading.add(self.place, "dataflow is not an id of SDMX.", hint)
+        if len(set(self.measures)) < len(self.measures):
+            reading.add(self.place, "measures must differ from each other.")
+            return
+        try:
+            self.request  # noqa: B018  (it says what it cannot be)
+        except ConfigError as error:
+            reading.add_error(self.place, error)

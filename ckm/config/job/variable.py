@@ -1,0 +1,82 @@
+"""The sections ``[[variable]]``: the words for dimensions and columns."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from ckm.config.problems import did_you_mean
+from ckm.config.section import FilePath, Name, Section, Words
+from ckm.config.words import read_codelist
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ckm.config.reading import Reading
+
+__all__ = ["JobVariable", "add_problems_of_variables"]
+
+
+class JobVariable(Section):
+    """The words for a dimension or a column, by language; no labels stand for the name."""
+
+    name: Name = Field(description="A dimension, or a column of a hierarchy.")
+    labels: Words = Field(default={}, description="What readers see.")
+    is_area: bool = Field(default=False, description="Whether it tells places.")
+    levels: dict[str, Words] = Field(
+        default={}, description="Level of the hierarchy → what readers see."
+    )
+    categories: dict[str, Words] = Field(default={}, description="Code → what readers see.")
+    codelist: FilePath | None = Field(
+        default=None, description="A CSV file of columns code, en, fr instead of categories."
+    )
+
+    def add_problems(self, reading: Reading) -> None:
+        """Take the categories from the code list, and note what is wrong with it."""
+        if self.codelist is None:
+            return
+        where = f"[[variable]] {self.name!r}:"
+        if self.categories:
+            reading.add(where, "has both codelist and categories.", "keep one of the two")
+        reading.require_file(where, "codelist", self.codelist)
+        categories = read_codelist(self.codelist, add=partial(reading.add, where))
+        object.__setattr__(self, "categories", categories)
+
+
+def add_problems_of_variables(
+    variables: Sequence[JobVariable], hierarchies: Mapping[str, object], reading: Reading
+) -> None:
+    """Note variables that contradict each other, and levels that are none.
+
+    Parameters
+    ----------
+    variables
+        The sections.
+    hierarchies
+        Name → columns from broad to fine, or something else.
+    reading
+        The file.
+
+    Examples
+    --------
+    >>> add_problems_of_variables([], {}, None)
+    """
+    names = [variable.name for variable in variables]
+    for name in sorted({n for n in names if names.count(n) > 1}):
+        reading.add("[[variable]]", f"the name {name!r} occurs more than once.")
+    areas = [variable.name for variable in variables if variable.is_area]
+    if len(areas) > 1:
+        shown = ", ".join(map(repr, areas))
+        reading.add("[[variable]]", f"one variable is the area, not {shown}.")
+    for variable in variables:
+        nested = hierarchies.get(variable.name)
+        levels = nested if isinstance(nested, list) else []
+        for level in variable.levels:
+            if level not in levels:
+                where, text = (
+                    f"[[variable]] {variable.name!r}:",
+                    f"{level!r} is no level of it.",
+                )
+                reading.add(where, text, did_you_mean(level, levels))

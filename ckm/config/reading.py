@@ -1,0 +1,98 @@
+"""A settings file while it is read: where its paths start, and what is wrong with it."""
+
+from __future__ import annotations
+
+import glob
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ckm.config.problems import Problem, did_you_mean
+
+if TYPE_CHECKING:
+    from footing.errors import ExplainedError
+
+__all__ = ["Reading", "files_of"]
+
+
+class Reading:
+    """The file that is read: what it says, and the problems found so far.
+
+    Parameters
+    ----------
+    path
+        The file; relative paths start at its folder.
+    text
+        What it says.
+
+    Examples
+    --------
+    >>> reading = Reading(Path("/jobs/job.toml"))
+    >>> reading.require_file("[data]", "path", reading.resolve("http://x"))
+    >>> reading.problems[0].line()
+    '[data] path must be a file of this machine.'
+    """
+
+    def __init__(self, path: Path, text: str = "") -> None:
+        self.path, self.text = path, text
+        self.problems: list[Problem] = []
+        self.infeasible: ExplainedError | None = None
+        self._written: dict[Path, str] = {}
+
+    def add(self, where: str, text: str, hint: str | None = None) -> None:
+        """Note a problem."""
+        self.problems.append(Problem(where=where, text=text, hint=hint))
+
+    def add_error(self, where: str, error: ExplainedError, hint: str | None = None) -> None:
+        """Note what a domain object says is wrong."""
+        from ptable import InfeasibleError
+
+        if isinstance(error, InfeasibleError):
+            self.infeasible = error
+        self.add(where, error.problem, hint or error.hint)
+
+    def all_problems(self) -> list[Problem]:
+        """Return the problems, each once; last what no p-table can do."""
+        last = None if self.infeasible is None else self.infeasible.problem
+        return sorted(dict.fromkeys(self.problems), key=lambda problem: problem.text == last)
+
+    def resolve(self, name: str) -> Path:
+        """Return the path that a name in the file stands for."""
+        path = self.path.parent / name
+        self._written[path] = name
+        return path
+
+    def name_of(self, path: Path) -> str:
+        """Return a path as the file has it."""
+        return self._written.get(path, str(path))
+
+    def is_elsewhere(self, path: Path) -> bool:
+        """Return whether a path cannot be one of this machine."""
+        name = self.name_of(path)
+        return "://" in name or "\0" in name
+
+    def require_file(self, where: str, key: str, path: Path, *, is_glob: bool = False) -> None:
+        """Note where a path is no file of this machine; a glob may be a folder."""
+        name = self.name_of(path)
+        if self.is_elsewhere(path):
+            text = f"{key} must be a file of this machine."
+            self.add(where, text, "export it to Parquet first")
+        elif not (path.exists() or (is_glob and files_of(path) not in ((), (path,)))):
+            near = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+            hint = did_you_mean(path.name, near) or "relative paths start at the file's folder"
+            self.add(where, f"{key} {name!r} does not exist.", hint)
+        elif not is_glob and path.is_dir():
+            self.add(where, f"{key} {name!r} is a folder, not a file.")
+
+
+def files_of(path: Path) -> tuple[Path, ...]:
+    """Return the files that a path or a glob stands for, sorted.
+
+    Examples
+    --------
+    >>> files_of(Path("people.parquet"))
+    (PosixPath('people.parquet'),)
+    """
+    if not glob.has_magic(str(path)) or path.exists():
+        return (path,)
+    found = glob.glob(str(path), recursive=True)  # noqa: PTH207 (an absolute pattern)
+    return tuple(sorted(path for path in map(Path, found) if path.is_file()))
