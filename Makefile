@@ -29,8 +29,8 @@ setup: $(BIN)/.dev ## make the virtual environment with all that a developer nee
 demo: $(BIN)/.core ## generate a register, release six protected tables, compare designs
 	$(BIN)/ckm demo --out demo --force
 
-test: setup ## run the tests, but for those that start servers, browsers or long runs
-	$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow"
+test: setup ## run the tests in five minutes: few examples, no servers, browsers or long runs
+	$(BIN)/python -m pytest $(PYTEST_ARGS) --durations=25 -m "not slow"
 
 lint: setup ## format, lint, types, import contracts
 	$(BIN)/ruff format --check .
@@ -64,8 +64,8 @@ $(LOWEST)/.made: pyproject.toml constraints.txt
 lowest: $(LOWEST)/.made ## run a choice of tests on the lowest versions that pyproject.toml admits
 	$(LOWEST)/bin/python -m pytest $(PYTEST_ARGS) -m "not slow" $(LOWEST_TESTS)
 
-check: lint setup lowest ## all that CI runs: lint, a choice of tests on the lowest versions, every test
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+check: lint lowest test ## all that CI runs: lint, lowest versions, the tests, then what is slow and more examples
+	CKM_HYPOTHESIS_PROFILE=many $(BIN)/python -m pytest $(PYTEST_ARGS) --durations=25 -m "slow or hypothesis" tests
 
 bench: setup ## time and memory against the peers (minutes)
 	$(BIN)/python -m bench

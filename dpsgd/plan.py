@@ -410,13 +410,9 @@ def _steps(steps: int | None, epochs: float | None, batches: int) -> int:
 
 
 def _check_clipping(plan: Plan) -> None:
+    norm, way = plan.clipping_norm, "1 is usual"
     require_number(
-        plan.clipping_norm,
-        "clipping_norm",
-        error=PlanError,
-        hint="1 is usual",
-        above=0,
-        may_be_infinite=True,
+        norm, "clipping_norm", error=PlanError, hint=way, above=0, may_be_infinite=True
     )
     if math.isinf(plan.clipping_norm) and (plan.noise_multiplier or plan.adaptive):
         raise PlanError(

@@ -1,4 +1,4 @@
-"""What every package stands on: errors that explain themselves, files that appear whole.
+"""What every package stands on: errors that explain themselves, files, checks of numbers.
 
 It holds no method and knows no data; it imports the standard library alone (ADR 16).
 """

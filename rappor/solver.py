@@ -62,19 +62,11 @@ class Goal:
     is_closed: bool = False
 
     def __post_init__(self) -> None:
+        way = "an infinite one protects nothing"
+        require_number(self.epsilon_one, "epsilon_one", error=RapporError, hint=way, above=0)
+        lasting = self.epsilon_permanent
         require_number(
-            self.epsilon_one,
-            "epsilon_one",
-            error=RapporError,
-            hint="an infinite one protects nothing",
-            above=0,
-        )
-        require_number(
-            self.epsilon_permanent,
-            "epsilon_permanent",
-            error=RapporError,
-            above=0,
-            may_be_infinite=True,
+            lasting, "epsilon_permanent", error=RapporError, above=0, may_be_infinite=True
         )
         for name in ("population", "n_candidates"):
             require_integer(getattr(self, name), name, error=RapporError, minimum=1)

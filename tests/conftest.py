@@ -9,21 +9,20 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile(
-    "project",
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
-# Explores: other examples in every run; what it finds, it prints, to be replayed.
-settings.register_profile(
-    "long",
-    settings.get_profile("project"),
-    derandomize=False,
-    max_examples=2_000,
-    print_blob=True,
-)
-settings.load_profile(os.environ.get("CKM_HYPOTHESIS_PROFILE", "project"))
+from tests.strategies import SHARES, examples
+
+# `quick` and `many` draw the same examples in every run; `long` explores, and prints what it
+# finds, to be replayed.
+for name in SHARES:
+    settings.register_profile(
+        name,
+        deadline=None,
+        derandomize=name != "long",
+        print_blob=name == "long",
+        max_examples=examples(100),
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+settings.load_profile(os.environ.get("CKM_HYPOTHESIS_PROFILE", "quick"))
 
 # Reference figures are read to their last digit, which pandas does by itself from 3.1 on.
 if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -27,6 +28,16 @@ TOTAL, MISSING = "Total", "(missing)"
 
 #: Ranges of record keys: full words, bytes, 18 decimals, a prime and one just below 2**63.
 KEY_RANGES = (2**64, 256, 10**18, 1_000_003, 2**63 - 25)
+
+#: Examples of a property test, as a multiple of the number that it names; see `tests.conftest`.
+SHARES = {"quick": 0.25, "many": 1.0, "long": 20.0}
+
+
+def examples(number: int) -> int:
+    """Return how many examples the chosen profile draws of a test that names `number`."""
+    share = SHARES[os.environ.get("CKM_HYPOTHESIS_PROFILE", "quick")]
+    return max(2, round(number * share))
+
 
 #: A ragged tree: C is a leaf at the first level, A2 has a single child.
 TREE = CodeTree(

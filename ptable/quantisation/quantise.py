@@ -226,13 +226,9 @@ def quantise(
     >>> quantise(solve(NoiseSpec(max_noise=2, variance=1.0)), 256).table.units(2)
     {-2: 16, -1: 64, 0: 96, 1: 64, 2: 16}
     """
+    way = "a solved table of 2**32 keys has exact means, and variances close to exact"
     total = require_integer(
-        key_range,
-        "key_range",
-        error=PTableError,
-        hint="a solved table of 2**32 keys has exact means, and variances close to exact",
-        minimum=2,
-        maximum=_MAX_KEYS,
+        key_range, "key_range", error=PTableError, hint=way, minimum=2, maximum=_MAX_KEYS
     )
     known: dict[object, RowKeys] = {}
     units: list[dict[int, int]] = []

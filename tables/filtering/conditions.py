@@ -15,18 +15,20 @@ import numpy as np
 from tables.filtering.filters import Filter, Join, Not
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from tables.cells.axes import Axis
-    from tables.filtering.filters import Node
+    from tables.filtering.filters import Compare, Missing, Node, Within
 
     Mask = NDArray[np.bool_]
+    Judged = tuple[Mask, Mask]  # where a comparison holds, where it is unknown
 
 __all__ = ["Condition", "conditions_of", "members"]
 
 _MAX_RANGES = 32
+_MAX_JUDGED = 64  # comparisons in one query
 _LEAF_BYTES, _JOIN_BYTES = 320, 160  # of the objects, without the categories
 _FLIPPED: dict[str, Literal["and", "or"]] = {"and": "or", "or": "and"}
 
@@ -114,7 +116,7 @@ def conditions_of(
     where: Filter,
     places: Mapping[str, tuple[str, int]],
     types: Mapping[str, str],
-    judge: Callable[[str, str, Mapping[str, object]], tuple[Mask, Mask]],
+    judge: Callable[[tuple[str, int], Sequence[str], Mapping[str, object]], Sequence[Judged]],
 ) -> frozenset[Condition]:
     """Code a filter; parts joined by ``and`` at the top become conditions of their own.
 
@@ -131,9 +133,17 @@ def conditions_of(
     types
         Column → DuckDB's type.
     judge
-        Called with a column, an SQL expression over it and its parameters; tells for which
-        categories of the column's place it holds, and for which it is unknown.
+        Called with a place, SQL expressions over its columns and their parameters; tells of
+        each expression for which categories it holds, and for which it is unknown.
     """
+    judged: dict[Node, Judged] = {}
+    comparisons = list(dict.fromkeys(_comparisons(where.tree)))
+    for place in dict.fromkeys(places[node.column] for node in comparisons):
+        there = [node for node in comparisons if places[node.column] == place]
+        for some in (there[at : at + _MAX_JUDGED] for at in range(0, len(there), _MAX_JUDGED)):
+            parameters: dict[str, object] = {}
+            expressions = [Filter(node).sql(types, parameters) for node in some]
+            judged |= zip(some, judge(place, expressions, parameters), strict=True)
 
     def code(node: Node, *, is_negated: bool) -> _Tree:
         match node:
@@ -142,9 +152,7 @@ def conditions_of(
                 return _joined(_FLIPPED[word] if is_negated else word, coded)
             case Not(part=part):
                 return code(part, is_negated=not is_negated)
-        parameters: dict[str, object] = {}
-        sql = Filter(node).sql(types, parameters)
-        holds, unknown = judge(node.column, sql, parameters)
+        holds, unknown = judged[node]
         return _Among.of(places[node.column], ~holds & ~unknown if is_negated else holds)
 
     tree = code(where.tree, is_negated=False)
@@ -173,6 +181,17 @@ def members(dimension: str, axis: Axis, ranks: Iterable[int]) -> Condition | Non
     if inside.all():
         return None
     return Condition(_Among.of((dimension, 0), inside))
+
+
+def _comparisons(node: Node) -> Iterator[Compare | Within | Missing]:
+    match node:
+        case Join(parts=parts):
+            for part in parts:
+                yield from _comparisons(part)
+        case Not(part=part):
+            yield from _comparisons(part)
+        case _:
+            yield node
 
 
 def _joined(word: str, parts: Iterable[_Tree]) -> _Tree:

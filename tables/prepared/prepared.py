@@ -369,20 +369,22 @@ class Prepared:
         return codes
 
     def _judge(
-        self, column: str, sql: str, parameters: Mapping[str, object]
-    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Tell for which categories of a column's place an expression holds, or is unknown."""
-        dimension, level = self._places[column]
+        self, at: tuple[str, int], expressions: Sequence[str], parameters: Mapping[str, object]
+    ) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+        """Tell for which categories of a place each expression holds, or is unknown."""
+        dimension, level = at
         coding = f"{self._table}_{self._aliases[dimension]}"
-        place = quote(f"{LEVEL}{level}")
+        listed = ", ".join(f"{sql} AS holds{n}" for n, sql in enumerate(expressions))
         found = self._source.aside(
-            f"SELECT DISTINCT {place} AS place, {sql} AS holds FROM {coding}", parameters
+            f"SELECT DISTINCT {quote(f'{LEVEL}{level}')} AS place, {listed} FROM {coding}",
+            parameters,
         )
-        places, holds = found["place"].to_numpy(), found["holds"]
-        masks = np.zeros((2, self.axes[dimension].levels[level].size), bool)
-        masks[0, places[holds.fill_null(False).to_numpy()]] = True  # noqa: FBT003
-        masks[1, places[holds.is_null().to_numpy()]] = True
-        return masks[0], masks[1]
+        places = found["place"].to_numpy()
+        masks = np.zeros((len(expressions), 2, self.axes[dimension].levels[level].size), bool)
+        for mask, holds in zip(masks, found.columns[1:], strict=True):
+            mask[0, places[holds.fill_null(False).to_numpy()]] = True  # noqa: FBT003
+            mask[1, places[holds.is_null().to_numpy()]] = True
+        return [(holds, unknown) for holds, unknown in masks]
 
 
 def _owned(column: pa.ChunkedArray) -> NDArray[Any]:

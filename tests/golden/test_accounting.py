@@ -67,6 +67,7 @@ def test_classic_conversion_at_whole_orders_is_the_moments_accountant(rows):
         assert found.order == int(row["ma_lambda"]) + 1
 
 
+@pytest.mark.slow
 def test_wide_orders_never_cost_more(rows):
     for row in rows:
         wide = curve(row, RenyiCurve.concentrated(1, adjacency="replace").orders)

@@ -134,6 +134,7 @@ def test_exports_are_written_byte_for_byte(shared, tmp_path, source, export, dia
     assert PTable.read(folder / export) == table
 
 
+@pytest.mark.slow
 def test_every_reference_table_survives_every_layout_of_intervals(shared, tmp_path):
     n_files = 0
     for path in reference_files(shared):

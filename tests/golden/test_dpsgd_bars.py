@@ -141,6 +141,7 @@ def audited(seed):
     return one_run_audit(scores, is_in=coins, delta=1e-5, shares=[0.1])
 
 
+@pytest.mark.slow
 def test_b9_an_audit_of_one_run_keeps_below_the_claim_and_catches_noise_over_four(monkeypatch):
     assert sum(audited(seed).refutes(1) for seed in range(10)) <= 2
     sound = Randomness.noise

@@ -107,6 +107,7 @@ def test_incomes_are_heaped_on_round_numbers(incomes):
     assert (incomes % 100 == 0).mean() > 0.94
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("decimals", "least"), [(None, 0.65), (0, 0.65), (-1, 0.55)])
 def test_the_digits_of_other_tools_give_most_persons_away(persons, incomes, decimals, least):
     noise = MagnitudeNoise(

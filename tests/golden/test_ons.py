@@ -71,6 +71,7 @@ def compare(data, ptable, columns):
     return reference
 
 
+@pytest.mark.slow
 def test_their_example_of_200_cells_is_ours(rule, capsys):
     data = samples.generate_test_data()
     columns = ["var1", "var5", "var8"]
@@ -96,6 +97,7 @@ def test_their_example_of_200_cells_is_ours(rule, capsys):
     capsys.readouterr()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_random_tables_with_large_counts_are_ours(seed, capsys):
     rng = np.random.default_rng(seed)

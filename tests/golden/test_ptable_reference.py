@@ -68,6 +68,7 @@ def test_the_reference_forgets_the_mean_in_some_least_variances(shared):
     assert feasible(spec).rows[2].variance_min == pytest.approx(floors + 9 * FLOOR, abs=1e-15)
 
 
+@pytest.mark.slow
 def test_every_exact_optimum_is_met_within_a_billionth(shared):
     solutions = pd.read_csv(shared / "reference" / "ptable" / "exact_solutions.csv")
     solutions = dict(iter(solutions.groupby(["id", "variance_constraint"])))
@@ -98,6 +99,7 @@ def test_every_exact_optimum_is_met_within_a_billionth(shared):
     assert kinds == {(False, False), (False, True), (True, False)}
 
 
+@pytest.mark.slow
 def test_feasible_settings_at_which_r_ptable_stops_are_solved(shared):
     frame = pd.read_csv(shared / "reference" / "ptable" / "exact_where_ptable_fails.csv")
     for (max_noise, variance, small), rows in frame.groupby(["D", "V", "js"]):
@@ -131,6 +133,7 @@ def test_every_setting_of_the_scan_is_solved_or_refused_with_its_reach(shared):
 LOWERED = {"cnt_D5_V200_js0_pstay050": {1}, "cnt_D5_V200_js0_pstay070": {1, 2, 3}}
 
 
+@pytest.mark.slow
 def test_r_ptable_is_replayed_to_its_own_accuracy(shared):
     """All counts and magnitudes that it solves, but for rows whose request it changed."""
     folder = shared / "reference" / "ptable"

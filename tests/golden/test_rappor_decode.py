@@ -51,6 +51,7 @@ def cases(shared):
     return found
 
 
+@pytest.mark.slow
 def test_discoveries_are_those_of_the_calibrated_recipe(cases):
     false, discoveries = 0, 0
     for name, expected in RECIPE.items():

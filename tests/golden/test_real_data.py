@@ -74,11 +74,13 @@ def compare(path, people, dimensions, **options):
     return wanted
 
 
+@pytest.mark.slow
 def test_the_national_file_and_all_margins_are_those_of_a_direct_tabulation(keyed, people):
     wanted = compare(keyed, people, ["PUMA", "AGEP", "SEX", "RAC1P"])
     assert wanted["Total", "Total", "Total", "Total"][0] == 27_253
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["MSP", "NOC", "EDU", "PINCP_DECILE", "INDP_CAT", "DVET"])
 def test_missing_categories_are_a_category_with_its_true_key(keyed, people, column):
     wanted = compare(keyed, people, ["SEX", column])

@@ -11,6 +11,7 @@ from ptable.advice.alternatives import alternatives
 from ptable.solver.integer.rounding import inward
 from ptable.solver.reach import _Rays, _unshaped
 from ptable.solver.row import RowProblem
+from tests.strategies import examples
 
 requests = st.fixed_dictionaries(
     {"max_noise": st.integers(1, 6), "variance": st.floats(0.01, 40.0)},
@@ -42,7 +43,7 @@ def is_met(spec):
 
 
 @given(requests)
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_there_are_alternatives_just_where_a_request_cannot_be_met(fields):
     try:
         spec = NoiseSpec(**fields)
@@ -57,7 +58,7 @@ def test_there_are_alternatives_just_where_a_request_cannot_be_met(fields):
 
 
 @given(goals)
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 def test_proposals_can_be_met_and_say_what_they_miss(goal):
     found = advise(goal)
     for one in found:

@@ -15,6 +15,7 @@ from ptable import NoiseSpec, PTable, solve
 from ptable.design.mechanisms import Mechanism
 from reports import release_report
 from reports.facts.release import FileFact, ReproductionFacts
+from tests.strategies import examples
 from tests.unit.ckm.assessment.support import cells_of, found_in, job_of, observed
 
 TABLES = (
@@ -42,7 +43,7 @@ REPRODUCTION = ReproductionFacts(
 )
 
 
-@settings(deadline=None, max_examples=8)
+@settings(deadline=None, max_examples=examples(8))
 @given(
     register=registers,
     ptable=st.sampled_from(TABLES),

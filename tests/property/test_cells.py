@@ -17,6 +17,7 @@ from tests.strategies import (
     as_arrow,
     coded,
     decode,
+    examples,
     nested,
     plain,
     populations,
@@ -59,7 +60,7 @@ def integers(cells):
 
 
 @given(populations(), dimension_lists, st.sampled_from(list(FILTERS)))
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_cells_and_all_their_margins_are_those_of_a_direct_tabulation(
     population, dimensions, where
 ):
@@ -80,7 +81,7 @@ def test_cells_and_all_their_margins_are_those_of_a_direct_tabulation(
     populations(),
     st.lists(st.tuples(dimension_lists, st.sampled_from(list(FILTERS))), max_size=5),
 )
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 def test_tables_that_share_a_scan_are_the_tables_asked_for_alone(population, wishes):
     records, key_range = population
     requests = [request(dimensions, where=where) for dimensions, where in wishes]
@@ -97,7 +98,7 @@ def test_tables_that_share_a_scan_are_the_tables_asked_for_alone(population, wis
 
 
 @given(populations(), st.data())
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 def test_row_order_chunks_and_threads_change_no_cell(population, data):
     records, key_range = population
     table = as_arrow(records, key_range)
@@ -119,7 +120,7 @@ def test_row_order_chunks_and_threads_change_no_cell(population, data):
     st.sampled_from(KEY_RANGES),
     st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2**64 - 1)), min_size=1, max_size=60),
 )
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 def test_cell_keys_are_exact_sums_in_every_range(key_range, pairs):
     pairs = [(category, key % key_range) for category, key in pairs]
     records = [
@@ -140,7 +141,7 @@ def test_cell_keys_are_exact_sums_in_every_range(key_range, pairs):
     st.sampled_from([np.int32, np.int64, np.uint32, np.uint64]),
     st.sampled_from([np.int8, np.int16, np.int64, np.uint8, np.float32, np.float64]),
 )
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_the_type_of_a_column_changes_no_cell(keys, key_type, category_type):
     categories = np.arange(len(keys)) % 3
     results = []
@@ -158,7 +159,7 @@ def test_the_type_of_a_column_changes_no_cell(keys, key_type, category_type):
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.decimals(0, 10**9, places=15)), min_size=1))
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_weights_add_up_exactly_whatever_their_order(pairs):
     def total(rows):
         table = pa.table(

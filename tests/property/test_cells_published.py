@@ -21,6 +21,7 @@ from tests.strategies import (
     TREE,
     as_arrow,
     coded,
+    examples,
     nested,
     plain,
     populations,
@@ -96,7 +97,7 @@ KINDS = {
 
 
 @given(populations(max_size=45), st.sampled_from(sorted(KINDS)), st.randoms())
-@settings(max_examples=27)
+@settings(max_examples=examples(27))
 def test_the_kind_of_source_and_the_order_of_records_change_no_published_count(
     population, kind, random
 ):
@@ -118,7 +119,7 @@ def test_the_kind_of_source_and_the_order_of_records_change_no_published_count(
 
 
 @given(populations(), st.lists(st.sampled_from(sorted(DIMENSIONS)), unique=True, min_size=1))
-@settings(max_examples=16)
+@settings(max_examples=examples(16))
 def test_no_published_count_is_negative_or_stands_where_nobody_is(population, dimensions):
     records, _ = population
     with engine(people(records)) as one:
@@ -132,7 +133,7 @@ def test_no_published_count_is_negative_or_stands_where_nobody_is(population, di
 
 
 @given(populations(), st.sampled_from(["F", "M"]), st.sampled_from([0, 1, 2, 30]))
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 def test_the_route_to_a_cell_does_not_matter(population, sex, age):
     records, _ = population
     with engine(people(records)) as one:
@@ -176,7 +177,7 @@ def test_the_route_to_a_cell_does_not_matter(population, sex, age):
 
 
 @given(populations())
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 def test_the_grid_holds_every_combination_and_the_same_counts(population):
     records, _ = population
     records = [r | {"sex": r["sex"] or "F", "zone": r["zone"] or "C"} for r in records]
@@ -190,7 +191,7 @@ def test_the_grid_holds_every_combination_and_the_same_counts(population):
 
 
 @given(populations(max_size=30))
-@settings(max_examples=16)
+@settings(max_examples=examples(16))
 def test_weighted_counts_are_published_counts_times_the_mean_weight(population):
     records, _ = population
     table = people(records)

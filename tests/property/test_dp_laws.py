@@ -33,6 +33,7 @@ from dp import (
 )
 from dp.accounting.subsampled import subsampled_gaussian_loss
 from dp.budget.entries import ARITHMETIC, Settings, amount, exact
+from tests.strategies import examples
 
 ADD = Adjacency.ADD_REMOVE
 epsilons = st.floats(1e-3, 8)
@@ -221,7 +222,7 @@ def test_amounts_add_up_exactly_in_any_order(values):
     assert total(values) == total(values[::-1]) == total(sorted(values))
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(st.lists(st.floats(1e-6, 0.4), min_size=1, max_size=10))
 def test_a_ledger_never_holds_more_than_its_budget(tmp_path_factory, costs):
     from dp import BudgetLedger

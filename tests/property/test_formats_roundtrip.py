@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from ckm import PublishedTable
 from ckm.formats import FORMATS, FormatError, to_bytes, write_table
 from tests.reading import read_table
+from tests.strategies import examples
 
 #: Formats that hold the rows and nothing of the categories' order.
 ROWS_ONLY = {"csv", "sdmx-csv", "sdmx-csv-1"}
@@ -124,7 +125,7 @@ def hostile_table(texts, name):
 
 
 @pytest.mark.parametrize("name", ["csv", "csvw", "parquet", "xlsx", "json-stat2"])
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(table=tables())
 @example(table=EMPTY)
 @example(table=GRAND)
@@ -149,7 +150,7 @@ def px_fits(table):
     return table.n_rows > 0 and all(map(px_can_hold, named)) and min(exponents) >= -15
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(table=tables())
 @example(table=EMPTY)
 @example(table=GRAND)
@@ -163,7 +164,7 @@ def test_a_table_comes_back_from_px_or_is_refused(table):
             to_bytes(table, "px")
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     table=tables(
         texts=st.text("abcXYZ019éß =+-@/~.;,'()[]:#&<>", min_size=1, max_size=5),
@@ -177,7 +178,7 @@ def test_px_holds_ordinary_tables(table):
 
 
 @pytest.mark.parametrize("name", ["sdmx-csv", "sdmx-csv-1"])
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     table=tables(
         texts=texts.filter(bool),
@@ -193,7 +194,7 @@ def test_a_table_comes_back_from_sdmx_csv(name, table):
 
 
 @pytest.mark.parametrize("name", sorted(FORMATS))
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(table=tables())
 def test_a_refusal_of_any_format_is_one_of_ours_and_bytes_repeat(name, table):
     try:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ckm.ledger import Definition, Ledger
 from tables import CodeTree, Hierarchy, Request, Secret, StoredKeys, cube, open_source
+from tests.strategies import examples
 
 SECRET = Secret(bytes(16))
 KEYS = StoredKeys(column="key")
@@ -163,7 +164,7 @@ def sets_of_pairs(people, pairs):
     }
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(
     registers(),
     st.lists(tables, min_size=2, max_size=5),
@@ -217,7 +218,7 @@ def test_the_ledger_finds_exactly_the_thin_differences_of_a_comparison_of_all_pa
             }
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(registers(), st.lists(tables, min_size=2, max_size=4, unique_by=repr))
 @example(
     [
@@ -248,7 +249,7 @@ def test_one_release_is_the_same_as_its_tables_one_by_one(tmp_path_factory, peop
         assert sets_of_pairs(people, together.audit()) == sets_of_pairs(people, one.audit())
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(registers(), st.lists(tables, min_size=2, max_size=4), st.integers(0, 3))
 def test_a_ledger_that_is_opened_again_answers_the_same(tmp_path_factory, people, wishes, cut):
     folder = tmp_path_factory.mktemp("ledger")

@@ -20,6 +20,7 @@ from tests.strategies import (
     TREE,
     as_arrow,
     coded,
+    examples,
     nested,
     plain,
     populations,
@@ -176,7 +177,7 @@ def directly(members, key_range, *, top, is_weighted):
 
 
 @given(amounts(missing=True), dimension_lists, st.booleans(), st.integers(1, 6))
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 def test_magnitudes_and_their_margins_are_those_of_a_direct_tabulation(
     population, dimensions, is_weighted, top
 ):
@@ -192,7 +193,7 @@ def test_magnitudes_and_their_margins_are_those_of_a_direct_tabulation(
 
 
 @given(amounts(), dimension_lists, st.randoms(use_true_random=False))
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 def test_neither_order_nor_chunks_nor_threads_change_a_magnitude(population, dimensions, rng):
     records, key_range = population
     shuffled = rng.sample(records, len(records))
@@ -207,7 +208,7 @@ def test_neither_order_nor_chunks_nor_threads_change_a_magnitude(population, dim
 
 
 @given(amounts(), amounts())
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 def test_records_of_other_cells_never_change_a_magnitude(population, others):
     records, key_range = population
     for record in records:
@@ -227,7 +228,7 @@ def test_records_of_other_cells_never_change_a_magnitude(population, others):
         st.tuples(dimension_lists, st.booleans(), st.integers(0, 6)), min_size=2, max_size=4
     ),
 )
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 def test_requests_in_one_scan_get_what_each_gets_alone(population, wishes):
     records, key_range = population
     data = table_of(records, key_range)
@@ -245,7 +246,7 @@ def test_requests_in_one_scan_get_what_each_gets_alone(population, wishes):
 
 
 @given(amounts(), dimension_lists)
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 def test_a_filter_leaves_the_magnitudes_of_the_records_that_meet_it(population, dimensions):
     records, key_range = population
     kept = [r for r in records if r["age"] is not None and r["age"] >= 2]

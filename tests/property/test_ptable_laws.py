@@ -8,6 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ptable import NoiseSpec, PTable, feasible, solve
+from tests.strategies import examples
 
 
 @st.composite
@@ -31,7 +32,7 @@ def specifications(draw):
     return NoiseSpec(variance=variance, **fields)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(specifications())
 def test_rows_are_unbiased_bounded_and_as_varied_as_asked(spec):
     table = solve(spec)
@@ -56,7 +57,7 @@ def test_rows_are_unbiased_bounded_and_as_varied_as_asked(spec):
         assert abs(proof.gap) < 1e-7
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(specifications(), st.integers(0, 2**32 - 1))
 def test_no_law_with_the_same_moments_has_more_entropy(spec, seed):
     table = solve(spec)
@@ -77,7 +78,7 @@ def test_no_law_with_the_same_moments_has_more_entropy(spec, seed):
             assert _entropy(other) <= _entropy(law) + 1e-8
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(specifications())
 def test_a_table_survives_a_round_trip_through_files(tmp_path_factory, spec):
     table = solve(spec)

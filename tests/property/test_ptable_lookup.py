@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ptable import PTable
+from tests.strategies import examples
 
 RANGES = st.one_of(
     st.sampled_from([2, 3, 256, 10**7, 10**8, 2**31, 2**32, 10**18, 2**63, 2**64 - 1, 2**64]),
@@ -47,7 +48,7 @@ def _naive(table, count, key, key_range):
     raise AssertionError
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(tables(), RANGES, st.data())
 def test_lookup_equals_the_naive_one(table, key_range, data):
     on_bounds = [
@@ -67,7 +68,7 @@ def test_lookup_equals_the_naive_one(table, key_range, data):
     assert ours.tolist() == expected
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(tables(), st.integers(0, 2**32 - 1))
 def test_order_and_chunks_do_not_matter(table, seed):
     rng = np.random.default_rng(seed)

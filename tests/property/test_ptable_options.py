@@ -11,6 +11,7 @@ from scipy.optimize import linprog
 
 from ptable import NoiseSpec, PTable, PTableError, feasible, solve
 from ptable.solver.reach import stay_bounds, variance_bounds
+from tests.strategies import examples
 
 
 @st.composite
@@ -83,7 +84,7 @@ def _program(problem, objective, *, keep_variance=False):
     return answer.fun if answer.status == 0 else None
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(specs())
 def test_the_reach_is_what_a_linear_program_finds(spec):
     """Ends of the variance, and of the probability of staying, for every row and shape."""
@@ -127,7 +128,7 @@ def _without_stay(problem):
     return replace(problem, p_stay=None)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(specs())
 @example(NoiseSpec(max_noise=5, variance=2.0, p_stay=0.5, variance_rule="nearest"))
 @example(NoiseSpec(max_noise=5, variance=4.9, monotone="unimodal", zero_bias=0.2))
@@ -189,7 +190,7 @@ def _hold(table: PTable, row, problem, spec):
     assert spec.row(problem.count) == problem
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(specs())
 def test_a_table_with_any_option_survives_its_file(tmp_path_factory, spec):
     if not feasible(spec).ok:

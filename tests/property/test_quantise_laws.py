@@ -15,6 +15,7 @@ from ptable.quantisation.row_goal import goal_of_row
 from ptable.quantisation.row_keys import keys_of_row
 from ptable.solver.integer.integers import Program
 from ptable.solver.least_cost import least_cost
+from tests.strategies import examples
 
 _NOTHING = "too few for the constraints"
 
@@ -122,7 +123,7 @@ def _table(spec, count, units):
     return PTable.from_units(every, key_range=total).with_proof(spec, None)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(rows(), st.integers(2, 12))
 @example(
     (
@@ -162,7 +163,7 @@ def test_no_other_keys_drift_less_or_have_more_entropy(row, total):
         assert mirrored.units == found.units
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     st.dictionaries(st.integers(-3, 4), st.integers(1, 50), min_size=1, max_size=5),
     st.integers(2, 12),
@@ -180,7 +181,7 @@ def test_no_other_keys_are_nearer_to_a_table_from_elsewhere(units, total):
     assert _divergence(found.units, goal.law) <= nearest + 1e-7
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     st.lists(st.integers(1, 400), min_size=4, max_size=11),
     st.integers(0, 4),
@@ -204,7 +205,7 @@ def test_a_table_that_has_the_keys_already_stays_as_it_is(weights, lowest, total
     assert again.is_exact
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     st.lists(
         st.tuples(st.integers(-6, 6), st.integers(-4, 4), st.floats(-2, 2)),

@@ -18,6 +18,7 @@ from rappor.report_files import read_reports, write_reports
 from rappor.solver import Goal, solve
 from rappor.stream import sum_reports
 from tables.secret import Secret
+from tests.strategies import examples
 
 SECRET = Secret(b"a secret for the laws of RAPPOR")
 
@@ -78,7 +79,7 @@ def test_sums_do_not_depend_on_pieces_or_their_order(data):
     assert whole.total == sum(map(len, pieces))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.data(), st.sampled_from(["rappor", "csv"]))
 def test_files_of_reports_come_back(data, ending):
     parameters = data.draw(designs())
@@ -104,7 +105,7 @@ def test_stored_parameters_come_back(parameters):
             assert Parameters.read(file, hash=parameters.hash) == parameters
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     designs(),
     st.lists(
@@ -138,7 +139,7 @@ def test_keys_differ_where_the_permanent_response_does(parameters):
     assert len(keys) == len(shapes)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.floats(0.05, 8),
     st.floats(1, 5),

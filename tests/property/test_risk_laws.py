@@ -22,6 +22,7 @@ from risk.reconstruction.intervals import (
 from risk.reconstruction.origins import all_margins
 from risk.reconstruction.program import Program
 from risk.reconstruction.propagate import propagate
+from tests.strategies import examples
 
 
 @st.composite
@@ -63,7 +64,7 @@ def tables_that_fit(counts, top=7):
 
 
 @given(releases())
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_intervals_equal_two_cold_programs_per_cell(release):
     """Presolve, filtering and warm starts change nothing."""
     shape, tables, guess, *_ = release
@@ -84,7 +85,7 @@ def test_intervals_equal_two_cold_programs_per_cell(release):
 
 
 @given(releases())
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_whole_intervals_equal_those_of_all_tables(release):
     shape, tables, guess, *_ = release
     counts = PublishedCounts.from_tables(shape, tables=tables, max_noise=guess)
@@ -101,7 +102,7 @@ def test_whole_intervals_equal_those_of_all_tables(release):
 
 
 @given(releases())
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_the_least_bound_on_the_noise_never_exceeds_the_true_one(release):
     shape, tables, _, noise, cube = release
     counts = PublishedCounts.from_tables(shape, tables=tables, max_noise=noise)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tables import HashedKeys, Request, Secret, StoredKeys
 from tests.spark_support import both, require_same
-from tests.strategies import HIERARCHIES, as_arrow, populations, stored_range
+from tests.strategies import HIERARCHIES, as_arrow, examples, populations, stored_range
 
 FILTERS = [
     None,
@@ -41,7 +41,7 @@ wishes = st.builds(
     hashed=st.booleans(),
 )
 @settings(
-    max_examples=3,
+    max_examples=examples(3),
     suppress_health_check=[
         HealthCheck.function_scoped_fixture,
         HealthCheck.too_slow,

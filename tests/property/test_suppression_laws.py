@@ -17,6 +17,7 @@ from ckm.errors import CheckFailedError
 from ckm.release.suppressed import release_true_numbers
 from ckm.suppression import Frequency, Grid, Problem, Relations, primary_cells
 from ckm.suppression.secondary.search import suppress
+from tests.strategies import examples
 
 FLAT, TWO_LEVELS = [-1, 0, 0, 0], [-1, 0, 0, 1, 1, 2, 2]
 
@@ -56,7 +57,7 @@ def problems(draw):
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(problems(), st.sampled_from(["exact", "sequential", "hypercube"]))
 def test_no_primary_cell_is_under_protected_and_published_cells_are_true(problem, method):
     found = suppress(problem, method=method)
@@ -67,7 +68,7 @@ def test_no_primary_cell_is_under_protected_and_published_cells_are_true(problem
     assert found.least <= found.cost + 1e-9
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(problems())
 def test_no_method_is_cheaper_than_the_exact_one(problem):
     exact = suppress(problem, method="exact")
@@ -76,7 +77,7 @@ def test_no_method_is_cheaper_than_the_exact_one(problem):
         assert suppress(problem, method=method).cost >= exact.cost - 1e-6
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(problems())
 def test_the_audit_holds_the_truth(problem):
     seen = suppress(problem, method="hypercube").audit()
@@ -175,7 +176,7 @@ def known(groups, counts, tables, shown):
             yield line, int(line @ counts), pd.isna(row["count"])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(jobs())
 def test_a_reader_of_all_tables_together_finds_no_small_count(job):
     """One program over the groups of people, which shares no code with what is tested."""

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tables import DataError, open_source
 from tables.swapping import swap_records
+from tests.strategies import examples
 
 homes = st.lists(
     st.tuples(
@@ -23,7 +24,7 @@ homes = st.lists(
 )
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(homes, st.integers(0, 4), st.sampled_from([0.0, 0.3, 1.0]), st.integers(0, 9))
 def test_swapping_keeps_sizes_and_leaves_nobody_who_could_move(register, k, rate, seed):
     before = pd.DataFrame(

@@ -15,6 +15,7 @@ from reports.facts.release import PublicFacts, ReleaseFacts, TableFact
 from reports.i18n.languages import LANGUAGES
 from reports.render import environment
 from tests.reports import facts as made
+from tests.strategies import examples
 
 #: Members of `ReleaseFacts` and `TableFact` that the public edition may show.
 PUBLIC_MEMBERS = {"id", "title", "date", "contact", "ptable_label", "version"}
@@ -228,7 +229,7 @@ def test_the_scan_refuses_facts_that_are_not_public():
         scan("", made.release())
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.integers(0, 10**12))
 def test_a_number_of_nowhere_is_marked_in_every_notation(number):
     from reports.i18n.numbers import Numbers
@@ -242,7 +243,7 @@ def test_a_number_of_nowhere_is_marked_in_every_notation(number):
         assert scan(f"<p>{text}</p>", facts), text
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.text(st.characters(codec="utf-8"), max_size=60))
 def test_no_title_of_an_office_raises_a_false_alarm(title):
     facts = replace(made.release().public(), title=title, contact=title, id=title)

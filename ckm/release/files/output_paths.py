@@ -12,22 +12,14 @@ from typing import TYPE_CHECKING, Any
 from ckm.errors import ReleaseError
 from ckm.release.files.manifest import KIND, SUPPRESSION_KIND
 from ckm.release.files.table_files import files_of
-from ckm.release.pages.report_pages import LANGUAGES, NUMBERS, is_draft, page_name
+from ckm.release.pages.report_pages import FILES, is_draft
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ckm.config.job.job import Job
-    from ckm.release.pages.report_pages import Edition
 
 __all__ = ["is_matched", "refuse_foreign", "refuse_overlap"]
-
-_EDITIONS: tuple[Edition, ...] = ("internal", "public")
-_REPORTS = frozenset(
-    f"{edition}/{name}"
-    for edition in _EDITIONS
-    for name in (NUMBERS, *(page_name(edition, language) for language in LANGUAGES))
-)
 
 
 def refuse_foreign(folder: Path) -> None:
@@ -54,7 +46,7 @@ def refuse_foreign(folder: Path) -> None:
         manifest = json.loads((folder / "internal" / "manifest.json").read_bytes())
         ours = {"public/manifest.json", "internal/manifest.json", "internal/job.toml"}
         ours |= {"internal/pt.parquet", *(f"public/{f['file']}" for f in manifest["public"])}
-        ours |= set(_REPORTS)  # also in languages that were added later
+        ours |= {f"{place}/{name}" for place, names in FILES.items() for name in names}
         ours |= {f"internal/{name}" for name in _inside(manifest)}
         is_release = manifest["kind"] in {KIND, SUPPRESSION_KIND}
     except (OSError, ValueError, KeyError, TypeError):

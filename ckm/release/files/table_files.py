@@ -16,7 +16,7 @@ from ckm.formats.csv_text import formulas, is_formula, without_formulas
 from ckm.formats.names import without_repeats
 from ckm.formats.registry import format_named
 from ckm.release.files.table_metadata import TableWords
-from ckm.release.pages.report_pages import LANGUAGES, NUMBERS, page_name
+from ckm.release.pages.report_pages import FILES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 _ROOMY = ("csv", "csvw", "parquet")  # they hold whatever a table holds
 _EXACT = ("csv", "csvw", "sdmx-csv", "sdmx-csv-1")  # a spreadsheet may open them
 _SHOWN = 5
-_OTHERS = ("manifest.json", NUMBERS, *(page_name("public", code) for code in LANGUAGES))
+_OTHERS = ("manifest.json", *FILES["public"])
 
 
 def file_names(

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ckm.release.files.manifest import FileRecord, manifest_text
-from ckm.release.pages.report_pages import LANGUAGES, NUMBERS, page_name
+from ckm.release.pages.report_pages import FILES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["follows_from", "renewed_manifests"]
 
 _MANIFEST = "manifest.json"
-_PUBLIC = {NUMBERS, *(page_name("public", language) for language in LANGUAGES)}
 
 
 def renewed_manifests(
@@ -83,7 +82,7 @@ def follows_from(manifest: Mapping[str, Any], text: bytes) -> bool:
 
 def _listing(public: dict[str, Any], listed: Iterable[Mapping[str, Any]]) -> str:
     """Put the pages that the internal manifest lists into the public one."""
-    pages = [dict(file) for file in listed if file["file"] in _PUBLIC]
+    pages = [dict(file) for file in listed if file["file"] in FILES["public"]]
     return manifest_text({**public, "report": _merged(public["report"], pages)})
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tables import Secret
 
 __all__ = [
+    "EDITIONS",
+    "FILES",
     "LANGUAGES",
     "NUMBERS",
     "Edition",
@@ -35,6 +37,7 @@ Edition: TypeAlias = Literal["internal", "public"]
 NUMBERS = "report.json"
 #: The languages of the pages.
 LANGUAGES = ("en", "fr")
+EDITIONS: tuple[Edition, ...] = ("public", "internal")
 
 _DRAFT = re.compile(r"\.(report|manifest)[a-z.-]*\.[0-9a-f]{8}\.tmp\.(html|json)")
 
@@ -63,6 +66,13 @@ def page_name(edition: Edition, language: str) -> str:
     'report.fr.html'
     """
     return f"report{'-internal' * (edition == 'internal')}.{language}.html"
+
+
+#: The names of the files that an edition may have: the numbers, then the pages.
+FILES = {
+    edition: (NUMBERS, *(page_name(edition, language) for language in LANGUAGES))
+    for edition in EDITIONS
+}
 
 
 def is_draft(name: str) -> bool:
@@ -176,12 +186,11 @@ def write_report(
     CheckFailedError
         If a public page holds any of it; then nothing is written.
     """
-    editions: tuple[Edition, ...] = ("public", "internal")
     made = {
         edition: make_pages(
             facts, edition=edition, languages=languages, hidden=hidden, secret=secret
         )
-        for edition in editions
+        for edition in EDITIONS
     }
     records: dict[str, tuple[FileRecord, ...]] = {}
     for edition, pages in made.items():

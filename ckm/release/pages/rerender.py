@@ -18,6 +18,8 @@ from ckm.release.files.output_folder import only_writer, resolve_target
 from ckm.release.pages.leak_check import hidden_texts
 from ckm.release.pages.manifest_pages import follows_from, renewed_manifests
 from ckm.release.pages.report_pages import (
+    EDITIONS,
+    FILES,
     LANGUAGES,
     NUMBERS,
     is_draft,
@@ -37,8 +39,7 @@ __all__ = ["Page", "remake_report"]
 
 _MAX_SHOWN = 5
 _PAPERS = frozenset({".csv", ".docx", ".htm", ".md", ".odt", ".pdf", ".svg", ".txt"})
-_EDITIONS: tuple[Edition, ...] = ("public", "internal")
-_PAGES = {page_name(edition, language) for edition in _EDITIONS for language in LANGUAGES}
+_PAGES = {*FILES["public"], *FILES["internal"]} - {NUMBERS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +181,7 @@ def _carry_out(plan: _Plan, order: _Order) -> tuple[Page, ...]:
 
 def _clear_drafts(folder: Path) -> None:
     """Clear up after runs that were killed; we hold the lock, so none of them lives."""
-    for edition in _EDITIONS:
+    for edition in EDITIONS:
         for path in place_of(folder, edition).iterdir():
             if is_draft(path.name):
                 path.unlink()

@@ -392,6 +392,7 @@ def sampled_delta(epsilon, *, rate, sigma, first, second):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [1.0, 0.2])
 @pytest.mark.parametrize(("adjacency", "second"), [(ADD, 0.0), (ZERO, 0.0), (REPLACE, -1.0)])
 def test_the_delta_of_gaussian_noise_on_a_sample_is_that_of_the_integral(

@@ -59,6 +59,7 @@ def test_discrete_outcomes_are_told_apart_too():
     assert not found.refutes(math.log(8))
 
 
+@pytest.mark.slow
 def test_the_bound_is_wrong_no_oftener_than_stated():
     """200 audits of an honest mechanism at its exact epsilon, error 0.1 each."""
     wrong = sum(

@@ -47,12 +47,14 @@ def audited(seed, **fault):
     )
 
 
+@pytest.mark.slow
 def test_a_correct_training_is_never_refuted_and_the_bound_is_not_empty():
     found = [audited(seed) for seed in range(6)]
     assert not any(audit.refutes(CLAIMED) for audit in found)
     assert min(audit.epsilon for audit in found) > 0.2 * CLAIMED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fault",
     [{"noise": 0.5}, {"clips": False}, {"true_rate": 0.8}],

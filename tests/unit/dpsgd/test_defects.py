@@ -85,6 +85,7 @@ def test_d3_the_batch_asked_for_is_the_batch_drawn(batch):
     assert abs(sum(sizes) / len(sizes) - batch) < 4 * spread + 1e-9
 
 
+@pytest.mark.slow
 def test_d4_steps_are_whole_numbers_and_never_one_short():
     short = [n for n in range(2, 20_000) if int(1 / (1 / n)) != n]
     assert len(short) > 1000

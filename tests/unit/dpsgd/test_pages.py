@@ -101,6 +101,7 @@ def test_every_epsilon_of_a_study_names_its_sampler_and_its_neighbours(study):
         assert f">{claim.epsilon:.3f}<" in html
 
 
+@pytest.mark.slow
 def test_published_runs_are_found_again_two_of_them_with_another_noise(study):
     assert len(study.published) == len(PUBLISHED) == 13
     wrong = [run for run in study.published if run.corrected is not None]

@@ -117,11 +117,13 @@ def larger_batches(patch):
     patch.setattr(dpsgd.training.training, "draws", drawn)
 
 
+@pytest.mark.slow
 def test_the_code_as_it_is_is_not_refuted_and_the_bound_is_not_empty():
     found = audited(10)
     assert 0.6 * claimed() < found.epsilon <= claimed()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "plant",
     [

@@ -112,6 +112,7 @@ def test_a_run_without_accuracy_or_epsilon_is_not_recorded(tmp_path, epochs):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("mean", [10, 100])
 def test_the_cost_of_tuning_is_that_of_dp_accounting(shape, mean):

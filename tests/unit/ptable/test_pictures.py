@@ -17,6 +17,7 @@ from ptable.pictures.facts import never_published, row_facts, row_of
 from ptable.pictures.matrix import SHADES, on_shade
 from ptable.pictures.svg import INK, MUTED, Drawing, clean, clip, text_width
 from ptable.pictures.words import percent
+from tests.strategies import examples
 
 VIEWS = (heatmap, distributions, perturbation)
 SVG = "{http://www.w3.org/2000/svg}"
@@ -273,7 +274,7 @@ _ROWS = st.lists(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(_ROWS, st.sampled_from([1, 2, 3]), st.booleans(), st.data())
 def test_any_table_can_be_drawn(rows, step, cycles, data):
     rows = [

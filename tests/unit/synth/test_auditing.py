@@ -7,6 +7,7 @@ from synth import SimulatedNoise, SynthError
 from synth.auditing import audit_engine
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "records"), [(8.0, 1), (1.0, 8)])
 def test_the_engine_passes_and_the_audit_is_not_blind(epsilon, records):
     """A sound engine is refuted with a chance of far less than 0.05; the seed is fixed."""

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import synth
 from dp import Adjacency
 from synth import Neighbours, Published, Rule, Settings, SimulatedNoise, SynthError, fit_codes
+from tests.strategies import examples
 
 QUICK = Settings(rounds=1, steps=8)
 
@@ -44,7 +45,7 @@ def distance(codes, drawn, columns, sizes):
     return 0.5 * np.abs(shares(codes) - shares(drawn)).sum()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     st.floats(1e-9, 1e6),
     st.integers(1, 5),

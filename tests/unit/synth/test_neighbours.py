@@ -37,6 +37,7 @@ from synth.marginals.measuring import Clerk
 from synth.marginals.settings import Settings
 from synth.marginals.spending.accountant import PrivacyAccountant
 from synth.schema.coding import encode, encode_column
+from tests.strategies import examples
 
 WEST, EAST = (dt.timezone(dt.timedelta(hours=hours)) for hours in (-12, 12))
 ODD = [True, False, 1, 0, 1.0, 2, 2.5, 1.015, -8, "1", "N", "x", "1.015", None, float("nan")]
@@ -62,7 +63,7 @@ def code_or_none(values, column, *, row):
         return None
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.lists(st.sampled_from(ODD), min_size=1, max_size=5),
     st.sampled_from(ODD),
@@ -166,6 +167,7 @@ def written(frame, schema, *, adjacency, method="tables", discovery=None):
     return json.dumps([model._record(), kept, model.report()]), str(drawn.dtypes), noise.asked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("schema", "method", "adjacency"),
     [
@@ -285,6 +287,7 @@ def frames_of(values, types):
         yield "polars", frame
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_record_changes_no_type_whatever_the_frame_holds(kind):
     column, many, odd, types = KINDS[kind]

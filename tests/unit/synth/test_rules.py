@@ -14,6 +14,7 @@ from synth.schema.coding import draw_numbers
 from synth.schema.columns import Numeric
 from synth.schema.rules.constraints import constraints_of, judge_records
 from synth.schema.rules.rules import parse_rule
+from tests.strategies import examples
 
 COLUMNS = [
     Whole(name="age", low=0, high=30, bins=7, missing={"refused": -8}),
@@ -201,7 +202,7 @@ def _draw(rng):
     return draw
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.integers(0, 500), st.integers(0, 30))
 def test_drawing_ends_with_records_that_are_all_kept(number, bound):
     rng = np.random.default_rng(1)

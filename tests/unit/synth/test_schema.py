@@ -104,6 +104,7 @@ def test_an_entry_that_stands_twice_is_refused():
         Schema.from_json('{"format": "ckm-synth-schema", "format": "ckm-synth-schema"}')
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

@@ -30,7 +30,7 @@ from tables import (
     draw_keys,
     open_source,
 )
-from tests.strategies import decode
+from tests.strategies import decode, examples
 
 SECRET = Secret(b"MARKER-of-the-secret-in-test-keys")
 
@@ -66,7 +66,7 @@ def test_attached_keys_are_those_of_the_standard_library(identifiers, tmp_path):
 
 
 @given(st.lists(st.text(max_size=80).filter(lambda t: "\0" not in t), unique=True, min_size=1))
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_hashed_keys_of_any_text_are_those_of_the_standard_library(identifiers):
     with open_source(pa.table({"id": identifiers}), threads=1) as source:
         keys = HashedKeys(column="id", secret=SECRET)

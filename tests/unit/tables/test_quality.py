@@ -28,6 +28,7 @@ def check(column, keys=None, **options):
         return check_keys(source, keys or StoredKeys(column="key"), **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("key_range", [2, 256, 4096, 1_000_003, 2**32, 2**63, 2**64])
 def test_uniform_keys_pass_whatever_their_range(seed, key_range):

@@ -30,6 +30,7 @@ def test_a_cell_is_exposed_where_the_p_percent_rule_finds_it():
     assert (fact.cells, fact.bias, fact.median, fact.within) == (4, 0.0, 0.0, 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cells", "sensitive"),
     [
@@ -64,6 +65,7 @@ def test_a_variable_to_which_nobody_contributes_has_no_figures():
     assert (fact.cells, fact.bias, fact.exposed) == (0, None, None)
 
 
+@pytest.mark.slow
 def test_amounts_below_zero_are_exposed_like_those_above():
     noise = MagnitudeNoise.start(signed=True, sensitive=(), decimals=None)
     gains = [[1000.0, 400.0, 30.0], [700.0], [500.0, 300.0, 200.0]]

@@ -265,6 +265,7 @@ def test_empty_cells_of_the_grid_enter_the_prior_and_the_zeros():
     assert dropped.tables["t"].empty == shown.tables["t"].empty == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "records", "dimensions", "options"),
     [
@@ -369,6 +370,7 @@ def test_pairs_have_no_more_bins_than_a_picture_shows():
     assert len(bins) <= 48
 
 
+@pytest.mark.slow
 def test_formulas_agree_with_the_trials():
     # Fourteen comparisons at four standard errors each: an error in a thousand runs.
     tables = {"t": cells_of(people(50, sex=2), ["sex"])}

@@ -25,6 +25,7 @@ def cells(result):
     return {name.strip(): value.strip() for name, _, value in lines}
 
 
+@pytest.mark.slow
 def test_the_reference_run_of_the_calculator():
     found = cells(run("budget", "-s", 60000, "-b", 64, "-n", "1.0", "-e", 15))
     assert found["sampling rate"] == "0.107 %"

@@ -37,6 +37,7 @@ def run(*args):
     return CliRunner(env={"CKM_LOG_FORMAT": "text"}).invoke(app, [str(arg) for arg in args])
 
 
+@pytest.mark.slow
 def test_list_and_export_need_no_secret(folder):
     (folder / "secret.key").unlink()
     shown = run("ledger", "list", "ledger.db")

@@ -263,6 +263,7 @@ def test_every_format_marks_hidden_cells(folder):
     assert {path.suffix for path in public.iterdir()} >= {".px", ".xlsx", ".json"}
 
 
+@pytest.mark.slow
 def test_files_of_two_languages_are_those_of_a_suppression_in_each(folder):
     asked = {"en": '"en"', "fr": '"fr"', "both": '["en", "fr"]'}
     for name, languages in asked.items():
@@ -336,6 +337,7 @@ def test_logs_hold_no_number_of_unsafe_cells(folder):
     assert "MARKER" not in done.output
 
 
+@pytest.mark.slow
 def test_an_earlier_release_stays_unless_forced_and_foreign_files_always(folder):
     assert run("suppress", "job.toml", "-o", "out").exit_code == 0
     before = (folder / "out" / "public" / "jobs.csv").read_bytes()
@@ -351,6 +353,7 @@ def test_an_earlier_release_stays_unless_forced_and_foreign_files_always(folder)
     assert "mine.txt" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["scan", "suppression", "audit", "writing"])
 def test_an_interrupted_release_leaves_nothing(folder, stage):
     before = sorted(p.name for p in folder.iterdir())
@@ -373,6 +376,7 @@ def test_a_dry_run_writes_nothing_and_looks_at_the_columns(folder):
     assert "did you mean 'sex'?" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_choice_that_fails_its_audit_is_not_published(folder, monkeypatch):
     none = np.zeros(0)
     failed = Audit(
@@ -404,6 +408,7 @@ def test_without_an_audit_the_proofs_decide(folder):
     assert not list((folder / "out" / "internal").glob("audit-*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["exact", "sequential", "hypercube"])
 def test_every_method_can_be_asked_for(folder, method):
     text = JOB.replace("threshold = 3", f'threshold = 3\nmethod = "{method}"\ncosts = "one"')

@@ -125,6 +125,7 @@ def test_the_control_keeps_everything_and_gives_everybody_away(found):
     assert exact.mean_change == 0.0
 
 
+@pytest.mark.slow
 def test_figures_tell_the_methods_apart(found):
     share = {r.choice.name: r.criteria.share for r in found.results}
     assert share["random-rounding"]("same_answer") < 1

@@ -845,6 +845,7 @@ SERVICES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", SUPPRESSIONS, ids=lambda case: case.name)
 def test_check_and_a_dry_run_name_what_stops_a_suppression(case, folder):
     assert agreement(case, folder, SUPPRESS).exit in {1, 2, 3}
@@ -895,6 +896,7 @@ def begin(case: Case, folder: Path) -> Told:
     return begun
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", SERVICES, ids=lambda case: case.name)
 def test_check_and_a_dry_run_name_what_stops_a_service(case, folder):
     assert begin(case, folder).exit != 0
@@ -957,6 +959,7 @@ DEFECTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: defect[2])
 def test_what_is_wrong_in_the_data_is_named_on_a_terminal_alone(folder, monkeypatch, defect):
     job, data, message, inside = defect

@@ -179,6 +179,7 @@ def test_it_releases_six_tables(made):
     assert all(table["rows"] > 0 for table in manifest["tables"])
 
 
+@pytest.mark.slow
 def test_it_is_the_same_every_time(made, tmp_path):
     again = make_demo(tmp_path / "demo", persons=20_000)
     assert public_bytes(again.folder / "out") == public_bytes(made.folder / "out")
@@ -187,6 +188,7 @@ def test_it_is_the_same_every_time(made, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_its_job_can_be_released_again_with_the_same_bytes(made, tmp_path):
     release(read_job(made.folder / "job.toml"), tmp_path / "again")
     assert public_bytes(tmp_path / "again") == public_bytes(made.folder / "out")
@@ -199,6 +201,7 @@ def test_zones_that_stayed_have_one_published_count_in_both_tables(made):
     assert all(pair.difference == 0 for pair in stayed)
 
 
+@pytest.mark.slow
 def test_published_differences_of_moved_zones_go_both_ways_and_beyond_the_truth(made):
     differences = [
         pair.difference
@@ -237,6 +240,7 @@ def test_it_compares_the_noise_of_its_job_with_other_ways(made):
     assert facts["conclusion"] == json.loads(json.dumps(made.comparison.facts().conclusion))
 
 
+@pytest.mark.slow
 def test_force_replaces_an_earlier_demonstration_alone(made, tmp_path):
     target = tmp_path / "demo"
     shutil.copytree(made.folder, target)

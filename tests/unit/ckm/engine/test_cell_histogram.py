@@ -12,6 +12,7 @@ from ckm import Engine, Secret
 from ckm.engine.request import TableRequest
 from ptable import NoiseSpec, solve
 from tables import CodeTree, Hierarchy, Request, StoredKeys, cube, open_source
+from tests.strategies import examples
 
 PTABLE = solve(NoiseSpec(max_noise=2, variance=1.0))
 GEO = ("region", "town")
@@ -71,7 +72,7 @@ TABLES = (
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(PEOPLE)
 def test_distinct_cells_and_record_sets_are_those_of_plain_python(people):
     rows = records([*people, ("a1", "F", 18)])
@@ -88,7 +89,7 @@ def test_distinct_cells_and_record_sets_are_those_of_plain_python(people):
     assert dict(zip(somebody.counts.tolist(), somebody.cells.tolist(), strict=True)) == counts
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(PEOPLE)
 def test_a_variable_takes_the_distinct_cells_of_each_category(people):
     rows = records([*people, ("a1", "F", 18)])

@@ -341,6 +341,7 @@ def test_threads_share_an_engine_and_its_answers():
         assert all(found == wanted for found in pool.map(ask, range(4)))
 
 
+@pytest.mark.slow
 def test_processes_with_an_engine_each_agree(tmp_path):
     path = tmp_path / "people.parquet"
     pl.from_pandas(crowd()).write_parquet(path)

@@ -18,7 +18,7 @@ import ckm
 from ckm.engine.key_mixing import siphash
 from ckm.engine.perturbation import perturb
 from tables import Request, Secret, StoredKeys, cube, open_source
-from tests.strategies import worked_ptable
+from tests.strategies import examples, worked_ptable
 
 WORD = 2**64 - 1
 SECRET = Secret(bytes(range(32)))
@@ -73,7 +73,7 @@ def test_the_second_implementation_meets_the_published_vectors():
 @given(
     st.lists(st.integers(0, WORD), min_size=1, max_size=20), st.binary(min_size=16, max_size=16)
 )
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_siphash_is_that_of_a_second_implementation(words, key):
     found = siphash(np.array(words, np.uint64), np.frombuffer(key, "<u8"))
     assert found.tolist() == [scalar_siphash(w.to_bytes(8, "little"), key) for w in words]
@@ -83,7 +83,7 @@ def test_siphash_is_that_of_a_second_implementation(words, key):
     st.lists(st.integers(0, WORD), min_size=1, max_size=20),
     st.lists(st.binary(min_size=16, max_size=16), min_size=20, max_size=20),
 )
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_every_word_may_have_a_key_of_its_own(words, keys):
     rows = np.array([np.frombuffer(key, "<u8") for key in keys[: len(words)]]).T
     found = siphash(np.array(words, np.uint64), rows)
@@ -108,7 +108,7 @@ def test_fewer_rounds_give_the_hash_of_python_itself():
 
 
 @given(st.lists(st.integers(0, WORD), max_size=20), st.binary(min_size=16, max_size=80))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_mixed_keys_are_the_upper_half_of_siphash_under_a_derived_key(words, secret):
     key = hmac.new(secret, b"ckm cell key mix v1", hashlib.sha256).digest()[:16]
     found = ckm.mix_keys(np.array(words, np.uint64), secret=Secret(secret))

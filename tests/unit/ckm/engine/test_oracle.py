@@ -103,6 +103,7 @@ def grouped(engine, by_age):
     return departments(engine, by_age[0], remembers=True), by_age[1]
 
 
+@pytest.mark.slow
 def test_averaging_finds_totals_and_small_cells_of_the_engine(grouped):
     oracle, counts = grouped
     attack, rng = TwoPartition(n_categories=6), np.random.default_rng(1)
@@ -269,6 +270,7 @@ def test_known_persons_are_linked_as_often_as_computed(engine, frame):
     assert 0.3 < found.rate < 0.9
 
 
+@pytest.mark.slow
 def test_subsets_of_known_ages_rebuild_who_is_there_and_names_are_refused(engine, frame):
     largest = frame.groupby("commune").size().idxmax()
     here = f"commune = '{largest}' and category = 'A'"
@@ -308,6 +310,7 @@ class Service:
         return self.engine.tabulate_all(requests)
 
 
+@pytest.mark.slow
 def test_rules_refuse_single_counts_and_quotas_the_rest(engine, by_age):
     names, counts = by_age
     rule = Service(engine, rule=lambda where: "," not in where)  # a single category

@@ -61,6 +61,7 @@ def test_a_file_that_is_no_table_is_refused(text, tmp_path):
         read_table(tmp_path / "t.csv")
 
 
+@pytest.mark.slow
 def test_a_million_rows_come_back(tmp_path):
     size = 1_000_000
     table = PublishedTable(

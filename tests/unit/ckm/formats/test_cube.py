@@ -15,6 +15,7 @@ from ckm import PublishedTable
 from ckm.formats import FormatError, TableAbout, to_bytes, write_table
 from ptable import PTable
 from tests.reading import read_table
+from tests.strategies import examples
 from tests.unit.ckm.formats.conftest import encode
 
 #: Counts of 1 become 0, counts of 2 become 3, all others stay.
@@ -68,7 +69,7 @@ records = st.lists(
 
 
 @pytest.mark.parametrize("suffix", [".json", ".px"])
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(records=records, margins=st.sampled_from(["all", "none"]), grid=st.booleans())
 def test_a_table_of_the_engine_comes_back_with_its_columns(
     tmp_path_factory, suffix, records, margins, grid

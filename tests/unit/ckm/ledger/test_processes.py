@@ -48,6 +48,7 @@ def go(*programs):
         program.stdin.flush()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answers", [1, 4, 9, 17])
 def test_a_killed_program_loses_no_entry_that_it_answered(target, answers):
     filters = [f"number > {12 * n}" for n in range(60)]
@@ -70,6 +71,7 @@ def test_a_killed_program_loses_no_entry_that_it_answered(target, answers):
         assert ledger.check([entry(ledger, source, f"{recorded[-1]} or number = 0")])
 
 
+@pytest.mark.slow
 def test_of_two_programs_with_one_thin_difference_one_is_refused(target):
     """Each pair of filters differs by one record; whoever comes first publishes."""
     mine = [f"number > {10 * n}" for n in range(20)]
@@ -90,6 +92,7 @@ def test_of_two_programs_with_one_thin_difference_one_is_refused(target):
         assert list(ledger.audit()) == []
 
 
+@pytest.mark.slow
 def test_threads_share_a_ledger(target):
     filters = [f"number > {12 * n}" for n in range(24)]
     with open_source(register()) as source, Ledger.open(target, secret=SECRET) as ledger:

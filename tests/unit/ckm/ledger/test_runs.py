@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from ckm.ledger.record_sets.runs import Runs
 from ckm.ledger.storage.seal import Seal
 from tables import Secret
+from tests.strategies import examples
 
 WORDS = st.integers(0, 30).map(lambda n: n * (2**64 // 31))
 
@@ -17,7 +18,7 @@ WORDS = st.integers(0, 30).map(lambda n: n * (2**64 // 31))
     st.lists(st.lists(WORDS, max_size=12), max_size=8),
     st.lists(WORDS, max_size=12),
 )
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_runs_find_what_a_list_finds(parts, wanted):
     runs, known = Runs(), []
     for part in parts:

@@ -199,6 +199,7 @@ def test_the_report_can_be_made_again(folder):
     assert (folder / "out" / "public" / "report.en.html").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_release_can_be_replaced(folder):
     release(read_job("job.toml"), "out")
     first = {p.name: p.read_bytes() for p in (folder / "out" / "public").iterdir()}

@@ -243,6 +243,7 @@ def in_languages(folder, languages):
 WORDLESS = {"csv"}
 
 
+@pytest.mark.slow
 def test_files_of_two_languages_are_those_of_a_release_in_each(folder):
     kinds = [kind for kind in FORMAT_NAMES if kind != "csvw"]
     asked = {"en": '"en"', "fr": '["fr"]', "both": '["fr", "en"]'}

@@ -203,6 +203,7 @@ def test_the_same_job_gives_the_same_public_bytes(job, folder):
     assert public_bytes(folder / "one") == public_bytes(folder / "two")
 
 
+@pytest.mark.slow
 def test_row_order_and_file_splits_leave_the_public_bytes_alone(folder):
     release(read_job(folder / "job.toml"), folder / "one")
     people = pq.read_table(folder / "people.parquet")
@@ -326,6 +327,7 @@ def test_a_full_disk_is_told_in_words(job, folder, monkeypatch):
     assert leftovers(folder) == []
 
 
+@pytest.mark.slow
 def test_a_full_disk_while_a_table_is_written_is_told_in_words(job, folder, monkeypatch):
     full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     monkeypatch.setattr("ckm.formats.csv_text.lines_of", _raise(full))
@@ -373,6 +375,7 @@ def test_an_output_that_holds_an_input_is_refused(job, folder, out):
     assert (folder / "people.parquet").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", ["data/**/*.parquet", "data/*/*/*.parquet"])
 def test_an_output_that_the_next_release_would_read_is_refused(folder, pattern):
     (folder / "data" / "a" / "b").mkdir(parents=True)
@@ -412,6 +415,7 @@ def test_a_job_without_a_secret_says_how_to_get_one(folder, monkeypatch):
         release(read_job(folder / "job.toml"), folder / "out")
 
 
+@pytest.mark.slow
 def test_the_secret_may_come_from_the_environment(folder, monkeypatch):
     release(read_job(folder / "job.toml"), folder / "one")
     monkeypatch.setenv("CKM_SECRET", "a secret of sixteen bytes or more")
@@ -422,6 +426,7 @@ def test_the_secret_may_come_from_the_environment(folder, monkeypatch):
     assert label == "environment variable CKM_SECRET"
 
 
+@pytest.mark.slow
 def test_stored_keys_without_mixing_need_no_secret(folder, monkeypatch):
     monkeypatch.delenv("CKM_SECRET", raising=False)
     people = pq.read_table(folder / "people.parquet")
@@ -517,6 +522,7 @@ def _start(folder, action, *, force=False):
     )
 
 
+@pytest.mark.slow
 def test_a_kill_leaves_no_output_and_the_next_run_clears_up(job, folder):
     process = _start(folder, "os.kill(os.getpid(), signal.SIGKILL)")
     assert process.wait() == -signal.SIGKILL
@@ -527,6 +533,7 @@ def test_a_kill_leaves_no_output_and_the_next_run_clears_up(job, folder):
     assert leftovers(folder) == []
 
 
+@pytest.mark.slow
 def test_a_kill_under_force_leaves_the_old_release(job, folder):
     release(job, folder / "out")
     before = public_bytes(folder / "out")
@@ -535,6 +542,7 @@ def test_a_kill_under_force_leaves_the_old_release(job, folder):
     assert public_bytes(folder / "out") == before
 
 
+@pytest.mark.slow
 def test_the_second_of_two_processes_is_refused_and_nothing_is_mixed(job, folder):
     process = _start(folder, "Path('started').touch(); time.sleep(0.7)")
     try:
@@ -594,6 +602,7 @@ def test_a_relative_target_is_resolved():
     assert resolve_target("out").is_absolute()
 
 
+@pytest.mark.slow
 def test_releasing_with_a_ptable_file_loads_no_solver(folder):
     code = (
         "import sys; from ckm.config import read_job; from ckm.release import release; "

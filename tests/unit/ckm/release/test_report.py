@@ -211,6 +211,7 @@ def test_a_failed_check_stops_the_release_with_exit_code_1(folder):
     assert not [path for path in folder.iterdir() if path.name.startswith(".out")]
 
 
+@pytest.mark.slow
 def test_a_failed_check_does_not_tell_the_noise_of_a_single_cell(folder):
     lonely = '[[table]]\nname = "one"\ndimensions = ["sex"]\nmargins = [[]]\n'
     lonely += 'where = "sex = \'F\'"\nempty_cells = "drop"\n'
@@ -233,6 +234,7 @@ def test_a_failed_check_under_force_leaves_the_old_release(folder, out):
     assert bytes_of(out / "public") == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["warn", "exception"])
 def test_a_failed_check_that_is_accepted_is_published_and_told(folder, way):
     text = JOB + STRICT + (GRANTED if way == "exception" else "")
@@ -248,6 +250,7 @@ def test_a_failed_check_that_is_accepted_is_published_and_told(folder, way):
     assert [entry.who for entry in facts.exceptions] == ["The head"] * (way == "exception")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leak", ["secret", "hash", "folder"])
 def test_a_planted_leak_stops_even_a_release_that_warns(folder, leak, ptable):
     marker = {"secret": SECRET, "hash": ptable.id, "folder": str(folder)}[leak]
@@ -259,6 +262,7 @@ def test_a_planted_leak_stops_even_a_release_that_warns(folder, leak, ptable):
     assert not (folder / "out").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["hex:{}", "{}", "{:.16}"])
 def test_a_secret_in_digits_is_found_in_the_texts_of_the_job(folder, form):
     digits = "7f3a5c" * 11
@@ -342,6 +346,7 @@ def test_figures_without_a_limit_are_shown_inside_and_no_checks_in_public(out):
     assert "without a limit" not in page
 
 
+@pytest.mark.slow
 def test_noise_of_two_outcomes_is_named_by_the_check_the_log_and_the_report(folder):
     write(folder, JOB.replace('path = "pt.parquet"', "max_noise = 10\nvariance = 10.0"))
     words = "two outcomes or hardly more: count 1 becomes 0 (91%) or 11 (9%)"
@@ -463,6 +468,7 @@ def test_the_pages_are_the_same_without_data_and_secret(folder, out):
     assert "report.en.html: unchanged" in run("report", "out").stderr
 
 
+@pytest.mark.slow
 def test_the_numbers_are_the_same_too(folder, out):
     for edition in ("public", "internal"):
         result = run("report", "out", f"--{edition}", "-o", f"{edition}.json")
@@ -784,6 +790,7 @@ def cells_of(page, ident):
     return [re.sub(r"<[^>]*>", "", text).strip() for text in texts]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("language", "sex", "women"), [
     ("en", "Sex (sex)", "Women (F)"),
     ("fr", "Sexe (sex)", "Femmes (F)"),

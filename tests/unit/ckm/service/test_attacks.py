@@ -453,6 +453,7 @@ def test_whoever_may_filter_reconstructs_the_ones_and_twos(tmp_path):
     assert told[240]["ones and twos"] > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ["researcher", "officer"])
 def test_an_office_says_who_may_filter(tmp_path, role):
     path, _ = file_of(tmp_path, access=[f'filters = "{role}"', 'tokens = "tokens.json"'])

@@ -67,6 +67,7 @@ def intervals(tables):
             yield row, low, high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "tables",
     [

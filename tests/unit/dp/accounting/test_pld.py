@@ -9,6 +9,7 @@ import pytest
 from dp import Adjacency, DPError, PrivacyLoss, RenyiCurve
 
 
+@pytest.mark.slow
 def test_sums_and_repetitions_agree():
     one = PrivacyLoss.gaussian(2, sampling_rate=0.1)
     assert (one * 3).epsilon(1e-5) == pytest.approx((one + one + one).epsilon(1e-5), rel=1e-3)

@@ -51,6 +51,7 @@ def draws():
     return {type(noise): noise.release(zeros(noise)) for noise in KINDS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "law"), [(Laplace, laplace(scale=3)), (Gaussian, norm(scale=3))]
 )

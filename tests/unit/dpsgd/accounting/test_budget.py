@@ -90,6 +90,7 @@ def test_the_passes_of_a_budget_keep_it_and_one_more_does_not():
     assert found > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "value", "epsilon"),
     [

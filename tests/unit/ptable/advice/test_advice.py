@@ -58,6 +58,7 @@ def test_an_alternative_differs_in_what_it_says_and_nothing_else(fields):
         assert {name: getattr(one.spec, name) for name in kept} == kept
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fields", INFEASIBLE[:8], ids=str)
 def test_alternatives_can_be_solved(fields):
     for one in alternatives(fields):

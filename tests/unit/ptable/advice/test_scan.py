@@ -25,6 +25,7 @@ def _reach(values):
     return ends[0].fun, -ends[1].fun
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("max_noise", sorted({setting[0] for setting in SCAN}))
 def test_a_design_is_solved_if_and_only_if_a_linear_program_says_so(max_noise):
     n_solved = n_refused = 0

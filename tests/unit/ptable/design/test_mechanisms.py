@@ -66,6 +66,7 @@ def test_counts_below_a_threshold_become_0():
     assert (COUNTS + noise)[13:16].tolist() == [15, 15, 15]
 
 
+@pytest.mark.slow
 def test_the_ons_rule_is_the_table_that_ships_with_their_package():
     file = Path(sys.prefix) / "ptable_10_5_rule.csv"
     if not file.exists():

@@ -365,6 +365,7 @@ def same_noise(table, other):
         assert (ours == theirs).all(), count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", sorted(set(DIALECTS) - {"ckm"}))
 def test_a_table_of_whole_bytes_keeps_its_noise_in_every_layout(tmp_path, dialect):
     table = PTable(

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ptable import PTable, PTableError
 from ptable.dialects import detect, read_tables, write_tables
+from tests.strategies import examples
 
 BYTES = ("cantabular", "ons", "superstar")
 LISTS = ("frame", "r-ptable", "sas", "tau-argus")
@@ -116,7 +117,8 @@ def test_overlays_keep_ordered_noise(table):
             written(table, "destatis")
 
 
-@settings(max_examples=15)
+@pytest.mark.slow
+@settings(max_examples=examples(15))
 @given(tables(key_ranges=(256, 2, 64), steps=(1,)), st.sampled_from(BYTES))
 def test_tables_of_bytes_keep_the_noise_of_every_count(table, dialect):
     content, losses = written(table, dialect)
@@ -132,6 +134,7 @@ def test_tables_of_bytes_keep_the_noise_of_every_count(table, dialect):
         assert others[min(place, again.n_rows - 1)] == ours, count
 
 
+@pytest.mark.slow
 @given(tables(steps=(1, 2)), st.integers(1, 12), st.sampled_from(["r-ptable", "sas"]))
 def test_rounding_moves_no_threshold_by_more_than_half_a_digit(table, digits, dialect):
     content, losses = written(table, dialect, digits=digits)
@@ -185,7 +188,8 @@ def damage(content, kind, place, what):
     return b"\n".join(lines) + b"\n"
 
 
-@settings(max_examples=400)
+@pytest.mark.slow
+@settings(max_examples=examples(400))
 @given(
     tables(key_ranges=(10**8, 256, 2**32), steps=(1, 2)),
     st.sampled_from(("r-ptable", "sas", "tau-argus")),
@@ -216,7 +220,8 @@ def test_a_damaged_list_with_checks_is_refused_or_the_same(table, dialect, how):
         assert [v for v in ours if ours[v] > 1e-7] == [v for v in theirs if theirs[v] > 1e-7]
 
 
-@settings(max_examples=400)
+@pytest.mark.slow
+@settings(max_examples=examples(400))
 @given(
     tables(key_ranges=(256,), steps=(1,)),
     st.sampled_from(("cantabular", "destatis", "frame", "superstar")),
@@ -234,7 +239,7 @@ def test_a_damaged_file_of_any_layout_is_refused_or_a_table(table, dialect, how)
     assert all(isinstance(t, PTable) for t in found.values())
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.binary(max_size=200))
 def test_any_bytes_are_refused_or_a_table(content):
     try:
@@ -244,7 +249,7 @@ def test_any_bytes_are_refused_or_a_table(content):
     assert all(isinstance(t, PTable) for t in found.values())
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(
     st.sampled_from(
         ["i,j,p,v,lb,ub,type", "i;v;p_int_ub", "pcv,ckey,pvalue", "i,-1,0,1", "V1,V2"]

@@ -102,6 +102,7 @@ def test_odd_tables_are_answered_without_fuss(table):
     assert identify(table).rows[0].count == 0
 
 
+@pytest.mark.slow
 def test_a_wide_table_of_no_design_is_said_to_be_tried_less():
     rows = [Mechanism.discrete_laplace(0.3, max_noise=40, edge="truncate").build()]
     units = [rows[0].units(count) for count in range(rows[0].n_rows)]

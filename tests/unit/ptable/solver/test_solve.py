@@ -20,6 +20,7 @@ from ptable.solver.dual import maximise
 from ptable.solver.reach import variance_bounds
 
 
+@pytest.mark.slow
 def test_every_feasible_setting_of_a_grid_is_solved():
     n_solved = 0
     for max_noise, variance, small, monotone in itertools.product(
@@ -34,6 +35,7 @@ def test_every_feasible_setting_of_a_grid_is_solved():
     assert n_solved == 77
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "spec",
     [

@@ -82,6 +82,7 @@ def test_totals_of_small_counts_are_found_as_often_as_computed():
     assert not agrees(result.rate, attack.closed_form(table), trials=1500)
 
 
+@pytest.mark.slow
 def test_a_choice_of_pairs_is_found_as_often_as_computed():
     table = r_table(5, 3)
     attack, result = attack_totals(table, large_counts(700, 7, seed=3), seed=24, n_pairs=20)
@@ -91,6 +92,7 @@ def test_a_choice_of_pairs_is_found_as_often_as_computed():
     assert same == pytest.approx(attack.closed_form(table), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("setting", "n_categories", "reference", "n_lines"),
     [
@@ -151,6 +153,7 @@ def test_means_of_whole_numbers_round_without_error():
 # --- a small cell -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", [0, 1, 3, 40])
 @pytest.mark.parametrize("setting", [(2, 1), (5, 3)])
 def test_small_cells_are_found_as_often_as_computed(setting, cell):
@@ -176,6 +179,7 @@ def test_a_small_cell_costs_little_more_than_a_total():
 # --- repeats ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", ["fresh", "consistent"])
 def test_repeats_are_right_as_often_as_computed(noise):
     table = r_table(5, 3)

@@ -23,6 +23,7 @@ def test_the_figures_are_those_of_the_reference(setting):
     assert 0.815 < figures.p_empty_if_equal < 0.885
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", ["mixed", "additive"])
 @pytest.mark.parametrize("inner", [1, 2, 30])
 @pytest.mark.parametrize("measure", ["detection", "accuracy"])

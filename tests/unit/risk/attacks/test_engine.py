@@ -59,6 +59,7 @@ def engine():
         yield built, counts
 
 
+@pytest.mark.slow
 def test_averaging_finds_the_totals_of_the_engine(engine):
     # 6 lines at probability .951: 3 or fewer hits come once in 470 times; the secret is fixed.
     built, counts = engine
@@ -68,6 +69,7 @@ def test_averaging_finds_the_totals_of_the_engine(engine):
     assert (result.queries, result.refused) == (6 * 62, 0)
 
 
+@pytest.mark.slow
 def test_rules_and_quotas_of_a_service_count_against_averaging(engine):
     built, counts = engine
     truth, rng = counts.sum(axis=1), np.random.default_rng(103)

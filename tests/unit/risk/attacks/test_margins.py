@@ -29,6 +29,7 @@ def test_a_census_of_a_million_lines_has_the_hits_of_the_reference():
     assert few == pytest.approx(0.1, abs=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", [(1, 1), (1, 2), (2, 2, 1), (0, 1), (9, 9)])
 def test_lines_of_any_counts_are_revealed_as_often_as_computed(counts):
     table, n = r_table(2, 1), 6000

@@ -32,6 +32,7 @@ def simulated(table, counts, *, seed, **options):
 # --- geographic differencing --------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("measure", ["seen", "exact"])
 def test_slivers_are_told_as_often_as_computed(setting, measure):
@@ -211,6 +212,7 @@ def test_a_limit_on_queries_stops_what_noise_does_not():
 # --- feasibility intervals ----------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", [(1, 1), (2, 1), (1, 2, 1), (0, 1), (8, 9)])
 def test_one_way_tables_are_determined_just_when_bounds_reveal_them(counts):
     table, n = r_table(2, 1), 1500

@@ -192,6 +192,7 @@ def shares_right(table, *, n_people, n_queries, n_repetitions, share_asked, rng)
     return np.mean(shares), np.std(shares, ddof=1) / n_repetitions**0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("noise", "variance", "n_people", "times", "reference"),
     [

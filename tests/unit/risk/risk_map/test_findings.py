@@ -140,6 +140,7 @@ def test_after_each_rule_the_least_loss_of_those_that_keep_it_is_found(some, lim
     assert sum(name.startswith("conclusion-") for name in found) == 1
 
 
+@pytest.mark.slow
 @given(cases())
 def test_the_order_of_different_designs_does_not_matter(some):
     assume(len({c.loss for c in some}) == len(some))

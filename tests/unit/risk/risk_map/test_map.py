@@ -79,6 +79,7 @@ def test_attack_figures_are_those_of_the_attacks(built):
     assert found.find("rounding", "differencing") == pytest.approx(np.mean(one_turn))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(DESIGNS))
 def test_expected_losses_agree_with_simulated_keys(built, name):
     """Eight figures by four designs, each within five standard errors: below 2e-5 in all."""

@@ -24,6 +24,7 @@ from synth.baselines.folds import split_records
 from synth.baselines.margins import kendall, noisy_margins
 from synth.baselines.networks.network import information_of
 from synth.baselines.noise import choose, noise_of, noisy
+from tests.strategies import examples
 
 RNG = np.random.default_rng
 
@@ -165,7 +166,7 @@ def test_no_record_serves_two_steps_whatever_the_encoder(encoder):
 
 
 @given(st.integers(8, 300), st.floats(0.05, 0.9), st.floats(0, 0.5), st.integers(0, 99))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_folds_are_disjoint_and_hold_everybody(n, histogram, encoder, seed):
     try:
         folds = split_records(
@@ -188,7 +189,7 @@ def test_histograms_see_their_half_alone():
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_a_replaced_record_moves_kendalls_tau_by_four_over_n_at_most(data):
     n = data.draw(st.integers(2, 12))
     cell = st.tuples(st.integers(0, 4), st.integers(0, 4))
@@ -205,7 +206,7 @@ def test_a_replaced_record_moves_kendalls_tau_by_four_over_n_at_most(data):
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_a_replaced_record_moves_the_information_by_its_sensitivity_at_most(data):
     n = data.draw(st.integers(3, 25))
     size = data.draw(st.integers(2, 4))

@@ -88,6 +88,7 @@ def test_priv_bayes_with_the_noise_of_the_comparison_reaches_its_row(data):
     assert found["A-C"] == pytest.approx(-0.908, abs=0.06)
 
 
+@pytest.mark.slow
 def test_the_ceiling_is_at_least_as_near_as_what_is_noisy(data):
     model = vine_without_privacy(data, families=FAMILIES, truncation=2, measure="rho")
     found, true = rows(model), toy.correlations(data)

@@ -7,13 +7,14 @@ from hypothesis import strategies as st
 
 from synth import SynthError
 from synth.copulas import Margin, pseudo_observations
+from tests.strategies import examples
 
 numbers = st.lists(st.integers(-5, 5), min_size=1, max_size=30)
 counts = st.lists(st.floats(-50, 50), min_size=1, max_size=20)
 
 
 @given(numbers)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_data_come_back_from_their_heights(data):
     margin = Margin.empirical(data)
     assert margin.inverse(margin.pit(data)).tolist() == data
@@ -21,7 +22,7 @@ def test_data_come_back_from_their_heights(data):
 
 
 @given(counts)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_noisy_counts_make_heights_that_never_fall_and_end_at_one(found):
     margin = Margin.of_counts(np.arange(len(found)), counts=found)
     assert (np.diff(margin.cumulative) >= 0).all()

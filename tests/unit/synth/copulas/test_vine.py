@@ -22,6 +22,7 @@ from synth.copulas import (
     grow_structure,
     number_of_vines,
 )
+from tests.strategies import examples
 
 FIGURE = Vine.read(5, ["1,2 2,3 3,4 3,5", "1,3|2 2,4|3 4,5|3", "1,4|2,3 2,5|3,4", "1,5|2,3,4"])
 PATH = Vine.read(5, ["1,2 2,3 3,4 4,5", "1,3|2 2,4|3 3,5|4", "1,4|2,3 2,5|3,4", "1,5|2,3,4"])
@@ -93,7 +94,7 @@ def test_the_validator_accepts_as_many_vines_as_there_are():
 
 
 @given(st.integers(2, 7), st.integers(0, 2**32 - 1))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_whatever_the_strengths_what_grows_is_a_vine(n, seed):
     rng = np.random.default_rng(seed)
     vine = grow_structure(n, lambda _: rng.random())

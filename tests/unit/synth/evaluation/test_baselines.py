@@ -80,6 +80,7 @@ def _mean(values):
 
 # Tolerances: the noise of one draw; triples of columns are another sample of them; and the
 # split of COMPAS is another one than that of the reference.
+@pytest.mark.slow
 @pytest.mark.parametrize("data", ["adult", "compas"])
 def test_independent_columns_are_as_far_off_as_in_the_reference(data):
     train, _ = frames(data)

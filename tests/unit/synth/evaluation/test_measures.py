@@ -365,6 +365,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("side", ["train", "synthetic", "holdout"])
 def test_hostile_frames_give_figures_or_reasons_and_never_nan(name, side):

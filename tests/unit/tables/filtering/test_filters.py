@@ -38,6 +38,7 @@ NUMBERS = [1, 2, 3, 10, None]
 WORDS = ["a", "it's", 'say "x"', "", None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "kept"),
     [
@@ -114,6 +115,7 @@ def test_a_moment_with_a_time_zone_is_read_in_utc_on_every_machine(monkeypatch):
         time.tzset()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["x >= 0", "x != 5", "not x = 5", "x not in (5, 6)"])
 def test_nan_is_missing_in_a_filter_whatever_holds_it(where):
     values = [1.0, float("nan"), None]

@@ -97,6 +97,7 @@ def test_an_infinite_value_is_refused(bad):
         add_up(keyed(x=[1.0, bad]), "x")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", [None, np.nan])
 def test_a_missing_value_is_refused_unless_it_is_passed_over(missing):
     data = keyed(x=pa.array([1.5, missing, 0.0]), g=["a", "b", "b"])
@@ -153,6 +154,7 @@ def test_values_near_the_largest_keep_their_sum_to_the_last_digit():
     assert add_up(data, "x")[0].total.tolist() == [1.25]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1, 0.01, 1 / 3])
 def test_ties_go_to_the_heavier_and_of_equal_weights_to_the_positive(scale):
     values, weights = [-5, 5, 5, -5, 4], [2, 1, 3, 3, 9]

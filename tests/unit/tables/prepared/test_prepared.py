@@ -26,6 +26,7 @@ from tables import (
     open_source,
     prepare,
 )
+from tests.strategies import examples
 
 KEYS = HashedKeys(column="id", secret=Secret(bytes(range(16))))
 TREE = CodeTree({"young": None, "old": None, "0": "young", "1": "young", "2": "old", "9": None})
@@ -116,7 +117,7 @@ def several():
         yield [ready(source) for source in sources]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(data=st.data())
 def test_cells_rolled_up_from_cells_are_those_of_a_scan(several, data):
     prepared = data.draw(st.sampled_from(several))

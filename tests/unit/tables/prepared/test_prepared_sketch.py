@@ -14,6 +14,7 @@ from ckm.ledger.record_sets.complement import (
 )
 from tables import Request, RequestError, StoredKeys, cube, open_source
 from tables.prepared.sketch import smallest_members
+from tests.strategies import examples
 from tests.unit.tables.prepared.test_prepared import (
     DIMENSIONS,
     FILTERS,
@@ -43,7 +44,8 @@ def opened(request):
         yield source, ready(source, sketch=width, weight=None), width
 
 
-@settings(deadline=None, max_examples=10)
+@pytest.mark.slow
+@settings(deadline=None, max_examples=examples(10))
 @given(st.data())
 def test_scanned_and_rolled_cells_have_the_sketches_of_a_direct_scan(opened, data):
     source, prepared, width = opened
@@ -62,7 +64,7 @@ def test_scanned_and_rolled_cells_have_the_sketches_of_a_direct_scan(opened, dat
     assert sketched(wanted) or where == "sex in ('nobody')"
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=examples(15))
 @given(st.data())
 def test_what_is_left_of_a_cell_has_its_own_members_at_whatever_level(opened, data):
     """The sketch of a complement is that of its records, found by a filter."""

@@ -99,6 +99,7 @@ def test_several_tables_in_one_file_are_checked_one_by_one(folder):
     assert "looks like (odd): maximum entropy, largest noise 2" in result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["ons", "cantabular", "superstar"])
 def test_a_table_for_few_keys_is_made_on_the_way_and_recognised(folder, layout):
     solve(NoiseSpec(max_noise=3, variance=1.5)).write("pt.parquet")
@@ -119,6 +120,7 @@ def test_a_shuffled_table_for_few_keys_is_the_same_every_time(folder):
     assert (folder / "one.txt").read_bytes() == (folder / "two.txt").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_drift_that_integers_force_is_told(folder):
     solve(NoiseSpec(max_noise=2, variance=0.6)).write("pt.parquet")
     result = run("convert", "pt.parquet", "keys.csv", "--to", "ons", "--keys", 256)

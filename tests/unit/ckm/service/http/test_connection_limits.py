@@ -175,6 +175,7 @@ def test_a_caller_who_takes_no_answer_is_let_go(serve):
         assert len(ended(connection)) < len(BIG)
 
 
+@pytest.mark.slow
 def test_a_caller_who_takes_an_answer_slowly_gets_all_of_it(serve):
     _, address = serve(sending_s=1.5)
     got = 0

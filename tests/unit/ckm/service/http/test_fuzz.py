@@ -13,6 +13,7 @@ from ckm.formats import FORMATS
 from ckm.service.access.tokens import TokenFile
 from ckm.service.http.app import make_app
 from ckm.service.table_service import TableService
+from tests.strategies import examples
 from tests.unit.ckm.service.conftest import SECRET
 
 DATA = "/tables/jobseekers/data"
@@ -110,7 +111,7 @@ def check(answer, log):
         assert error not in log
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(url=addresses(), method=st.sampled_from(["GET"] * 8 + ["DELETE", "PUT", "HEAD"]))
 def test_any_address_gets_a_documented_answer(served, url, method):
     answer = served.web.ask(method, url)
@@ -118,7 +119,7 @@ def test_any_address_gets_a_documented_answer(served, url, method):
         check(answer, "")
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(body=bodies(), path=st.sampled_from([DATA, "/requests"]))
 def test_any_body_gets_a_documented_answer(served, body, path):
     check(served.web.post(path, json=body), "")

@@ -16,6 +16,7 @@ from ckm.formats import FORMATS
 from ckm.service.access.tokens import TokenFile
 from ckm.service.http.app import make_app
 from ckm.service.table_service import TableService
+from tests.strategies import examples
 from tests.unit.ckm.service.conftest import SECRET, Web, cells_of
 from tests.unit.ckm.service.http.test_fuzz import HOSTILE
 
@@ -346,8 +347,9 @@ pairs = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(pairs)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_any_address_gets_a_documented_page_or_a_file(served, sent):
     query = "&".join(f"{quote(n)}={quote(t)}" for n, t in sent)
     answer = served.web.get(f"/?{query}")

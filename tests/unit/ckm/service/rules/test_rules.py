@@ -82,6 +82,7 @@ def fails(name, counts, population, limit, share=0.0):  # noqa: PLR0911
     return bool(there) and 1000 * len(bad) / len(there) > share
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "limits"),
     [
