@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ckm.config.reading import Reading
 from ckm.service.answering.words.messages import LANGUAGES, WORDS
 from ckm.service.rules import (
     Finding,
@@ -195,9 +198,9 @@ def test_every_word_is_there_in_both_languages_with_the_same_blanks():
 
 
 def test_false_switches_a_rule_off():
-    assert RuleSettings.of({"maximum_cells": False, "exclusive": [["a", "b"]]}) == RuleSettings(
-        maximum_cells=None, exclusive=(("a", "b"),)
-    )
+    settings = {"maximum_cells": False, "exclusive": [["a", "b"]]}
+    read = RuleSettings.model_validate(settings, context=Reading(Path("service.toml")))
+    assert read == RuleSettings(maximum_cells=None, exclusive=(("a", "b"),))
     off = RuleSettings(**OFF)
     empty = slices_of(np.zeros((2, 2, 2), int), np.zeros(2, int))
     assert judge_areas(empty, off, sensitive=["one"]) == [None, None]
