@@ -17,7 +17,7 @@ from risk.inference.credible import (
 )
 from risk.inference.inverse import Inverse
 from risk.inference.inverse_matrix import InverseMatrix, inverse_matrix
-from risk.inference.prior import Prior
+from risk.distributions.prior import Prior
 from risk.inference.ratios import (
     StatisticError,
     error_given_originals,

@@ -8,7 +8,7 @@ import numpy as np
 
 from risk.distributions.distribution import Law
 from risk.errors import RiskError
-from risk.inference.band import Band
+from risk.distributions.band import Band
 from risk.wellformed import require_counts, require_whole
 
 if TYPE_CHECKING:

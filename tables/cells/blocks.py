@@ -14,7 +14,7 @@ import numpy as np
 from tables.cells.cells import Cells
 from tables.magnitudes.amounts import Amounts, join_amounts
 from tables.magnitudes.limbs import from_limbs, sum_at, sum_keys
-from tables.prepared.sketch import Sketch, join_sketches
+from tables.cells.sketch import Sketch, join_sketches
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

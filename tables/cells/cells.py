@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tables.cells.axes import Axis
     from tables.magnitudes.magnitudes import Magnitudes
-    from tables.prepared.sketch import Sketch
+    from tables.cells.sketch import Sketch
 
 __all__ = ["Cells"]
 

@@ -20,7 +20,7 @@ from tables.keys import RecordKeys, require_sound
 from tables.magnitudes.exact import LARGEST_SUM, LEAST, require_addable, warn_of_zeros
 from tables.magnitudes.limbs import WEIGHT_DECIMALS, limbs_of, modulo_sql
 from tables.magnitudes.variables import Variable
-from tables.prepared.sketch import Sketch, read_sketch, sketch_columns
+from tables.cells.sketch import Sketch, read_sketch, sketch_columns
 from tables.request import Request, require_fit
 
 if TYPE_CHECKING:
