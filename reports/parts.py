@@ -24,7 +24,6 @@ __all__ = [
     "Lines",
     "Rating",
     "Table",
-    "numbers",
     "texts",
 ]
 
@@ -32,6 +31,7 @@ __all__ = [
 NOTHING = "–"
 _Item = TypeVar("_Item")
 _Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 
 #: Whether a figure is the best that can be, the worst, or between.
 Rating: TypeAlias = Literal["best", "part", "worst"]
@@ -142,22 +142,6 @@ def texts(*headings: str) -> tuple[Column, ...]:
     return tuple(Column(heading) for heading in headings)
 
 
-def numbers(*headings: str) -> tuple[Column, ...]:
-    """Give columns of numbers.
-
-    Parameters
-    ----------
-    headings
-        One per column.
-
-    Examples
-    --------
-    >>> numbers("Cells")
-    (Column(heading='Cells', is_number=True),)
-    """
-    return tuple(Column(heading, is_number=True) for heading in headings)
-
-
 @dataclass(frozen=True, slots=True)
 class Lines(Generic[_Item]):
     """A table in the making: a line per item, to which columns are added from left to right.
@@ -217,6 +201,15 @@ class Lines(Generic[_Item]):
 
         return said
 
+    def texts(
+        self, headings: Mapping[_Key, str], entry: Callable[[_Item, _Key], Entry]
+    ) -> Lines[_Item]:
+        """Add a column of texts per key, under its heading in the language of the page."""
+        lines = self
+        for key, heading in headings.items():
+            lines = lines.column(Column(heading), partial(_of_key, entry, key))
+        return lines
+
     def numbers(
         self,
         headings: Mapping[_Key, str],
@@ -256,7 +249,5 @@ class Lines(Generic[_Item]):
         )
 
 
-def _of_key(
-    entry: Callable[[_Item, _Key], Entry | float | None], key: _Key, item: _Item
-) -> Entry | float | None:
+def _of_key(entry: Callable[[_Item, _Key], _Value], key: _Key, item: _Item) -> _Value:
     return entry(item, key)

@@ -11,11 +11,12 @@ from reports.pages.methods import method_parts
 from reports.pages.release.risk import posterior_table
 from reports.pages.release.utility import by_variable
 from reports.pages.scenarios import figure_table, scenario_parts
-from reports.parts import Lines, Table, texts
+from reports.parts import Lines
 
 if TYPE_CHECKING:
     from reports.facts.release import ComparisonFacts, SetFact
     from reports.i18n.languages import Words
+    from reports.parts import Table
 
 __all__ = ["comparison_page"]
 
@@ -122,17 +123,14 @@ def _sets(
     counts = sorted({fact.count for fact in sets})
     known = {(f.design, f.count): getattr(f, member) for f in sets}
     empty = words.say("never")
-    return Table(
-        id=ident,
-        caption=caption,
-        columns=texts(words.say("Design"), *(words.numbers.count(n) for n in counts)),
-        rows=tuple(
-            (
-                design,
-                *(words.numbers.ranges(known.get((design, n), ())) or empty for n in counts),
-            )
-            for design in designs
-        ),
+    return (
+        Lines(words, designs)
+        .text("Design", str)
+        .texts(
+            {n: words.numbers.count(n) for n in counts},
+            lambda design, n: words.numbers.ranges(known.get((design, n), ())) or empty,
+        )
+        .table(ident, caption)
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ckm.config.problems import JobError, Problem
+from ckm.config.problems import JobError
 from ckm.config.read import add_unknown, open_settings
 from ptable.design.mechanisms import Mechanism
 
@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from ckm.config.reading import Reading
     from risk.risk_map.designs import MapDesign
 
-__all__ = ["design_problems", "read_designs"]
+__all__ = ["designs_in", "read_designs"]
 
 #: The last two are for `ckm.config.comparison.methods`.
 _KNOWN = ("designs", "grid", "methods", "experiment")
@@ -54,8 +55,7 @@ def read_designs(path: Path | str) -> dict[str, MapDesign]:
     """
     reading, document = open_settings(path, kind="design")
     add_unknown(reading, document, _KNOWN)
-    found, problems = design_problems(document, reading.path.parent)
-    reading.problems += problems
+    found = designs_in(document, reading)
     if not found and not reading.problems:
         reading.add("", "There is no [designs.<name>] and no [grid].")
     if reading.problems:
@@ -63,101 +63,76 @@ def read_designs(path: Path | str) -> dict[str, MapDesign]:
     return found
 
 
-def design_problems(
-    document: Mapping[str, Any], folder: Path
-) -> tuple[dict[str, MapDesign], list[Problem]]:
-    """Build the designs of a parsed file, and tell what is wrong with them.
+def designs_in(document: Mapping[str, Any], reading: Reading) -> dict[str, MapDesign]:
+    """Build the designs of a parsed file; what is wrong with them is added to its problems.
 
     Parameters
     ----------
     document
+        What is in it.
+    reading
         The file.
-    folder
-        Where paths start.
 
     Examples
     --------
     >>> from pathlib import Path
-    >>> found, problems = design_problems({"grid": {"max_noise": 3, "variance": 1}}, Path())
-    >>> list(found), problems
-    (['D=3 V=1 js=0'], [])
+    >>> from ckm.config.reading import Reading
+    >>> grid = {"max_noise": 3, "variance": 1}
+    >>> list(designs_in({"grid": grid}, Reading(Path("designs.toml"))))
+    ['D=3 V=1 js=0']
     """
-    problems: list[Problem] = []
     sections = document.get("designs", {})
     if not isinstance(sections, dict):
         sections = {"": sections}
-    found: dict[str, MapDesign] = {}
-    for name, fields in sections.items():
-        where = f"[designs.{name}]"
-        design = _design(folder, where, fields, problems)
-        if design is not None:
-            found[name] = design
-    if "grid" in document:
-        found |= _grid(document["grid"], problems)
-    return found, problems
+    made = {
+        name: _design(fields, f"[designs.{name}]", reading) for name, fields in sections.items()
+    }
+    found = {name: design for name, design in made.items() if design is not None}
+    return found | (_grid(document["grid"], reading) if "grid" in document else {})
 
 
-def _design(
-    folder: Path, where: str, fields: object, problems: list[Problem]
-) -> MapDesign | None:
+def _design(fields: object, where: str, reading: Reading) -> MapDesign | None:
+    from ptable.errors import PTableError
+
     if not isinstance(fields, dict):
-        problems.append(Problem(where=where, text="A design is a section."))
+        reading.add(where, "A design is a section.")
         return None
     kinds = {"path", "mechanism", "max_noise"} & set(fields)
     if len(kinds) != 1 or ("path" in kinds and len(fields) > 1):
-        text = "A design has a path, or a mechanism, or max_noise and variance."
-        problems.append(Problem(where=where, text=text))
+        reading.add(where, "A design has a path, or a mechanism, or max_noise and variance.")
         return None
-    if "path" in kinds:
-        return _from_file(folder / str(fields["path"]), where, problems)
-    rest = {name: _plain(value) for name, value in fields.items() if name != "mechanism"}
-    if "mechanism" not in kinds:
-        return rest
-    return _mechanism({"name": fields["mechanism"], **rest}, where, problems)
-
-
-def _mechanism(
-    fields: Mapping[str, Any], where: str, problems: list[Problem]
-) -> MapDesign | None:
-    from ptable.errors import PTableError
-
+    plain = {name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()}
     try:
-        return Mechanism.from_dict(fields)
+        if "path" in kinds:
+            return _from_file(str(fields["path"]), where, reading)
+        if "mechanism" in kinds:
+            return Mechanism.from_dict({"name": plain.pop("mechanism"), **plain})
     except PTableError as error:
-        problems.append(Problem(where=where, text=error.problem, hint=error.hint))
+        reading.add_error(where, error)
         return None
+    return plain
 
 
-def _from_file(file: Path, where: str, problems: list[Problem]) -> MapDesign | None:
-    from ptable.errors import PTableError
+def _from_file(name: str, where: str, reading: Reading) -> MapDesign | None:
     from ptable.table import PTable
 
-    if not file.is_file():
-        problems.append(Problem(where=where, text=f"There is no file {file.name!r}."))
-        return None
-    try:
-        return PTable.read(file)
-    except PTableError as error:
-        problems.append(Problem(where=where, text=error.problem, hint=error.hint))
-        return None
+    before, file = len(reading.problems), reading.resolve(name)
+    reading.require_file(where, "path", file)
+    return None if len(reading.problems) > before else PTable.read(file)
 
 
-def _grid(fields: object, problems: list[Problem]) -> dict[str, MapDesign]:
+def _grid(fields: object, reading: Reading) -> dict[str, MapDesign]:
     from risk.risk_map.designs import noise_grid
 
     known = {"max_noise", "variance", "small"}
     fits = isinstance(fields, dict) and {"max_noise", "variance"} <= set(fields) <= known
     if not fits or not isinstance(fields, dict):
         text = "The grid has lists of max_noise, of variance, and perhaps of small."
-        problems.append(Problem(where="[grid]", text=text))
+        reading.add("[grid]", text)
         return {}
     lists = {name: v if isinstance(v, list) else [v] for name, v in fields.items()}
     numbers = [v for values in lists.values() for v in values]
     if any(isinstance(v, bool) or not isinstance(v, int | float) for v in numbers):
-        problems.append(Problem(where="[grid]", text="The lists of the grid hold numbers."))
+        reading.add("[grid]", "The lists of the grid hold numbers.")
         return {}
     return noise_grid(**lists)
-
-
-def _plain(value: object) -> object:
-    return tuple(value) if isinstance(value, list) else value

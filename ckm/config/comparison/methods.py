@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ckm.config.comparison.designs import design_problems
+from ckm.config.comparison.designs import designs_in
 from ckm.config.comparison.method_settings import (
     DEFAULTS,
     KINDS,
@@ -102,8 +102,7 @@ def read_comparanda(
     if path is not None:
         reading, document = open_settings(path, kind="design")
     add_unknown(reading, document, _SECTIONS)
-    designs, found = design_problems(document, reading.path.parent)
-    reading.problems += found
+    designs = designs_in(document, reading)
     listed, methods = _methods(document.get("methods", {}), reading)
     given = document.get("experiment", {})
     if experiment and isinstance(given, dict):

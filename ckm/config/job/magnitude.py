@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
@@ -25,19 +26,8 @@ __all__ = ["JobMagnitude"]
 
 _PTABLES = ("ptable", "even", "odd", "small_cells")
 _NAMED = 'named_cells = [{ region = "North", branch = "steel" }]'
-#: What the noise calls by the same name.
-_ALIKE = (
-    "rules",
-    "base",
-    "factors",
-    "signed",
-    "zero_keys",
-    "jitter",
-    "decimals",
-    "period",
-    "same_key",
-    "key_decimals",
-)
+#: What the noise has in another form, or by a rule of its own.
+_OTHERS = {"scale", "sensitive", "named_cells", "least_noise", *_PTABLES}
 
 
 class FlexSection(Section):
@@ -191,7 +181,8 @@ class JobMagnitude(Section):
         """
         from ckm.engine.magnitudes import MagnitudeNoise, Proportional
 
-        given: dict[str, Any] = {name: getattr(self, name) for name in _ALIKE} | dict(ptables)
+        alike = {field.name for field in fields(MagnitudeNoise)} - _OTHERS
+        given: dict[str, Any] = {name: getattr(self, name) for name in alike} | dict(ptables)
         if self.rules != "ckm":  # other tools have no rules unless the job says so
             given |= {"sensitive": (), "least_noise": 0.0}
         scale = self.flex.made() if self.flex else self.share and Proportional(share=self.share)

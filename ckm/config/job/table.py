@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -56,14 +57,7 @@ class JobTable(Section):
     @cached_property
     def request(self) -> TableRequest:
         """What the engine is asked for."""
-        return TableRequest(
-            dimensions=self.dimensions,
-            measures=self.measures,
-            margins=self.margins,
-            where=self.where,
-            empty_cells=self.empty_cells,
-            missing_values=self.missing_values,
-        )
+        return TableRequest(**{f.name: getattr(self, f.name) for f in fields(TableRequest)})
 
     @property
     def place(self) -> str:

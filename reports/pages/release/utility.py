@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from reports.catalogues.measures import measure_name
 from reports.pages.release.deviations import quantile_table, spread_picture
 from reports.pages.release.measures import class_words, measure_entry
-from reports.parts import Cell, Lines, Table, numbers, texts
+from reports.parts import Cell, Lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from reports.facts.release import LevelFact, MeasureFact
     from reports.i18n.languages import Words
-    from reports.parts import Entry
+    from reports.parts import Entry, Table
 
 __all__ = ["all_measures", "by_table", "by_variable", "utility_parts"]
 
@@ -82,23 +82,20 @@ def _pivot(
     """Make a table with a line per set of cells and a column per measure that is there."""
     found = [(head, {name: find(name) for name in names}) for head, find in lines]
     shown = [name for name in names if any(line[name] is not None for _, line in found)]
-    rows = []
-    for head, line in found:
-        bases = [fact.base for fact in line.values() if fact is not None]
-        if not bases:
-            continue
-        base = max(bases)
-        entries = [measure_entry(words, line[name], base=base) for name in shown]
-        rows.append((*head, words.numbers.count(base), *entries))
-    return Table(
-        id=ident,
-        caption=caption,
-        columns=(
-            *texts(*heads),
-            *numbers(words.say("Base"), *(measure_name(words, name) for name in shown)),
-        ),
-        rows=tuple(rows),
-        n_heads=len(heads),
+    rows = [
+        (head, line, max(fact.base for fact in line.values() if fact is not None))
+        for head, line in found
+        if any(line.values())
+    ]
+    return (
+        Lines(words, rows)
+        .texts(dict(enumerate(heads)), lambda row, place: row[0][place])
+        .number("Base", lambda row: row[2], "count")
+        .numbers(
+            {name: measure_name(words, name) for name in shown},
+            lambda row, name: measure_entry(words, row[1][name], base=row[2]),
+        )
+        .table(ident, caption, n_heads=len(heads))
     )
 
 
