@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from risk.errors import RiskError
 from risk.distributions.band import Band
+from risk.errors import RiskError
 from risk.wellformed import require_counts
 
 if TYPE_CHECKING:
