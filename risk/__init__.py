@@ -7,6 +7,7 @@ reconstruction in `risk.reconstruction`, audits of microdata in `risk.anonymity`
 from risk.distributions.distribution import Law
 from risk.distributions.histogram import Histogram
 from risk.distributions.noise_distributions import difference_law, published_law, sum_law
+from risk.distributions.prior import Prior
 from risk.errors import RiskError
 from risk.inference.accuracy import Accuracy, accuracy_of_noise, accuracy_table
 from risk.inference.credible import (
@@ -17,7 +18,6 @@ from risk.inference.credible import (
 )
 from risk.inference.inverse import Inverse
 from risk.inference.inverse_matrix import InverseMatrix, inverse_matrix
-from risk.inference.prior import Prior
 from risk.inference.ratios import (
     StatisticError,
     error_given_originals,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reports.facts.release import PosteriorFact, WorstFact
-from risk.inference.band import Band
+from risk.distributions.band import Band
 from risk.inference.inverse import Inverse
 from risk.inference.worst import worst_posterior
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ckm.engine.cell_histogram import CountHistogram
     from ptable import PTable
     from risk.distributions.histogram import Histogram
-    from risk.inference.prior import Prior
+    from risk.distributions.prior import Prior
 
 __all__ = ["posteriors", "worst"]
 

@@ -86,7 +86,7 @@ def _small(found: Comparison) -> NDArray[np.int64]:
 
 
 def _sets(found: Comparison) -> Iterator[SetFact]:
-    from risk.inference.band import Band
+    from risk.distributions.band import Band
     from risk.inference.sets import NEGLIGIBLE
 
     counts = _small(found)
@@ -215,7 +215,7 @@ def _kind(table: PTable) -> Literal["fixed", "redrawn", "keyed"]:
 
 
 def _is_hidden(table: PTable, sensitive: tuple[int, ...]) -> bool:
-    from risk.inference.band import Band
+    from risk.distributions.band import Band
 
     return not Band.of(table).windows(np.array(sensitive))[1].any()
 

@@ -29,7 +29,7 @@ from tables import (
     cube,
     prepare,
 )
-from tables.prepared.sketch import require_sketchable
+from tables.cells.sketch import require_sketchable
 
 if TYPE_CHECKING:
     import os

@@ -18,7 +18,7 @@ from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.render import Rendered, render
 from ckm.service.answering.words.messages import Phrase
 from ckm.service.jobs.jobs import Jobs
-from ckm.service.process.metrics import Metrics
+from ckm.service.metrics import Metrics
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from risk.distributions.prior import Prior
 from risk.errors import RiskError
-from risk.inference.prior import Prior
 from risk.wellformed import require_counts, require_whole
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from risk.distributions.band import Band
 from risk.distributions.distribution import Law
 from risk.errors import RiskError
-from risk.inference.band import Band
 from risk.wellformed import require_counts, require_whole
 
 if TYPE_CHECKING:

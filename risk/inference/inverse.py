@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from risk.distributions.band import Band
 from risk.distributions.distribution import Law
 from risk.errors import RiskError
-from risk.inference.band import Band
 from risk.wellformed import require_counts, require_whole
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from ptable.table import PTable
-    from risk.inference.prior import Prior
+    from risk.distributions.prior import Prior
 
 __all__ = ["Inverse"]
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from risk.distributions.band import Band
 from risk.errors import RiskError
-from risk.inference.band import Band
 from risk.wellformed import require_counts
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ptable.table import PTable
     from risk.distributions.histogram import Histogram
-    from risk.inference.prior import Prior
+    from risk.distributions.prior import Prior
 
 __all__ = ["GivenAway", "certain_with_one_more", "differing_answers"]
 

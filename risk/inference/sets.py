@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from risk.inference.band import Band
+from risk.distributions.band import Band
 from risk.wellformed import require_between, require_whole
 
 if TYPE_CHECKING:

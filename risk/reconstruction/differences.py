@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from risk.distributions.band import Band
 from risk.errors import RiskError
-from risk.inference.band import Band
 from risk.wellformed import read_numbers, require_whole
 
 if TYPE_CHECKING:

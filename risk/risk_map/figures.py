@@ -10,7 +10,7 @@ import numpy as np
 
 from ptable.proof.guarantees import guarantee
 from risk.attacks.pairs import pairs_needed
-from risk.inference.band import Band
+from risk.distributions.band import Band
 from risk.inference.inverse import Inverse
 from risk.inference.nested import certain_with_one_more
 from risk.inference.worst import worst_posterior

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tables.errors import DataError, RequestError
-from tables.source.values import text_of, texts_of
+from tables.filtering.values import text_of, texts_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tables.cells.cells import Cells
+from tables.cells.sketch import Sketch, join_sketches
 from tables.magnitudes.amounts import Amounts, join_amounts
 from tables.magnitudes.limbs import from_limbs, sum_at, sum_keys
-from tables.prepared.sketch import Sketch, join_sketches
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

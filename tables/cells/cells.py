@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tables.cells.axes import Axis
+    from tables.cells.sketch import Sketch
     from tables.magnitudes.magnitudes import Magnitudes
-    from tables.prepared.sketch import Sketch
 
 __all__ = ["Cells"]
 

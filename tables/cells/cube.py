@@ -14,13 +14,13 @@ import numpy as np
 
 from tables.cells.axes import build_axis
 from tables.cells.blocks import Block, group, lay_out, roll_up, shown_cells
+from tables.cells.sketch import Sketch, read_sketch, sketch_columns
 from tables.errors import DataError
 from tables.filtering.filters import Filter, quote
 from tables.keys import RecordKeys, require_sound
 from tables.magnitudes.exact import LARGEST_SUM, LEAST, require_addable, warn_of_zeros
 from tables.magnitudes.limbs import WEIGHT_DECIMALS, limbs_of, modulo_sql
 from tables.magnitudes.variables import Variable
-from tables.prepared.sketch import Sketch, read_sketch, sketch_columns
 from tables.request import Request, require_fit
 
 if TYPE_CHECKING:

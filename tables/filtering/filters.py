@@ -17,7 +17,7 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, NoReturn
 
 from tables.errors import FilterError, unknown_name
-from tables.source.values import bounds_of, kind_of
+from tables.filtering.values import bounds_of, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

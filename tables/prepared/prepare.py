@@ -16,12 +16,12 @@ import numpy as np
 
 from tables.cells.axes import build_axis
 from tables.cells.cube import _in_order, _require_weights
+from tables.cells.sketch import sketch_columns
 from tables.errors import RequestError
 from tables.filtering.filters import quote
 from tables.keys import RecordKeys, require_sound
 from tables.magnitudes.limbs import WEIGHT_DECIMALS, modulo_sql
 from tables.prepared.prepared import CODED, LEVEL, Prepared
-from tables.prepared.sketch import sketch_columns
 from tables.request import Request, require_fit
 
 if TYPE_CHECKING:

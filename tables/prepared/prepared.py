@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tables.cells.blocks import Block, group, lay_out, roll_up, shown_cells
+from tables.cells.sketch import merged_columns, read_sketch
 from tables.errors import FilterError
 from tables.filtering.conditions import Condition, conditions_of, members
 from tables.filtering.filters import Filter, parse_filter, quote
 from tables.magnitudes.limbs import limbs_of, modulo_sql
-from tables.prepared.sketch import merged_columns, read_sketch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from tables.cells.axes import Axis
     from tables.cells.cells import Cells
+    from tables.cells.sketch import Sketch
     from tables.deadline import Deadline
-    from tables.prepared.sketch import Sketch
     from tables.source.source import Source
 
 __all__ = ["CODED", "LEVEL", "Prepared", "PreparedCells"]

@@ -11,7 +11,7 @@ import math
 from typing import TYPE_CHECKING
 
 from tables.errors import RequestError
-from tables.source.values import kind_of
+from tables.filtering.values import kind_of
 from tables.spark.rules import FLOATING, RULES, note_types, parsed, unknown
 from tables.spark.types import read_as
 

@@ -14,8 +14,8 @@ import pytest
 from ptable import NoiseSpec, PTable, feasible, solve
 from risk.distributions.histogram import Histogram
 from risk.distributions.noise_distributions import difference_law
+from risk.distributions.prior import Prior
 from risk.inference.inverse import Inverse
-from risk.inference.prior import Prior
 from risk.inference.ratios import error_given_originals, error_given_published
 from risk.risk_map.map import risk_utility_map
 

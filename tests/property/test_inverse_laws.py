@@ -8,12 +8,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ptable import NoiseSpec, PTable, solve
+from risk.distributions.band import Band
 from risk.distributions.distribution import Law
 from risk.distributions.noise_distributions import difference_law, sum_law
-from risk.inference.band import Band
+from risk.distributions.prior import Prior
 from risk.inference.inverse import Inverse
 from risk.inference.inverse_matrix import inverse_matrix
-from risk.inference.prior import Prior
 from risk.inference.worst import worst_posterior
 
 

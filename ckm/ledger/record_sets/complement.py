@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ckm.errors import InternalError
-from tables.prepared.sketch import PRIME
+from tables.cells.sketch import PRIME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tables import Axis, Cells
-    from tables.prepared.sketch import Sketch
+    from tables.cells.sketch import Sketch
 
     Numbers = NDArray[np.int64]
     Words = NDArray[np.uint64]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tables.prepared.sketch import PRIME
+from tables.cells.sketch import PRIME
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,7 +15,7 @@ from ckm.ledger.record_sets.complement import (
     sketch_of,
 )
 from ckm.ledger.storage.record import Record, names_of
-from tables.prepared.sketch import smallest_members
+from tables.cells.sketch import smallest_members
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ckm.errors import ConfigError
 from ckm.ledger.errors import LedgerError
-from tables.prepared.sketch import MAX_WIDTH
+from tables.cells.sketch import MAX_WIDTH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -21,7 +21,7 @@ from ckm.service.http.problem_details import problem_of_mistake
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from ckm.service.process.metrics import Metrics
+    from ckm.service.metrics import Metrics
 
 __all__ = ["RequestLimits", "language_of"]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckm.errors import ConfigError
-from ckm.service.process.metrics import SHARED_FOLDER, forget_process
+from ckm.service.metrics import SHARED_FOLDER, forget_process
 from ckm.service.process.server import grace_s, serve_tables
 
 if TYPE_CHECKING:

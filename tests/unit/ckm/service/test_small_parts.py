@@ -40,7 +40,7 @@ from ckm.service.answering.query import Query, Selection
 from ckm.service.answering.render import Rendered, etag_of
 from ckm.service.http.request_bodies import RequestBody, SelectionBody, parse_body
 from ckm.service.jobs.jobs import Jobs
-from ckm.service.process.metrics import Metrics
+from ckm.service.metrics import Metrics
 from tables import Secret
 from tests.strategies import worked_ptable
 from tests.unit.ckm.service.conftest import Served

@@ -12,9 +12,9 @@ from ptable import NoiseSpec, solve
 from ptable.design.mechanisms import Mechanism
 from risk.distributions.distribution import Law
 from risk.distributions.noise_distributions import difference_law, published_law, sum_law
+from risk.distributions.prior import Prior
 from risk.errors import RiskError
 from risk.inference.inverse import Inverse
-from risk.inference.prior import Prior
 from risk.inference.ratios import error_given_originals, error_given_published
 
 

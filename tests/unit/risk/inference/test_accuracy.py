@@ -5,11 +5,11 @@ import pytest
 
 from ptable import Mechanism, NoiseSpec, solve
 from risk.attacks.oracle.laws import row_of
+from risk.distributions.prior import Prior
 from risk.errors import RiskError
 from risk.inference.accuracy import accuracy_of_noise, accuracy_table
 from risk.inference.credible import credible_intervals
 from risk.inference.inverse import Inverse
-from risk.inference.prior import Prior
 
 TABLES = {
     "entropy": solve(NoiseSpec(max_noise=5, variance=3.0)),

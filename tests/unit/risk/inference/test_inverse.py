@@ -10,11 +10,11 @@ import pytest
 from ptable import NoiseSpec, PTable, solve
 from ptable.design.mechanisms import Mechanism
 from risk.distributions.distribution import Law
+from risk.distributions.prior import Prior
 from risk.errors import RiskError
 from risk.inference.credible import credible_intervals, credible_set
 from risk.inference.inverse import Inverse
 from risk.inference.inverse_matrix import inverse_matrix
-from risk.inference.prior import Prior
 from risk.inference.sets import deviation_set, possible_set
 from risk.inference.worst import worst_posterior
 

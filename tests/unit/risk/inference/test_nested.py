@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from ptable import Mechanism, NoiseSpec, PTable, solve
 from risk.distributions.histogram import Histogram
+from risk.distributions.prior import Prior
 from risk.errors import RiskError
 from risk.inference.nested import certain_with_one_more, differing_answers
-from risk.inference.prior import Prior
 
 
 @st.composite

@@ -11,9 +11,9 @@ import pytest
 from ptable import Mechanism, NoiseSpec, PTable, solve
 from risk.attacks import Differencing, pairs_needed
 from risk.distributions.histogram import Histogram
+from risk.distributions.prior import Prior
 from risk.errors import RiskError
 from risk.inference.inverse import Inverse
-from risk.inference.prior import Prior
 from risk.inference.worst import worst_posterior
 from risk.risk_map.catalogue import FIGURES
 from risk.risk_map.designs import build_designs, keep_zeros, noise_grid

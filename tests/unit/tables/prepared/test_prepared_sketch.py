@@ -13,7 +13,7 @@ from ckm.ledger.record_sets.complement import (
     nested_differences,
 )
 from tables import Request, RequestError, StoredKeys, cube, open_source
-from tables.prepared.sketch import smallest_members
+from tables.cells.sketch import smallest_members
 from tests.strategies import examples
 from tests.unit.tables.prepared.test_prepared import (
     DIMENSIONS,

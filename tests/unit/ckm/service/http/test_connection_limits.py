@@ -14,7 +14,7 @@ import uvicorn
 from ckm.service.http.app import make_app
 from ckm.service.http.connection_limits import limited
 from ckm.service.http.middleware import RequestLimits
-from ckm.service.process.metrics import Metrics
+from ckm.service.metrics import Metrics
 
 BIG = b"x" * 30_000_000
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from ptable import NoiseSpec, solve
+from risk.distributions.prior import Prior
 from risk.errors import RiskError
 from risk.inference.inverse import Inverse
-from risk.inference.prior import Prior
 
 
 def test_a_prior_shares_cells_out_and_takes_zeros_from_the_grid():

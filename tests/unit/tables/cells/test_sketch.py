@@ -16,7 +16,7 @@ from tables import (
     cube,
     open_source,
 )
-from tables.prepared.sketch import PRIME
+from tables.cells.sketch import PRIME
 
 KEYS = StoredKeys(column="key")
 

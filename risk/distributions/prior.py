@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from risk.distributions.smoothing import spread
 from risk.errors import RiskError
-from risk.inference.smoothing import spread
 from risk.wellformed import read_numbers, require_between, require_counts, require_whole
 
 if TYPE_CHECKING:
