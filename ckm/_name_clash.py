@@ -9,8 +9,6 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
-__all__ = ["require_own_packages"]
-
 #: All packages of the engine but `ckm`, which is the one that looks.
 _PACKAGES = (
     "footing",

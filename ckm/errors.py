@@ -4,15 +4,6 @@ from __future__ import annotations
 
 from footing.errors import ExplainedError
 
-__all__ = [
-    "CheckFailedError",
-    "CkmError",
-    "ConfigError",
-    "FormatError",
-    "InternalError",
-    "ReleaseError",
-]
-
 
 class CkmError(ExplainedError):
     """Base of the errors of this package."""

@@ -7,8 +7,6 @@ from importlib import metadata
 
 from ckm import __version__
 
-__all__ = ["versions"]
-
 
 def versions() -> dict[str, str]:
     """Return the versions of the programs that make a release, and the system.

@@ -10,8 +10,6 @@ from dp.errors import DPError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Adjacency", "common", "units_changed"]
-
 
 class Adjacency(StrEnum):
     """What may differ between two data sets that must look alike.

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Audit", "audit", "one_run_bound"]
-
 _CUTS = 60
 _ROUNDS = 60
 _NO_DIGIT = 2000.0  # of 0

@@ -22,21 +22,6 @@ if TYPE_CHECKING:
 
     from dp.guarantee import Guarantee
 
-__all__ = [
-    "TABLE_EPSILONS",
-    "TABLE_PRIORS",
-    "Meaning",
-    "Shift",
-    "advantage_bound",
-    "belief_bounds",
-    "belief_table",
-    "distance_bound",
-    "meaning",
-    "premium_bound",
-    "tail_bound",
-    "true_positive_bound",
-]
-
 TABLE_EPSILONS = (0.01, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 3.0)
 TABLE_PRIORS = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99)
 _RATES = (0.001, 0.01, 0.1)

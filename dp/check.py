@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Loss", "exact_delta", "exact_epsilon"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:

@@ -5,15 +5,6 @@ from __future__ import annotations
 from dp.errors import DPError
 from footing.checks import Limits, require_integer, require_number
 
-__all__ = [
-    "checked_count",
-    "checked_delta",
-    "checked_epsilon",
-    "checked_loss",
-    "checked_positive",
-    "checked_probability",
-]
-
 
 def checked_positive(value: float, name: str) -> float:
     """Return a positive, finite number.

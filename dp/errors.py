@@ -4,15 +4,6 @@ from __future__ import annotations
 
 from footing.errors import ExplainedError
 
-__all__ = [
-    "BudgetSpentError",
-    "DPError",
-    "DPWarning",
-    "LedgerFileError",
-    "MissingPackageError",
-    "UnboundedError",
-]
-
 
 class DPError(ExplainedError):
     """Base of the errors of this package."""

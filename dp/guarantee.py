@@ -10,8 +10,6 @@ from dp.adjacency import Adjacency
 from dp.checking import checked_count, checked_delta, checked_loss
 from dp.errors import DPError
 
-__all__ = ["Guarantee"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guarantee:

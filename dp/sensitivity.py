@@ -13,18 +13,6 @@ from dp.errors import DPError, UnboundedError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = [
-    "Sensitivity",
-    "bounded_sum",
-    "count",
-    "counts",
-    "disjoint",
-    "histogram",
-    "maximum",
-    "mean",
-    "together",
-]
-
 #: One of two neighbours lacks the unit, or its values.
 _BLANK = {Adjacency.ADD_REMOVE, Adjacency.ZERO_OUT}
 

@@ -15,8 +15,6 @@ from footing.checks import require_integer
 if TYPE_CHECKING:
     from dpsgd.plan import Plan
 
-__all__ = ["LIMITS", "PrivacyCard", "card_of", "disagreements"]
-
 #: What no run of this package promises.
 LIMITS = (
     "the plan and the schema are taken to be decided without looking at these data",

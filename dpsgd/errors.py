@@ -4,15 +4,6 @@ from __future__ import annotations
 
 from footing.errors import ExplainedError
 
-__all__ = [
-    "BudgetEndedError",
-    "CheckpointError",
-    "DPSGDError",
-    "PlanError",
-    "TrainingDataError",
-    "UnsupportedLayerError",
-]
-
 
 class DPSGDError(ExplainedError):
     """Base of the errors of this package."""

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from dpsgd.accounting.cost import Cost
     from dpsgd.plan import Plan
 
-__all__ = ["DPClassifier", "DPRegressor"]
-
 _LARGEST = float(torch.finfo(torch.float32).max)
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-__all__ = ["image_network", "linear_network", "residual_network", "started"]
-
 _NORM_GROUPS = 8
 
 

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from dpsgd.plan import Plan
     from dpsgd.sweeps.sweep import Outcome
 
-__all__ = ["audit_facts", "card_facts", "choices_of", "study_facts", "sweep_facts"]
-
 #: What a promise holds for.
 _HOLDS = ("sampling", "adjacency", "unit")
 _CURVE = tuple(10 ** (place / 10 - 4) for place in range(41))

@@ -17,8 +17,6 @@ from dpsgd.errors import PlanError
 from dpsgd.schema import Schema
 from footing.checks import require_integer, require_number
 
-__all__ = ["AdaptiveClipping", "Plan"]
-
 _FORMAT = 1
 _LARGEST = 2**53
 

@@ -11,8 +11,6 @@ from dpsgd.errors import PlanError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Category", "Number", "Schema"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Number:

@@ -13,16 +13,6 @@ from footing.errors import ExplainedError
 if TYPE_CHECKING:
     from typing import Unpack
 
-__all__ = [
-    "Limits",
-    "is_integer",
-    "is_number",
-    "problems_of",
-    "require_integer",
-    "require_number",
-]
-
-
 _Error: TypeAlias = type[ExplainedError]
 _FITS = {"above": gt, "minimum": ge, "below": lt, "maximum": le}
 _WORDS = {

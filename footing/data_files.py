@@ -6,8 +6,6 @@ import tomllib
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["read_data"]
-
 
 def read_data(package: str, name: str) -> dict[str, Any]:
     """Read a TOML file of a package.

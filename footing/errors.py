@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-__all__ = ["ExplainedError"]
-
 
 class _Unshown(str):
     """A text that what dumps the variables of an error does not show."""

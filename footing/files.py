@@ -14,16 +14,6 @@ from footing.errors import ExplainedError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = [
-    "alone",
-    "is_same_file",
-    "locked",
-    "new_file",
-    "require_private",
-    "try_lock",
-    "write_whole",
-]
-
 _OTHERS = 0o077
 _DRAFT = re.compile(r"\..{0,40}\.[0-9a-f]{16}\.tmp(\.|$)")
 _RUN = secrets.token_hex(4)  # in the names of this process's drafts

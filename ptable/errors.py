@@ -9,8 +9,6 @@ from footing.errors import ExplainedError
 if TYPE_CHECKING:
     from ptable.solver.feasibility import RowFeasibility
 
-__all__ = ["InfeasibleError", "InternalError", "PTableError", "PTableWarning"]
-
 
 class PTableError(ExplainedError):
     """Base of the errors of this package."""

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping
 
-__all__ = ["read_table", "write_table"]
-
 _FORMAT = "ptable"
 _VERSION = 1
 _METADATA = b"ptable"

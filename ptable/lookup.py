@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from ptable.table import PTable
 
-__all__ = ["KeyIndex", "cycle_length", "look_up", "serving_row"]
-
 _CHUNK = 1 << 17
 _MAX_BUCKETS = 4096
 _MAX_CELLS = 1 << 21

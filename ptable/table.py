@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from ptable.design.design import Design
     from ptable.proof.certificate import Certificate
 
-__all__ = ["PTable"]
-
 _FORMAT = "ptable/1"
 #: Up to here 64-bit integers and floats hold every published value.
 _LARGEST = 2**53

@@ -13,8 +13,6 @@ from rappor.errors import RapporError
 if TYPE_CHECKING:
     from rappor.parameters import Parameters
 
-__all__ = ["bit_losses", "epsilon_after", "epsilon_between", "reports_until"]
-
 
 def epsilon_after(parameters: Parameters, *, reports: int) -> float:
     """Give the exact privacy loss of so many reports of one value.

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from rappor.parameters import Parameters
 
-__all__ = ["Reports"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Reports:

@@ -4,14 +4,6 @@ from __future__ import annotations
 
 from footing.errors import ExplainedError
 
-__all__ = [
-    "CapError",
-    "MismatchError",
-    "RapporError",
-    "RapporInfeasibleError",
-    "ReportFileError",
-]
-
 
 class RapporError(ExplainedError):
     """Base of the errors of this package."""

@@ -14,8 +14,6 @@ from reports.facts.decoding import CandidateFact, DecodingFacts, EstimateFact, S
 if TYPE_CHECKING:
     from rappor.decoding.result import Amount, Decoding
 
-__all__ = ["decoding_facts"]
-
 
 def decoding_facts(found: Decoding, *, title: str = "") -> DecodingFacts:
     """Give all that a page says of a decoding.

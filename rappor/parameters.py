@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
-__all__ = ["Hash", "Parameters"]
-
 Hash = Literal["mmh3", "md5", "index"]
 
 _COLUMNS = ("k", "h", "m", "p", "q", "f")

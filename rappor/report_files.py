@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import TextIO
 
-__all__ = ["read_reports", "write_reports"]
-
 _FORMAT = "rappor-reports"
 _MAGIC = b'{"format": "rappor-reports"'
 _CHUNK_BYTES = 2**22

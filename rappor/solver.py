@@ -13,8 +13,6 @@ from rappor.parameters import Parameters
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Design", "Goal", "predict", "solve"]
-
 _BITS = tuple(2**power for power in range(3, 13))
 _COHORTS = tuple(2**power for power in range(11))
 _ENOUGH = 1.1  # variance within ten per cent of the best that more bits would buy

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from rappor.encoded import Reports
     from rappor.parameters import Parameters
 
-__all__ = ["sum_files", "sum_reports"]
-
 
 def sum_reports(pieces: Iterable[Reports], *, parameters: Parameters) -> Counts:
     """Sum pieces of reports as they come.

@@ -9,8 +9,6 @@ from rappor.errors import ReportFileError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["read_text"]
-
 
 def read_text(path: Path) -> str:
     """Read a whole text in UTF-8, with or without a byte order mark.

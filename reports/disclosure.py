@@ -19,8 +19,6 @@ from reports.i18n.languages import LANGUAGES
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-__all__ = ["CONSTANTS", "Mark", "scan"]
-
 #: Numbers in the words of the public templates, and why they stand there.
 CONSTANTS = {
     "0": "a cell without anybody is published as 0",

@@ -14,8 +14,6 @@ from reports.report import plain_facts
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Download", "as_csv", "as_json", "download"]
-
 #: A spreadsheet takes a text that begins so for a formula.
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 _TYPES = {"csv": "text/csv", "json": "application/json"}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from footing.errors import ExplainedError
 
-__all__ = ["ReportError"]
-
 
 class ReportError(ExplainedError):
     """Base of the errors of this package."""

@@ -15,18 +15,6 @@ if TYPE_CHECKING:
     from reports.facts.release import Outcome
     from reports.i18n.languages import Words
 
-__all__ = [
-    "NOTHING",
-    "Cell",
-    "Column",
-    "Entry",
-    "Figure",
-    "Lines",
-    "Rating",
-    "Table",
-    "texts",
-]
-
 #: What stands where there is no number.
 NOTHING = "–"
 _Item = TypeVar("_Item")

@@ -21,16 +21,6 @@ if TYPE_CHECKING:
 
     from reports.report import Edition
 
-__all__ = [
-    "comparison_report",
-    "decoding_report",
-    "environment",
-    "release_report",
-    "rendered",
-    "synthesis_report",
-    "without_controls",
-]
-
 _FILE = re.compile(r"[\w.-]+\.html")
 #: What HTML cannot hold.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff]")

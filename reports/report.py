@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from reports.facts.checking import Facts
 
-__all__ = ["Edition", "Report", "plain_facts"]
-
 #: Who a report is for.
 Edition: TypeAlias = Literal["internal", "public"]
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from reports.report import Report
 
-__all__ = ["audits_report", "card_report", "study_report", "sweep_report"]
-
 
 def study_report(
     facts: StudyFacts, *, language: str, links: Mapping[str, str] | None = None

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
-__all__ = ["AmountDeviations", "amount_deviations"]
-
 _LEVELS = (0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 _BOUNDS = (0.01, 0.05, 0.1, 0.25)
 

@@ -17,14 +17,6 @@ from risk.wellformed import read_numbers, require_between
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = [
-    "AmountNoise",
-    "LargestBounds",
-    "chance_within",
-    "largest_bounds",
-    "largest_posterior",
-]
-
 _TOTAL = 1e-9
 
 

@@ -17,16 +17,6 @@ if TYPE_CHECKING:
 
     from ptable.table import PTable
 
-__all__ = [
-    "read_array",
-    "read_numbers",
-    "read_pair",
-    "require_between",
-    "require_counts",
-    "require_plain",
-    "require_whole",
-]
-
 
 def read_array(values: ArrayLike, *, name: str) -> NDArray[Any]:
     """Read numbers as an array; missing or ragged ones are an error.

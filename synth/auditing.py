@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from dp import DiscreteGaussian, Exponential
     from synth.marginals.noise import NoiseSource
 
-__all__ = ["EngineAudit", "audit_engine"]
-
 _COLUMNS = 2
 _APART = 2.0  # standard deviations between the two files: easily told, and often not
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from synth.fitted import Model
 
-__all__ = ["Certificate"]
-
 _FORMAT = "ckm-synth-certificate"
 _PACKAGES = ("ckm-engine", "numpy", "opendp", "pandas", "pyarrow")
 _ROUNDING = 1 + 1e-9

@@ -11,8 +11,6 @@ from synth.errors import SynthError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Claim", "words_of", "wrong_account"]
-
 _ROUNDING = 1 + 1e-9
 
 

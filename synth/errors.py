@@ -4,18 +4,6 @@ from __future__ import annotations
 
 from footing.errors import ExplainedError
 
-__all__ = [
-    "CertificateError",
-    "DomainError",
-    "OverspentError",
-    "RuleError",
-    "SchemaError",
-    "SynthError",
-    "SynthWarning",
-    "UndeclaredError",
-    "UnitError",
-]
-
 
 class SynthError(ExplainedError):
     """Base of the errors of this package."""

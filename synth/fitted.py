@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from synth.schema.rules.rules import ParsedRule
 
-__all__ = ["CodeModel", "Model"]
-
 _FORMAT = "ckm-synth-fitted"
 
 

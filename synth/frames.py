@@ -24,15 +24,6 @@ if TYPE_CHECKING:
     from synth.schema.columns import Column
     from synth.schema.schema import Schema
 
-__all__ = [
-    "CONTAINERS",
-    "from_codes",
-    "names_of",
-    "read_records",
-    "to_records",
-    "write_records",
-]
-
 CONTAINERS = ("pandas", "arrow", "polars")
 
 

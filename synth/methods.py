@@ -12,17 +12,6 @@ if TYPE_CHECKING:
 
     from synth.fitted import CodeModel
 
-__all__ = [
-    "COUNTED_BY",
-    "METHODS",
-    "UNPROTECTED",
-    "WEAKER",
-    "fitter_of",
-    "is_unprotected",
-    "reader_of",
-    "settings_of",
-]
-
 #: Of each method: what fits codes, and what reads a model that it wrote.
 METHODS = {
     "tables": (

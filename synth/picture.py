@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from synth.fitted import Model
 
-__all__ = ["draw_structure", "structure"]
-
 _SIZE, _RADIUS, _WIDEST = 760, 250, 9.0
 _LONGEST = 24
 _TITLE = "Columns measured together, and how strongly they hang together (Cramér's V)"

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Drawn", "draw_kept"]
-
 _CHUNK = 250_000
 _MAX_TRIES = 50
 _AT_LEAST = 20_000

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from synth.schema.priors import Prior
     from synth.schema.schema import Schema
 
-__all__ = ["Synthesizer"]
-
 logger = logging.getLogger(__name__)
 
 

@@ -12,8 +12,6 @@ from tables.errors import StoppedError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["Deadline"]
-
 _AGAIN_S = 0.05
 
 

@@ -10,19 +10,6 @@ from footing.errors import ExplainedError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = [
-    "DataError",
-    "DataWarning",
-    "FilterError",
-    "KeyQualityError",
-    "KeyQualityWarning",
-    "RequestError",
-    "SourceError",
-    "StoppedError",
-    "TablesError",
-    "unknown_name",
-]
-
 
 class TablesError(ExplainedError):
     """Base of the errors of this package."""

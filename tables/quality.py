@@ -14,8 +14,6 @@ from tables.keys import HashedKeys, RecordKeys, StoredKeys, require_sound
 if TYPE_CHECKING:
     from tables.source.source import Source
 
-__all__ = ["Action", "KeyQuality", "check_keys"]
-
 Action = Literal["stop", "warn", "skip"]
 
 _ALPHA = 1e-9  # a sound key column is called defective once in a thousand million checks

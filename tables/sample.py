@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     Codes = NDArray[np.int64]
 
-__all__ = ["Label", "RecordSample", "SampledDimension", "read_sample"]
-
 logger = logging.getLogger(__name__)
 
 #: The texts of a category, one per output column of its dimension.

@@ -14,8 +14,6 @@ from typing import NoReturn
 from footing.files import require_private
 from tables.errors import SourceError
 
-__all__ = ["SECRET_VARIABLE", "Secret"]
-
 SECRET_VARIABLE = "CKM_SECRET"  # noqa: S105  (the name of a variable)
 
 _MIN_BYTES = 16

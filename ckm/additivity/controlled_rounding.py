@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-__all__ = ["round_additive", "round_exactly"]
-
 _MAX_SWEEPS = 20
 _FEW = 1e-4  # moves per inner cell that are not worth another sweep
 _LONGEST_LINE = 60

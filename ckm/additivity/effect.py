@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-__all__ = ["RestorationEffect", "measure_restoration"]
-
 _MAX_INNER = 200
 _SLACK = 1e-4
 

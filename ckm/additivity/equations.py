@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ckm.engine.published_table import PublishedTable
     from tables import CodeTree
 
-__all__ = ["TableSums"]
-
 _NONE = -1
 
 

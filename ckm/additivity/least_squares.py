@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-__all__ = ["nearest_additive"]
-
 _MAX_TURNS = 1_000
 _MAX_PIVOTS = 50
 _MAX_STEPS = 1_000

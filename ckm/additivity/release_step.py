@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from ckm.engine.request import TableRequest
     from tables import Cells
 
-__all__ = ["METHOD", "Change", "Restorer"]
-
 METHOD = (
     (
         "The counts are protected by the cell key method: a small random amount was added to "

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-__all__ = ["restore_additivity"]
-
 _LARGEST = 2.0**50
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ckm.engine.magnitudes import MagnitudeNoise
     from tables.magnitudes.magnitudes import Magnitudes
 
-__all__ = ["NEAR", "amount_fact"]
-
 #: How near an estimate is that finds the largest contributor, as a share of its amount.
 NEAR = 0.1
 _WITHIN = 0.05

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from reports.facts.release import AmountFact, MeasureFact
     from tables import Cells
 
-__all__ = ["Assessor"]
-
 _MIXED_RANGE = 2**32
 _LARGEST_GRID = 2**53
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     _Keys: TypeAlias = Literal["mixed", "additive"]
     _Run: TypeAlias = Callable[[SimulatedOracle, NDArray[np.int64]], AttackResult]
 
-__all__ = ["attack_facts"]
-
 _SEED = 2027
 _CATEGORIES, _REPEATS, _PAIRS, _SLIVER = 7, 20, 100, 3
 _PEOPLE, _QUERIES = 100, 400

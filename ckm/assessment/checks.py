@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from reports.facts.release import AttackFact, MeasureFact, Outcome, WorstFact
     from tables import KeyQuality
 
-__all__ = ["limit_checks", "made_checks", "noise_checks", "proof_checks"]
-
 _RESIDUAL = 1e-9
 _SLACK = 1e-12  # a limit is not broken by the last digit of a double
 

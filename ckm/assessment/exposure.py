@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from risk.distributions.histogram import Histogram
     from risk.distributions.prior import Prior
 
-__all__ = ["posteriors", "worst"]
-
 _SHOWN = 10
 _LIKELY = 0.005
 #: A prior of fewer cells that hold somebody is thin: with 100, a share is known to ±0.1.

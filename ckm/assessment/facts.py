@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from risk.risk_map.designs import MapDesign
     from tables import KeyQuality
 
-__all__ = ["Findings", "findings", "level_facts", "release_facts"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     Codes = NDArray[np.int64]
 
-__all__ = ["Margins", "categories", "margins_of", "parents"]
-
 _NONE = np.int32(-1)
 _DENSE = 16  # places per cell up to which a list of all combinations is faster than sorting
 _SOME = 1 << 22

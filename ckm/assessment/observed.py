@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from reports.facts.release import MeasureFact
 
-__all__ = ["ObservedCells", "ObservedTable"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class ObservedCells:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from risk.risk_map.designs import MapDesign
     from risk.risk_map.result import RiskUtilityMap
 
-__all__ = ["LOSS", "RISK", "Scenarios", "map_scenarios"]
-
 #: The figures of the map: the most that a published count tells, and how far counts move.
 RISK, LOSS = "q_worst_set", "hellinger_raw"
 

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from risk.utility.pairs import Pairs
     from tables import Cells
 
-__all__ = ["CORE", "MAX_MARGINS", "MAX_VALUES", "all_measures", "table_measures"]
-
 #: What is measured of every class, margin and category.
 CORE = (
     "aad",

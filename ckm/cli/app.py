@@ -9,8 +9,6 @@ import click
 from ckm import __version__
 from ckm.cli.terminal.click_group import Root
 
-__all__ = ["app"]
-
 
 def _show_version(ctx: click.Context, _parameter: click.Parameter, value: object) -> None:
     if not value or ctx.resilient_parsing:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ptable import Certificate, Feasibility, NoiseSpec
     from ptable.design.stack import StackedSpec
 
-__all__ = ["check", "show_feasibility", "tell_few_outcomes"]
-
 _SHOWN_TABLES = 12
 
 

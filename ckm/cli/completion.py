@@ -7,8 +7,6 @@ from click.shell_completion import get_completion_class
 
 from ckm.cli.terminal.click_group import common_options
 
-__all__ = ["completion"]
-
 
 @click.command(
     epilog="""\b

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
     from ckm.demo.demo import Demo, ZonePair
 
-__all__ = ["demo"]
-
 _SHOWN_ZONES = 3
 _BAR = 28
 _BINS = (

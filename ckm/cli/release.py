@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
     from ckm.release.run import Release
 
-__all__ = ["FormatName", "carry_out", "limit_options", "release", "release_options"]
-
 
 class FormatName(click.Choice[str]):
     """A name of a format, completed by the shell; a wrong one is told the nearest."""

@@ -12,8 +12,6 @@ from ckm.cli.terminal.click_group import common_options
 if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
 
-__all__ = ["report"]
-
 _PATH = click.Path(path_type=Path)
 
 

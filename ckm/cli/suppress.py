@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
     from ckm.release.run import Release
 
-__all__ = ["suppress"]
-
 
 @click.command(
     epilog="""\b

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
     from tables.swapping import SwapReport
 
-__all__ = ["swap"]
-
 _COLUMNS = {
     "needed": "at risk",
     "moved_as_needed": "moved as needed",

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-__all__ = ["AdditiveMethod", "KeyedMethod"]
-
 _TOTAL = "total"
 _WORD = 2**64
 _HALF = np.uint64(32)

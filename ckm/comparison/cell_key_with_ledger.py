@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-__all__ = ["LedgerMethod"]
-
 _TOTAL = "total"
 _ROW, _KEY = "row", "key"
 _LEAST_RANGE = 2**32

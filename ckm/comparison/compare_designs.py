@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from risk.risk_map.findings import Rules
     from risk.risk_map.result import RiskUtilityMap
 
-__all__ = ["Comparison", "compare", "write_comparison"]
-
 _JOB = "job"
 
 

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-__all__ = ["MethodComparison", "MethodResult", "compare_methods"]
-
 logger = logging.getLogger(__name__)
 
 #: Cells that a ledger compares where the job has none: those of services.

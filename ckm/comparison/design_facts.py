@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from risk.inference.inverse import Inverse
     from risk.risk_map.findings import Case, Rules
 
-__all__ = ["comparison_facts"]
-
 #: Expected measures by variable; the catalogue of utility defines them.
 _MEASURES = ("aad", "rmse", "rmad_pct", "changed_pct", "false_zeros", "hellinger_raw")
 #: Larger counts are not listed one by one.

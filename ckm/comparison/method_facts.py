@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ckm.config.comparison.method_settings import MethodChoice
     from reports.facts.release import Text
 
-__all__ = ["comparison_of_methods", "method_facts", "methods_csv"]
-
 _VARIANTS = ("keys", "others")
 
 

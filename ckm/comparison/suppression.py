@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-__all__ = ["SuppressionMethod"]
-
 #: An audit solves a program or two for every hidden cell.
 _MAX_AUDITED = 3_000
 

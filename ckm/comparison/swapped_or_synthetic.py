@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-__all__ = ["SyntheticMethod", "read_synthetic", "swapped_records"]
-
 _PLACE, _HOME = "place", "home"
 _MAX_SYNTHETIC = 5_000_000
 

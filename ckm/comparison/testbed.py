@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     Codes = NDArray[np.int64]
 
-__all__ = ["Testbed", "dimensions_of", "open_testbed"]
-
 #: A coarser level of a hierarchy is taken where a finer one has more categories.
 _MAX_CATEGORIES = 100
 #: Larger tables, margins included, are left out.

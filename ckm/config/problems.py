@@ -11,8 +11,6 @@ from ckm.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["JobError", "Problem", "did_you_mean", "problem_from_pydantic"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:

@@ -11,8 +11,6 @@ from ckm.config.problems import Problem, did_you_mean
 if TYPE_CHECKING:
     from footing.errors import ExplainedError
 
-__all__ = ["Reading", "files_of"]
-
 
 class Reading:
     """The file that is read: what it says, and the problems found so far.

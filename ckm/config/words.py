@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from ckm.config.section import TextModel
 
-__all__ = ["LANGUAGES", "Texts", "one_text", "read_codelist", "texts_of"]
-
 #: Language → text; empty where nothing was said.
 Texts: TypeAlias = dict[str, str]
 

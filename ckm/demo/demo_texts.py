@@ -2,8 +2,6 @@
 
 from importlib.resources import files
 
-__all__ = ["DESIGNS", "JOB", "MARK", "README", "SERVICE"]
-
 _FILES = files("ckm.demo") / "files"
 
 #: By this a folder is known to be a demonstration; the first words of `README`.

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     Codes = NDArray[np.int64]
 
-__all__ = ["AGE_GROUPS", "CATEGORIES", "OUTSIDE", "SEXES", "Register", "job_seekers"]
-
 SEXES = ("F", "M")
 CATEGORIES = ("A", "B", "C", "D", "E")
 AGE_GROUPS = ("15-24", "25-34", "35-44", "45-54", "55-64", "65-70")

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ckm.engine.request import EmptyCells
     from tables import Cells, Filter, Request
 
-__all__ = ["CountHistogram", "CountHistogramBuilder", "count_histogram"]
-
 #: A variable with more categories is not looked at category by category.
 _MAX_CATEGORIES = 20
 #: Below this, different sets of records share a key by chance.

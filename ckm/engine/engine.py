@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from tables import Cells, Prepared
     from tables.quality import Action
 
-__all__ = ["Engine", "Observer", "SumObserver"]
-
 #: Called with a table's name and request, its cells, their published counts, and the table.
 Observer: TypeAlias = (
     "Callable[[str, TableRequest, Cells, NDArray[np.int64], PublishedTable], None]"

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ptable import PTable
     from tables import Source
 
-__all__ = ["as_hierarchy", "find_categories", "find_secret", "open_records", "require_counts"]
-
 
 def require_counts(ptable: PTable) -> None:
     """Refuse tables for magnitudes, and say when noise on zeros is left out.

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-__all__ = ["EngineOracle", "PublishedCell", "Tabulator"]
-
 
 class Tabulator(Protocol):
     """Anything that answers table requests as `Engine` does, such as a service with rules."""

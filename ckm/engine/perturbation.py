@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ptable import PTable
     from tables import Cells, Secret
 
-__all__ = ["perturb"]
-
 
 def perturb(cells: Cells, *, ptable: PTable, secret: Secret | None) -> NDArray[np.int64]:
     """Return the published count of every cell.

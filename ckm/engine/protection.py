@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from ptable import PTable
     from tables import Cells, KeyQuality, Secret, Source
 
-__all__ = ["ProtectedCells", "Protection"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProtectedCells:

@@ -11,15 +11,6 @@ from ckm.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = [
-    "STATISTICS",
-    "EmptyCells",
-    "MissingValues",
-    "TableRequest",
-    "column_of",
-    "variable_of",
-]
-
 EmptyCells = Literal["auto", "grid", "drop"]
 MissingValues = Literal["stop", "skip"]
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ckm.engine.request import TableRequest
     from tables import HashedKeys, Hierarchy, Source, StoredKeys
 
-__all__ = ["RequestFitter"]
-
 _LOOKED_AT = 2  # reports tell what the second largest contributor finds out
 
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["METADATA_SUFFIX", "read_csvw", "write_metadata"]
-
 METADATA_SUFFIX = "-metadata.json"
 
 _CONTEXT = "http://www.w3.org/ns/csvw"

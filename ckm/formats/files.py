@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from ckm.engine.published_table import PublishedTable
     from ckm.formats.registry import Format
 
-__all__ = ["read_about", "read_table", "stream", "to_bytes", "write_table"]
-
 _IN_MEMORY = 1 << 24
 
 

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["FORMAT_NAMES", "without_repeats"]
-
 #: In the order of `ckm.formats.FORMATS`.
 FORMAT_NAMES = (
     "csv",

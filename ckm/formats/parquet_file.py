@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-__all__ = ["read_parquet", "write_parquet"]
-
 _KEY = b"table"
 
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from ckm.engine.published_table import PublishedTable
     from ckm.formats.about import TableAbout
 
-__all__ = ["write_sdmx_csv_1", "write_sdmx_csv_2"]
-
 _FIRST = {"2.0": ("STRUCTURE", "STRUCTURE_ID", "ACTION"), "1.0": ("DATAFLOW",)}
 _LAST = ("OBS_VALUE", "OBS_STATUS", "CONF_STATUS")
 _KEPT = {*_FIRST["2.0"], *_FIRST["1.0"], *_LAST}

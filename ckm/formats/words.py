@@ -12,8 +12,6 @@ from footing.data_files import read_data
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["LANGUAGES", "MISSING", "WORDS", "category_labels", "read_words", "say"]
-
 LANGUAGES = ("en", "fr")
 MISSING = "(missing)"  # the code of missing categories, where a job names no other
 

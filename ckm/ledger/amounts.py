@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from ckm.ledger.storage.seal import Seal
 
-__all__ = ["new_noises", "sealed_noises"]
-
 _PREFIX = "amount "
 
 

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Self
 if TYPE_CHECKING:
     from tables import Request
 
-__all__ = ["Definition"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:

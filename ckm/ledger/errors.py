@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from ckm.ledger.record_sets.pair import ThinPair
 
-__all__ = ["LedgerError", "ThinDifferenceError"]
-
 
 class LedgerError(CkmError):
     """The ledger cannot be opened, read or written."""

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from ckm.ledger.storage.store import Store
     from tables import Cells, Secret
 
-__all__ = ["Ledger", "Policy"]
-
 logger = logging.getLogger(__name__)
 
 _MAX_NAMED = 10_000  # more thin differences of one table tell nobody anything more

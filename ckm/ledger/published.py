@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
 
-__all__ = ["Published", "list_published"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from ckm.config.job.ledger import JobLedger
     from ckm.ledger import Ledger, ThinPair, Watch
 
-__all__ = ["ReleaseCheck"]
-
 
 class ReleaseCheck:
     """Lets the tables of a release pass when the ledger has them, or none of them.

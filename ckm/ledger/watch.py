@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from ckm.ledger.record_sets.pair import ThinPair
     from tables import Cells, Request
 
-__all__ = ["Watch"]
-
 
 class Watch:
     """Watch the tables of one request or of one release on their way out.

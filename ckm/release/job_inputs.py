@@ -28,20 +28,6 @@ if TYPE_CHECKING:
     from ckm.ledger import Ledger
     from ptable import InfeasibleError, NoiseSpec, PTable
 
-__all__ = [
-    "OpenedJob",
-    "Step",
-    "load_noises",
-    "load_ptable",
-    "load_secret",
-    "open_engine",
-    "opened_job",
-    "opened_ledger",
-    "read_secret",
-    "silent",
-    "zero_sums_caution",
-]
-
 #: Called with an event and a sentence when a part of a job is found right.
 Step: TypeAlias = "Callable[[str, str], None]"
 

@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from risk.risk_map.designs import MapDesign
     from tables import KeyQuality
 
-__all__ = ["rehearse", "release"]
-
 logger = logging.getLogger(__name__)
 
 

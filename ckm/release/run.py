@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
     Progress = Callable[[str, int, int], None]
 
-__all__ = ["InputFiles", "Release", "ReleaseRun", "facts_of_run"]
-
 logger = logging.getLogger(__name__)
 
 _Opened = TypeVar("_Opened")

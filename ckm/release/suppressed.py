@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
     Tell = Callable[[str, int, int], None]
 
-__all__ = ["METHOD", "rehearse_true_numbers", "release_true_numbers"]
-
 METHOD = (
     (
         "Some numbers are suppressed: those that would tell of a few contributors, and others "

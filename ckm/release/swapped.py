@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from tables import Secret
     from tables.swapping import SwapReport
 
-__all__ = ["KIND", "Swap", "rehearse_swap", "swap"]
-
 logger = logging.getLogger(__name__)
 
 KIND = "ckm-swap"

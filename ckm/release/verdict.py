@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from ckm.config.job.job import Job
     from reports.facts.release import CheckFact
 
-__all__ = ["judge"]
-
 _HINTS = {
     "keys": "repair the record keys: without good keys there is no protection",
     "certificate": "build the p-table again: the file does not fit its proof",

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["captured_warnings"]
-
 _PACKAGES = ("ckm", "ptable", "reports", "risk", "tables")
 
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["SHARED_FOLDER", "Metrics", "forget_process"]
-
 #: The variable of the environment that names the folder in which processes add up figures; the
 #: library reads it when it is imported.
 SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"

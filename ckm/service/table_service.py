@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from ckm.service.rules import RuleSettings
     from tables import Deadline
 
-__all__ = ["TableService"]
-
-
 _THIN = "thin_difference"
 
 # Wrong tokens in an hour: of one address where people sign in, of one token from anywhere.

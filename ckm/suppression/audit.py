@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.float64]
     Places = NDArray[np.int64]
 
-__all__ = ["Audit", "audit", "check_changes"]
-
 #: Intervals are computed in units of which the largest hidden value has so many.
 _UNITS = 1e6
 _TOLERANCE = 1e-6

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     Groups = tuple[NDArray[np.bool_], tuple[NDArray[np.int32], ...]]
     Rules = list[Frequency | Dominance | Percent]
 
-__all__ = ["Choice", "System", "choose_hidden"]
-
 _MAX_NAMED = 5
 
 _NO_MEAN = "\0 without a mean"

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     Places = NDArray[np.int64]
 
-__all__ = ["Grid"]
-
 _MAX_PLACES = 2**62
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     #: Cells and their weights, whose sum is 0.
     Sum = tuple[Places, Places]
 
-__all__ = ["remainders", "roll_up", "same_cells", "sums_between"]
-
 #: Sums of 2**15 products stay below 2**63.
 _PRIME = 2**24 - 3
 _MAX_DENSE = 3_000

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     Groups = tuple[NDArray[np.bool_], tuple[NDArray[np.int32], ...]]
 
-__all__ = ["Originals", "open_originals"]
-
 _KEPT_LARGEST = 2
 _MAX_GROUPS = 2_000_000
 

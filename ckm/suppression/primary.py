@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-__all__ = ["Amounts", "Dominance", "Frequency", "Percent", "Primary", "primary_cells"]
-
 
 class Amounts(Protocol):
     """What rules read of one variable over the cells of a table; see `tables.magnitudes`.

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ckm.suppression.secondary.search import Suppression
     from tables import Cells
 
-__all__ = ["publish_true_numbers"]
-
 
 def publish_true_numbers(
     cells: Cells,

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     Places = NDArray[np.int64]
 
-__all__ = ["Relations", "additive_relations"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Relations:

@@ -18,8 +18,6 @@ from dp.guarantee import Guarantee
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["advanced", "basic", "concentrated", "parallel"]
-
 
 def basic(guarantees: Iterable[Guarantee]) -> Guarantee:
     """Add up: epsilons, deltas, and rhos where all are known.

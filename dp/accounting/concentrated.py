@@ -7,8 +7,6 @@ import math
 from dp.checking import checked_delta, checked_epsilon, checked_positive
 from dp.errors import DPError
 
-__all__ = ["epsilon_of_rho", "rho_of_epsilon"]
-
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _ROUNDS = 80
 

@@ -13,8 +13,6 @@ from dp.errors import DPError, MissingPackageError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["finite_epsilon_below", "fixed_batches_epsilon"]
-
 
 def fixed_batches_epsilon(
     delta: float, *, dataset_size: int, batch_size: int, noise_multiplier: float, steps: int

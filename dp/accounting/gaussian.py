@@ -14,14 +14,6 @@ from dp.errors import DPError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = [
-    "classic_gaussian_scale",
-    "discrete_gaussian_delta",
-    "gaussian_delta",
-    "gaussian_epsilon",
-    "gaussian_scale",
-]
-
 _ROUNDS = 200
 _TAILS = 40.0
 _WIDEST = 1e5

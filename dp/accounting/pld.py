@@ -25,8 +25,6 @@ from dp.guarantee import Guarantee
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["PrivacyLoss"]
-
 _RELATIONS = {
     Adjacency.ADD_REMOVE: "ADD_OR_REMOVE_ONE",
     Adjacency.REPLACE: "REPLACE_ONE",

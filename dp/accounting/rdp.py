@@ -24,14 +24,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = [
-    "CLASSIC_ORDERS",
-    "WIDE_ORDERS",
-    "RenyiCurve",
-    "Spent",
-    "renyi_divergence",
-]
-
 #: 1.1 to 10.9 by tenths, then 12 to 63: what the first libraries used.
 CLASSIC_ORDERS = tuple([1 + x / 10 for x in range(1, 100)] + [float(x) for x in range(12, 64)])
 #: Wide and dense enough that the best order lies inside for any budget in use.

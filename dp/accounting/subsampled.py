@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["subsampled_gaussian_loss"]
-
 _TAIL = 40.0  # standard deviations beyond which nothing is left
 _FINEST = 0.03  # below this noise, whole orders only
 _COARSEST = 1e6  # more noise counts as this much

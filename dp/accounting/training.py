@@ -16,8 +16,6 @@ from dp.guarantee import Guarantee
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["TrainingCost", "noise_for_training", "training_cost", "weak_points"]
-
 _DIGITS = 1e-6
 _MAX_NOISE = 1e6
 

@@ -20,8 +20,6 @@ from dp.guarantee import Guarantee
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["ARITHMETIC", "Entry", "Settings", "amount", "chained", "checked_text", "exact"]
-
 _LONGEST = 500
 #: Sums of floats written as decimals have fewer digits than this, so none is ever rounded.
 ARITHMETIC = Context(prec=1200, traps=[Inexact, InvalidOperation])

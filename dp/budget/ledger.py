@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from dp.adjacency import Adjacency
 
-__all__ = ["BudgetLedger", "Releasing"]
-
 _APPLICATION = 0x64704C64  # "dpLd" in the header of the file
 _TABLES = (
     "CREATE TABLE dp_ledger (name TEXT PRIMARY KEY, content TEXT NOT NULL)",

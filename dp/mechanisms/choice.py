@@ -17,8 +17,6 @@ from dp.mechanisms.opendp import check_scores, choose_largest
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Exponential"]
-
 _LAWS = {"exponential": "gumbel", "permute-and-flip": "exponential"}
 _SAFETY = 1 + 1e-12
 

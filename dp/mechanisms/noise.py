@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from dp.sensitivity import Sensitivity
 
-__all__ = ["DiscreteGaussian", "Gaussian", "Geometric", "Laplace", "Noise"]
-
 _NUDGES = 64
 _WIDE = 1e4
 _EXACT = 2**53  # the integers up to here are floats

@@ -21,8 +21,6 @@ from dp.errors import DPError, MissingPackageError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["add_noise", "check_scores", "choose_largest", "noise_loss", "numbers_of"]
-
 _WIDEST = 2**62
 #: Below, the discrete Laplace law of OpenDP is wrong: at scale 3 the largest log-ratio of
 #: neighbours was between .51 and .54 where 1/3 is claimed (0.13.0, 0.14.0, 0.14.1).

@@ -27,8 +27,6 @@ from dp.guarantee import Guarantee
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["PlanarLaplace", "radius_at"]
-
 # How far a computed report may lie from the exact one, for 1 of `reach`. Angle, sine, distance
 # and sum are right to some 2**-49 of reach, or of a coordinate of 512 times as much to 2**-44.
 _ERROR = 2.0**-42

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["RandomisedResponse", "Shares"]
-
 _ONE = 1 << 64
 _FLAT = 1e10
 

@@ -9,8 +9,6 @@ from dp import Adjacency, PrivacyLoss, gaussian_epsilon
 from dp.accounting.drawn import fixed_batches_epsilon
 from dpsgd.errors import PlanError
 
-__all__ = ["epsilon_of_run", "guessed_noise"]
-
 _PARTS = 50  # of a step's typical loss: with fewer the epsilon rises in the fourth digit
 _MAX_POINTS = 5e4
 _COARSEST = 1e-2

@@ -13,13 +13,6 @@ from dp.errors import DPError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = [
-    "apply_dp_sgd_analysis",
-    "compute_dp_sgd_privacy",
-    "epochs_for_budget",
-    "steps_of",
-]
-
 _MAX_EPOCHS = 1 << 40
 
 

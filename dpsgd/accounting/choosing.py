@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from dpsgd.sweeps.sweep import Outcome
 
-__all__ = ["ChoosingCost", "cost_of_choosing"]
-
 _KNOWN = ("batch_size", "noise_multiplier", "epochs")
 
 

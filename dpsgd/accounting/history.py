@@ -8,8 +8,6 @@ import numpy as np
 
 from dp.checking import checked_count, checked_delta, checked_positive, checked_probability
 
-__all__ = ["strong_composition"]
-
 _SPLITS = 99
 
 

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from dpsgd.accounting.budget import compute_dp_sgd_privacy
 
-__all__ = ["PUBLISHED", "PublishedRun"]
-
 _RECORDS, _DELTA = 6552, 1e-4
 
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from dp.accounting.training import TrainingCost
 
-__all__ = ["BATCHES", "NOISES", "Choices", "Point", "Series", "Study", "study"]
-
 #: Those of the surface.
 BATCHES = (1, 4, 16, 64, 256, 512)
 NOISES = (0.7, 1.0, 1.5, 2.0, 2.6)

@@ -17,8 +17,6 @@ from dp.checking import checked_count, checked_delta, checked_positive
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["shuffled_lower_bound"]
-
 _CUTS = 1500
 _NEGLIGIBLE = 1e-14
 _FINEST, _COARSEST = 1e-4, 1e-2

@@ -20,8 +20,6 @@ from footing.checks import require_number
 if TYPE_CHECKING:
     from dp.accounting.rdp import Spent
 
-__all__ = ["best_of_random", "draw_trials", "sum_of_trials"]
-
 _ROUNDS = 64
 _MAX_TRIALS = 10**6
 

@@ -11,8 +11,6 @@ from dp.checking import checked_delta, checked_epsilon, checked_probability
 if TYPE_CHECKING:
     from dp.accounting.pld import PrivacyLoss
 
-__all__ = ["Ceiling"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ceiling:

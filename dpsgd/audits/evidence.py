@@ -20,8 +20,6 @@ from dpsgd.errors import DPSGDError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Evidence", "read_evidence", "write_evidence"]
-
 _FORMAT = "ckm-dpsgd-audit"
 _VERSION = 1
 _LONGEST = 200

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from dpsgd.audits.bounds import Ceiling
 
-__all__ = ["AttributeInversion", "attribute_inversion"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttributeInversion(MemberShares):

@@ -16,8 +16,6 @@ from footing.checks import require_number
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["lira_scores", "loss_scores", "rmia_scores", "shadow_scores", "signals_of"]
-
 _LEAST_VARIANCE = 1e-12
 _LARGEST = 30.0
 _OWN_VARIANCE = 64  # shadow models from which a record's own variance can be estimated

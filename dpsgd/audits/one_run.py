@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-__all__ = ["OneRun", "one_run_audit"]
-
 _SHARES = (0.02, 0.1, 0.3)
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from dpsgd.audits.bounds import Ceiling
 
-__all__ = ["AttackRates", "Rate", "attack_rates", "binomial_interval"]
-
 _LOW_RATES = (0.001, 0.01, 0.1)
 _POINTS = 41
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from dpsgd.audits.bounds import Ceiling
 
-__all__ = ["Rebuilt", "rebuilt"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuilt(MemberShares):

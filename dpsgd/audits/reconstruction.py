@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["invert_gradient", "invert_linear"]
-
 
 def invert_linear(
     weight_gradient: ArrayLike, bias_gradient: ArrayLike, *, least: float = 1e-12

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from dp.auditor import Audit
 
-__all__ = ["audit_transcripts", "transcript_scores"]
-
 
 def transcript_scores(
     transcripts: ArrayLike, *, sampling_rate: float, noise_multiplier: float

@@ -12,8 +12,6 @@ from dpsgd.errors import TrainingDataError
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-__all__ = ["frozen_features", "levelled", "pretrained"]
-
 
 def frozen_features(network: nn.Module, inputs: Tensor, *, piece: int = 512) -> Tensor:
     """Return what a network gives for each record, scaled to length one.

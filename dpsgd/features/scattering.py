@@ -19,8 +19,6 @@ from dpsgd.errors import TrainingDataError
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["scattering_features"]
-
 _SIDE = 32
 _HALF = _SIDE // 2
 _ANGLES = 8

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from dpsgd.training.training import PrivateTraining
 
-__all__ = ["read_tensors", "resume", "save", "write_tensors"]
-
 
 def save(
     training: PrivateTraining,

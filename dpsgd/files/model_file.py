@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from dpsgd.estimators import DPClassifier, DPRegressor
 
-__all__ = ["ModelFacts", "read_facts", "read_model", "write_model"]
-
 _ENCODING = 1  # how a schema becomes numbers, see dpsgd.encoding
 _MAX_LAYERS, _WIDEST = 64, 10**7
 

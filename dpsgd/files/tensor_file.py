@@ -15,8 +15,6 @@ from dpsgd.errors import CheckpointError
 if TYPE_CHECKING:
     import os
 
-__all__ = ["opened", "sealed"]
-
 _FORMAT, _VERSION = "ckm-dpsgd", 1
 _LONGEST_HEADER = 16_000_000
 _WIDTH = 8  # of the number that says how long the header is

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from dpsgd.plan import Plan
     from dpsgd.schema import Schema
 
-__all__ = ["Trials", "changes_of", "pooled"]
-
 
 class Trials:
     """What `dpsgd.sweeps.sweep.run_sweep` trains, for a table and its schema.

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from dpsgd.plan import Plan
     from dpsgd.training.training import PrivateTraining
 
-__all__ = ["Callbacks"]
-
 _TELLS = 100
 _PAUSE_S = 5.0  # between two saves: as much work an interruption may lose
 

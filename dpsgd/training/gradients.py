@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from dpsgd.training.layers import Part
 
-__all__ = ["ClippedSum", "RecordGradients", "check_model", "check_precision"]
-
 _BATCH_NORMS = nn.modules.batchnorm._BatchNorm  # noqa: SLF001 (what its kinds share)
 _PRECISE = (torch.float32, torch.float64)
 _REPLACEMENTS: dict[type, str] = {

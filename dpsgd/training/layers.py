@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-__all__ = ["Part", "part_of", "supported", "written"]
-
 _ROUNDING = 8.0
 
 #: What went into a layer and the gradient of what came out, at one call.

@@ -13,8 +13,6 @@ from dpsgd.training.training import PrivateTraining
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["table_stages"]
-
 
 def table_stages(configuration: Mapping[str, Any]) -> Iterator[str]:
     """Take one step on made-up records; for `dpsgd.training.memory.measure`.

@@ -11,8 +11,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Randomness"]
-
 
 class Randomness:
     """Coins of the sampler and noise of the gradients, from generators that count.

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from dpsgd.plan import Plan
 
-__all__ = ["check_size", "draws"]
-
 
 def check_size(plan: Plan, size: int) -> None:
     """Refuse data of another size, where the size is public.

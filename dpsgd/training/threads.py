@@ -12,8 +12,6 @@ from dp.checking import checked_count
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["limited_threads"]
-
 
 @contextlib.contextmanager
 def limited_threads(number: int = 1) -> Iterator[None]:

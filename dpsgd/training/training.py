@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from dpsgd.accounting.cost import Cost
     from dpsgd.plan import Plan
 
-__all__ = ["PrivateTraining", "losses_of", "privatise"]
-
 _PRECISIONS = ("float32", "bfloat16")
 _MICRO_BATCH = 2048
 _MICRO_BATCH_OF_IMAGES = 256

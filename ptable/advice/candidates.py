@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from ptable.design.goal import Goal
 
-__all__ = ["candidates", "variance_for"]
-
 _BISECTIONS = 40
 _FARTHEST_NOISE = 6
 

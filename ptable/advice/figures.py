@@ -23,18 +23,6 @@ if TYPE_CHECKING:
     from ptable.solver.row import RowProblem
     from ptable.solver.variance_range import ResolvedRow
 
-__all__ = [
-    "FewOutcomes",
-    "Figures",
-    "few_outcomes",
-    "figures",
-    "figures_of",
-    "last_stay",
-    "laws",
-    "name_few_outcomes",
-    "smaller_variance",
-]
-
 _Law: TypeAlias = "Mapping[int, float]"
 _MAX_COUNTS = 10
 _MAX_NAMED = 3

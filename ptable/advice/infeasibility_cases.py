@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ptable.design.stack import StackedSpec
     from ptable.solver.row import RowProblem
 
-__all__ = ["Alternative", "Case", "can", "name_counts"]
-
 _Request: TypeAlias = "NoiseSpec | StackedSpec"
 _MAX_NAMED = 4
 

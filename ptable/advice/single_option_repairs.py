@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ptable.advice.infeasibility_cases import Alternative
     from ptable.solver.row import RowProblem
 
-__all__ = ["RULE", "farthest", "single_changes", "variance_changes"]
-
 _WEAKER = {"both": ("left", "unimodal", "none"), "left": ("none",), "unimodal": ("none",)}
 #: How far giving a rule up counts, beside changes of numbers relative to what they were.
 RULE = 1.0

@@ -13,8 +13,6 @@ from ptable.errors import PTableError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Design", "design_from_dict"]
-
 Design: TypeAlias = NoiseSpec | StackedSpec | Mechanism
 
 

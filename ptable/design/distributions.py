@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["Edge", "bounded_rows", "gaussian_weights", "laplace_weights", "share", "share_even"]
-
 Edge: TypeAlias = Literal["clamp", "fold", "truncate"]
 
 # A context of our own: the caller's may be short of digits, or trap what is harmless here.

@@ -11,8 +11,6 @@ from footing.checks import is_number, problems_of
 from ptable.design.spec import Monotone, NoiseSpec
 from ptable.errors import InfeasibleError, PTableError
 
-__all__ = ["Goal"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:

@@ -13,8 +13,6 @@ from ptable.table import PTable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Mechanism", "Ties", "Zeros", "verify"]
-
 Ties: TypeAlias = Literal["up", "down", "even"]
 Zeros: TypeAlias = Literal["noise", "keep"]
 

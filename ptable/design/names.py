@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["DESIGN_NAMES"]
-
 #: Name of a mechanism, or kind of another design → what it is called.
 DESIGN_NAMES: Mapping[str, str] = MappingProxyType(
     {

@@ -11,8 +11,6 @@ from ptable.errors import PTableError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["checked_parameters", "parameters_of"]
-
 _MAX_ROWS = 10_000
 _MAX_NOISE = 1000
 _NEEDED = object()

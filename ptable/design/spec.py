@@ -17,8 +17,6 @@ from ptable.solver.row import RowProblem, Rule
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["Monotone", "NoiseSpec", "VarianceRule"]
-
 VarianceRule: TypeAlias = Literal["exact", "at-most", "nearest"]
 Monotone: TypeAlias = Literal["none", "left", "both", "unimodal"]
 _T = TypeVar("_T")

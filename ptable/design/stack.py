@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from ptable.solver.row import RowProblem
 
-__all__ = ["StackedSpec"]
-
 _MAX_ROWS = 100_000
 
 

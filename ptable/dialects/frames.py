@@ -14,8 +14,6 @@ from ptable.errors import PTableError
 if TYPE_CHECKING:
     from ptable.table import PTable
 
-__all__ = ["table_from_frame", "table_from_key_frame"]
-
 
 def table_from_frame(
     frame: Any, *, key_range: int | None, digits: int | None, label: str

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from ptable.dialects.options import Reading
     from ptable.dialects.text import Sheet
 
-__all__ = ["ALIASES", "read_decimal_intervals", "read_key_intervals"]
-
 #: Names that other tools give to the columns.
 ALIASES = {
     "lb": "p_int_lb",

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ptable.dialects.options import Writing
     from ptable.table import PTable
 
-__all__ = ["write_frame", "write_r_ptable", "write_sas", "write_tau_argus"]
-
 _EXPORT_DIGITS = 8
 _MAX_NOISE_DIGITS = 8
 _SMALL = "small_cells"

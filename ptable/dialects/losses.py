@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from ptable.table import PTable
 
-__all__ = ["losses_between", "row_number"]
-
 _MAX_COMPARED = 20_000
 
 

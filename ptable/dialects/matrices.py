@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from ptable.dialects.options import Reading, Writing
     from ptable.dialects.text import Sheet
 
-__all__ = ["read_destatis", "read_superstar", "write_destatis", "write_superstar"]
-
 _KEYS = 256
 _USUAL_COLUMNS = 30
 _MAX_COLUMNS = 10_000

@@ -16,21 +16,6 @@ from ptable.errors import PTableError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = [
-    "MAX_DIGITS",
-    "MAX_NOISE",
-    "Boundary",
-    "Scale",
-    "as_noise",
-    "check_options",
-    "choose_scale",
-    "digits_for",
-    "parse_decimal",
-    "parse_whole",
-    "places",
-    "print_decimal",
-]
-
 Boundary: TypeAlias = Literal["[)", "(]"]
 
 MAX_DIGITS = 12

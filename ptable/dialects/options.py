@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ptable.dialects.numbers import Boundary
 
-__all__ = ["Reading", "Writing"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from ptable.dialects.text import Sheet
 
-__all__ = ["DIALECTS", "detect", "read_tables", "write_tables"]
-
 logger = logging.getLogger(__name__)
 
 _OWN = "ckm"

@@ -12,8 +12,6 @@ from ptable.errors import PTableError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Problems", "Sheet", "sheet_of_bytes", "sheet_of_frame", "sheet_of_path"]
-
 _MAX_BYTES = 2**28
 _SHOWN = 5
 _LONGEST_CELL = 64

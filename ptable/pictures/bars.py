@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ptable.pictures.words import Words
     from ptable.table import PTable
 
-__all__ = ["DOWN", "UP", "ZERO", "on_noise", "perturbation"]
-
 DOWN = ("#f7d7bd", "#eab98f", "#d9975c", "#b9742e", "#8f520d")
 UP = ("#cbe1f8", "#a2c8f0", "#76ace4", "#488acb", "#1666aa")
 ZERO = "#ebebeb"

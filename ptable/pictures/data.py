@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from ptable.table import PTable
 
-__all__ = ["heading", "html_table"]
-
 
 def html_table(caption: str, names: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     """Write lines as an HTML table whose first column names each line.

@@ -17,18 +17,6 @@ if TYPE_CHECKING:
 
     from ptable.table import PTable
 
-__all__ = [
-    "RowFacts",
-    "chosen_rows",
-    "never_near",
-    "never_published",
-    "row_facts",
-    "row_name",
-    "row_of",
-    "span",
-    "table_notes",
-]
-
 _MAX_ROWS = 64
 _FIRST_ROWS = 41
 _TOLERANCE = Fraction(1, 1000)

@@ -19,8 +19,6 @@ from ptable.pictures.words import ENGLISH, Wording, signed
 if TYPE_CHECKING:
     from ptable.table import PTable
 
-__all__ = ["Grid", "bin_width", "grid_of"]
-
 _MAX_COLUMNS = 160
 
 

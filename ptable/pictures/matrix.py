@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ptable.pictures.words import Words
     from ptable.table import PTable
 
-__all__ = ["SHADES", "heatmap", "on_shade"]
-
 #: Of equal steps in lightness, so that they keep their order in grey and for every eye.
 SHADES = (
     "#cfe9f9",

@@ -7,8 +7,6 @@ from typing import Any
 
 from ptable.errors import PTableError
 
-__all__ = ["in_page"]
-
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _HEAD = re.compile(
     r'(<svg [^>]*?)width="[\d.]+" height="[\d.]+"( [^>]*?aria-labelledby="([^"> ]+)-t [^>]*>)'

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from ptable.pictures.words import Words
     from ptable.table import PTable
 
-__all__ = ["distributions"]
-
 _PANEL = 172.0
 _GAP = 12.0
 _BARS = 64.0

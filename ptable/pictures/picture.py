@@ -14,8 +14,6 @@ from ptable.pictures.page import in_page
 if TYPE_CHECKING:
     import os
 
-__all__ = ["Picture"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:

@@ -11,18 +11,6 @@ from ptable.errors import PTableError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = [
-    "ENGLISH",
-    "MINUS",
-    "Wording",
-    "Words",
-    "decimal",
-    "in_english",
-    "percent",
-    "ranges",
-    "signed",
-]
-
 MINUS = "\N{MINUS SIGN}"
 
 #: Gives the words of another language for English ones, as ``gettext`` does.

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from ptable.solver.variance_range import ResolvedRow
     from ptable.table import PTable
 
-__all__ = ["Certificate", "RowCertificate", "breaches", "certify"]
-
 _FIGURE_TOLERANCE = 1e-9
 _LARGEST_GAP = 1e-6
 _LARGEST_RESIDUAL = 1e-9

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from ptable.proof.divergence import Outcomes
     from ptable.table import PTable
 
-__all__ = ["Guarantee", "RowGuarantee", "guarantee"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowGuarantee:

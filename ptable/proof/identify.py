@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from ptable.solver.row import RowProblem
     from ptable.table import PTable
 
-__all__ = ["Identification", "RowFigures", "identify"]
-
 _Law: TypeAlias = "Mapping[int, float]"
 
 #: How near R ptable's own answers come to the optimum.

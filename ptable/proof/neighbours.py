@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from ptable.proof.divergence import Outcomes
     from ptable.table import PTable
 
-__all__ = ["blocked_counts", "laws_of", "neighbours"]
-
 
 def laws_of(table: PTable, *, key_range: int) -> list[dict[int, int]]:
     """Count the keys of each noise in each row, as a lookup sees them.

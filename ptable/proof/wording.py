@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from ptable.proof.guarantees import Guarantee
     from ptable.table import PTable
 
-__all__ = ["describe", "upwards"]
-
 _SHOWN = 8
 _FOUR_DIGITS = Context(prec=4, rounding=ROUND_CEILING)
 

@@ -13,8 +13,6 @@ from ptable.table import PTable
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["key_matrix", "table_from_key_matrix"]
-
 _MAX_CELLS = 2**24
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ptable.quantisation.row_goal import RowGoal
     from ptable.quantisation.row_keys import RowKeys
 
-__all__ = ["Quantisation", "RowQuantisation", "quantise", "warning_of"]
-
 _MAX_KEYS = 2**24
 _MAX_NAMED = 6
 

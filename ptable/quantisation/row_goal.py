@@ -17,8 +17,6 @@ from ptable.solver.row import RowProblem
 if TYPE_CHECKING:
     from ptable.table import PTable
 
-__all__ = ["RowGoal", "goal_of_row"]
-
 #: A row under ``"nearest"`` whose variance is further off than this took another one.
 _TOOK_ANOTHER = Fraction(1, 10**5)
 

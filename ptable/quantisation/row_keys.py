@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ptable.solver.integer.lattice import Basis
     from ptable.solver.least_cost import Answer
 
-__all__ = ["RowKeys", "keys_of_row"]
-
 _Groups: TypeAlias = tuple[tuple[int, ...], ...]
 #: Drift, then divergence, then the keys themselves: the smallest is taken.
 _Rank: TypeAlias = tuple[tuple[Fraction, Fraction], float, tuple[int, ...]]

@@ -17,8 +17,6 @@ from ptable.errors import PTableError
 if TYPE_CHECKING:
     from ptable.table import PTable
 
-__all__ = ["shuffle"]
-
 logger = logging.getLogger(__name__)
 
 _MAX_PIECES = 2**22

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from ptable.solver.row import RowProblem
 
-__all__ = ["Feasibility", "RowFeasibility", "feasible"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowFeasibility:

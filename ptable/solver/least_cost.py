@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from ptable.solver.integer.integers import Cost, Prices, Program, Windows
 
-__all__ = ["Answer", "cheapest", "least_cost"]
-
 _HALF_WINDOW = 2
 #: Windows that hold more numbers than this together take too long.
 _MAX_COLUMNS = 2_000

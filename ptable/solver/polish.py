@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from ptable.solver.row import RowProblem
 
-__all__ = ["decimal_law"]
-
 _DIGITS = 60
 _LAST_PLACE = Decimal("1e-50")
 _SMALL_GAP = Decimal("1e-40")

@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
-__all__ = ["RowProblem", "Rule", "rising_pairs"]
-
 Rule: TypeAlias = Literal["exact", "at-least", "at-most"]
 
 

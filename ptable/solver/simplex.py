@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["minimise_exactly", "minimise_with_prices"]
-
 _DOUBT = 1e-9
 _DANTZIG_STEPS = 60
 

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from ptable.solver.row import RowProblem
     from ptable.solver.variance_range import ResolvedRow
 
-__all__ = ["solve"]
-
 logger = logging.getLogger(__name__)
 
 _KEY_RANGE = 2**32

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["UnitRow", "apportion", "even_target", "mean_units"]
-
 _Int: TypeAlias = "NDArray[np.int64]"
 _Settled: TypeAlias = tuple[tuple[int, int, int, int], list[int]]
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from ptable.solver.row import RowProblem
 
-__all__ = ["best_peak", "bound_over_peaks", "entropy", "has_one_peak", "shaped"]
-
 _Law: TypeAlias = "tuple[Fraction, ...]"
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ptable.design.stack import StackedSpec
     from ptable.solver.row import RowProblem
 
-__all__ = ["Place", "ResolvedRow", "resolve", "resolve_row"]
-
 Place: TypeAlias = Literal["inside", "least", "greatest"]
 
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from rappor.client.permanent import SecretKey
     from rappor.parameters import Parameters
 
-__all__ = ["ClientLedger", "ValueLedger", "usual_cap"]
-
 _SLACK = 1 + 1e-12
 _HELD = 32766  # places for values in a statement of SQLite
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["bytes_source", "flip", "threshold"]
-
 _LOW = 2**56 - 1  # what the first byte of a 64-bit number leaves
 
 

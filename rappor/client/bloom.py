@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from rappor.parameters import Parameters
 
-__all__ = ["bits", "every_bit"]
-
 _WORDS = 4  # 32-bit words of one MurmurHash3 digest
 _BLOCK = 2**24  # step of the seed from one digest to the next; above every cohort
 

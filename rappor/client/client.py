@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from rappor.client.permanent import SecretKey
     from rappor.parameters import Parameters
 
-__all__ = ["Client", "bloom_filter", "encode", "encode_stream", "identifiers"]
-
 _CHUNK_BITS = 2**20  # work in pieces that stay near the processor
 
 

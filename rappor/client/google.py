@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from rappor.parameters import Parameters
 
-__all__ = ["Language", "as_drawn", "permanent_by_google"]
-
 Language = Literal["python", "cpp", "java"]
 
 _STEPS_F = 128

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from rappor.parameters import Parameters
 
-__all__ = ["SecretKey", "cohorts_of", "permanent", "permanent_key"]
-
 _LOW = 2**48 - 1  # what the first two bytes of a 64-bit number leave
 _COHORT_PURPOSE = "rappor cohort"
 

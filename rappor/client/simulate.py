@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from rappor.parameters import Parameters
 
-__all__ = ["Shape", "population", "simulate_counts"]
-
 Shape = Literal["uniform", "normal", "exponential", "zipf"]
 
 

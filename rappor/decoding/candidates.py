@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from rappor.parameters import Parameters
 
-__all__ = ["Candidates"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Candidates:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from rappor.decoding.regression import Fit
     from rappor.decoding.testing import Correction
 
-__all__ = ["decode"]
-
 #: Below so many expected ones, or zeros, the binomial law replaces the normal one.
 _FEW = 30.0
 

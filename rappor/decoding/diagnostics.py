@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from rappor.counts import Counts
 
-__all__ = ["Diagnostic", "diagnostics"]
-
 #: The chance of a false alarm, over all cohorts and bits of a test together.
 _LEVEL = 1e-4
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from rappor.decoding.candidates import Candidates
     from rappor.encoded import Reports
 
-__all__ = ["Joint", "joint"]
-
 #: Reports the information is summed over; more change it little.
 _SAMPLE = 20_000
 _CHUNK = 2_000

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from rappor.decoding.candidates import Candidates
     from rappor.encoded import Reports
 
-__all__ = ["likelihoods"]
-
 #: A bit is never taken to be more certain than this.
 _SURE = 1e-9
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from rappor.encoded import Reports
 
-__all__ = ["Discovery", "discover", "draw_pairs", "pieces"]
-
 #: What fills strings that are too short; no string may hold it.
 _FILLER = "\N{SYMBOL FOR SPACE}"
 _MAX_PIECES = 200_000

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from rappor.counts import Counts
     from rappor.parameters import Parameters
 
-__all__ = ["Observed", "observe"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Observed:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from rappor.decoding.observed import Observed
 
-__all__ = ["Fit", "Normal", "fit", "rest_height"]
-
 #: A column of which the others leave less than this share is one of their combinations.
 _DEPENDENT = 1e-9
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from reports import Report
     from reports.facts.decoding import DecodingFacts
 
-__all__ = ["Amount", "Decoding"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amount:

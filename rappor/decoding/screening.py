@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from rappor.decoding.regression import Normal
 
-__all__ = ["lasso", "needs_screening", "strong"]
-
 #: More candidates than this share of the bits are not fitted all together.
 _CROWDED = 0.8
 #: The penalty of the LASSO in standard deviations of a candidate's score without reports.

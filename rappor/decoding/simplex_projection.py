@@ -10,8 +10,6 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["project_to_simplex"]
-
 _TOLERANCE = 1e-9
 _MAX_STEPS = 200
 

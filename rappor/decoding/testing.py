@@ -11,8 +11,6 @@ from rappor.errors import RapporError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Correction", "adjusted", "binomial_tail", "upper_tail"]
-
 #: How many tests at once are allowed for.
 Correction: TypeAlias = Literal[
     "benjamini-hochberg", "benjamini-yekutieli", "bonferroni", "holm", "none"

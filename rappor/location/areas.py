@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Areas", "Grid"]
-
 _DEEPEST = 8
 
 

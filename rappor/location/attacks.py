@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from rappor.parameters import Parameters
 
-__all__ = ["averaging_attack", "best_guess", "linkage_attack", "linked"]
-
 
 def averaging_attack(
     parameters: Parameters,

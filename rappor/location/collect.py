@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from rappor.counts import Counts
     from rappor.location.areas import Areas
 
-__all__ = ["Collection", "charged", "collect", "levels_of", "sampled_hours", "spent"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Collection:

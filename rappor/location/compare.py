@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from rappor.location.outcome import Outcome
     from rappor.location.people import Traces
 
-__all__ = ["compare"]
-
 
 def compare(
     traces: Traces,

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from rappor.location.map import LevelMap
     from rappor.location.outcome import Outcome
 
-__all__ = ["Experiment", "LevelFigures", "experiment"]
-
 _REPORTS = (1, 10, 30, 100, 300)
 _ATTACKED = 300
 _LARGEST = 2 * 10**7  # hours of people, or cells of people, kept in memory at once

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from rappor.counts import Counts
     from rappor.location.areas import Areas
 
-__all__ = ["LevelMap", "finest_shares", "pool", "population_map", "rate_errors"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LevelMap:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from rappor.location.outcome import Outcome
     from rappor.location.people import Traces
 
-__all__ = ["geo_indistinguishable", "rappor_cells"]
-
 _POINTS = 64  # of the grid of reports along the side of a finest cell
 
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from rappor.location.people import Traces
 
-__all__ = ["Outcome", "Seen", "judge", "seen_cells", "shares_of"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from rappor.location.areas import Grid
 
-__all__ = ["HOURS", "Traces", "moving_people"]
-
 HOURS = 24
 _EVENING, _MORNING = 22, 6  # the hours between are night
 _TOWNS = 6

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from rappor.location.outcome import Outcome
     from rappor.location.people import Traces
 
-__all__ = ["cloaking", "dummies", "mix_zones", "open_traces"]
-
 
 def open_traces(traces: Traces, *, grid: Grid, rng: np.random.Generator) -> Outcome:
     """Publish every hour's cell under a pseudonym: the worst that can be done.

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from reports.catalogues.word_lists import WordLists
 
-__all__ = ["CRITERIA", "DETAILS", "DRAWN", "FINDINGS", "METHODS", "CriterionWords"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CriterionWords:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from reports.catalogues.word_lists import WordLists
 
-__all__ = ["CORRECTIONS", "PARAMETERS", "SUSPICIONS"]
-
 _WORDS = WordLists("decoding")
 CORRECTIONS = _WORDS.texts("corrections")
 PARAMETERS = _WORDS.texts("parameters")

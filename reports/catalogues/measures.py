@@ -8,8 +8,6 @@ if TYPE_CHECKING:
     from reports.catalogues.wording import Kind
     from reports.i18n.languages import Words
 
-__all__ = ["figure_name", "kind_of", "measure_name"]
-
 
 def measure_name(words: Words, name: str) -> str:
     """Say what a measure is called, with its unit where that is percent.

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from reports.i18n.languages import Words
 
-__all__ = ["TERMS", "headings"]
-
 _PAGES = read_data("reports.catalogues", "pages.toml")
 TERMS: tuple[tuple[str, str], ...] = tuple((t["name"], t["meaning"]) for t in _PAGES["terms"])
 

@@ -10,18 +10,6 @@ from reports.catalogues.word_lists import WordLists
 if TYPE_CHECKING:
     from reports.catalogues.wording import Sentence
 
-__all__ = [
-    "ATTACKS",
-    "ATTACK_SETTINGS",
-    "CHECKS",
-    "OWN_PRIORS",
-    "PRIORS",
-    "REFERENCES",
-    "AttackWords",
-    "CheckWords",
-    "Reference",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckWords:

@@ -13,19 +13,6 @@ if TYPE_CHECKING:
     from reports.facts.guarantees import GuaranteeFact
     from reports.i18n.languages import Words
 
-__all__ = [
-    "CONCLUSIONS",
-    "CONTROLS",
-    "FIGURES",
-    "GOOD",
-    "GROUPS",
-    "GUARANTEES",
-    "REASONS",
-    "FigureWords",
-    "Good",
-    "say_guarantee",
-]
-
 #: Where the good values of a figure are: low, high, at one half, or near that of the holdout.
 Good: TypeAlias = Literal["low", "high", "half", "holdout"]
 

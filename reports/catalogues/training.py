@@ -10,26 +10,6 @@ from reports.catalogues.word_lists import WordLists
 if TYPE_CHECKING:
     from reports.catalogues.wording import Kind
 
-__all__ = [
-    "ACCOUNTS",
-    "ADJACENCIES",
-    "ATTACKS",
-    "CARD_TEXTS",
-    "CHOICES",
-    "DOUBTS",
-    "ERRATA",
-    "INVERSIONS",
-    "NEIGHBOURS",
-    "SAMPLINGS",
-    "TUNING",
-    "UNITS",
-    "WAYS",
-    "WORTHS",
-    "ChoiceWords",
-    "Erratum",
-    "Meaning",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChoiceWords:

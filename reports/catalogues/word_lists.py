@@ -11,8 +11,6 @@ from reports.catalogues.wording import Sentence
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-__all__ = ["WordLists", "messages_in"]
-
 _Entry = TypeVar("_Entry")
 
 #: Fields whose texts are names for programs, or stay in their own language.

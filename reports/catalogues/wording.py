@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from reports.i18n.languages import Words
 
-__all__ = ["Kind", "Sentence", "written"]
-
 #: How a number is written; see `reports.i18n.numbers`.
 Kind: TypeAlias = Literal[
     "count", "signed", "share", "probability", "amount", "ratio", "plain", "tiny"

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from reports.i18n.languages import Words
 
-__all__ = ["Bars", "lines_of_shares", "paired_bars"]
-
 _WIDTH = 720.0
 _HEIGHT = 300.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56.0, 8.0, 34.0, 64.0

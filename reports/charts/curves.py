@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from reports.i18n.languages import Words
 
-__all__ = ["Curve", "Curves", "Spot", "curves"]
-
 _WIDTH, _HEIGHT = 720.0, 380.0
 _LEFT, _RIGHT, _TOP, _LOW = 62.0, 20.0, 36.0, 300.0
 _IN_A_ROW = 2

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["SHADES", "Drawing", "Scale", "coordinate", "log_ticks", "shade_of", "ticks"]
-
 #: Shares up to which each shade is used; the last one takes the rest.
 SHADES = (0.01, 0.05, 0.2, 0.4, 0.7)
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from reports.i18n.languages import Words
 
-__all__ = ["Interval", "Intervals", "interval_bars", "interval_lines"]
-
 _WIDTH = 720.0
 _LONGEST = 26
 

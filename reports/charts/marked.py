@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from reports.i18n.languages import Words
 
-__all__ = ["Marked", "MarkedLine", "marked_bars"]
-
 _WIDTH = 720.0
 _LEFT = 270.0
 _IN_A_ROW = 3

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from reports.i18n.languages import Words
 
-__all__ = ["Matrix", "matrix"]
-
 _WIDTH = 720.0
 _LEFT, _TOP = 84.0, 44.0
 _FIRST_DARK = 4

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from reports.i18n.languages import Words
 
-__all__ = ["Points", "Spot", "points"]
-
 _WIDTH, _HEIGHT = 720.0, 420.0
 
 

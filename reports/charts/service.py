@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from reports.facts.service import Grid, Row
     from reports.i18n.languages import Words
 
-__all__ = ["charts"]
-
 _WIDTH = 860.0
 _GAP = 30.0
 _BELOW = 24.0

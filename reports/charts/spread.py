@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from reports.i18n.languages import Words
 
-__all__ = ["Spread", "SpreadLine", "spread"]
-
 _WIDTH = 720.0
 
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from reports.i18n.languages import Words
 
-__all__ = ["Surface", "surface"]
-
 _WIDTH = 720.0
 _LEFT, _TOP, _HIGH = 84.0, 44.0, 34.0
 _FIRST_DARK = 4

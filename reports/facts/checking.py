@@ -33,8 +33,6 @@ from reports.facts.training import (
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
-__all__ = ["Facts", "require_sound", "walk"]
-
 #: What pages are made of.
 Facts: TypeAlias = (
     release.ReleaseFacts

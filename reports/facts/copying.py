@@ -6,8 +6,6 @@ from dataclasses import fields
 from enum import Enum
 from typing import Any, TypeVar
 
-__all__ = ["fact_of"]
-
 _Fact = TypeVar("_Fact")
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping  # noqa: TC003  (whoever parses facts needs it)
 from dataclasses import dataclass, field
 
-__all__ = ["GuaranteeFact"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuaranteeFact:

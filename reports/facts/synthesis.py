@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 
 from reports.facts.guarantees import GuaranteeFact  # noqa: TC001  (as above)
 
-__all__ = ["SynthesisFacts", "SynthesisFigure", "SynthesisFinding"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SynthesisFigure:

@@ -5,25 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping  # noqa: TC003  (whoever parses facts needs it)
 from dataclasses import dataclass
 
-__all__ = [
-    "AuditFacts",
-    "CardFacts",
-    "ClaimFact",
-    "InversionFact",
-    "MembershipFact",
-    "ModelFact",
-    "OneRunFact",
-    "OutcomeFact",
-    "PlanFact",
-    "PointFact",
-    "PublishedRunFact",
-    "RateFact",
-    "SeriesFact",
-    "StudyFacts",
-    "SweepFacts",
-    "TuningFact",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimFact:

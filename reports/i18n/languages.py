@@ -14,8 +14,6 @@ from reports.i18n.numbers import Numbers
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["DOMAINS", "LANGUAGES", "LOCALE", "Words", "mark", "words_of"]
-
 #: Code of a language → its own name. English is the language of the source.
 LANGUAGES = {"en": "English", "fr": "Français"}
 #: Where messages are looked up, in this order.

@@ -18,8 +18,6 @@ from reports.i18n.languages import LANGUAGES, LOCALE
 if TYPE_CHECKING:
     from babel.messages.catalog import Catalog
 
-__all__ = ["compiled", "extracted", "main", "updated"]
-
 _ROOT = Path(__file__).parents[1]
 _DOMAIN = "reports"
 _KEYWORDS: dict[str, Any] = {

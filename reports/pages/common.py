@@ -14,15 +14,6 @@ if TYPE_CHECKING:
     from reports.i18n.languages import Words
     from reports.parts import Table
 
-__all__ = [
-    "file_columns",
-    "has_failed",
-    "outcome_cell",
-    "page_title",
-    "released_files",
-    "verdict",
-]
-
 _Item = TypeVar("_Item")
 
 

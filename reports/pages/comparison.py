@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from reports.i18n.languages import Words
     from reports.parts import Table
 
-__all__ = ["comparison_page"]
-
 
 def comparison_page(words: Words, facts: ComparisonFacts) -> tuple[str, dict[str, Any]]:
     """Arrange what is known of the designs.

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from reports.i18n.languages import Words
     from reports.parts import Entry
 
-__all__ = ["decoding_page"]
-
 _Item = TypeVar("_Item")
 #: Names in a picture, from the largest estimate on.
 _MAX_LINES = 40

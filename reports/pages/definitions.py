@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from reports.i18n.languages import Words
     from reports.parts import Table
 
-__all__ = ["definitions"]
-
 
 def definitions(
     words: Words,

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from reports.i18n.languages import Words
     from reports.parts import Rating
 
-__all__ = ["method_parts", "rating_of"]
-
 #: Nearer to all or none than this is all or none.
 _CLOSE = 1e-9
 

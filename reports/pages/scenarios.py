@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from reports.i18n.languages import Words
     from reports.parts import Entry
 
-__all__ = ["figure_entry", "figure_table", "scenario_parts"]
-
 _MAIN = (
     "q_worst", "q_worst_set", "differencing", "averaging_queries", "aad", "changed_pct",
     "false_zeros_pct", "hellinger_raw",

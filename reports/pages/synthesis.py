@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from reports.i18n.languages import Words
     from reports.parts import Entry, Figure
 
-__all__ = ["synthesis_page"]
-
 _DISTANCES = (
     "tvd1", "tvd2", "tvd3", "ks_mean", "spearman_change_pairs", "cramer_change",
 )  # fmt: skip

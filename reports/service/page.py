@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from reports.facts.service import PageFacts, SignInFacts, Try
     from reports.i18n.languages import Words
 
-__all__ = ["ASSETS", "asset", "service_page", "sign_in_page"]
-
 #: File → its parts among the templates.
 ASSETS = {
     "page.css": ("style.css", "service.css"),

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     Distance = Literal["equal", "ordered"]
 
-__all__ = ["Anonymity", "audit_anonymity"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Anonymity:

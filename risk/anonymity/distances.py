@@ -9,8 +9,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["equal_distances", "ordered_distances"]
-
 
 def equal_distances(
     group: NDArray[np.int64],

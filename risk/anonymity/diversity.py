@@ -13,8 +13,6 @@ from risk.errors import RiskError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Diversity"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Diversity:

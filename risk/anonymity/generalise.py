@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     Cost = Literal["height", "precision", "discernibility"]
 
-__all__ = ["Generalised", "bins", "generalise"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Generalised:

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     Levels: TypeAlias = tuple[int, ...]
 
-__all__ = ["Lattice"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Lattice:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Uniqueness", "individual_risk", "measure_uniqueness", "uniqueness_within"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Uniqueness:

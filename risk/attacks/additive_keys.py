@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from risk.attacks.oracle.oracle import Oracle
     from risk.attacks.oracle.result import AttackResult
 
-__all__ = ["AdditiveKeys", "Leakage", "joint_noise"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leakage:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from risk.attacks.oracle.oracle import Oracle
     from risk.attacks.oracle.result import AttackResult
 
-__all__ = ["MarginBounds", "reveal"]
-
 
 def reveal(cells: Sequence[int], *, total: int, max_noise: int) -> tuple[int, ...] | None:
     """Find the original counts of a line where the bounds leave a single possibility.

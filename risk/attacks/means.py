@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from risk.attacks.oracle.oracle import Oracle
     from risk.attacks.oracle.result import AttackResult
 
-__all__ = ["MeansBesideCounts", "candidate_counts"]
-
 _SLACK = 1e-9  # of floating-point numbers, relative to the sums compared
 
 

@@ -16,16 +16,6 @@ if TYPE_CHECKING:
 
     from risk.attacks.oracle.oracle import Questioner
 
-__all__ = [
-    "Group",
-    "complementary_groups",
-    "pair_sums",
-    "pairs_available",
-    "pairs_needed",
-    "rounded_mean",
-    "sums_of",
-]
-
 Group: TypeAlias = tuple[int, ...]
 
 

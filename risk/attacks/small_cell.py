@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from risk.attacks.oracle.oracle import Oracle
     from risk.attacks.oracle.result import AttackResult
 
-__all__ = ["SmallCell"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmallCell:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T", np.int64, np.uint64)
 
-__all__ = ["CodedRecords", "CubeRequest"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CubeRequest:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-__all__ = ["MakeMethod", "measure_criteria"]
-
 #: Called with an office's number and the tables it plans; gives the method as it has it.
 MakeMethod: TypeAlias = Callable[[int, Sequence[CubeRequest]], CountingMethod]
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-__all__ = ["CountingMethod", "LookedUpMethod", "RecordMethod"]
-
 
 class CountingMethod(Protocol):
     """Anything that publishes tables of the same records.

@@ -10,8 +10,6 @@ from risk.errors import RiskError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MEANINGS", "Criteria", "Criterion"]
-
 #: Name → what the share is a share of. Of all but three, more is better.
 MEANINGS = {
     "same_answer": "cells that are the same when a table is asked for twice",

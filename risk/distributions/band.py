@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from ptable.table import PTable
 
-__all__ = ["Band"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Band:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from ptable.table import PTable
 
-__all__ = ["difference_law", "published_law", "sum_law"]
-
 
 def published_law(table: PTable, count: int) -> Law:
     """Give the law of what one original count is published as.

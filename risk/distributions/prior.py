@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Prior"]
-
 _LARGEST = 10**8
 
 

@@ -10,8 +10,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["spread"]
-
 
 def spread(
     counts: NDArray[np.int64], weights: NDArray[np.int64], *, reach: float

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ptable.table import PTable
     from risk.inference.inverse import Inverse
 
-__all__ = ["Accuracy", "accuracy_of_noise", "accuracy_table"]
-
 _LEVELS = (0.5, 0.9, 0.95)
 _UP_TO = 20
 _TIE = 1e-12

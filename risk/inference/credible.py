@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from risk.inference.inverse import Inverse
 
-__all__ = ["CredibleIntervals", "CredibleSet", "credible_intervals", "credible_set"]
-
 _TIE = 1e-12
 
 

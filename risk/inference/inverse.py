@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ptable.table import PTable
     from risk.distributions.prior import Prior
 
-__all__ = ["Inverse"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Inverse:

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from risk.inference.inverse import Inverse
 
-__all__ = ["InverseMatrix", "inverse_matrix"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class InverseMatrix:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from risk.distributions.histogram import Histogram
     from risk.distributions.prior import Prior
 
-__all__ = ["GivenAway", "certain_with_one_more", "differing_answers"]
-
 #: Probabilities of a p-table are multiples of one part in 2**32; less is arithmetic.
 _NOTHING = 1e-12
 

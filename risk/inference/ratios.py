@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     Statistic = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
 
-__all__ = ["StatisticError", "error_given_originals", "error_given_published", "percentage"]
-
 
 def percentage(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
     """Give the first count in percent of the second.

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from ptable.table import PTable
 
-__all__ = ["NEGLIGIBLE", "deviation_set", "possible_set"]
-
 #: Whole numbers of keys keep a mean only with a key or two on noise that the design rules out,
 #: such as 2**-32 of a 1 becoming a 4; sets leave out what comes less often than this.
 NEGLIGIBLE = 1e-6

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from risk.inference.inverse import Inverse
 
-__all__ = ["WorstPosterior", "worst_posterior"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WorstPosterior:

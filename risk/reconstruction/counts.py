@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from ptable import PTable
 
-__all__ = ["PublishedCounts"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class PublishedCounts:

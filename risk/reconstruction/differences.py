@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ptable import PTable
     from risk.distributions.distribution import Law
 
-__all__ = ["SliverLaw", "sliver_posterior"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliverLaw:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from risk.reconstruction.counts import PublishedCounts
 
-__all__ = ["Contradiction", "Intervals", "intervals", "least_max_noise"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Intervals:

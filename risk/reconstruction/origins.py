@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from ptable import PTable
 
-__all__ = ["all_margins", "possible_origins", "possible_range"]
-
 
 def all_margins(n_dimensions: int) -> list[tuple[int, ...]]:
     """List the dimensions kept by every margin of a cube, inner cells first, total last.

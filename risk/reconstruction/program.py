@@ -13,8 +13,6 @@ from risk.errors import RiskError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Answer", "Program", "Rows"]
-
 #: One thread and one seed: the same question gets the same answer.
 _OPTIONS: dict[str, bool | int | float | str] = {
     "output_flag": False,

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from risk.reconstruction.counts import PublishedCounts
 
-__all__ = ["propagate"]
-
 
 def propagate(
     counts: PublishedCounts, *, rounds: int = 50

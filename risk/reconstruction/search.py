@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     Bounds: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
 
-__all__ = ["TOLERANCE", "Search"]
-
 #: HiGHS keeps its constraints within 1e-7; whole bounds are rounded with ten times that.
 TOLERANCE = 1e-6
 

@@ -14,8 +14,6 @@ from footing.data_files import read_data
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["FIGURES", "Figure"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:

@@ -21,8 +21,6 @@ from risk.wellformed import require_between
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["BuiltDesigns", "MapDesign", "build_designs", "keep_zeros", "noise_grid"]
-
 #: A p-table, what one is built from, or what its ``to_dict`` gives.
 MapDesign: TypeAlias = "PTable | NoiseSpec | StackedSpec | Mechanism | Mapping[str, Any]"
 

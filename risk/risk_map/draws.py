@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ptable.table import PTable
     from risk.utility.measure import Measure
 
-__all__ = ["DRAWN", "draw_keys", "drawn_figures"]
-
 #: The names of the figures that are drawn.
 DRAWN = tuple(name for name, figure in FIGURES.items() if figure.is_drawn)
 

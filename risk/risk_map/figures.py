@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from ptable.table import PTable
     from risk.distributions.histogram import Histogram
 
-__all__ = ["ReadyTable", "own_figures", "risk_figures", "utility_figures"]
-
 _POSTERIORS = (
     "q_worst",
     "q_worst_set",

@@ -11,8 +11,6 @@ from risk.inference.nested import GivenAway  # noqa: TC001  (whoever builds case
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["Case", "Finding", "Rules", "conclude"]
-
 #: The numbers of a finding, by name.
 Finding: TypeAlias = "dict[str, float | str]"
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from ptable.table import PTable
     from risk.risk_map.designs import MapDesign
 
-__all__ = ["risk_utility_map"]
-
 
 def risk_utility_map(
     designs: Mapping[str, MapDesign],

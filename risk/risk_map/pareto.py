@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["undominated"]
-
 
 def undominated(points: Sequence[tuple[float, float]]) -> list[int]:
     """Give the places of the points that no other one beats, by their first number.

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ptable.pictures.words import Words
     from risk.risk_map.result import RiskUtilityMap
 
-__all__ = ["designs_picture", "map_picture"]
-
 _HEIGHT = 360.0
 _SIDE, _FOOT = 64.0, 44.0
 _FILLED, _GRID = "#0b4f8a", "#dddddd"

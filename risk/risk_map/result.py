@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ptable.pictures.picture import Picture
     from ptable.pictures.words import Words
 
-__all__ = ["EVERY_TABLE", "MapLine", "RiskUtilityMap"]
-
 #: What the cells of all tables together are called; no table is named so.
 EVERY_TABLE = ""
 

@@ -13,8 +13,6 @@ from footing.data_files import read_data
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["DEFINITIONS", "LEVELS", "NAMES", "QUANTILES", "REASONS"]
-
 #: The quantiles of a summary of deviations, by name.
 QUANTILES: Mapping[str, float] = MappingProxyType(
     {

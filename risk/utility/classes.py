@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from risk.utility.pairs import Pairs
 
-__all__ = ["CLASSES", "Classes", "checked_classes", "class_cells", "group_cells"]
-
 Classes: TypeAlias = "Mapping[str, tuple[int, int | None]]"
 
 #: Name of a class → its least and its greatest original count; INSEE's small and large cells.

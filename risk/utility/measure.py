@@ -9,8 +9,6 @@ from typing import SupportsFloat, SupportsInt
 from risk.errors import RiskError
 from risk.utility.catalogue import DEFINITIONS, REASONS
 
-__all__ = ["Measure", "defined", "undefined"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:

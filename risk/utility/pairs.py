@@ -14,8 +14,6 @@ from risk.wellformed import read_array
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Pairs", "counts_of"]
-
 _MOST = 2**53
 
 

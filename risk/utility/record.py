@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from risk.utility.measure import Measure
     from risk.utility.pairs import Pairs
 
-__all__ = ["RecordLine", "UtilityRecord", "utility_record"]
-
 _QUANTILES = (0.5, 0.8, 0.9, 0.95, 1.0)
 
 

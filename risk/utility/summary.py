@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from risk.utility.measures.noise import NoiseDistribution
     from risk.utility.measures.significance import RowTest
 
-__all__ = ["Entry", "Utility", "assess_utility"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:

@@ -12,8 +12,6 @@ from synth.errors import OverspentError, SynthError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Account", "Charge", "checked_epsilon"]
-
 _ROUNDING = 1e-9
 
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from synth.baselines.coded import CodedColumn
 
-__all__ = ["Binned", "bin_columns"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Binned:

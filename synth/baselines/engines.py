@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from synth.marginals.noise import NoiseSource
 
-__all__ = ["CopulaModel", "fit_copula", "fit_histogram"]
-
 _FORMAT = "ckm-synth-copula"
 
 

@@ -12,8 +12,6 @@ from synth.errors import SynthError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["split_records"]
-
 _LEAST = 2
 
 

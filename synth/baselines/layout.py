@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from synth.baselines.coded import CodedColumn
 
-__all__ = ["Encoder", "Layout", "lay_out"]
-
 Encoder = Literal["ordinal", "one-hot", "woe", "glmm"]
 _WIDEST = 200
 _ENCODERS = ("ordinal", "one-hot", "woe", "glmm")

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from synth.baselines.account import Account
     from synth.baselines.noise import Mechanism
 
-__all__ = ["exact_margins", "kendall", "noisy_correlation", "noisy_margins"]
-
 
 def exact_margins(bins: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> list[Margin]:
     """Return the margins as they are.

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from synth.baselines.account import Account
 
-__all__ = ["BaselineModel"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class BaselineModel:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Mechanism", "choose", "noise_of", "noisy"]
-
 Mechanism = Literal["laplace", "geometric", "gaussian"]
 
 _KINDS = ("laplace", "geometric", "gaussian")

@@ -20,15 +20,6 @@ if TYPE_CHECKING:
     from synth.baselines.account import Account
     from synth.marginals.noise import NoiseSource
 
-__all__ = [
-    "CodedRecords",
-    "account_record",
-    "as_frame",
-    "refuse_conditions",
-    "refuse_others",
-    "seeded_by",
-]
-
 _NAMES = {
     "workload": "workload",
     "published": "priors",

@@ -8,8 +8,6 @@ from footing.checks import is_integer, require_integer, require_number
 from synth.copulas.pair import FAMILIES
 from synth.errors import SynthError
 
-__all__ = ["NetworkSettings", "ThesisSettings", "VineSettings"]
-
 _ENCODERS = ("ordinal", "one-hot", "woe", "glmm")
 _MECHANISMS = ("laplace", "geometric", "gaussian")
 

@@ -12,8 +12,6 @@ from synth.errors import SynthError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["gaussian_density", "nearest_correlation"]
-
 _LEAST_EIGENVALUE = 1e-8
 
 

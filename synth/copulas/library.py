@@ -11,8 +11,6 @@ from synth.errors import SynthError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["checked_uniforms", "seeds_from", "vines"]
-
 _LEAST = 1e-10
 
 

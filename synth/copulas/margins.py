@@ -12,8 +12,6 @@ from synth.errors import SynthError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Margin", "pseudo_observations"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Margin:

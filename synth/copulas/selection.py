@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Shape", "grow_structure", "order_by_dependence"]
-
 Shape = Literal["r", "c", "d"]
 
 

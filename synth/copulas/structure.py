@@ -11,8 +11,6 @@ from synth.errors import SynthError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Edge", "Vine", "c_vine", "d_vine", "number_of_vines"]
-
 
 @dataclass(frozen=True, slots=True)
 class Edge:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from synth.evaluation.result import Evaluation, Figure
 
-__all__ = ["conclusions", "facts_of"]
-
 #: Areas whose interval is known from the numbers of records.
 _AREAS = {"detection_auc": 8000, "domias": 1000}
 _LEARNER = {"histogram": "HistGradientBoostingClassifier", "xgboost": "XGBClassifier"}

@@ -9,8 +9,6 @@ import numpy as np
 if TYPE_CHECKING:
     from synth.evaluation.records import Records
 
-__all__ = ["CONTROLS", "Control", "bootstrap", "independent"]
-
 #: Real records that the synthesis never saw; a bootstrap of the training records; independent
 #: columns with the margins of the training records; the training records themselves.
 Control: TypeAlias = Literal["train", "bootstrap", "holdout", "independent"]

@@ -6,8 +6,6 @@ from typing import ClassVar
 
 from synth.errors import SynthError
 
-__all__ = ["EvaluationError"]
-
 
 class EvaluationError(SynthError):
     """The frames or the request cannot be evaluated.

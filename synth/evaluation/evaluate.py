@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from synth.evaluation.measures.learners import Learner
     from synth.evaluation.records import Kind, Records
 
-__all__ = ["Plan", "evaluate"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:

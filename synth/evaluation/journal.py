@@ -13,8 +13,6 @@ from synth.evaluation.errors import EvaluationError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Journal"]
-
 _FORMAT = "ckm-synth-sweep"
 
 

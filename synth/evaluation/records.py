@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-__all__ = ["Kind", "Records", "encode", "kinds_of", "read_kinds"]
-
 _SCHEMA = "ckm-synth-schema"
 _HUGE = 1e300
 

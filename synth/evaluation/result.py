@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from reports.catalogues.synthesis import Good
 
-__all__ = ["Evaluation", "Figure"]
-
 _FORMAT = "ckm-synth-evaluation"
 
 

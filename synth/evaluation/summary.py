@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from synth.evaluation.sweep import Sweep
 
-__all__ = ["lines_of", "summarise"]
-
 
 def summarise(
     found: Sweep, *, controls: Collection[str] = (), settings: Mapping[str, Any] | None = None

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from synth.evaluation.records import Kind
 
-__all__ = ["Run", "Sweep", "folds_of", "grid", "sweep"]
-
 _FIT, _TIME = "fit_seconds", "fit_cpu_seconds"
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     Way = Callable[[pd.DataFrame, int], pd.DataFrame]
 
-__all__ = ["control_ways", "ways_of"]
-
 _DELTA = 1e-6
 #: What a way has besides the settings of its method.
 _OWN = ("method", "epsilon", "delta", "rho", "adjacency", "label")

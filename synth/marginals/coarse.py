@@ -9,8 +9,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["group_codes", "onto_simplex", "shrink_within"]
-
 _ROUNDS = 10
 
 

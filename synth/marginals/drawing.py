@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from synth.marginals.belief import Network
 
-__all__ = ["draw_codes", "draw_within"]
-
 
 def draw_codes(
     network: Network,

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from synth.marginals.belief import Network
 
-__all__ = ["Target", "fit_potentials"]
-
 _BOUND = 20.0
 _RIDGE = 1e-5
 

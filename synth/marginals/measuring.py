@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from synth.marginals.noise import NoiseSource
     from synth.marginals.spending.accountant import PrivacyAccountant
 
-__all__ = ["Clerk", "Neighbours"]
-
 # Weights are multiples of 1/1024, at most 1, and what they weigh is whole and at most 2**42, so
 # that scores are exact in doubles.
 _GRAIN = 1024.0

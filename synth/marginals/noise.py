@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from dp import DiscreteGaussian, Exponential
 
-__all__ = ["NoiseSource", "SecureNoise", "SimulatedNoise"]
-
 
 class NoiseSource(Protocol):
     """What runs the two mechanisms of the engine.

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from synth.errors import SynthError
 
-__all__ = ["Settings"]
-
 _EXACT = 1 - 1e-9  # shares of the budget are rounded; what they lose stays unspent
 
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-__all__ = ["checked_rows", "numbers_of", "opened"]
-
 
 def opened(frame: Any, columns: Sequence[str] = ()) -> pd.DataFrame:
     """Return a copy of a frame that has some columns, its rows numbered from 0.

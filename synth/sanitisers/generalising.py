@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-__all__ = ["Buckets", "bucketise", "cross_bucket", "intervals", "recode"]
-
 
 def intervals(*spans: tuple[int, int]) -> Callable[[float], str]:
     """Return what names the interval of a whole number.

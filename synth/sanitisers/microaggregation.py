@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-__all__ = ["aggregate", "mdav_groups", "microaggregate"]
-
 
 def aggregate(
     frame: Any, *, groups: Sequence[Sequence[int]], columns: Sequence[str]

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-__all__ = ["add_noise"]
-
 
 def add_noise(
     frame: Any,

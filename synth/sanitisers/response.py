@@ -11,13 +11,6 @@ from synth.errors import SynthError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = [
-    "answer_in_two_rounds",
-    "answer_with_coins",
-    "estimate_from_coins",
-    "estimate_from_two_rounds",
-]
-
 
 def answer_with_coins(
     truths: ArrayLike, *, rng: np.random.Generator | None = None

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-__all__ = ["dispersion", "rotate", "safe_angle"]
-
 
 def rotate(
     frame: Any, *, columns: Sequence[str], degrees: float, is_normalised: bool = True

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-__all__ = ["sample_columns", "sample_rows"]
-
 
 def sample_rows(
     frame: Any, *, share: float, rng: np.random.Generator | None = None

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-__all__ = ["suppress", "suppress_rare"]
-
 
 def suppress(
     frame: Any, *, cells: Mapping[str, Sequence[int]], mark: Any = "*"

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-__all__ = ["rank_swap", "swap"]
-
 
 def swap(frame: Any, *, pairs: Mapping[str, Sequence[tuple[int, int]]]) -> pd.DataFrame:
     """Exchange the values of pairs of records.

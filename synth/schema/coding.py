@@ -25,15 +25,6 @@ if TYPE_CHECKING:
     from synth.schema.columns import Plain
     from synth.schema.schema import Schema
 
-__all__ = [
-    "decode_column",
-    "distinct_values",
-    "draw_numbers",
-    "encode",
-    "encode_column",
-    "grid_numbers",
-]
-
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?")
 _OUTSIDE = -1
 _STRANGE = -2

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from synth.marginals.noise import NoiseSource
     from synth.schema.schema import Schema
 
-__all__ = ["Discovery", "discover"]
-
 _FOUND = "found in the records, at a price"
 _CHANCE = 0.01
 _LARGEST = 2**53

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["LAWS", "Grid"]
-
 #: How a number is drawn within a cell.
 LAWS = ("uniform", "middle", "lowest")
 _MOST = 100_000

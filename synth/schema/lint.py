@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from synth.schema.columns import Column
     from synth.schema.schema import Schema
 
-__all__ = ["Finding", "lint"]
-
 _MANY = 2000
 
 

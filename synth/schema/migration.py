@@ -11,8 +11,6 @@ from synth.schema.schema import Schema
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["schema_from"]
-
 _WIDE = 1000
 
 

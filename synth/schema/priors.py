@@ -15,8 +15,6 @@ from synth.schema.public import Published
 if TYPE_CHECKING:
     from synth.schema.schema import Schema
 
-__all__ = ["Prior"]
-
 _MAX_CELLS = 2_000_000
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
-__all__ = ["Schema", "Unit"]
-
 _FORMAT = "ckm-synth-schema"
 _KINDS: dict[str, type[Column]] = {one.kind: one for one in (Category, Whole, Real, Date)}
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from synth.schema.schema import Unit
 
-__all__ = ["within_bound"]
-
 
 def within_bound(
     records: pd.DataFrame, unit: Unit, *, rng: np.random.Generator

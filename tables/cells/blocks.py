@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     Codes = NDArray[np.int32]
     Sums = NDArray[np.int64]
 
-__all__ = ["Block", "group", "lay_out", "roll_up", "shown_cells"]
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Block:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from tables.cells.sketch import Sketch
     from tables.magnitudes.magnitudes import Magnitudes
 
-__all__ = ["Cells"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Cells:

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     Codes = NDArray[np.int32]
     Sums = NDArray[np.int64]
 
-__all__ = ["cube", "record_groups"]
-
 logger = logging.getLogger(__name__)
 
 _MAX_GROUPED = 60  # DuckDB's grouping() tells up to 63 columns apart

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
-__all__ = ["CodeTree", "Hierarchy"]
-
 _MAX_NODES = 5_000_000
 
 

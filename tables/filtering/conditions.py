@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
     Judged = tuple[Mask, Mask]  # where a comparison holds, where it is unknown
 
-__all__ = ["Condition", "conditions_of", "members"]
-
 _MAX_RANGES = 32
 _MAX_JUDGED = 64  # comparisons in one query
 _LEAF_BYTES, _JOIN_BYTES = 320, 160  # of the objects, without the categories

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     Sums = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-__all__ = ["Amounts", "ExactSum", "Ranking", "join_amounts", "merge_top"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class ExactSum:

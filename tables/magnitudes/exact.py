@@ -27,20 +27,6 @@ if TYPE_CHECKING:
 
     from tables.source.source import Source
 
-__all__ = [
-    "LARGEST_SUM",
-    "LEAST",
-    "ExactSql",
-    "Spread",
-    "number_sql",
-    "product_sql",
-    "require_addable",
-    "units_sql",
-    "value_sql",
-    "warn_of_zeros",
-    "without_tiny",
-]
-
 _DECIMALS = 15
 LEAST = 5e-16  # what is nearer to zero is zero
 _GRID = 6  # values with up to so many decimals are those decimals

@@ -17,16 +17,6 @@ if TYPE_CHECKING:
 
     Sums = NDArray[np.int64]
 
-__all__ = [
-    "WEIGHT_DECIMALS",
-    "exact_floats",
-    "from_limbs",
-    "limbs_of",
-    "modulo_sql",
-    "sum_at",
-    "sum_keys",
-]
-
 WEIGHT_DECIMALS = 15
 _HALF = 2**32 - 1
 _STEP = 10**5  # divided by in turns, so that a remainder and 32 bits fit one word

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     Sums = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-__all__ = ["Variable"]
-
 _MAX_BITS = 61
 
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from tables.cells.axes import Axis
     from tables.source.source import Source
 
-__all__ = ["prepare"]
-
 logger = logging.getLogger(__name__)
 
 _MAX_CATEGORIES = 100_000

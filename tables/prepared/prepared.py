@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from tables.deadline import Deadline
     from tables.source.source import Source
 
-__all__ = ["CODED", "LEVEL", "Prepared", "PreparedCells"]
-
 CODED = "ckm_prepared"
 _MAX_COMPARISONS = 100
 _OBJECT_BYTES, _ARRAY_BYTES = 1_200, 128  # beside what arrays hold

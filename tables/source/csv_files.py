@@ -13,8 +13,6 @@ from tables.filtering.filters import quote
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["create_csv_view", "file_list", "sql_text"]
-
 _COLUMNS_A_PASS = 50
 
 

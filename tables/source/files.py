@@ -11,8 +11,6 @@ from tables.errors import SourceError, unknown_name
 from tables.filtering.filters import quote
 from tables.source.csv_files import sql_text
 
-__all__ = ["attach", "check_same_columns", "file_format", "find_files"]
-
 
 def find_files(path: str) -> tuple[str, ...]:
     """Return the files that a path or a glob names; none of them empty."""

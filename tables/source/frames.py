@@ -8,8 +8,6 @@ import pyarrow as pa
 
 from tables.errors import SourceError
 
-__all__ = ["as_arrow"]
-
 
 def as_arrow(data: object) -> tuple[pa.Table, dict[str, pa.Array]]:
     """Turn records in memory into Arrow.

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from tables.magnitudes.exact import Spread
 
-__all__ = ["Source", "open_source", "read_categories"]
-
 _DUCKDB_SUFFIXES = {".duckdb", ".ddb", ".db"}
 # Integer categories of up to 2**bits combinations are grouped without hashing. It pays where
 # there are more records than combinations; its table cannot spill, so it stays small where

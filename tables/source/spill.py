@@ -14,8 +14,6 @@ from pathlib import Path
 
 from footing.files import try_lock
 
-__all__ = ["SpillFolder"]
-
 _PREFIX = "ckm-spill-"
 _LOCK = "lock"
 

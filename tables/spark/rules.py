@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     Rule = Callable[[Any, Mapping[str, str]], Expr]
 
-__all__ = ["EXACT_DIGITS", "FLOATING", "RULES", "note_types", "parsed", "unknown"]
-
 EXACT_DIGITS = 15  # decimals of so many digits are exact doubles times a power of ten
 FLOATING = frozenset({"DOUBLE", "FLOAT"})
 _WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}

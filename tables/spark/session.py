@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-__all__ = ["LOCAL", "is_master", "open_session", "quiet"]
-
 LOCAL = "local[*]"
 _MASTER = re.compile(
     r"local(\[(\*|[1-9]\d*)(,\s*\d+)?\])?|local-cluster\[\d+,\s*\d+,\s*\d+\]|yarn"

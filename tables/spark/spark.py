@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-__all__ = ["SparkSource", "open_spark"]
-
 _TICK_S = 0.2
 _T = TypeVar("_T")
 _groups = itertools.count()

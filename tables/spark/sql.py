@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from sqlglot.expressions import Expr
 
-__all__ = ["SECRETS", "spark_sql"]
-
 SECRETS = "ckm_secrets"  # a view of one row, with a column for every parameter of bytes
 
 _KNOWN_NODES = """

@@ -10,8 +10,6 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["as_spark", "as_wanted", "kept_as", "read_as"]
-
 _READ_AS = {
     "TINYINT": "tinyint",
     "SMALLINT": "smallint",

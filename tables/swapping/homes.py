@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from tables.source.source import Source
     from tables.swapping.plan import SwapPlan
 
-__all__ = ["Homes", "read_homes"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Homes:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from tables.swapping.homes import Homes
 
-__all__ = ["Matches", "match"]
-
 _GOLDEN = 0x9E3779B97F4A7C15
 _LOG_BEND = 0.3431  # log2(1 + f) is f + 0.3431 f (1 - f), to within 0.008
 

@@ -13,8 +13,6 @@ from tables.secret import Secret
 if TYPE_CHECKING:
     from tables.source.source import Source
 
-__all__ = ["SwapPlan", "draw_secret", "read_columns", "read_profiles"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwapPlan:

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from tables.source.source import Source
     from tables.swapping.report import SwapReport
 
-__all__ = ["swap_records"]
-
 logger = logging.getLogger(__name__)
 
 

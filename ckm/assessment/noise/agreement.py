@@ -19,17 +19,6 @@ if TYPE_CHECKING:
     from ckm.assessment.noise.applied import Design
     from ckm.assessment.observed import ObservedCells
 
-__all__ = [
-    "FAMILY",
-    "ShareFit",
-    "SumTest",
-    "mean_test",
-    "share_fit",
-    "share_limit",
-    "share_p_value",
-    "variance_test",
-]
-
 #: The chance that any of the tests rejects noise that is what the p-table says.
 FAMILY = 1e-6
 _SHARE = FAMILY / 3

@@ -15,8 +15,6 @@ from risk.risk_map.designs import keep_zeros
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Design", "applied_table"]
-
 
 def applied_table(table: PTable, *, key_range: int) -> PTable:
     """Count the keys of each noise in the range of keys that a release looks up.

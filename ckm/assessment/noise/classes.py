@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.int64]
 
-__all__ = ["noise_classes", "noise_pairs", "noise_shares", "transition"]
-
 _SINGLE = 8
 _LARGER = ((9, 20), (21, 50), (51, None))
 _MAX_PAIRS, _MAX_BINS = 400, 48

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from ckm.assessment.observed import ObservedCells
 
-__all__ = ["Repeats", "drawn_places", "independent", "repeats"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repeats:

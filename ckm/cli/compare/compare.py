@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from reports import Report
     from reports.facts.release import Text
 
-__all__ = ["compare"]
-
 _PATH = click.Path(path_type=Path)
 _SHOWN = {
     "q_worst": "worst\nP(i | j)",

@@ -8,8 +8,6 @@ if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
     from ckm.comparison.compare_methods import MethodComparison, MethodResult
 
-__all__ = ["show_methods", "told"]
-
 _SHOWN = {
     "same_answer": "same\nagain",
     "same_by_another_route": "other\nroute",

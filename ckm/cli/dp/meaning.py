@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from dp import Meaning, Shift
 
-__all__ = ["LANGUAGES", "explained"]
-
 _TEXTS = read_data("ckm.cli.dp", "meaning.toml")
 LANGUAGES: dict[str, dict[str, str]] = {name: _TEXTS[name] for name in ("en", "fr")}
 _PREMIUM = 2000

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
     from dpsgd import PrivacyCard
 
-__all__ = ["card"]
-
 _DOUBTS = {
     "sampling": "batches were drawn otherwise than the account assumes",
     "trials": "several settings were tried, and their cost is not counted",

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ckm.config.training import TrainingJob
     from dpsgd.training.memory import Footprint
 
-__all__ = ["memory"]
-
 _PATH = click.Path(path_type=Path)
 _MEGA = 1e6
 _STAGES = ("start", "model", "batch", "backward", "step", "peak")

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-__all__ = ["predicted", "write_table"]
-
 
 def predicted(model: Any, records: pa.Table, *, keep: Sequence[str] = ()) -> pa.Table:
     """Return kept columns, the prediction, and for codes the probability of each.

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from tables.source.source import Source
 
-__all__ = ["check_columns", "read_columns"]
-
 
 def read_columns(path: Path, *, names: Sequence[str], table: str | None = None) -> pa.Table:
     r"""Return columns of a file, in its order of records; texts without blanks around them.

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from dpsgd.card import PrivacyCard
     from reports import Report
 
-__all__ = ["report"]
-
 _PATH = click.Path(path_type=Path)
 _LARGEST = 64 * 2**20
 _SUFFIXES = (".html", ".json")

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from dpsgd import Plan
     from dpsgd.sweeps.sweep import Outcome
 
-__all__ = ["sweep"]
-
 _PATH = click.Path(path_type=Path)
 _CHOICES = (
     "batch_size", "noise_multiplier", "clipping_norm", "learning_rate", "epochs",

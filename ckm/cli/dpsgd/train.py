@@ -19,16 +19,6 @@ if TYPE_CHECKING:
     from dp import BudgetLedger
     from dpsgd import Plan
 
-__all__ = [
-    "asked_job",
-    "on_threads",
-    "plan_options",
-    "predict",
-    "source_of",
-    "thread_option",
-    "train",
-]
-
 _PATH = click.Path(path_type=Path)
 #: Option → section and entry of the training file that it replaces.
 _PLAIN: dict[str, tuple[str, str, Any, str]] = {

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ptable.advice.advice import Advice, Goal
     from ptable.advice.alternatives import Alternative
 
-__all__ = ["advise"]
-
 _PATH = click.Path(path_type=Path)
 _WISHES = {
     "max_noise",

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ptable import NoiseSpec, PTable
     from ptable.design.mechanisms import Mechanism
 
-__all__ = ["build"]
-
 _PATH = click.Path(path_type=Path)
 
 

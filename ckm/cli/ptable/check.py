@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ptable import Certificate, PTable
     from ptable.proof.identify import Identification
 
-__all__ = ["check"]
-
 _PATH = click.Path(path_type=Path)
 _MAX_ROWS = 60
 

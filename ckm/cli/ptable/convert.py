@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from ptable import PTable
 
-__all__ = ["convert"]
-
 _PATH = click.Path(path_type=Path)
 
 

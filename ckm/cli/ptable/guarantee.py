@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
     from ptable.proof.guarantees import Guarantee, RowGuarantee
 
-__all__ = ["show_guarantee", "tell_guarantee"]
-
 
 def tell_guarantee(terminal: Terminal, proof: Guarantee) -> None:
     """Say what a p-table guarantees, one line a step."""

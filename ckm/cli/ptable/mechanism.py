@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from ptable.design.mechanisms import Mechanism
 
-__all__ = ["asked_mechanism", "mechanism_options"]
-
 _Command = TypeVar("_Command", bound="Callable[..., Any]")
 
 #: What each mechanism needs, and what it takes besides.

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from ptable import NoiseSpec
 
-__all__ = ["as_command", "as_fields", "asked_spec", "noise_options", "not_both"]
-
 _Command = TypeVar("_Command", bound="Callable[..., Any]")
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from ptable import PTable
 
-__all__ = ["show"]
-
 _PATH = click.Path(path_type=Path)
 _BARS = " ▁▂▃▄▅▆▇█"
 _BLOCKED = "·"

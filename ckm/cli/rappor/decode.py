@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from rappor.decoding.result import Decoding
     from rappor.parameters import Parameters
 
-__all__ = ["decode", "report"]
-
 _PATH = click.Path(path_type=Path)
 _HASHES = click.Choice(["mmh3", "md5", "index"])
 _CORRECTIONS = click.Choice(

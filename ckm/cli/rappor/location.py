@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
     from rappor.location import Experiment
 
-__all__ = ["location"]
-
 _SHOWN = 10
 
 

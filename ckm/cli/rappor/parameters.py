@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from rappor.parameters import Parameters
     from rappor.solver import Design, Goal
 
-__all__ = ["params"]
-
 _PATH = click.Path(path_type=Path)
 _HASHES = click.Choice(["mmh3", "md5", "index"])
 _SHOWN_REPORTS = (1, 2, 5, 10, 30)

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from rappor.parameters import Parameters
 
-__all__ = ["answers"]
-
 _FORMATS = {".csv": "csv", ".parquet": "parquet"}
 _ROWS = 2**16
 

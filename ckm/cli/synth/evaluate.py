@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
     from synth.evaluation import Evaluation, Kind, Plan
 
-__all__ = ["compare", "evaluate", "page_of", "show_figures"]
-
 _PATH = click.Path(path_type=Path)
 _GROUPS = (
     "tables", "columns", "detection", "learning", "membership", "nearness", "inference",

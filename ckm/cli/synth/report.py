@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from ckm.cli.terminal.console import Terminal
 
-__all__ = ["report"]
-
 _PATH = click.Path(path_type=Path)
 
 

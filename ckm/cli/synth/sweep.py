@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from synth.evaluation import Evaluation, Plan
     from synth.evaluation.sweep import Sweep
 
-__all__ = ["sweep"]
-
 _PATH = click.Path(path_type=Path)
 #: What the terminal shows, the most telling first; a narrow one shows three.
 _SHOWN = (

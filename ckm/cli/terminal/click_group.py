@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import FrameType
 
-__all__ = ["Group", "Root", "common_options"]
-
 _STYLE_VARIABLE = "CKM_LOG_FORMAT"
 _STYLES = ("auto", "text", "json")
 _BROKEN_PIPE = 141

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from ckm.cli.terminal.exit_codes import Failure
 
-__all__ = ["Terminal"]
-
 _LIBRARIES = ("ckm", "dp", "dpsgd", "ptable", "rappor", "reports", "risk", "synth", "tables")
 _STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "event", "is_step"}
 _PROGRESS_S = 5.0

@@ -9,8 +9,6 @@ import click
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["check_output", "printable"]
-
 
 def check_output(
     output: Path | None,

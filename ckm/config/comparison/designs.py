@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ckm.config.reading import Reading
     from risk.risk_map.designs import MapDesign
 
-__all__ = ["designs_in", "read_designs"]
-
 #: The last two are for `ckm.config.comparison.methods`.
 _KNOWN = ("designs", "grid", "methods", "experiment")
 

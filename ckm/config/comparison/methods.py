@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from risk.risk_map.designs import MapDesign
 
-__all__ = ["Comparanda", "read_comparanda"]
-
 _SECTIONS = ("designs", "grid", "methods", "experiment")
 _ONLY = "only"
 

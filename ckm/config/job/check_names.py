@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["ALLOWABLE", "ATTACKS", "CHECKS"]
-
 #: The checks of a release.
 CHECKS = (
     "noise-bound",

@@ -13,8 +13,6 @@ from ckm.config.section import FilePath, Name, ReadAs, Section
 if TYPE_CHECKING:
     from ckm.config.reading import Reading
 
-__all__ = ["JobData", "JobKeys", "Records", "SecretPath"]
-
 
 class Records(Section):
     """The microdata: one row per person or unit."""

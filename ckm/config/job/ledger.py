@@ -14,8 +14,6 @@ from ckm.config.section import FilePath, Items, Name, Section
 if TYPE_CHECKING:
     from ckm.config.reading import Reading
 
-__all__ = ["JobLedger"]
-
 _POSTGRES = re.compile(r"postgres(ql)?://")
 _WHERE = "[ledger]"
 

@@ -13,8 +13,6 @@ from ptable import NoiseSpec, PTableError
 if TYPE_CHECKING:
     from ckm.config.reading import Reading
 
-__all__ = ["JobNoise", "PTableSection", "noise_spec"]
-
 _T = TypeVar("_T")
 _PerRow: TypeAlias = _T | Items[_T] | None
 _MaxNoise = Annotated[int, Field(ge=1, le=1000)]

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ckm.config.reading import Reading
     from ckm.config.words import Texts
 
-__all__ = ["CsvFormulas", "JobOutput", "Language", "Languages", "common_texts"]
-
 _SHOWN = 5
 
 Language: TypeAlias = Literal["en", "fr"]

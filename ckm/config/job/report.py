@@ -14,8 +14,6 @@ from ckm.config.section import Date, FilePath, Items, Name, Section
 if TYPE_CHECKING:
     from ckm.config.reading import Reading
 
-__all__ = ["Allowance", "JobLimits", "JobReport"]
-
 _Limit = Annotated[float, Field(ge=0, le=1)]
 
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from ckm.config.job.job import Job
     from ckm.config.reading import Reading
 
-__all__ = ["DominanceSection", "JobSuppression", "PriorPosteriorSection"]
-
 _WHERE = "[suppression]"
 
 

@@ -16,8 +16,6 @@ from ckm.errors import ConfigError
 if TYPE_CHECKING:
     from ckm.config.reading import Reading
 
-__all__ = ["JobTable"]
-
 _MAX_NAME = 100
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
 _RESERVED = {"con", "prn", "aux", "nul", "manifest"} | {

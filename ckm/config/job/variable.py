@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from ckm.config.reading import Reading
 
-__all__ = ["JobVariable", "add_problems_of_variables"]
-
 
 class JobVariable(Section):
     """The words for a dimension or a column, by language; no labels stand for the name."""

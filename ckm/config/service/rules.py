@@ -8,8 +8,6 @@ from pydantic import Discriminator, Field, Tag
 
 from ckm.config.section import Items, Name, ReadAs, Section
 
-__all__ = ["RuleSettings"]
-
 _Kind = TypeVar("_Kind")
 _Count = Annotated[int, Field(ge=1)]
 _Share = Annotated[float, Field(ge=0, le=1)]

@@ -16,17 +16,6 @@ from ckm.config.words import texts_of
 if TYPE_CHECKING:
     from ckm.config.reading import Reading
 
-__all__ = [
-    "RECONSTRUCTION",
-    "OfferedVariable",
-    "Reconstruction",
-    "Role",
-    "ServiceAbout",
-    "ServiceAccess",
-    "ServiceLedger",
-    "ServiceLimits",
-]
-
 Role: TypeAlias = Literal["public", "researcher", "officer"]
 Reconstruction: TypeAlias = Literal["whoever may filter can reconstruct every true count"]
 

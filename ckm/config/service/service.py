@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from ckm.config.job.ledger import JobLedger
     from ckm.config.reading import Reading
 
-__all__ = ["Service", "is_service_file", "read_service", "service_schema"]
-
 
 class Service(SettingsFile):
     """A service that answers table requests. `read_service` reads one."""

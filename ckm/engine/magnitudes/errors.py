@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ckm.errors import CkmError
 
-__all__ = ["MagnitudeError"]
-
 
 class MagnitudeError(CkmError):
     """The amounts of a table do not fit the noise that was asked for.

@@ -12,8 +12,6 @@ from tables.magnitudes.magnitudes import Magnitudes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["amounts"]
-
 
 def amounts(
     cells: Sequence[Sequence[float]],

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from ckm.engine.magnitudes.settings import MagnitudeNoise
 
-__all__ = ["noise_identities"]
-
 
 def noise_identities(
     variables: Iterable[str],

@@ -11,8 +11,6 @@ from ckm.engine.magnitudes.errors import MagnitudeError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["mean_before_sum", "published_ratio"]
-
 
 def published_ratio(published: ArrayLike, by: ArrayLike) -> NDArray[np.float64]:
     """Divide published numbers by published numbers: means, shares, rates.

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ckm.engine.magnitudes.settings import MagnitudeNoise
     from tables import Cells, Secret
 
-__all__ = ["mean_decimals", "noise_name", "published_amounts", "published_sums"]
-
 _MORE = 2  # decimals of a mean beyond those of its sum
 _MOST = 15
 

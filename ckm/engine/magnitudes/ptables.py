@@ -6,8 +6,6 @@ from functools import cache
 
 from ptable import NoiseSpec, PTable, solve
 
-__all__ = ["MAX_NOISE", "STEP", "VARIANCE", "amount_spec", "magnitude_ptable"]
-
 MAX_NOISE = 5
 VARIANCE = 2.0
 STEP = 2

@@ -25,8 +25,6 @@ from ptable import PTable
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["MagnitudeNoise", "Rules"]
-
 Rules: TypeAlias = Literal["ckm", "cellkey", "tauargus"]
 
 _MAX_COMPONENTS = 6

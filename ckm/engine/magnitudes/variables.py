@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping
 from ckm.engine.magnitudes.settings import MagnitudeNoise
 from ckm.errors import ConfigError
 
-__all__ = ["VariableNoises"]
-
 _MOST = 6  # the aggregation finds so many of the largest contributors
 
 

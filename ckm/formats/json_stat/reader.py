@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from ckm.engine.published_table import PublishedTable
 
-__all__ = ["read_json_stat"]
-
 
 def read_json_stat(path: Path) -> tuple[PublishedTable, TableAbout]:
     """Read a table from a JSON-stat dataset.

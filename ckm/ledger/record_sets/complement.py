@@ -23,14 +23,6 @@ if TYPE_CHECKING:
     Words = NDArray[np.uint64]
     Columns = Sequence[NDArray[np.integer]]
 
-__all__ = [
-    "NestedDifferences",
-    "complement_members",
-    "nested_difference_sums",
-    "nested_differences",
-    "sketch_of",
-]
-
 _SEED = 20_270_301
 
 

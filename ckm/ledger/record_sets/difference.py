@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     Residues = NDArray[np.int64]
 
-__all__ = ["differ_by_at_most"]
-
 
 def differ_by_at_most(threshold: int, first: Residues, second: Residues) -> NDArray[np.bool_]:
     """Tell which pairs of sets differ by at most a few records.

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int64]
     Mask = NDArray[np.bool_]
 
-__all__ = ["Entry"]
-
 # What digests are for; lanes have their own numbers.
 _IDENTITY, _MEMBER = 15, 14
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     Source = tuple[Index, Pending | None]
     Mask = NDArray[np.bool_]
 
-__all__ = ["Histories"]
-
 _KEPT = 500_000  # sets of unsealed records at hand for naming
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int64]
     Pairs = tuple[list[int], list[int], list[int]]
 
-__all__ = ["Index"]
-
 _CHUNK = 2**18
 
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     Words = NDArray[np.uint64]
     Places = NDArray[np.uint32]
 
-__all__ = ["Runs"]
-
 
 class Runs:
     """Words, each with the place of what it belongs to.

@@ -9,8 +9,6 @@ from ckm.ledger.record_sets.index import Index
 if TYPE_CHECKING:
     from ckm.ledger.storage.record import Record
 
-__all__ = ["Pending"]
-
 
 class Pending:
     """Tables about to be written.

@@ -11,8 +11,6 @@ from ckm.ledger.storage.store import Database
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Postgres"]
-
 _LOCK = 0x636B6D4C
 _BUSY = "55P03"
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     Words = NDArray[np.uint64]
     Whole = NDArray[np.integer]
 
-__all__ = ["Record", "names_of"]
-
 _LENGTH = 8
 _ARRAYS = (
     *("others", "identity", "power_sums", "words", "sizes"),

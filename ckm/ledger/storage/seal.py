@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from tables import Secret
 
-__all__ = ["Seal"]
-
 _CHUNK = 2**26  # hashlib limits what one call squeezes out of SHAKE
 _NONCE = _MAC = 16
 _LENGTH = 8

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ckm.ledger.storage.seal import Seal
     from ckm.ledger.storage.store import Store
 
-__all__ = ["Head", "read_head", "require_noise", "require_parameters", "width_of", "write_head"]
-
 _SCHEMA = "3"
 _HEAD = "head"
 _WIDTH = 2

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
 
-__all__ = ["Database", "Row", "Store", "has_ledger", "open_store"]
-
 _APPLICATION = 0x636B6D4C  # "ckmL" in the header of the file
 _META = "CREATE TABLE IF NOT EXISTS ckm_ledger (name TEXT PRIMARY KEY, content TEXT NOT NULL)"
 _ENTRIES = (

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ckm.ledger.storage.record import Record
     from ckm.ledger.storage.store import Row, Store
 
-__all__ = ["Submission", "Writer"]
-
 
 def _not_written() -> LedgerError:
     return LedgerError(

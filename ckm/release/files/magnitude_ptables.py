@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from ckm.engine.magnitudes import MagnitudeNoise
 
-__all__ = ["write_amount_ptables"]
-
 _FIELDS = ("ptable", "even", "odd", "small_cells")
 
 

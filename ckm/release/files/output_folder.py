@@ -23,15 +23,6 @@ from footing.files import is_same_file
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = [
-    "check_target",
-    "draft_folder",
-    "flush_files",
-    "new_folder",
-    "only_writer",
-    "resolve_target",
-]
-
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from ckm.config.job.job import Job
 
-__all__ = ["is_matched", "refuse_foreign", "refuse_overlap"]
-
 
 def refuse_foreign(folder: Path) -> None:
     """Refuse to replace a folder that is not a release of ours, or holds files of others.

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from ckm.config.job.output import JobOutput
     from ckm.formats import TableAbout
 
-__all__ = ["TableFiles", "file_names", "files_of", "formula_cautions", "in_formats"]
-
 logger = logging.getLogger(__name__)
 
 _ROOMY = ("csv", "csvw", "parquet")  # they hold whatever a table holds

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ckm.config.job.variable import JobVariable
     from ckm.engine.published_table import PublishedTable
 
-__all__ = ["TableWords"]
-
 
 class TableWords:
     """Says what the tables of a job are: names, labels, hierarchies, who is responsible.

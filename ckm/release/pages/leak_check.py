@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from reports.facts.release import PublicFacts, ReleaseFacts
     from tables import Secret
 
-__all__ = ["hidden_texts", "require_clean", "require_clean_texts"]
-
 _FEWEST_LETTERS = 8
 _MAX_SHOWN = 5
 

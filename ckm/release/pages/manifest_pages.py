@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from ckm.release.pages.report_pages import Edition
 
-__all__ = ["follows_from", "renewed_manifests"]
-
 _MANIFEST = "manifest.json"
 
 

@@ -13,8 +13,6 @@ from reports.facts.release import ReleaseFacts
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["read_facts"]
-
 _MAX_SHOWN = 3
 
 

@@ -17,20 +17,6 @@ if TYPE_CHECKING:
     from reports.facts.release import ReleaseFacts
     from tables import Secret
 
-__all__ = [
-    "EDITIONS",
-    "FILES",
-    "LANGUAGES",
-    "NUMBERS",
-    "Edition",
-    "ReportFiles",
-    "is_draft",
-    "make_pages",
-    "page_name",
-    "place_of",
-    "write_report",
-]
-
 Edition: TypeAlias = Literal["internal", "public"]
 
 #: The name of the file with all numbers of an edition.

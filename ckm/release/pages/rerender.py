@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from ckm.release.pages.report_pages import Edition
     from reports import Report
 
-__all__ = ["Page", "remake_report"]
-
 _MAX_SHOWN = 5
 _PAPERS = frozenset({".csv", ".docx", ".htm", ".md", ".odt", ".pdf", ".svg", ".txt"})
 _PAGES = {*FILES["public"], *FILES["internal"]} - {NUMBERS}

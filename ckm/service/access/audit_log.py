@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from ckm.service.answering.query import Query
 
-__all__ = ["Audit", "shape_of"]
-
 logger = logging.getLogger(__name__)
 
 

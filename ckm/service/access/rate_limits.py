@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     _Counts = dict[str, tuple[float, int]]
 
-__all__ = ["Budget", "Rates", "Share"]
-
 logger = logging.getLogger(__name__)
 
 _WINDOWS = {"hour": 3600, "day": 86_400}

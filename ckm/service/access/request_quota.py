@@ -11,8 +11,6 @@ from ckm.errors import ConfigError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["open_budgets", "prune"]
-
 _OURS = 0x434B4D42  # so that no other database is taken for one of budgets
 _MAX_ROWS = 200_000
 _WAIT_S = 0.5

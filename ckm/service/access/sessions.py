@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["LASTS_S", "Sessions", "is_proof", "new_name", "proof_of"]
-
 LASTS_S = 8 * 3600
 _MOST = 10_000
 _LONGEST = 100

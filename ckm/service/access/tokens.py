@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from argon2 import PasswordHasher
 
-__all__ = ["ROLES", "Caller", "TokenEntry", "TokenFile", "Tokens"]
-
 ROLES: tuple[Role, ...] = get_args(Role)
 
 _TOKEN = re.compile(r"ckm_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")

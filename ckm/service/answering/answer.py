@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from ckm.service.answering.table_layout import Protected
     from tables import PreparedCells
 
-__all__ = ["Answer", "Answerer"]
-
 _MAX_CELLS = 40_000_000  # whatever the rules say
 
 

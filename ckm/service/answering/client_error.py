@@ -11,8 +11,6 @@ from ckm.service.answering.words.messages import Phrase, say
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["ClientError"]
-
 _LONGEST = 200
 _STATUS = {
     "no_table": 404,

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ckm.service.rules.finding import Finding
     from tables import Cells, Prepared, PreparedCells
 
-__all__ = ["Ledger", "Publication"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Publication:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ckm.service.answering.ledger_hook import Publication
     from ckm.service.answering.query import Selection
 
-__all__ = ["Recorder"]
-
 logger = logging.getLogger(__name__)
 
 _MAX_BYTES = 16_000_000

@@ -23,16 +23,6 @@ if TYPE_CHECKING:
 
     from ckm.service.answering.variables import Variable
 
-__all__ = [
-    "CONTENTS",
-    "codelists_of",
-    "max_patterns",
-    "measures_of",
-    "parts_of",
-    "ranks_of",
-    "split_codes",
-]
-
 #: The dimension of the measures.
 CONTENTS = "ContentsCode"
 

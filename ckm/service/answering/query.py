@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from ckm.service.answering.variables import Variable
 
-__all__ = ["Query", "Selection", "are_in_margins", "query_of_request"]
-
 _MEASURES = ("count", "weighted")
 
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     Levels = tuple[int, ...]
 
-__all__ = ["Plan", "Planner"]
-
 _MAX_FILTER_BYTES = 16_000_000
 
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from ckm.service.answering.variables import Variable
     from ckm.service.rules.finding import Finding
 
-__all__ = ["Refusal", "explained"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:

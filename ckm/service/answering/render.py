@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ckm.service.answering.answer import Answer
     from ckm.service.answering.variables import Variable
 
-__all__ = ["Rendered", "about_answer", "etag_of", "file_name", "render"]
-
 _MAX_SIGNS = 120
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     Protected = Mapping[Levels, tuple[tuple[NDArray[np.int32], ...], dict[str, NDArray[Any]]]]
 
-__all__ = ["slices_of", "table_of"]
-
 _UNCOUNTABLE = 10**15  # cells beyond this are as good as beyond number
 
 

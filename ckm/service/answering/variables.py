@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ckm.engine.engine import Engine
     from tables import Axis, Prepared
 
-__all__ = ["Variable", "offered_variables"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Variable:

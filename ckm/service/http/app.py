@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from ckm.service.table_service import TableService
 
-__all__ = ["make_app"]
-
 _EXPOSED = [
     "ETag",
     "RateLimit",

@@ -19,8 +19,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["limited"]
-
 _KERNEL_BYTES = 262_144
 _SLOWEST = 16_384  # bytes that a caller takes in that time, at least
 _STATE = "ckm connection"

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from ckm.service.http.request_context import RequestContext
 
-__all__ = ["ENDPOINTS", "Endpoint"]
-
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from ckm.service.metrics import Metrics
 
-__all__ = ["RequestLimits", "language_of"]
-
 logger = logging.getLogger("ckm.service")
 
 _HEADERS = {

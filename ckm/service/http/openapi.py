@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ckm.config.service.service import Service
     from ckm.service.http.endpoints import Endpoint
 
-__all__ = ["openapi"]
-
 _SCHEMA = "#/components/schemas/"
 _TEXT = {"type": "string"}
 _WHOLE = {"type": "integer"}

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from ckm.service.answering.client_error import ClientError
     from ckm.service.answering.refusal import Refusal
 
-__all__ = ["ProblemResponse", "problem_of_mistake", "problem_of_refusal"]
-
 
 class ProblemResponse(JSONResponse):
     """A problem."""

@@ -28,21 +28,6 @@ if TYPE_CHECKING:
     from ckm.service.http.request_bodies import SelectionBody
     from ckm.service.table_service import TableService
 
-__all__ = [
-    "DEEP",
-    "Criterion",
-    "Parameters",
-    "address_of",
-    "criteria_of_body",
-    "criteria_of_parameters",
-    "format_of",
-    "is_local",
-    "language_wanted",
-    "parameters_of",
-    "query_of_wishes",
-    "token_of",
-]
-
 #: Parameters that are given for each variable.
 DEEP = ("valuecodes", "codelist", "outputvalues")
 

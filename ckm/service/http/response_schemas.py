@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["ANSWERS", "PROBLEM", "SECURITY"]
-
 _TEXT = {"type": "string"}
 _WHOLE = {"type": "integer", "minimum": 0}
 _LIST = {"type": "array"}

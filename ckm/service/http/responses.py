@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from ckm.service.answering.render import Rendered
 
-__all__ = ["answered"]
-
 
 def answered(
     request: Request, made: Rendered, *, more: dict[str, str] | None = None

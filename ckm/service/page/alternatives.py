@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     Step = tuple[PageState, Try]
 
-__all__ = ["tries_of"]
-
 _MOST = 6
 
 

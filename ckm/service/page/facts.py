@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from ckm.service.page.page_state import PageState
     from ckm.service.table_service import TableService
 
-__all__ = ["Outcome", "Visitor", "page_facts"]
-
 _FIRST = ("csv", "xlsx")
 _NAMES = {
     "csv": "CSV",

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ckm.service.answering.variables import Variable
     from ckm.service.page.page_state import PageState, Wanted
 
-__all__ = ["across_choices", "example_of", "field_of", "in_filter", "measure_choices"]
-
 _EXPRESSION = re.compile(r"[*?(]")
 _MAX_TICKS = 40  # categories of a level that all stand on the page
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ckm.service.answering.variables import Variable
     from ckm.service.page.page_state import PageState
 
-__all__ = ["grid_of"]
-
 _MAX_ACROSS = 12  # categories across the columns where nobody asked
 _MAX_COLUMNS = 60
 _MAX_ROWS, _FEWEST_ROWS, _NUMBERS = 100, 20, 1200

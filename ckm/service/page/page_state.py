@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from ckm.service.answering.variables import Variable
     from ckm.service.table_service import TableService
 
-__all__ = ["PageState", "Wanted", "asked_of", "is_fine", "query_of"]
-
 _DEEP = re.compile(r"(valuecodes|codelist|find)\[([^\[\]]{1,2000})\]")
 _PLAIN = {"lang", "filter", "heading", "sort", "rows", "outputFormat"}
 _SORT = re.compile(r"-?[0-9]{1,3}")

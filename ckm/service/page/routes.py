@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from ckm.service.page.page_state import PageState
     from tables import Deadline
 
-__all__ = ["Page"]
-
 _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self';"
     " connect-src 'self';"

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from ckm.service.http.request_context import RequestContext
 
-__all__ = ["SignIn", "session_of"]
-
 _BACK = re.compile(r"[!-~]{0,6000}")
 _SIGN_IN, _SIGN_OUT = "sign in", "sign out"
 _MAX_FIELDS = 10

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ckm.service.answering.variables import Variable
     from ckm.service.table_service import TableService
 
-__all__ = ["starts_of"]
-
 _BY = " \N{MULTIPLICATION SIGN} "
 _MOST = 4
 _MAX_CATEGORIES = 100

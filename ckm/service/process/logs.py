@@ -7,8 +7,6 @@ import json
 import logging
 import sys
 
-__all__ = ["JsonHandler", "log_as_json", "quiet_others"]
-
 _STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "event", "is_step"}
 _OURS = ("ckm", "ptable", "tables")
 _FOREIGN = ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio")

@@ -33,15 +33,6 @@ if TYPE_CHECKING:
     from ckm.service.answering.ledger_hook import Ledger
     from ckm.service.table_service import TableService
 
-__all__ = [
-    "grace_s",
-    "open_table_service",
-    "rehearse_service",
-    "require_private",
-    "run",
-    "serve_tables",
-]
-
 logger = logging.getLogger(__name__)
 
 _HEADER_BYTES = 32_768

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from ckm.config.service.service import Service
 
-__all__ = ["run_workers"]
-
 logger = logging.getLogger(__name__)
 
 _TICK_S = 0.2

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ckm.config.service.rules import RuleSettings
     from ckm.service.rules.slices import Slices
 
-__all__ = ["commonest", "judge_areas"]
-
 _FINE = ("too_fine_try",)
 
 

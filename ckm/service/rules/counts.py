@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     Fails: TypeAlias = NDArray[np.bool_]
 
-__all__ = ["RULES", "group_disclosure", "permille_dominant"]
-
 #: Rule on the cells of an area → where its limit is broken.
 RULES: dict[str, Callable[[Slices, float], Fails]] = {
     # Persons per cell, empty ones included.

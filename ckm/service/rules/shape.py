@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from ckm.config.service.rules import RuleSettings
 
-__all__ = ["Shape", "judge_shape"]
-
 _MAX_COMBINATIONS = 10_000
 _MAX_COUNTED = 20_000_000  # cells of all combinations of levels together
 _MAX_OF_ONE = 1_000_000  # more categories do not make more cells: persons do

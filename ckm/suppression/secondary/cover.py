@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.float64]
     Places = NDArray[np.int64]
 
-__all__ = ["Change", "Cover"]
-
 _TOLERANCE = 1e-6
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.float64]
     Flags = NDArray[np.bool_]
 
-__all__ = ["Cut", "Cutter"]
-
 _CLEAN = 1e-6
 _VIOLATED = 1e-4
 #: What a cell that is not hidden may move, so that cuts go through as few as possible.

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-__all__ = ["Bound", "protect_exactly"]
-
 _MAX_NODES = 1_000_000
 #: The relaxation is left when so many rounds raise the bound by less than such a share.
 _STEPS, _PROGRESS = 8, 2e-3

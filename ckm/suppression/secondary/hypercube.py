@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     #: for one axis, the categories that move with the cell and those that move against it
     Sides: TypeAlias = tuple[list[int], list[int]]
 
-__all__ = ["protect_by_hypercubes"]
-
 #: Boxes of more candidates are left to linear programs.
 _MAX_CANDIDATES = 300_000
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-__all__ = ["Demands", "Problem"]
-
 _ADDS_UP = 1e-9
 
 

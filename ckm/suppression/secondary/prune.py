@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     #: a demand's number, and 1 for up or -1 for down
     Side: TypeAlias = tuple[int, int]
 
-__all__ = ["prune", "thin"]
-
 
 def prune(cover: Cover, *, deadline: float = np.inf) -> Cover:
     """Drop secondary cells one by one, the dearest first, where every demand stays met.

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.float64]
     Places = NDArray[np.int64]
 
-__all__ = ["FARTHEST", "Incidence", "Region", "ranges"]
-
 #: No cell needs to move by so many times what another one must.
 FARTHEST = 1e3
 _NOTHING = 1e-7

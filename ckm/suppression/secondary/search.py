@@ -23,16 +23,6 @@ if TYPE_CHECKING:
     from ckm.suppression.secondary.cover import Change
     from ckm.suppression.secondary.problem import Problem
 
-__all__ = [
-    "PRIMARY",
-    "PUBLISHED",
-    "SECONDARY",
-    "Method",
-    "Suppression",
-    "UnprotectedError",
-    "suppress",
-]
-
 logger = logging.getLogger(__name__)
 
 Method: TypeAlias = Literal["auto", "exact", "sequential", "hypercube"]

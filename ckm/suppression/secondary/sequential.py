@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.float64]
     Places = NDArray[np.int64]
 
-__all__ = ["protect_in_turn"]
-
 _NOTHING = 1e-7
 _SIZES = (500, 4_000, 32_000)
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["approach", "exchange"]
-
 _Int: TypeAlias = "NDArray[np.int64]"
 
 _MICRO = 10**6

@@ -10,8 +10,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["grid"]
-
 
 @cache
 def grid(n: int, reach: int) -> NDArray[np.int64]:

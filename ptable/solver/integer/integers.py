@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Cost", "Model", "Prices", "Program", "Windows"]
-
 #: HiGHS stops within 1e-6 of the optimum; costs are scaled so that this means nothing.
 _SCALE = 1e3
 #: What separates ties, in scaled cost per unit: far above 1e-6, far below what matters.

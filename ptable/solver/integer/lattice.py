@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Basis", "basis_of", "coordinates", "next_values"]
-
 #: Columns in echelon form, each with the first row in which it is not zero.
 Basis: TypeAlias = tuple[tuple[int, tuple[int, ...]], ...]
 

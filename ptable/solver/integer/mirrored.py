@@ -19,8 +19,6 @@ from ptable.solver.integer.grids import grid
 if TYPE_CHECKING:
     from ptable.solver.thresholds import UnitRow
 
-__all__ = ["apportion_symmetric"]
-
 _NEAR = 4
 _REACH = 5
 #: Values with fewer units than this are changed only when few others are left.

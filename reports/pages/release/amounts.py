@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from reports.i18n.languages import Words
     from reports.parts import Table
 
-__all__ = ["change_table", "exposure_table"]
-
 
 def change_table(words: Words, amounts: Sequence[AmountFact]) -> Table:
     """Arrange how sums were changed, a table and variable a line.

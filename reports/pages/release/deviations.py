@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from reports.i18n.languages import Words
     from reports.parts import Table
 
-__all__ = ["quantile_table", "spread_picture"]
-
 
 def quantile_table(words: Words, overall: Sequence[MeasureFact]) -> Table:
     """Arrange the quantiles of absolute and relative deviations, by class of counts.

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from reports.i18n.languages import Words
     from reports.parts import Entry, Table
 
-__all__ = ["internal_page"]
-
 
 def internal_page(words: Words, facts: ReleaseFacts) -> tuple[str, dict[str, Any]]:
     """Arrange all that is known of a release.

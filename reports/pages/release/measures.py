@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from reports.i18n.languages import Words
     from reports.parts import Entry
 
-__all__ = ["class_words", "measure_entry"]
-
 
 def class_words(words: Words, name: str) -> str:
     """Say a class of original counts.

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from reports.i18n.languages import Words
     from reports.parts import Figure, Table
 
-__all__ = ["class_name", "noise_parts"]
-
 #: A table of more cells than this is not repeated on the page; report.json has it.
 _MAX_CELLS = 3000
 #: A picture with more rows or columns than this shows the first ones.

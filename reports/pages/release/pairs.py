@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from reports.facts.release import PairFact
     from reports.i18n.languages import Words
 
-__all__ = ["pair_picture"]
-
 #: A picture with more bins than this shows the first ones; so does its table of pairs.
 _MAX_BINS = 60
 _MAX_PAIRS = 3000

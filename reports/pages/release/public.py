@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from reports.i18n.languages import Words
     from reports.parts import Table
 
-__all__ = ["public_page"]
-
 
 def public_page(words: Words, facts: PublicFacts) -> tuple[str, dict[str, Any]]:
     """Arrange what everybody may know.

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from reports.i18n.languages import Words
     from reports.parts import Entry, Figure, Table
 
-__all__ = ["posterior_picture", "posterior_table", "risk_parts"]
-
 _MAX_LINES = 40
 
 

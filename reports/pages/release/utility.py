@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from reports.i18n.languages import Words
     from reports.parts import Entry, Table
 
-__all__ = ["all_measures", "by_table", "by_variable", "utility_parts"]
-
 _MAIN = (
     "aad", "rmse", "max_abs", "bias_mean", "bias_z", "rmad_pct", "changed_pct",
     "false_zeros", "hellinger_raw", "hd_utility",

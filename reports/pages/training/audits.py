@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from reports.i18n.languages import Words
     from reports.parts import Entry, Figure, Table
 
-__all__ = ["audits_page"]
-
 #: Rates below are drawn here: fewer records cannot tell them from none.
 _LEAST_RATE = 1e-3
 _LONGEST = 38

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from reports.i18n.languages import Words
     from reports.parts import Entry
 
-__all__ = ["card_page"]
-
 
 def card_page(words: Words, facts: CardFacts) -> tuple[str, dict[str, Any]]:
     """Arrange a privacy card.

@@ -9,8 +9,6 @@ from reports.catalogues.training import ACCOUNTS, ADJACENCIES, SAMPLINGS, UNITS
 if TYPE_CHECKING:
     from reports.i18n.languages import Words
 
-__all__ = ["account", "delta", "epsilon", "neighbours", "sampler", "scheme", "unit_of"]
-
 
 def sampler(words: Words, name: str) -> str:
     """Say how batches are drawn.

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from reports.i18n.languages import Words
     from reports.parts import Entry, Table
 
-__all__ = ["study_page"]
-
 #: What the curves hold for.
 _HOLDS = ("poisson", "add-remove")
 #: How far above the least the second picture of the orders goes.

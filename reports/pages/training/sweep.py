@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from reports.i18n.languages import Words
     from reports.parts import Entry, Table
 
-__all__ = ["sweep_page"]
-
 
 def sweep_page(words: Words, facts: SweepFacts) -> tuple[str, dict[str, Any]]:
     """Arrange what is known of many training runs.

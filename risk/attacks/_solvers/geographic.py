@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     Zoning = Literal["old", "new"]
 
-__all__ = ["Sliver", "find_slivers", "slivers_frame"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sliver:

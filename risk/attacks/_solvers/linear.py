@@ -12,8 +12,6 @@ from risk.wellformed import read_array
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["least_squares", "read_sums", "rebuild_counts"]
-
 _HALF = 0.5 + 1e-9  # halves go up, whatever the last digits
 
 

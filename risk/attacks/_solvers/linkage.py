@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Links", "link"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Links:

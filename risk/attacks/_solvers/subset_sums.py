@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     Method = Literal["least-squares", "linear-program"]
 
-__all__ = ["decode_bits", "expected_share_right"]
-
 
 def decode_bits(
     queries: ArrayLike, answers: ArrayLike, *, method: Method = "least-squares"

@@ -13,8 +13,6 @@ from risk.wellformed import read_array
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["require_integers", "truth_of"]
-
 
 def require_integers(what: str, **limits: tuple[Any, int, int | None]) -> None:
     """Raise one error that names every parameter outside its limits.

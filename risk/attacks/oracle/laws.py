@@ -14,8 +14,6 @@ from risk.wellformed import require_whole
 if TYPE_CHECKING:
     from ptable import PTable
 
-__all__ = ["noise_law", "p_mean_rounds_to_zero", "row_of"]
-
 
 def noise_law(ptable: PTable, *, count: int | None = None) -> Law:
     """Give the law of the noise on a count.

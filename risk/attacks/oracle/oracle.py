@@ -12,8 +12,6 @@ from risk.attacks.oracle.result import AttackResult
 from risk.errors import RiskError
 from risk.wellformed import require_whole
 
-__all__ = ["Answers", "CountRequest", "Oracle", "Questioner"]
-
 #: One published count per group, None where it was refused; None when all were.
 Answers = Sequence[int | None] | None
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from risk.attacks.oracle.oracle import Oracle
     from risk.attacks.oracle.result import AttackResult
 
-__all__ = ["RepeatedAnswers", "repeats_needed"]
-
 
 def repeats_needed(variance: float, *, confidence: float = 0.95) -> float:
     """Give the answers after which the mean of fresh noise rounds to zero.

@@ -15,8 +15,6 @@ from risk.wellformed import require_between
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["AttackResult", "wilson"]
-
 
 def wilson(successes: int, trials: int, *, level: float = 0.95) -> tuple[float, float]:
     """Give Wilson's score interval of a share.

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ptable import PTable
     from risk.attacks.oracle.oracle import CountRequest
 
-__all__ = ["KeyUse", "SimulatedOracle"]
-
 KeyUse = Literal["mixed", "additive", "fresh"]
 
 _KEY_USES = ("mixed", "additive", "fresh")

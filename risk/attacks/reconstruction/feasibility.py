@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from risk.attacks.oracle.result import AttackResult
     from risk.attacks.pairs import Group
 
-__all__ = ["FeasibilityIntervals"]
-
 _MAX_CELLS = 100_000
 
 

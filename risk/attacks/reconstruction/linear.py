@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from risk.attacks.oracle.result import AttackResult
     from risk.attacks.pairs import Group
 
-__all__ = ["LinearReconstruction", "membership"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinearReconstruction:

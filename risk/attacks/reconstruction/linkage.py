@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ptable import PTable
     from risk.attacks.oracle.oracle import Oracle
 
-__all__ = ["Linkage"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linkage:

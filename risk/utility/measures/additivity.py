@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ptable import PTable
     from risk.utility.pairs import Pairs
 
-__all__ = ["Additivity", "additivity"]
-
 _NAMES = ("gap_mean", "gap_max_abs", "gap_nonzero_pct", "gap_mean_square")
 
 

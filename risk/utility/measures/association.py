@@ -15,8 +15,6 @@ from risk.utility.pairs import counts_of
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Association", "association"]
-
 _NAMES = ("chi2", "chi2_p", "cramers_v", "deviance")
 
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ptable import PTable
     from risk.utility.pairs import Pairs
 
-__all__ = ["Distribution", "bias", "deviations", "distributions", "summaries"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distribution:

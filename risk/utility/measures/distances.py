@@ -12,8 +12,6 @@ from risk.utility.measure import Measure, defined, undefined
 if TYPE_CHECKING:
     from risk.utility.pairs import Pairs
 
-__all__ = ["distances"]
-
 _NAMES = ("hellinger_raw", "hd_utility", "hellinger_probability", "euclid", "manhattan")
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ptable import PTable
     from risk.utility.pairs import Pairs
 
-__all__ = ["NoiseDistribution", "RowMoments", "noise_distribution", "row_moments"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoiseDistribution:

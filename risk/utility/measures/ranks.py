@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from risk.utility.pairs import Pairs
 
-__all__ = ["double_ranks", "ranks"]
-
 
 def ranks(pairs: Pairs) -> tuple[Measure, ...]:
     """Measure Spearman's correlation and the share of cells that change decile.

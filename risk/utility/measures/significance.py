@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ptable import PTable
     from risk.utility.pairs import Pairs
 
-__all__ = ["RowTest", "changed_by_row", "significance"]
-
 _EXACT = 50
 #: Whole numbers of keys seldom allow exact symmetry.
 _ASYMMETRY = 1e-8

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from risk.utility.pairs import Pairs
 
-__all__ = ["between_groups", "variation"]
-
 
 def variation(pairs: Pairs) -> tuple[Measure, ...]:
     """Compare the variance of the counts of a table, a row or a column.

@@ -12,8 +12,6 @@ from risk.wellformed import require_whole
 if TYPE_CHECKING:
     from risk.utility.pairs import Pairs
 
-__all__ = ["zeros"]
-
 
 def zeros(pairs: Pairs, *, threshold: int = 4) -> tuple[Measure, ...]:
     """Count zeros, false zeros and false non-zeros.

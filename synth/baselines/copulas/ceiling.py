@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from synth.copulas.pair import Criterion
     from synth.copulas.vine import Truncation
 
-__all__ = ["vine_without_privacy"]
-
 
 def vine_without_privacy(
     frame: Any,

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from synth.baselines.coded import CodedColumn
 
-__all__ = ["LEGACY_DEFECTS", "dp_copula"]
-
 #: What is wrong in the implementation that earlier comparisons used.
 LEGACY_DEFECTS = ("string-ranks", "permuted-margins", "truncated-values")
 

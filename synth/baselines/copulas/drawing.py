@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from synth.copulas.margins import Margin
     from synth.copulas.vine import FittedVine
 
-__all__ = ["drawn_frame", "fit_active"]
-
 _ROUNDS = 50
 
 

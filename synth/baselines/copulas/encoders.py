@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Encoding", "encode_glmm", "encode_ordinal", "encode_woe"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Encoding:

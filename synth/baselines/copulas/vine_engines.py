@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from synth.marginals.noise import NoiseSource
     from synth.marginals.spending.accountant import Spend
 
-__all__ = ["VineModel", "fit_copula_shirley", "fit_vine_without_privacy"]
-
 _FORMAT = "ckm-synth-vine"
 _LEARNED = ("woe", "glmm")
 

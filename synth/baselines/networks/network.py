@@ -14,18 +14,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = [
-    "Family",
-    "NetworkTable",
-    "candidates_of",
-    "cells_of",
-    "draw_network",
-    "information_of",
-    "information_sensitivity",
-    "measured_places",
-    "tables_of",
-]
-
 #: A column and its parents.
 Family = tuple[int, tuple[int, ...]]
 

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from synth.claims import Claim
     from synth.marginals.noise import NoiseSource
 
-__all__ = ["NetworkModel", "fit_priv_bayes", "fit_priv_bayes_legacy"]
-
 _FORMAT = "ckm-synth-network"
 _MAX_BINS = 20
 _EXACT = 1 - 1e-9

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from synth.baselines.binned import Binned
     from synth.baselines.networks.network import Family
 
-__all__ = ["priv_bayes"]
-
 
 def priv_bayes(
     frame: Any,

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from synth.evaluation.measures.bins import Binned
     from synth.evaluation.records import Records
 
-__all__ = ["correlation_change", "cramer_change", "ks_distances", "spearman"]
-
 
 def ks_distances(real: Records, synthetic: Records) -> dict[str, float]:
     """Give the largest difference between the distribution functions of each column.

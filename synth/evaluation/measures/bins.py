@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from synth.evaluation.records import Kind, Records
 
-__all__ = ["Binned", "Bins"]
-
 #: Numbers with no more possible values than this are their own bins.
 _AS_THEY_ARE = 50
 _QUANTILES = 20

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from synth.evaluation.measures.learners import Learner
     from synth.evaluation.records import Records
 
-__all__ = ["Detected", "detection"]
-
 _MOST = 8000
 
 

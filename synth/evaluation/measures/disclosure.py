@@ -18,15 +18,6 @@ if TYPE_CHECKING:
 
     from synth.evaluation.records import Records
 
-__all__ = [
-    "Distances",
-    "Inferred",
-    "attribute_inference",
-    "closeness",
-    "exact_matches",
-    "replicated_uniques",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distances:

@@ -11,8 +11,6 @@ from synth.evaluation.errors import EvaluationError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Learner", "classifier", "probabilities"]
-
 #: Boosted histograms of scikit-learn, or xgboost where it is installed.
 Learner: TypeAlias = Literal["histogram", "xgboost"]
 #: As in the source of the framework.

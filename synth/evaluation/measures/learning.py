@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from synth.evaluation.measures.learners import Learner
     from synth.evaluation.records import Records
 
-__all__ = ["Classified", "classification", "regression"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Classified:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from synth.evaluation.measures.bins import Binned
     from synth.evaluation.records import Records
 
-__all__ = ["TableDistances", "k_marginal", "subsample_equivalent", "table_distances"]
-
 _MAX_TABLES = 1000
 #: Tables with more cells than this are counted by the cells that occur.
 _DENSE = 1_000_000

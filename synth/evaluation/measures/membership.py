@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from synth.evaluation.measures.nearest import Metric
     from synth.evaluation.records import Records
 
-__all__ = ["Attacked", "Ratio", "density_ratio", "monte_carlo"]
-
 #: Keeps the logarithm of a distance finite; the source of the attack prints this value.
 _KEPT = 10_000_000  # distances that are kept for the second look
 _NEARLY_ZERO = 1e-12

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from synth.evaluation.records import Records
 
-__all__ = ["Metric", "Space", "nearest_two", "pairwise"]
-
 #: How far two records are: share of columns that differ; Euclid on scaled numbers, with 1 for
 #: different categories; or the mean of scaled differences.
 Metric: TypeAlias = Literal["hamming", "euclidean", "gower"]

@@ -9,8 +9,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["auc", "auc_interval", "mcc", "mcc_binary", "rmse"]
-
 
 def mcc_binary(truth: NDArray[np.bool_], said: NDArray[np.bool_]) -> float:
     """Give the Matthews correlation of two classes, by shares.

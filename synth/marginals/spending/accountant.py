@@ -12,8 +12,6 @@ from synth.errors import OverspentError, SynthError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["PrivacyAccountant", "Spend"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spend:

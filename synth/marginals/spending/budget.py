@@ -8,8 +8,6 @@ from dp import Adjacency, rho_of_epsilon
 from footing.checks import require_number
 from synth.errors import SynthError
 
-__all__ = ["Budget"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:

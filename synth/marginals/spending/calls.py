@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from synth.marginals.spending.accountant import Spend
 
-__all__ = ["Call", "calls_of"]
-
 _LAWS = {
     "margin": "discrete Gaussian",
     "table": "discrete Gaussian",

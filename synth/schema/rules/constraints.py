@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from synth.schema.rules.logic import Verdict
     from synth.schema.schema import Schema
 
-__all__ = ["Constraint", "constraints_of", "judge_records"]
-
 _MAX_CELLS = 200_000
 _MAX_KINDS = 64
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from synth.schema.rules.logic import Verdict
 
-__all__ = ["EditRule", "ParsedRule", "parse_rule"]
-
 _LONGEST = 2000
 _DEEPEST = 60
 _PIECES = re.compile(

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from tables.magnitudes.magnitudes import Magnitudes
 
-__all__ = ["Base", "bases", "bases_of_records"]
-
 Base: TypeAlias = Literal["top", "mean", "range", "sum"]
 
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from tables import Secret
 
-__all__ = ["Purpose", "keyed_fractions", "keyed_numbers"]
-
 Purpose: TypeAlias = Literal["noise", "jitter", "rounding"]
 
 _CHUNK = 8192  # the state of a chunk stays in the processor's cache

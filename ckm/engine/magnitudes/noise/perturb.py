@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from tables import Secret
     from tables.magnitudes.magnitudes import Magnitudes
 
-__all__ = ["perturb_magnitudes"]
-
 
 def perturb_magnitudes(
     magnitudes: Magnitudes,

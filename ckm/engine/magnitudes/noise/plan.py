@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ptable import PTable
     from tables.magnitudes.magnitudes import Magnitudes
 
-__all__ = ["Plan", "Regime", "plan_noise"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regime:

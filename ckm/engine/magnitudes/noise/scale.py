@@ -13,8 +13,6 @@ from footing.checks import require_integer, require_number
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Flex", "Proportional", "Scale", "flex_curve"]
-
 _LARGEST_POWER = 20
 
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from tables import Secret
     from tables.magnitudes.magnitudes import Magnitudes
 
-__all__ = ["own_totals"]
-
 _KEYS = 2**64
 _EXACT = 2.0**52
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ckm.engine.magnitudes.settings import MagnitudeNoise
     from tables.magnitudes.magnitudes import Magnitudes
 
-__all__ = ["trace_cellkey"]
-
 _UNITS = 10**18
 
 

@@ -12,8 +12,6 @@ from ckm.engine.magnitudes.errors import MagnitudeError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["decimal_keys", "printed_rotations", "require_numbers", "rotations"]
-
 _DIGITS = 15  # what R prints of a number
 
 

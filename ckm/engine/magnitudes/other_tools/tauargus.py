@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ckm.engine.magnitudes.settings import MagnitudeNoise
     from tables.magnitudes.magnitudes import Magnitudes
 
-__all__ = ["trace_tauargus"]
-
 _NEAR = 1e-8
 
 

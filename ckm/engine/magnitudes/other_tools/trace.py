@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from ptable import PTable
     from tables.magnitudes.magnitudes import Magnitudes
 
-__all__ = ["Trace", "interpolated", "looked_up", "table_names"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Trace:

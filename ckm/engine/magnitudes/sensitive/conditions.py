@@ -22,15 +22,6 @@ if TYPE_CHECKING:
 
     from tables.magnitudes.magnitudes import Magnitudes
 
-__all__ = [
-    "Condition",
-    "Dominance",
-    "FewContributors",
-    "PPercent",
-    "PriorPosterior",
-    "sensitive_cells",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FewContributors:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tables import Cells
     from tables.magnitudes.magnitudes import Magnitudes
 
-__all__ = ["NamedCell", "NamedKeys", "as_named_cells", "named_requests"]
-
 #: Dimension and category, by dimension.
 NamedCell: TypeAlias = tuple[tuple[str, str], ...]
 

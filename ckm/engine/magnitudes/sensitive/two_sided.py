@@ -8,8 +8,6 @@ from functools import lru_cache
 from ckm.engine.magnitudes.errors import MagnitudeError
 from ptable import PTable
 
-__all__ = ["two_sided"]
-
 _KEYS = 2**64
 
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from tables import Condition, Prepared, PreparedCells
 
-__all__ = ["Cubes"]
-
 logger = logging.getLogger(__name__)
 
 # A scan beats rolling up from more cells than this.

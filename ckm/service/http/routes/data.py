@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ckm.service.http.request_parsing import Criterion
     from tables import Deadline
 
-__all__ = ["get_data", "post_data"]
-
 
 async def get_data(call: Call) -> Response:
     """Select from a table, by address."""

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ckm.service.http.request_context import Call
     from tables import Deadline
 
-__all__ = ["delete_request", "get_request", "get_result", "post_request"]
-
 _PLAIN = ("too_slow", "internal", "busy", "no_weight", "stopping", "ledger_full")
 
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from ckm.service.answering.variables import Variable
     from ckm.service.http.request_context import Call
 
-__all__ = ["get_codelist", "get_config", "get_metadata", "get_table", "list_tables"]
-
 
 async def list_tables(call: Call) -> Response:
     """List the tables."""

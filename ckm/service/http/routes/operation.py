@@ -12,8 +12,6 @@ from ckm.service.http.request_parsing import is_local
 if TYPE_CHECKING:
     from ckm.service.http.request_context import Call
 
-__all__ = ["get_health", "get_metrics"]
-
 
 async def get_health(_: Call) -> Response:
     """Tell that the service is up."""
