@@ -90,7 +90,10 @@ def test_without_a_variance_tables_are_proposed():
         (["--max-noise", "5", "--tolerance", "0.1"], "with --stay-about"),
         (["--max-noise", "5", "--stay-about", "0.4", "--p-stay", "0.4"], "not take --p-stay"),
         (["--max-noise", "5,5", "--stay-about", "0.4"], "one value of each option"),
-        (["--max-noise", "5", "--stay-about", "1.4"], "p_stay must be a probability"),
+        (
+            ["--max-noise", "5", "--stay-about", "1.4"],
+            "p_stay must be a number from 0 to below 1",
+        ),
         (["--max-noise", "5", "--variance", "nan"], "finite number above 0"),
         (["--max-noise", "5", "--variance", "a"], "is not a valid float"),
         (["--max-noise", "0", "--variance", "1"], "not in the range"),
