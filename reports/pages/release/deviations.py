@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reports.catalogues.measures import measure_name
-from reports.charts.spread import Spread, SpreadLine, spread
+from reports.charts.drawing import Labels
+from reports.charts.spread import SpreadLine, spread
 from reports.pages.release.measures import class_words, measure_entry
 from reports.parts import Figure, Lines
 
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from reports.facts.release import MeasureFact
     from reports.i18n.languages import Words
     from reports.parts import Table
-
-__all__ = ["quantile_table", "spread_picture"]
 
 
 def quantile_table(words: Words, overall: Sequence[MeasureFact]) -> Table:
@@ -115,7 +114,7 @@ def spread_picture(words: Words, overall: Sequence[MeasureFact]) -> list[Figure]
     if not lines:
         return []
     title = words.say("Absolute deviation of a cell")
-    data = Spread(
+    data = Labels(
         id="spread",
         title=title,
         description=words.say(
