@@ -197,6 +197,22 @@ def moves(*places: tuple[float, float]) -> str:
     return "M" + "L".join(f"{coordinate(x)} {coordinate(y)}" for x, y in places)
 
 
+def across(left: float, y: float, length: float) -> str:
+    """Write a line to the right, as a path has it.
+
+    Parameters
+    ----------
+    left, y, length
+        Where it begins, and how long it is.
+
+    Examples
+    --------
+    >>> across(1, 2, 3.5)
+    'M1 2h3.5'
+    """
+    return f"{moves((left, y))}h{coordinate(length)}"
+
+
 def outline(left: float, top: float, wide: float, high: float) -> str:
     """Write a rectangle, as a path has it; a negative height goes upwards.
 
@@ -210,8 +226,7 @@ def outline(left: float, top: float, wide: float, high: float) -> str:
     >>> outline(0, 9, 4, -2), outline(1, 1, 2, 3)
     ('M0 9h4v-2h-4z', 'M1 1h2v3h-2z')
     """
-    across = coordinate(wide)
-    return f"M{coordinate(left)} {coordinate(top)}h{across}v{coordinate(high)}h-{across}z"
+    return f"{across(left, top, wide)}v{coordinate(high)}h{coordinate(-wide)}z"
 
 
 class Axis:
@@ -256,7 +271,7 @@ class Board:
     --------
     >>> board = Board()
     >>> board.rect((1, 1, 2, 2), css="drawn")
-    >>> board.document("A dot", "It is square.", ids=("t", "d"), width=10, height=10)[-34:]
+    >>> board.document("A dot", "It is square.", ids=("t", "d"), width=10, height=10)[-33:]
     ' height="2" class="drawn"/></svg>'
     """
 
@@ -302,13 +317,19 @@ class Board:
         self._add("text", words, {"x": x, "y": y}, **look)
 
     def document(
-        self, title: str, description: str, *, ids: tuple[str, str], **given: Any
+        self,
+        title: str,
+        description: str,
+        *,
+        ids: tuple[str, str],
+        family: str | None = None,
+        **given: Any,
     ) -> str:
         """Give the whole drawing, named and described for who cannot see it."""
         named, described = ids
+        given |= {"aria-labelledby": " ".join(ids), "font-family": family}
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" role="img"'
-            f"{attributes(given | {'aria-labelledby': f'{named} {described}'})}>"
+            f'<svg xmlns="http://www.w3.org/2000/svg" role="img"{attributes(given)}>'
             f'<title id="{named}">{html.escape(clean(title))}</title>'
             f'<desc id="{described}">{html.escape(clean(description))}</desc>'
             + "".join(self._parts)

@@ -6,10 +6,11 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from footing.svg import across, text_width
 from ptable.pictures.data import heading, html_table
 from ptable.pictures.facts import chosen_rows, row_facts, row_name, span, table_notes
 from ptable.pictures.picture import Picture
-from ptable.pictures.svg import INK, MARGIN, Drawing, number, text_width
+from ptable.pictures.svg import INK, MARGIN, Drawing
 from ptable.pictures.words import Wording, in_english, ranges, signed
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
     from ptable.pictures.words import Words
     from ptable.table import PTable
-
-__all__ = ["DOWN", "UP", "ZERO", "on_noise", "perturbation"]
 
 DOWN = ("#f7d7bd", "#eab98f", "#d9975c", "#b9742e", "#8f520d")
 UP = ("#cbe1f8", "#a2c8f0", "#76ace4", "#488acb", "#1666aa")
@@ -160,8 +159,7 @@ def _draw(
     drawing.text((left - 12, top - 6), words("count"), anchor="end", bold=True)
     for quarter in range(5):
         share = wording.number(f"{quarter / 4:g}")
-        across = left + length * quarter / 4
-        drawing.text((across, top - 6), share, size=10, anchor="middle")
+        drawing.text((left + length * quarter / 4, top - 6), share, size=10, anchor="middle")
     fills: dict[str, list[str]] = {}
     marks: dict[float, list[str]] = {}
     for place, (_, pieces) in enumerate(bars):
@@ -171,14 +169,12 @@ def _draw(
             start, size = left + float(low) * length, float(end - low) * length
             gap = 0.6 if size > 4 else 0.0
             fills.setdefault(on_noise(v, reach)[0], []).append(
-                f"M{number(start)} {number(line + high / 2)}h{number(size - gap)}"
+                across(start, line + high / 2, size - gap)
             )
             if v:
                 tall = 1 + (_MARK - 1) * abs(v) / reach
                 edge = line + (tall / 2 if v > 0 else high - tall / 2)
-                marks.setdefault(tall, []).append(
-                    f"M{number(start)} {number(edge)}h{number(size - gap)}"
-                )
+                marks.setdefault(tall, []).append(across(start, edge, size - gap))
     for colour, steps in sorted(fills.items()):
         drawing.path(steps, stroke=colour, stroke_width=high)
     for tall, steps in sorted(marks.items()):

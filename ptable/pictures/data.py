@@ -5,15 +5,13 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING
 
-from ptable.pictures.svg import clean
+from footing.svg import clean
 from ptable.pictures.words import ENGLISH, Wording
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ptable.table import PTable
-
-__all__ = ["heading", "html_table"]
 
 
 def html_table(caption: str, names: Sequence[str], lines: Iterable[Sequence[str]]) -> str:

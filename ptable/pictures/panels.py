@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from footing.svg import across, clip, coordinate, moves, outline, text_width
 from ptable.pictures.data import heading, html_table
 from ptable.pictures.facts import (
     RowFacts,
@@ -16,7 +17,7 @@ from ptable.pictures.facts import (
 )
 from ptable.pictures.grid import bin_width
 from ptable.pictures.picture import Picture
-from ptable.pictures.svg import HATCH, INK, MARGIN, MUTED, Drawing, clip, number, text_width
+from ptable.pictures.svg import HATCH, INK, MARGIN, MUTED, Drawing
 from ptable.pictures.words import Wording, decimal, in_english, percent, signed
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
     from ptable.pictures.words import Words
     from ptable.table import PTable
-
-__all__ = ["distributions"]
 
 _PANEL = 172.0
 _GAP = 12.0
@@ -149,8 +148,7 @@ class _Panels:
         self._write(row, left, top)
         half = left + self.width / 2
         if row.flags:
-            tip = f"M{number(left)} {number(top + 72)}l5 -9l5 9z"
-            drawing.path([tip], fill=_WARNING)
+            drawing.path([moves((left, top + 72)) + "l5 -9l5 9z"], fill=_WARNING)
             words = clip(", ".join(words for words, _ in row.flags), self.width - 14, 10)
             drawing.text((left + 14, top + 72), words, fill=_WARNING, size=10)
         self._draw_bars(row, half, top + self.head + _BARS)
@@ -191,16 +189,15 @@ class _Panels:
                 ]
                 drawing.path(bars, fill=colour)
             self._draw_breaks(law, middle, base)
-        line = f"M{number(middle - self.width / 2)} {number(base)}h{number(self.width)}"
-        drawing.path([line], stroke=INK)
+        line = across(middle - self.width / 2, base, self.width)
+        drawing.path([line], stroke=INK, stroke_width=1)
         self._draw_ticks(middle, base)
 
-    def _box(self, across: float, base: float, height: float, *, is_bar: bool = True) -> str:
+    def _box(self, middle: float, base: float, height: float, *, is_bar: bool = True) -> str:
         """Outline a bar; a probability above 0 always shows, one off the scale is cut."""
         gap = 1.0 if is_bar and self.unit > 5 else 0.0
-        start = number(across + (gap - self.unit) / 2)
-        length, size = number(self.unit - gap), number(min(_BARS, max(1.0, height)))
-        return f"M{start} {number(base)}h{length}v-{size}h-{length}z"
+        start, size = middle + (gap - self.unit) / 2, min(_BARS, max(1.0, height))
+        return outline(start, base, self.unit - gap, -size)
 
     def _draw_breaks(self, law: dict[int, Fraction], middle: float, base: float) -> None:
         """Mark bars that are higher than the panel; name the height of the highest."""
@@ -208,8 +205,8 @@ class _Panels:
         tall = [v for v, p in law.items() if p > self.peak]
         self.drawing.path(
             [
-                f"M{number(middle + v * self.unit - half)} {number(base - _BARS + 14)}"
-                f"l{number(half)} -5l{number(half)} 5"
+                moves((middle + v * self.unit - half, base - _BARS + 14))
+                + f"l{coordinate(half)} -5l{coordinate(half)} 5"
                 for v in tall
             ],
             stroke="#ffffff",
@@ -231,13 +228,13 @@ class _Panels:
         far = self.side
         for place, anchor in {-far: "start", far: "end", 0: "middle"}.items():
             words = self.wording.number(signed(place * self.bin_width, self.table.step))
-            across = middle + place * self.unit
+            x = middle + place * self.unit
             # Labels wider than their bar end where the panel ends.
             if text_width(words, 10) <= self.unit or not place:
                 anchor = "middle"  # noqa: PLW2901
             elif place:
-                across += self.unit / 2 if place > 0 else -self.unit / 2
-            self.drawing.text((across, base + 13), words, size=10, anchor=anchor)
+                x += self.unit / 2 if place > 0 else -self.unit / 2
+            self.drawing.text((x, base + 13), words, size=10, anchor=anchor)
 
 
 def _peak(laws: Sequence[dict[int, Fraction]]) -> Fraction:

@@ -128,11 +128,11 @@ def _mark(drawing: Drawing, name: str, place: tuple[float, float]) -> None:
     elif name == "bootstrap":
         drawing.rect((x - 4.5, y - 4.5, 9, 9), css="designed")
     elif name == "independent":
-        corners = (x - 6, y + 6), (x, y - 6), (x + 6, y + 6), (x - 6, y + 6)
-        drawing.line(*corners, css="designed")
+        start = (x - 6, y + 6)
+        drawing.line(start, (x, y - 6), (x + 6, y + 6), start, css="designed")
     else:
-        corners = (x, y - 7), (x + 5, y), (x, y + 7), (x - 5, y), (x, y - 7)
-        drawing.line(*corners, css="designed")
+        start = (x, y - 7)
+        drawing.line(start, (x + 5, y), (x, y + 7), (x - 5, y), start, css="designed")
 
 
 def _legend(drawing: Drawing, data: Marked, y: float) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from footing.svg import apart, clip, text_width
 from ptable.pictures.data import html_table
 from ptable.pictures.picture import Picture
-from ptable.pictures.svg import INK, MUTED, Drawing, apart, clip, number, text_width
+from ptable.pictures.svg import INK, MUTED, Drawing
 from ptable.pictures.words import Wording, in_english
 from risk.errors import RiskError
 from risk.risk_map.catalogue import FIGURES
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
     from ptable.pictures.words import Words
     from risk.risk_map.result import RiskUtilityMap
-
-__all__ = ["designs_picture", "map_picture"]
 
 _HEIGHT = 360.0
 _SIDE, _FOOT = 64.0, 44.0
@@ -236,24 +235,22 @@ class _Scatter:
         figure, (x, y) = self.wording.number, self.starts
         while x <= self.ends[0] + self.steps[0] / 2:
             left, _ = self.at((x, y))
-            self._line(left, self.top, left, self.top + _HEIGHT)
+            line = (left, self.top), (left, self.top + _HEIGHT)
+            self.drawing.line(*line, stroke=_GRID, stroke_width=1)
             label = (left, self.top + _HEIGHT + 15)
             self.drawing.text(label, figure(f"{x:.4g}"), anchor="middle", fill=MUTED)
             x += self.steps[0]
         x = self.starts[0]
         while y <= self.ends[1] + self.steps[1] / 2:
             _, base = self.at((x, y))
-            self._line(self.left, base, self.left + self.wide, base)
+            line = (self.left, base), (self.left + self.wide, base)
+            self.drawing.line(*line, stroke=_GRID, stroke_width=1)
             label = (self.left - 6, base + 4)
             self.drawing.text(label, figure(f"{y:.4g}"), anchor="end", fill=MUTED)
             y += self.steps[1]
         end = (self.left + self.wide, self.top + _HEIGHT + 33)
         words = clip(words, self.drawing.room, 11, bold=True)
         self.drawing.text(end, words, anchor="end", bold=True)
-
-    def _line(self, left: float, top: float, right: float, bottom: float) -> None:
-        step = f"M{number(left)} {number(top)}L{number(right)} {number(bottom)}"
-        self.drawing.path([step], stroke=_GRID)
 
     def points(self, places: Mapping[str, _Point], front: Sequence[str]) -> None:
         """Draw the designs, those on the front last, numbered where there is room."""
