@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from footing.svg import across, text_width
 from ptable.pictures.data import heading, html_table
 from ptable.pictures.facts import chosen_rows, row_facts, row_name, span, table_notes
-from ptable.pictures.picture import Picture
+from ptable.pictures.picture import finished
 from ptable.pictures.svg import INK, MARGIN, Drawing
 from ptable.pictures.words import Wording, in_english, ranges, signed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from ptable.pictures.picture import Picture
     from ptable.pictures.words import Words
     from ptable.table import PTable
 
@@ -74,15 +75,9 @@ def perturbation(
             "The larger the noise, the higher the mark."
         )
     )
-    for note in _notes(table, rows, pieces, wording):
-        drawing.note(note)
     description = _describe(table, rows, wording)
-    return Picture(
-        svg=drawing.finish(description),
-        description=description,
-        table=_data(table, rows, pieces, wording),
-        data_heading=words("Data of the picture"),
-    )
+    notes = _notes(table, rows, pieces, wording)
+    return finished(drawing, notes, description, _data(table, rows, pieces, wording), words)
 
 
 def on_noise(noise: int, reach: int) -> tuple[str, str]:

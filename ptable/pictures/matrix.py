@@ -10,13 +10,14 @@ from footing.svg import coordinate, moves, outline, text_width
 from ptable.pictures.data import heading, html_table
 from ptable.pictures.facts import chosen_rows, span, table_notes
 from ptable.pictures.grid import Grid, grid_of
-from ptable.pictures.picture import Picture
+from ptable.pictures.picture import finished
 from ptable.pictures.svg import HATCH, INK, MARGIN, Drawing
 from ptable.pictures.words import Wording, in_english, percent, ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from ptable.pictures.picture import Picture
     from ptable.pictures.words import Words
     from ptable.table import PTable
 
@@ -82,15 +83,9 @@ def heatmap(
     drawing.legend(words("Probability"), entries)
     if has_numbers:
         drawing.note(words("Numbers in cells are percent."))
-    for note in _notes(table, grid, wording):
-        drawing.note(note)
     description = _describe(table, grid, wording)
-    return Picture(
-        svg=drawing.finish(description),
-        description=description,
-        table=_data(grid, wording),
-        data_heading=words("Data of the picture"),
-    )
+    notes = _notes(table, grid, wording)
+    return finished(drawing, notes, description, _data(grid, wording), words)
 
 
 def _classes(wording: Wording) -> tuple[str, ...]:

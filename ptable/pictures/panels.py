@@ -15,14 +15,15 @@ from ptable.pictures.facts import (
     span,
     table_notes,
 )
-from ptable.pictures.grid import bin_width
-from ptable.pictures.picture import Picture
+from ptable.pictures.grid import bin_width, binned
+from ptable.pictures.picture import finished
 from ptable.pictures.svg import HATCH, INK, MARGIN, MUTED, Drawing
 from ptable.pictures.words import Wording, decimal, in_english, percent, signed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ptable.pictures.picture import Picture
     from ptable.pictures.words import Words
     from ptable.table import PTable
 
@@ -78,18 +79,11 @@ def distributions(
     for place, row in enumerate(rows):
         panels.draw(row, place)
     panels.explain()
-    for note in notes:
-        drawing.note(note)
     description = _describe(table, rows, wording)
     description = " ".join(
         [description, *sentences, *table_notes(table, chosen, wording=wording)]
     )
-    return Picture(
-        svg=drawing.finish(description),
-        description=description,
-        table=_data(table, rows, wording),
-        data_heading=words("Data of the picture"),
-    )
+    return finished(drawing, notes, description, _data(table, rows, wording), words)
 
 
 class _Panels:
@@ -107,20 +101,15 @@ class _Panels:
         self.bin_width = bin_width(self.reach, int(self.width / 1.5))
         self.side = (self.reach + self.bin_width // 2) // self.bin_width
         self.unit = self.width / (2 * self.side + 1)
-        self.peak = _peak([self._binned(row) for row in rows if set(row.law) != {0}])
+        self.peak = _peak(
+            [binned(row.law, self.bin_width) for row in rows if set(row.law) != {0}]
+        )
         self.head = 94 if any(row.flags for row in rows) else 80
         self.height = self.head + _BARS + 24
         self.top = drawing.y + 6
         self.never: set[int] = set()
         if self.bin_width == 1:
             self.never = never_near(table, [row.count for row in rows], self.reach)
-
-    def _binned(self, row: RowFacts) -> dict[int, Fraction]:
-        law: dict[int, Fraction] = {}
-        for v, p in row.law.items():
-            place = (v + self.bin_width // 2) // self.bin_width
-            law[place] = law.get(place, Fraction(0)) + p
-        return law
 
     def explain(self) -> None:
         """Say what the bars mean."""
@@ -180,7 +169,7 @@ class _Panels:
             drawing.text((middle, base - _BARS / 2), words, anchor="middle", fill=MUTED)
         else:
             self._draw_hatch(row, middle, base)
-            law = self._binned(row)
+            law = binned(row.law, self.bin_width)
             for colour, stays in ((_BAR, False), (_STAY_BAR, True)):
                 bars = [
                     self._box(middle + v * self.unit, base, float(p / self.peak) * _BARS)
