@@ -281,9 +281,9 @@ class Board:
     def __init__(self) -> None:
         self._parts: list[str] = []
 
-    def _add(self, shape: str, words: str | None, where: dict[str, Any], **look: Any) -> None:
+    def _add(self, shape: str, inner: str | None, where: dict[str, Any], **look: Any) -> None:
         given = attributes(where | self.usual.get(shape, {}) | look)
-        end = "/>" if words is None else f">{html.escape(clean(words))}</{shape}>"
+        end = "/>" if inner is None else f">{inner}</{shape}>"
         self._parts.append(f"<{shape}{given}{end}")
 
     def rect(self, box: tuple[float, float, float, float], **look: Any) -> None:
@@ -296,10 +296,11 @@ class Board:
         x, y = place
         self._add("circle", None, {"cx": x, "cy": y, "r": radius}, **look)
 
-    def path(self, steps: Sequence[str], **look: Any) -> None:
-        """Draw many pieces that look the same at once."""
+    def path(self, steps: Sequence[str], *, tip: str | None = None, **look: Any) -> None:
+        """Draw many pieces that look the same at once; a tip says what they are."""
+        inner = None if tip is None else f"<title>{_safe(tip)}</title>"
         if steps:
-            self._add("path", None, {"d": "".join(steps)}, **look)
+            self._add("path", inner, {"d": "".join(steps)}, **look)
 
     def line(self, *places: tuple[float, float], **look: Any) -> None:
         """Draw a line through places."""
@@ -314,7 +315,7 @@ class Board:
             del look["anchor"]
         if bold:
             look["font-weight"] = "bold"
-        self._add("text", words, {"x": x, "y": y}, **look)
+        self._add("text", _safe(words), {"x": x, "y": y}, **look)
 
     def document(
         self,
@@ -330,11 +331,15 @@ class Board:
         given |= {"aria-labelledby": " ".join(ids), "font-family": family}
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" role="img"{attributes(given)}>'
-            f'<title id="{named}">{html.escape(clean(title))}</title>'
-            f'<desc id="{described}">{html.escape(clean(description))}</desc>'
+            f'<title id="{named}">{_safe(title)}</title>'
+            f'<desc id="{described}">{_safe(description)}</desc>'
             + "".join(self._parts)
             + "</svg>"
         )
+
+
+def _safe(words: str) -> str:
+    return html.escape(clean(words))
 
 
 def attributes(given: dict[str, Any]) -> str:
