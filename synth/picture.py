@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from html import escape
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from footing.svg import Board
 from synth.errors import SynthError
 from synth.marginals.model import TableModel
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from synth.fitted import Model
 
 _SIZE, _RADIUS, _WIDEST = 760, 250, 9.0
-_LONGEST = 24
+_LONGEST, _COLOUR = 24, "#1f4e79"
 _TITLE = "Columns measured together, and how strongly they hang together (Cramér's V)"
 
 
@@ -105,48 +105,35 @@ def draw_structure(model: Model) -> str:
         name: (middle + _RADIUS * math.cos(turn), middle + _RADIUS * math.sin(turn))
         for name, turn in zip(names, turns, strict=True)
     }
-    lines = [_line(link, where) for link in found["links"]]
-    marks = [_mark(name, where[name], turn) for name, turn in zip(names, turns, strict=True)]
-    words = "; ".join(
-        f"{' and '.join(link['columns'])}: {link['cramers_v']:.2f}" for link in found["links"]
+    board, tips = Board(), []
+    for link in found["links"]:
+        first, second = link["columns"]
+        tips.append(f"{first} and {second}: {link['cramers_v']:.2f}")
+        board.line(
+            where[first],
+            where[second],
+            tip=tips[-1],
+            stroke=_COLOUR,
+            stroke_opacity=0.55,
+            stroke_width=0.75 + _WIDEST * link["cramers_v"],
+        )
+    for (name, (x, y)), turn in zip(where.items(), turns, strict=True):
+        side = math.cos(turn)
+        board.circle((x, y), 6, fill=_COLOUR)
+        board.text(
+            (x + 12 * side, y + 16 * math.sin(turn) + 4),
+            name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…",
+            anchor="start" if side > 0.1 else "end" if side < -0.1 else "middle",
+            fill="#1a1a1a",
+        )
+    return board.document(
+        _TITLE,
+        "; ".join(tips),
+        ids=("title", "words"),
+        viewBox=f"0 0 {_SIZE} {_SIZE}",
+        family="sans-serif",
+        size=13,
     )
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_SIZE} {_SIZE}"',
-            ' role="img" aria-labelledby="title words" font-family="sans-serif"',
-            ' font-size="13">',
-            f'<title id="title">{_TITLE}</title>',
-            f'<desc id="words">{_text(words)}</desc>',
-            *lines,
-            *marks,
-            "</svg>",
-        ]
-    )
-
-
-def _line(link: dict[str, Any], where: dict[str, tuple[float, float]]) -> str:
-    (x1, y1), (x2, y2) = (where[name] for name in link["columns"])
-    width = 0.75 + _WIDEST * link["cramers_v"]
-    label = f"{' and '.join(link['columns'])}: {link['cramers_v']:.2f}"
-    return (
-        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="#1f4e79" '
-        f'stroke-opacity="0.55" stroke-width="{width:.2f}"><title>{_text(label)}</title></line>'
-    )
-
-
-def _mark(name: str, place: tuple[float, float], turn: float) -> str:
-    x, y = place
-    shown = name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
-    anchor = "start" if math.cos(turn) > 0.1 else "end" if math.cos(turn) < -0.1 else "middle"
-    return (
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="6" fill="#1f4e79"/>'
-        f'<text x="{x + 12 * math.cos(turn):.1f}" y="{y + 16 * math.sin(turn) + 4:.1f}" '
-        f'text-anchor="{anchor}" fill="#1a1a1a">{_text(shown)}</text>'
-    )
-
-
-def _text(words: str) -> str:
-    return escape("".join(sign if sign.isprintable() else "�" for sign in words))
 
 
 def _cramers_v(table: NDArray[np.float64]) -> float:

@@ -6,15 +6,17 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from footing.svg import across, text_width
 from ptable.pictures.data import heading, html_table
 from ptable.pictures.facts import chosen_rows, row_facts, row_name, span, table_notes
-from ptable.pictures.picture import Picture
-from ptable.pictures.svg import INK, MARGIN, Drawing, number, text_width
+from ptable.pictures.picture import finished
+from ptable.pictures.svg import INK, MARGIN, Drawing
 from ptable.pictures.words import Wording, in_english, ranges, signed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from ptable.pictures.picture import Picture
     from ptable.pictures.words import Words
     from ptable.table import PTable
 
@@ -73,15 +75,9 @@ def perturbation(
             "The larger the noise, the higher the mark."
         )
     )
-    for note in _notes(table, rows, pieces, wording):
-        drawing.note(note)
     description = _describe(table, rows, wording)
-    return Picture(
-        svg=drawing.finish(description),
-        description=description,
-        table=_data(table, rows, pieces, wording),
-        data_heading=words("Data of the picture"),
-    )
+    notes = _notes(table, rows, pieces, wording)
+    return finished(drawing, notes, description, _data(table, rows, pieces, wording), words)
 
 
 def on_noise(noise: int, reach: int) -> tuple[str, str]:
@@ -158,8 +154,7 @@ def _draw(
     drawing.text((left - 12, top - 6), words("count"), anchor="end", bold=True)
     for quarter in range(5):
         share = wording.number(f"{quarter / 4:g}")
-        across = left + length * quarter / 4
-        drawing.text((across, top - 6), share, size=10, anchor="middle")
+        drawing.text((left + length * quarter / 4, top - 6), share, size=10, anchor="middle")
     fills: dict[str, list[str]] = {}
     marks: dict[float, list[str]] = {}
     for place, (_, pieces) in enumerate(bars):
@@ -169,14 +164,12 @@ def _draw(
             start, size = left + float(low) * length, float(end - low) * length
             gap = 0.6 if size > 4 else 0.0
             fills.setdefault(on_noise(v, reach)[0], []).append(
-                f"M{number(start)} {number(line + high / 2)}h{number(size - gap)}"
+                across(start, line + high / 2, size - gap)
             )
             if v:
                 tall = 1 + (_MARK - 1) * abs(v) / reach
                 edge = line + (tall / 2 if v > 0 else high - tall / 2)
-                marks.setdefault(tall, []).append(
-                    f"M{number(start)} {number(edge)}h{number(size - gap)}"
-                )
+                marks.setdefault(tall, []).append(across(start, edge, size - gap))
     for colour, steps in sorted(fills.items()):
         drawing.path(steps, stroke=colour, stroke_width=high)
     for tall, steps in sorted(marks.items()):

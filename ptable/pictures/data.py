@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING
 
-from ptable.pictures.svg import clean
+from footing.svg import clean
 from ptable.pictures.words import ENGLISH, Wording
 
 if TYPE_CHECKING:

@@ -17,6 +17,8 @@ from ptable.pictures.facts import (
 from ptable.pictures.words import ENGLISH, Wording, signed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ptable.table import PTable
 
 _MAX_COLUMNS = 160
@@ -110,12 +112,6 @@ def _noise_grid(table: PTable, rows: list[RowFacts], wording: Wording) -> Grid:
     reach = max(max(map(abs, row.law)) for row in rows)
     wide = bin_width(reach, _MAX_COLUMNS)
     side = (reach + wide // 2) // wide
-    cells: list[dict[int, Fraction]] = []
-    for row in rows:
-        cells.append({})
-        for v, p in row.law.items():
-            column = side + (v + wide // 2) // wide
-            cells[-1][column] = cells[-1].get(column, Fraction(0)) + p
     never = never_near(table, [row.count for row in rows], reach) if wide == 1 else set()
     hatched = [{j - row.count * step + side for j in never} for row in rows]
     gaps = [
@@ -128,7 +124,7 @@ def _noise_grid(table: PTable, rows: list[RowFacts], wording: Wording) -> Grid:
         columns=[wording.number(signed(wide * (c - side), step)) for c in range(2 * side + 1)],
         by_published=False,
         bin_width=wide,
-        cells=cells,
+        cells=[{side + v: p for v, p in binned(row.law, wide).items()} for row in rows],
         home=[side for _ in rows],
         hatched=hatched,
         never=never,
@@ -157,3 +153,12 @@ def bin_width(reach: int, most: int) -> int:
         wide += 2 if wide < 99 else wide - wide % 2
         wide += 1 - wide % 2
     return wide
+
+
+def binned(law: Mapping[int, Fraction], wide: int) -> dict[int, Fraction]:
+    """Sum the probabilities of neighbouring noise values; the bin of 0 is 0."""
+    bins: dict[int, Fraction] = {}
+    for v, p in law.items():
+        place = (v + wide // 2) // wide
+        bins[place] = bins.get(place, Fraction(0)) + p
+    return bins

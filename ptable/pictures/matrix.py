@@ -6,16 +6,18 @@ from bisect import bisect_right
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from footing.svg import coordinate, moves, outline, text_width
 from ptable.pictures.data import heading, html_table
 from ptable.pictures.facts import chosen_rows, span, table_notes
 from ptable.pictures.grid import Grid, grid_of
-from ptable.pictures.picture import Picture
-from ptable.pictures.svg import HATCH, INK, MARGIN, Drawing, number, text_width
+from ptable.pictures.picture import finished
+from ptable.pictures.svg import HATCH, INK, MARGIN, Drawing
 from ptable.pictures.words import Wording, in_english, percent, ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from ptable.pictures.picture import Picture
     from ptable.pictures.words import Words
     from ptable.table import PTable
 
@@ -81,15 +83,9 @@ def heatmap(
     drawing.legend(words("Probability"), entries)
     if has_numbers:
         drawing.note(words("Numbers in cells are percent."))
-    for note in _notes(table, grid, wording):
-        drawing.note(note)
     description = _describe(table, grid, wording)
-    return Picture(
-        svg=drawing.finish(description),
-        description=description,
-        table=_data(grid, wording),
-        data_heading=words("Data of the picture"),
-    )
+    notes = _notes(table, grid, wording)
+    return finished(drawing, notes, description, _data(grid, wording), words)
 
 
 def _classes(wording: Wording) -> tuple[str, ...]:
@@ -185,9 +181,8 @@ def _draw_cells(drawing: Drawing, grid: Grid, box: tuple[float, float, float, fl
         shade_of = {c: bisect_right(_BOUNDS, p) for c, p in law.items() if p}
         shade_of |= {c: len(SHADES) for c in hatched if 0 <= c < len(grid.columns)}
         for first, last, shade in _runs(shade_of):
-            start, length = number(left + first * wide), number((last - first + 1) * wide)
-            line = number(top + place * high)
-            steps[shade].append(f"M{start} {line}h{length}v{number(high)}h-{length}z")
+            start, length = left + first * wide, (last - first + 1) * wide
+            steps[shade].append(outline(start, top + place * high, length, high))
     for shade, colour in enumerate((*SHADES, HATCH)):
         drawing.path(steps[shade], fill=colour)
 
@@ -212,24 +207,22 @@ def _draw_lines(drawing: Drawing, grid: Grid, box: tuple[float, float, float, fl
     right, bottom = left + wide * len(grid.columns), top + high * len(grid.rows)
     if wide >= 10:
         lines = [
-            f"M{number(left + c * wide)} {number(top)}V{number(bottom)}"
+            f"{moves((left + c * wide, top))}V{coordinate(bottom)}"
             for c in range(1, len(grid.columns))
         ]
         lines += [
-            f"M{number(left)} {number(top + r * high)}H{number(right)}"
+            f"{moves((left, top + r * high))}H{coordinate(right)}"
             for r in range(1, len(grid.rows))
         ]
         drawing.path(lines, stroke=_GRID, stroke_width=0.7)
     drawing.rect((left, top, right - left, bottom - top), stroke="#777777")
     cuts = [
-        f"M{number(left - 4)} {number(top + gap * high)}H{number(right + 4)}"
-        for gap in grid.gaps
+        f"{moves((left - 4, top + gap * high))}H{coordinate(right + 4)}" for gap in grid.gaps
     ]
     drawing.path(cuts, stroke="#ffffff", stroke_width=4)
     drawing.path(
         [
-            f"M{number(left + home * wide)} {number(top + place * high)}"
-            f"h{number(wide)}v{number(high)}h-{number(wide)}z"
+            outline(left + home * wide, top + place * high, wide, high)
             for place, home in enumerate(grid.home)
         ],
         stroke=INK,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from footing.svg import across, clip, coordinate, moves, outline, text_width
 from ptable.pictures.data import heading, html_table
 from ptable.pictures.facts import (
     RowFacts,
@@ -14,14 +15,15 @@ from ptable.pictures.facts import (
     span,
     table_notes,
 )
-from ptable.pictures.grid import bin_width
-from ptable.pictures.picture import Picture
-from ptable.pictures.svg import HATCH, INK, MARGIN, MUTED, Drawing, clip, number, text_width
+from ptable.pictures.grid import bin_width, binned
+from ptable.pictures.picture import finished
+from ptable.pictures.svg import HATCH, INK, MARGIN, MUTED, Drawing
 from ptable.pictures.words import Wording, decimal, in_english, percent, signed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ptable.pictures.picture import Picture
     from ptable.pictures.words import Words
     from ptable.table import PTable
 
@@ -77,18 +79,11 @@ def distributions(
     for place, row in enumerate(rows):
         panels.draw(row, place)
     panels.explain()
-    for note in notes:
-        drawing.note(note)
     description = _describe(table, rows, wording)
     description = " ".join(
         [description, *sentences, *table_notes(table, chosen, wording=wording)]
     )
-    return Picture(
-        svg=drawing.finish(description),
-        description=description,
-        table=_data(table, rows, wording),
-        data_heading=words("Data of the picture"),
-    )
+    return finished(drawing, notes, description, _data(table, rows, wording), words)
 
 
 class _Panels:
@@ -106,20 +101,15 @@ class _Panels:
         self.bin_width = bin_width(self.reach, int(self.width / 1.5))
         self.side = (self.reach + self.bin_width // 2) // self.bin_width
         self.unit = self.width / (2 * self.side + 1)
-        self.peak = _peak([self._binned(row) for row in rows if set(row.law) != {0}])
+        self.peak = _peak(
+            [binned(row.law, self.bin_width) for row in rows if set(row.law) != {0}]
+        )
         self.head = 94 if any(row.flags for row in rows) else 80
         self.height = self.head + _BARS + 24
         self.top = drawing.y + 6
         self.never: set[int] = set()
         if self.bin_width == 1:
             self.never = never_near(table, [row.count for row in rows], self.reach)
-
-    def _binned(self, row: RowFacts) -> dict[int, Fraction]:
-        law: dict[int, Fraction] = {}
-        for v, p in row.law.items():
-            place = (v + self.bin_width // 2) // self.bin_width
-            law[place] = law.get(place, Fraction(0)) + p
-        return law
 
     def explain(self) -> None:
         """Say what the bars mean."""
@@ -147,8 +137,7 @@ class _Panels:
         self._write(row, left, top)
         half = left + self.width / 2
         if row.flags:
-            tip = f"M{number(left)} {number(top + 72)}l5 -9l5 9z"
-            drawing.path([tip], fill=_WARNING)
+            drawing.path([moves((left, top + 72)) + "l5 -9l5 9z"], fill=_WARNING)
             words = clip(", ".join(words for words, _ in row.flags), self.width - 14, 10)
             drawing.text((left + 14, top + 72), words, fill=_WARNING, size=10)
         self._draw_bars(row, half, top + self.head + _BARS)
@@ -180,7 +169,7 @@ class _Panels:
             drawing.text((middle, base - _BARS / 2), words, anchor="middle", fill=MUTED)
         else:
             self._draw_hatch(row, middle, base)
-            law = self._binned(row)
+            law = binned(row.law, self.bin_width)
             for colour, stays in ((_BAR, False), (_STAY_BAR, True)):
                 bars = [
                     self._box(middle + v * self.unit, base, float(p / self.peak) * _BARS)
@@ -189,16 +178,15 @@ class _Panels:
                 ]
                 drawing.path(bars, fill=colour)
             self._draw_breaks(law, middle, base)
-        line = f"M{number(middle - self.width / 2)} {number(base)}h{number(self.width)}"
-        drawing.path([line], stroke=INK)
+        line = across(middle - self.width / 2, base, self.width)
+        drawing.path([line], stroke=INK, stroke_width=1)
         self._draw_ticks(middle, base)
 
-    def _box(self, across: float, base: float, height: float, *, is_bar: bool = True) -> str:
+    def _box(self, middle: float, base: float, height: float, *, is_bar: bool = True) -> str:
         """Outline a bar; a probability above 0 always shows, one off the scale is cut."""
         gap = 1.0 if is_bar and self.unit > 5 else 0.0
-        start = number(across + (gap - self.unit) / 2)
-        length, size = number(self.unit - gap), number(min(_BARS, max(1.0, height)))
-        return f"M{start} {number(base)}h{length}v-{size}h-{length}z"
+        start, size = middle + (gap - self.unit) / 2, min(_BARS, max(1.0, height))
+        return outline(start, base, self.unit - gap, -size)
 
     def _draw_breaks(self, law: dict[int, Fraction], middle: float, base: float) -> None:
         """Mark bars that are higher than the panel; name the height of the highest."""
@@ -206,8 +194,8 @@ class _Panels:
         tall = [v for v, p in law.items() if p > self.peak]
         self.drawing.path(
             [
-                f"M{number(middle + v * self.unit - half)} {number(base - _BARS + 14)}"
-                f"l{number(half)} -5l{number(half)} 5"
+                moves((middle + v * self.unit - half, base - _BARS + 14))
+                + f"l{coordinate(half)} -5l{coordinate(half)} 5"
                 for v in tall
             ],
             stroke="#ffffff",
@@ -229,13 +217,13 @@ class _Panels:
         far = self.side
         for place, anchor in {-far: "start", far: "end", 0: "middle"}.items():
             words = self.wording.number(signed(place * self.bin_width, self.table.step))
-            across = middle + place * self.unit
+            x = middle + place * self.unit
             # Labels wider than their bar end where the panel ends.
             if text_width(words, 10) <= self.unit or not place:
                 anchor = "middle"  # noqa: PLW2901
             elif place:
-                across += self.unit / 2 if place > 0 else -self.unit / 2
-            self.drawing.text((across, base + 13), words, size=10, anchor=anchor)
+                x += self.unit / 2 if place > 0 else -self.unit / 2
+            self.drawing.text((x, base + 13), words, size=10, anchor=anchor)
 
 
 def _peak(laws: Sequence[dict[int, Fraction]]) -> Fraction:

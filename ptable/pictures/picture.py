@@ -13,6 +13,10 @@ from ptable.pictures.page import in_page
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Iterable
+
+    from ptable.pictures.svg import Drawing
+    from ptable.pictures.words import Words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,3 +98,17 @@ class Picture:
         heading = html.escape(self.data_heading)
         data = f"<details><summary>{heading}</summary>{self.table}</details>"
         return f"<div>{self.svg}{data}</div>"
+
+
+def finished(
+    drawing: Drawing, notes: Iterable[str], description: str, table: str, words: Words
+) -> Picture:
+    """Write remarks below a drawing, and finish it."""
+    for note in notes:
+        drawing.note(note)
+    return Picture(
+        svg=drawing.finish(description),
+        description=description,
+        table=table,
+        data_heading=words("Data of the picture"),
+    )

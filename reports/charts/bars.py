@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reports.charts.drawing import Drawing, Scale, ticks
+from footing.svg import Axis, ticks
+from reports.charts.drawing import Drawing, Labels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,24 +20,15 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 56.0, 8.0, 34.0, 64.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bars:
+class Bars(Labels):
     """What a picture of bars says.
 
     Parameters
     ----------
-    id, title, description
-        Of the picture.
-    across, upwards
-        The names of its axes.
     first, second
         What the outlined and the filled bars are.
     """
 
-    id: str
-    title: str
-    description: str
-    across: str
-    upwards: str
     first: str = ""
     second: str = ""
 
@@ -60,15 +52,13 @@ def paired_bars(words: Words, bars: Bars, lines: Sequence[tuple[int, float, floa
     >>> paired_bars(words_of("en"), bars, [(-1, 0.5, 0.4), (1, 0.5, 0.6)]).count("<rect")
     6
     """
-    drawing = Drawing(bars.id, size=(_WIDTH, _HEIGHT + 24))
+    drawing = Drawing(words, bars, size=(_WIDTH, _HEIGHT + 24))
     least, most = lines[0][0], lines[-1][0]
     at = ticks(0, max(max(first, second) for _, first, second in lines))
     low, left, right = _HEIGHT - _BOTTOM, _LEFT, _WIDTH - _RIGHT
-    up = Scale((0, at[-1]), (low, _TOP))
-    along = Scale((least - 0.5, most + 0.5), (left, right))
-    drawing.upwards(
-        up, at, left=left, right=right, write=words.numbers.plain, name=bars.upwards
-    )
+    up = Axis(at, (low, _TOP))
+    along = Axis((least - 0.5, most + 0.5), (left, right))
+    drawing.upwards(up, left=left, right=right)
     wide = (right - left) / (most - least + 1)
     each = min(26.0, wide * 0.4)
     for number, first, second in lines:
@@ -84,7 +74,7 @@ def paired_bars(words: Words, bars: Bars, lines: Sequence[tuple[int, float, floa
             )
     drawing.text(((left + right) / 2, low + 34), bars.across, anchor="middle")
     drawing.legend(low + 48, [("designed", bars.first), ("drawn", bars.second)], step=220)
-    return drawing.finish(bars.title, bars.description)
+    return drawing.finish()
 
 
 def lines_of_shares(words: Words, bars: Bars, lines: Sequence[tuple[str, float, str]]) -> str:
@@ -108,16 +98,9 @@ def lines_of_shares(words: Words, bars: Bars, lines: Sequence[tuple[str, float, 
     """
     top, step, left, right = 34.0, 24.0, 70.0, _WIDTH - 130
     low = top + step * len(lines)
-    drawing = Drawing(bars.id, size=(_WIDTH, low + 40))
-    along = Scale((0, 1), (left, right))
-    drawing.across(
-        along,
-        [0, 0.25, 0.5, 0.75, 1],
-        low=low,
-        high=top - 6,
-        write=words.numbers.plain,
-        name=bars.across,
-    )
+    drawing = Drawing(words, bars, size=(_WIDTH, low + 40))
+    along = Axis((0, 0.25, 0.5, 0.75, 1), (left, right))
+    drawing.across(along, low=low, high=top - 6)
     drawing.text((4, top - 16), bars.upwards)
     for place, (name, share, remark) in enumerate(lines):
         y = top + place * step
@@ -127,4 +110,4 @@ def lines_of_shares(words: Words, bars: Bars, lines: Sequence[tuple[str, float, 
             (right + 8, y + 13), f"{words.numbers.probability(share)} {remark}".strip()
         )
     drawing.line((left, top - 6), (left, low), css="axis")
-    return drawing.finish(bars.title, bars.description)
+    return drawing.finish()

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reports.charts.drawing import Drawing, Scale, log_ticks, ticks
+from footing.svg import Axis, log_ticks, ticks
+from reports.charts.drawing import Drawing, Labels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +18,6 @@ _WIDTH, _HEIGHT = 720.0, 380.0
 _LEFT, _RIGHT, _TOP, _LOW = 62.0, 20.0, 36.0, 300.0
 _IN_A_ROW = 2
 _SHAPES = 6
-_POWERS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,15 +54,11 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Curves:
+class Curves(Labels):
     """What a picture of curves says.
 
     Parameters
     ----------
-    id, title, description
-        Of the picture.
-    across, upwards
-        The names of its axes.
     is_log_across, is_log_upwards
         Whether an axis goes by powers of ten.
     from_zero
@@ -73,46 +69,11 @@ class Curves:
         Where axes by powers of ten begin; smaller numbers are drawn there.
     """
 
-    id: str
-    title: str
-    description: str
-    across: str
-    upwards: str
     is_log_across: bool = False
     is_log_upwards: bool = False
     from_zero: bool = True
     home: tuple[float, float] | None = None
     least: float = 0.0
-
-
-class _Axis:
-    """A scale with its ticks."""
-
-    def __init__(
-        self, numbers: Sequence[float], span: tuple[float, float], **how: float
-    ) -> None:
-        self.least = how.get("least", 0.0)
-        self.is_log = bool(how.get("is_log"))
-        if self.is_log:
-            kept = [max(number, self.least) for number in numbers]
-            self.at = log_ticks(min(kept), max(kept))
-        else:
-            start = min(0.0, *numbers) if how.get("from_zero") else min(numbers)
-            self.at = ticks(start, max(numbers))
-        self._scale = Scale((self._of(self.at[0]), self._of(self.at[-1])), span)
-
-    def _of(self, number: float) -> float:
-        return math.log10(max(number, self.least)) if self.is_log else number
-
-    def __call__(self, number: float) -> float:
-        return self._scale(self._of(number))
-
-    def write(self, words: Words, number: float) -> str:
-        if self.is_log and (number < 1e-3 or number > 1e6):
-            power = round(math.log10(number))
-            if math.isclose(number, 10.0**power):
-                return f"10{str(power).translate(_POWERS)}"
-        return words.numbers.plain(number)
 
 
 def curves(words: Words, data: Curves, lines: Sequence[Curve]) -> str:
@@ -137,38 +98,23 @@ def curves(words: Words, data: Curves, lines: Sequence[Curve]) -> str:
     """
     named = [line for line in lines if line.name]
     rows = math.ceil(len(named) / _IN_A_ROW) if len(lines) > 1 else 0
-    drawing = Drawing(data.id, size=(_WIDTH, _LOW + 44 + 20 * rows))
+    drawing = Drawing(words, data, size=(_WIDTH, _LOW + 44 + 20 * rows))
     spots = [spot for line in lines for spot in line.spots]
     ends = [n for s in spots for n in (s.y, s.low, s.high) if n is not None]
-    along = _Axis(
-        [spot.x for spot in spots],
+    along = Axis(
+        _ticks(data, [spot.x for spot in spots], is_log=data.is_log_across),
         (_LEFT, _WIDTH - _RIGHT),
         is_log=data.is_log_across,
-        least=data.least,
     )
-    up = _Axis(
-        ends,
+    if data.from_zero and not data.is_log_upwards:
+        ends.append(0.0)
+    up = Axis(
+        _ticks(data, ends, is_log=data.is_log_upwards),
         (_LOW, _TOP),
         is_log=data.is_log_upwards,
-        from_zero=data.from_zero,
-        least=data.least,
     )
-    drawing.upwards(
-        up,
-        up.at,
-        left=_LEFT,
-        right=_WIDTH - _RIGHT,
-        write=lambda number: up.write(words, number),
-        name=data.upwards,
-    )
-    drawing.across(
-        along,
-        along.at,
-        low=_LOW,
-        high=_TOP,
-        write=lambda number: along.write(words, number),
-        name=data.across,
-    )
+    drawing.upwards(up, left=_LEFT, right=_WIDTH - _RIGHT)
+    drawing.across(along, low=_LOW, high=_TOP)
     drawing.line((_LEFT, _LOW), (_WIDTH - _RIGHT, _LOW), css="axis")
     shapes = iter(range(len(lines)))
     styles = [-1 if line.is_limit else next(shapes) % _SHAPES for line in lines]
@@ -178,13 +124,20 @@ def curves(words: Words, data: Curves, lines: Sequence[Curve]) -> str:
         drawing.circle((along(data.home[0]), up(data.home[1])), 9, css="home")
     if rows:
         _legend(drawing, [(n, s) for n, s in zip(lines, styles, strict=True) if n.name])
-    return drawing.finish(data.title, data.description)
+    return drawing.finish()
 
 
-def _draw(drawing: Drawing, line: Curve, style: int, along: _Axis, up: _Axis) -> None:
+def _ticks(data: Curves, numbers: Sequence[float], *, is_log: bool) -> list[float]:
+    if not is_log:
+        return ticks(min(numbers), max(numbers))
+    kept = [max(number, data.least) for number in numbers]
+    return log_ticks(min(kept), max(kept))
+
+
+def _draw(drawing: Drawing, line: Curve, style: int, along: Axis, up: Axis) -> None:
     places = [(along(spot.x), up(spot.y)) for spot in line.spots]
     if line.is_joined:
-        drawing.path(places, css="limit" if style < 0 else f"curve c{style}")
+        drawing.line(*places, css="limit" if style < 0 else f"curve c{style}")
     for spot, (x, y) in zip(line.spots, places, strict=True):
         if spot.low is not None and spot.high is not None:
             drawing.line((x, up(spot.low)), (x, up(spot.high)), css="axis")
@@ -212,7 +165,7 @@ def _mark(drawing: Drawing, style: int, place: tuple[float, float]) -> None:
             )
             for k in range(sides + 1)
         ]
-        drawing.path(corners, css=css)
+        drawing.line(*corners, css=css)
 
 
 def _legend(drawing: Drawing, named: Sequence[tuple[Curve, int]]) -> None:

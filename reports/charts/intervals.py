@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reports.charts.drawing import Drawing, Scale, ticks
+from footing.svg import Axis, ticks
+from reports.charts.drawing import Drawing, Labels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,22 +30,17 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Intervals:
+class Intervals(Labels):
     """What a picture of intervals says.
 
     Parameters
     ----------
-    id, title, description
-        Of the picture.
     amount, names
         The names of the axis of amounts and of that of names.
     found, other
         What filled and outlined marks are.
     """
 
-    id: str
-    title: str
-    description: str
     amount: str
     names: str
     found: str
@@ -75,26 +71,22 @@ def interval_lines(words: Words, data: Intervals, lines: Sequence[Interval]) -> 
     """
     top, step, left, right = 16.0, 20.0, 190.0, _WIDTH - 24
     low = top + step * len(lines)
-    drawing = Drawing(data.id, size=(_WIDTH, low + 74))
+    drawing = Drawing(words, data, size=(_WIDTH, low + 74))
     at = ticks(min(0.0, *(line.low for line in lines)), max(line.high for line in lines))
-    along = Scale((at[0], at[-1]), (left, right))
-    drawing.across(along, at, low=low, high=top, write=words.numbers.plain, name=data.amount)
+    along = Axis(at, (left, right))
+    drawing.across(along, low=low, high=top, name=data.amount)
     for place, line in enumerate(lines):
         y = top + (place + 0.5) * step
         name = line.name if len(line.name) <= _LONGEST else f"{line.name[: _LONGEST - 1]}…"
         drawing.text((left - 10, y + 4), name, anchor="end")
-        drawing.line((along(line.low), y), (along(line.high), y), css="axis")
-        for end in (line.low, line.high):
-            drawing.line((along(end), y - 4), (along(end), y + 4), css="axis")
+        drawing.whisker((along(line.low), along(line.high)), y, cap=4)
         css = "drawn" if line.is_found else "designed"
         drawing.circle((along(line.estimate), y), 4.5, css=css)
     drawing.line((along(0), top), (along(0), low), css="axis")
     marks = [("drawn", data.found)] * any(line.is_found for line in lines)
     marks += [("designed", data.other)] * (not all(line.is_found for line in lines))
-    for number, (css, says) in enumerate(marks):
-        drawing.circle((left + 8 + number * 260, low + 50), 4.5, css=css)
-        drawing.text((left + 20 + number * 260, low + 54), says)
-    return drawing.finish(data.title, data.description)
+    drawing.dots(low + 50, marks, step=260, left=left + 8, radius=4.5)
+    return drawing.finish()
 
 
 def interval_bars(words: Words, data: Intervals, bars: Sequence[Interval]) -> str:
@@ -120,10 +112,10 @@ def interval_bars(words: Words, data: Intervals, bars: Sequence[Interval]) -> st
     3
     """
     left, right, top, low = 72.0, _WIDTH - 8, 34.0, 300.0
-    drawing = Drawing(data.id, size=(_WIDTH, low + 76))
+    drawing = Drawing(words, data, size=(_WIDTH, low + 76))
     at = ticks(min(0.0, *(bar.low for bar in bars)), max(bar.high for bar in bars))
-    up = Scale((at[0], at[-1]), (low, top))
-    drawing.upwards(up, at, left=left, right=right, write=words.numbers.plain, name=data.amount)
+    up = Axis(at, (low, top))
+    drawing.upwards(up, left=left, right=right, name=data.amount)
     wide = (right - left) / len(bars)
     longest = max(len(bar.name) for bar in bars)
     every = math.ceil((longest * 7.5 + 6) / wide)
@@ -140,4 +132,4 @@ def interval_bars(words: Words, data: Intervals, bars: Sequence[Interval]) -> st
     drawing.text(((left + right) / 2, low + 34), data.names, anchor="middle")
     entries = [("drawn", data.found), ("designed", data.other)]
     drawing.legend(low + 50, entries, step=260, left=left)
-    return drawing.finish(data.title, data.description)
+    return drawing.finish()

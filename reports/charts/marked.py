@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from reports.charts.drawing import Drawing, Scale, log_ticks, ticks
+from footing.svg import Axis, log_ticks, ticks
+from reports.charts.drawing import Drawing, Labels
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from reports.i18n.languages import Words
 
@@ -30,15 +30,11 @@ class MarkedLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Marked:
+class Marked(Labels):
     """What a picture of bars with marks says.
 
     Parameters
     ----------
-    id, title, description
-        Of the picture.
-    across
-        The name of its axis.
     bar
         What a bar is.
     marks
@@ -51,10 +47,6 @@ class Marked:
         A number up to which such an axis goes at least.
     """
 
-    id: str
-    title: str
-    description: str
-    across: str
     bar: str
     marks: Mapping[str, str]
     start: float = 0.0
@@ -92,10 +84,14 @@ def marked_bars(words: Words, data: Marked, lines: Sequence[MarkedLine]) -> str:
     top, step, right = 14.0, 34.0, _WIDTH - 24
     low = top + step * len(lines)
     n_rows = len(data.marks) // _IN_A_ROW + 1
-    drawing = Drawing(data.id, size=(_WIDTH, low + 46 + 20 * n_rows))
+    drawing = Drawing(words, data, size=(_WIDTH, low + 46 + 20 * n_rows))
     every = [data.start, *(n for line in lines for n in _numbers(line))]
-    along, at = _axis(data, every, right)
-    drawing.across(along, at, low=low, high=top, write=words.numbers.plain, name=data.across)
+    if data.least:
+        at = log_ticks(data.least, max(*every, data.most, 10 * data.least))
+    else:
+        at = ticks(min(every), max(every))
+    along = Axis(at, (_LEFT, right), is_log=bool(data.least))
+    drawing.across(along, low=low, high=top)
     for place, line in enumerate(lines):
         y = top + (place + 0.5) * step
         drawing.text((_LEFT - 10, y + 4), line.name, anchor="end")
@@ -116,18 +112,7 @@ def marked_bars(words: Words, data: Marked, lines: Sequence[MarkedLine]) -> str:
     start = along(at[0] if data.least else data.start)
     drawing.line((start, top), (start, low), css="axis")
     _legend(drawing, data, low + 52)
-    return drawing.finish(data.title, data.description)
-
-
-def _axis(
-    data: Marked, every: Sequence[float], right: float
-) -> tuple[Callable[[float], float], list[float]]:
-    if not data.least:
-        at = ticks(min(every), max(every))
-        return Scale((at[0], at[-1]), (_LEFT, right)), at
-    at = log_ticks(data.least, max(*every, data.most, 10 * data.least))
-    scale = Scale((math.log10(at[0]), math.log10(at[-1])), (_LEFT, right))
-    return lambda number: scale(math.log10(max(number, at[0]))), at
+    return drawing.finish()
 
 
 def _numbers(line: MarkedLine) -> list[float]:
@@ -143,13 +128,11 @@ def _mark(drawing: Drawing, name: str, place: tuple[float, float]) -> None:
     elif name == "bootstrap":
         drawing.rect((x - 4.5, y - 4.5, 9, 9), css="designed")
     elif name == "independent":
-        drawing.path(
-            [(x - 6, y + 6), (x, y - 6), (x + 6, y + 6), (x - 6, y + 6)], css="designed"
-        )
+        start = (x - 6, y + 6)
+        drawing.line(start, (x, y - 6), (x + 6, y + 6), start, css="designed")
     else:
-        drawing.path(
-            [(x, y - 7), (x + 5, y), (x, y + 7), (x - 5, y), (x, y - 7)], css="designed"
-        )
+        start = (x, y - 7)
+        drawing.line(start, (x + 5, y), (x, y + 7), (x - 5, y), start, css="designed")
 
 
 def _legend(drawing: Drawing, data: Marked, y: float) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from reports.charts.drawing import SHADES, Drawing, shade_of
+from reports.charts.drawing import Drawing, Labels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,18 +17,35 @@ if TYPE_CHECKING:
 _WIDTH = 720.0
 _LEFT, _TOP = 84.0, 44.0
 _FIRST_DARK = 4
+_LEAST = 1e-12
+#: Shares up to which each shade is used; the last one takes the rest.
+SHADES = (0.01, 0.05, 0.2, 0.4, 0.7)
+
+
+def shade_of(share: float) -> int:
+    """Give the number of the shade of a share, 0 for the lightest.
+
+    Parameters
+    ----------
+    share
+        Above 0, at most 1.
+
+    Examples
+    --------
+    >>> shade_of(0.001), shade_of(0.25), shade_of(1)
+    (0, 3, 5)
+    """
+    return next((n for n, bound in enumerate(SHADES) if share < bound), len(SHADES))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Matrix:
+class Matrix(Labels):
     """What a matrix of shades says.
 
     Parameters
     ----------
-    id, title, description
-        Of the picture.
-    across, down
-        The names of columns and rows.
+    down
+        The name of rows.
     columns, rows
         Their labels.
     home
@@ -37,10 +54,6 @@ class Matrix:
         What the lightest and the darkest shade mean; empty for shares themselves.
     """
 
-    id: str
-    title: str
-    description: str
-    across: str
     down: str
     columns: Sequence[str]
     rows: Sequence[str]
@@ -78,15 +91,74 @@ def matrix(
     >>> matrix(words_of("en"), data, {(0, 0): (1.0, "100")}).count('class="s5"')
     2
     """
-    wide = min(44.0, (_WIDTH - _LEFT - 8) / len(data.columns))
+    shaded = {place: (shade_of(share), text) for place, (share, text) in cells.items()}
     high = min(24.0, max(3.0, 720.0 / len(data.rows)))
+    return _drawn(words, data, shaded, widest=44.0, high=high).finish()
+
+
+def surface(words: Words, data: Matrix, heights: Sequence[Sequence[float]]) -> str:
+    """Draw heights as shades, by powers of ten.
+
+    Parameters
+    ----------
+    words
+        The language.
+    data
+        The words of the picture.
+    heights
+        Positive numbers, by row and column.
+
+    Examples
+    --------
+    >>> from reports.i18n.languages import words_of
+    >>> data = Matrix(
+    ...     id="a",
+    ...     title="",
+    ...     description="",
+    ...     across="noise",
+    ...     down="batch",
+    ...     columns=["1", "2"],
+    ...     rows=["64"],
+    ...     home={},
+    ...     ends=("low", "high"),
+    ... )
+    >>> surface(words_of("en"), data, [[2.0, 1.0]]).count("<rect")
+    8
+    """
+    every = [_log(height) for line in heights for height in line]
+    least, span, n_shades = min(every), (max(every) - min(every)) or 1.0, len(SHADES) + 1
+    shaded = {
+        (row, column): (
+            min(len(SHADES), int((_log(height) - least) / span * n_shades)),
+            words.numbers.amount(height),
+        )
+        for row, line in enumerate(heights)
+        for column, height in enumerate(line)
+    }
+    return _drawn(words, data, shaded, widest=120.0, high=34.0, inset=1.0).finish()
+
+
+def _log(height: float) -> float:
+    return math.log(max(height, _LEAST))
+
+
+def _drawn(
+    words: Words,
+    data: Matrix,
+    cells: Mapping[tuple[int, int], tuple[int, str]],
+    *,
+    widest: float,
+    high: float,
+    inset: float = 0.0,
+) -> Drawing:
+    """Draw cells by their shades and texts; outlines lie within their cells by an inset."""
+    wide = min(widest, (_WIDTH - _LEFT - 8) / len(data.columns))
     low = _TOP + high * len(data.rows)
-    drawing = Drawing(data.id, size=(_WIDTH, low + 40))
+    drawing = Drawing(words, data, size=(_WIDTH, low + 40))
     drawing.text((_LEFT, 14), data.across)
     drawing.text((4, _TOP - 8), data.down)
     has_room = wide >= 26 and high >= 16
-    for (row, column), (share, text) in cells.items():
-        shade = shade_of(share)
+    for (row, column), (shade, text) in cells.items():
         left, top = _LEFT + column * wide, _TOP + row * high
         drawing.rect((left, top, wide, high), css=f"s{shade}")
         if has_room:
@@ -94,10 +166,11 @@ def matrix(
             place = (left + wide / 2, top + high / 2 + 4)
             drawing.text(place, text, anchor="middle", css=css)
     for row, column in data.home.items():
-        drawing.rect((_LEFT + column * wide, _TOP + row * high, wide, high), css="home")
+        left, top = _LEFT + column * wide + inset, _TOP + row * high + inset
+        drawing.rect((left, top, wide - 2 * inset, high - 2 * inset), css="home")
     _label(drawing, data, wide, high)
     _legend(words, drawing, low + 16, data.ends)
-    return drawing.finish(data.title, data.description)
+    return drawing
 
 
 def _label(drawing: Drawing, data: Matrix, wide: float, high: float) -> None:

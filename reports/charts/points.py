@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reports.charts.drawing import Drawing, Scale, ticks
+from footing.svg import Axis, ticks
+from reports.charts.drawing import Drawing, Labels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,14 +28,9 @@ class Spot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Points:
+class Points(Labels):
     """What a map says."""
 
-    id: str
-    title: str
-    description: str
-    across: str
-    upwards: str
     front: str
     other: str
     chosen: str
@@ -70,18 +66,14 @@ def points(words: Words, data: Points, spots: Sequence[Spot]) -> str:
     5
     """
     left, right, top, low = 60.0, _WIDTH - 24, 36.0, _HEIGHT - 48
-    drawing = Drawing(data.id, size=(_WIDTH, _HEIGHT + 16))
+    drawing = Drawing(words, data, size=(_WIDTH, _HEIGHT + 16))
     at = ticks(0, max(spot.across for spot in spots))
     high = ticks(0, max(spot.upwards for spot in spots))
-    along, up = Scale((at[0], at[-1]), (left, right)), Scale((high[0], high[-1]), (low, top))
-    drawing.upwards(
-        up, high, left=left, right=right, write=words.numbers.plain, name=data.upwards
-    )
-    drawing.across(along, at, low=low, high=top, write=words.numbers.plain, name=data.across)
-    front = sorted(
-        ((spot.across, -spot.upwards) for spot in spots if spot.is_front),
-    )
-    drawing.path([(along(x), up(-y)) for x, y in front], css="front")
+    along, up = Axis(at, (left, right)), Axis(high, (low, top))
+    drawing.upwards(up, left=left, right=right)
+    drawing.across(along, low=low, high=top)
+    front = sorted((spot.across, -spot.upwards) for spot in spots if spot.is_front)
+    drawing.line(*((along(x), up(-y)) for x, y in front), css="front")
     for spot in spots:
         place = (along(spot.across), up(spot.upwards))
         drawing.circle(place, 5, css="drawn" if spot.is_front else "designed")
@@ -89,10 +81,8 @@ def points(words: Words, data: Points, spots: Sequence[Spot]) -> str:
             drawing.circle(place, 9, css="home")
     _name(drawing, [(along(s.across), up(s.upwards), s) for s in spots], top=top)
     entries = (("drawn", data.front), ("designed", data.other), ("home", data.chosen))
-    for number, (css, says) in enumerate(entries):
-        drawing.circle((12 + number * 230, _HEIGHT + 4), 5, css=css)
-        drawing.text((24 + number * 230, _HEIGHT + 8), says)
-    return drawing.finish(data.title, data.description)
+    drawing.dots(_HEIGHT + 4, entries, step=230, left=12, radius=5)
+    return drawing.finish()
 
 
 def _name(drawing: Drawing, placed: Sequence[tuple[float, float, Spot]], *, top: float) -> None:

@@ -7,7 +7,8 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reports.charts.drawing import Drawing, Scale, ticks
+from footing.svg import Axis, ticks
+from reports.charts.drawing import Drawing, Labels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,8 +88,11 @@ def charts(words: Words, grid: Grid) -> tuple[str, ...]:
         for start in range(0, len(plot.panels), frame.beside)
     ]
     return tuple(
-        _drawn(words, part, frame, ident=f"chart{place}").finish(
-            grid.caption, _told(words, part)
+        _drawn(
+            words,
+            part,
+            frame,
+            Labels(id=f"chart{place}", title=grid.caption, description=_told(words, part)),
         )
         for place, part in enumerate(parts, start=1)
     )
@@ -106,19 +110,19 @@ def _frame(plot: _Plot) -> _Frame:
     )
 
 
-def _drawn(words: Words, plot: _Plot, frame: _Frame, *, ident: str) -> Drawing:
+def _drawn(words: Words, plot: _Plot, frame: _Frame, labels: Labels) -> str:
     headings = [_lines(text, _signs(frame.wide), most=3) for text, _ in plot.panels]
     top = 12 + _LINE * max(map(len, headings))
     low = top + frame.step * len(frame.names)
-    drawing = Drawing(ident, size=(_WIDTH, low + _BELOW))
+    drawing = Drawing(words, labels, size=(_WIDTH, low + _BELOW))
     _names(drawing, frame, top)
     for place, (lines, (_, numbers)) in enumerate(zip(headings, plot.panels, strict=True)):
         left = frame.margin + place * (frame.wide + _GAP)
         for line, text in enumerate(reversed(lines)):
             drawing.text((left, top - 11 - line * _LINE), text, css="t strong")
         box = (left, top, left + frame.wide, low)
-        _panel(drawing, words, box, numbers=numbers, most=frame.most)
-    return drawing
+        _panel(drawing, box, numbers=numbers, most=frame.most)
+    return drawing.finish()
 
 
 def _plot(grid: Grid) -> _Plot | None:
@@ -181,14 +185,13 @@ def _names(drawing: Drawing, frame: _Frame, top: float) -> None:
 
 def _panel(
     drawing: Drawing,
-    words: Words,
     box: tuple[float, float, float, float],
     *,
     numbers: Sequence[float],
     most: float,
 ) -> None:
     left, top, right, low = box
-    along, step = Scale((0, most), (left, right)), (low - top) / len(numbers)
+    along, step = Axis((0, most), (left, right)), (low - top) / len(numbers)
     at = [n for n in ticks(0, most, number=3) if n <= most and float(n).is_integer()]
     if (right - left) / len(at) < 62:  # labels of neighbours must not touch
         at = [at[0], at[-1]]
@@ -196,7 +199,9 @@ def _panel(
         drawing.line((along(number), low), (along(number), top - 4), css="grid")
         near = right - along(number) < _NEAR_END
         anchor = "start" if number == 0 else "end" if near else "middle"
-        drawing.text((along(number), low + 15), words.numbers.count(number), anchor=anchor)
+        drawing.text(
+            (along(number), low + 15), drawing.words.numbers.count(number), anchor=anchor
+        )
     for place, number in enumerate(numbers):
         bar = (left, top + place * step + 3, along(number) - left, step - 6)
         drawing.rect(bar, css="drawn")

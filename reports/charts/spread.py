@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reports.charts.drawing import Drawing, Scale, ticks
+from footing.svg import Axis, ticks
+from reports.charts.drawing import Drawing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from reports.charts.drawing import Labels
     from reports.i18n.languages import Words
 
 _WIDTH = 720.0
@@ -27,17 +29,7 @@ class SpreadLine:
     most: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
-    """What a picture of quantiles says."""
-
-    id: str
-    title: str
-    description: str
-    across: str
-
-
-def spread(words: Words, data: Spread, lines: Sequence[SpreadLine]) -> str:
+def spread(words: Words, data: Labels, lines: Sequence[SpreadLine]) -> str:
     """Draw a line from least to largest, a box of the middle 80 %, a bar at the median.
 
     Parameters
@@ -51,25 +43,24 @@ def spread(words: Words, data: Spread, lines: Sequence[SpreadLine]) -> str:
 
     Examples
     --------
+    >>> from reports.charts.drawing import Labels
     >>> from reports.i18n.languages import words_of
     >>> line = SpreadLine(name="small", least=0, q10=0, median=1, q90=3, most=5)
-    >>> data = Spread(id="a", title="", description="", across="counts")
+    >>> data = Labels(id="a", title="", description="", across="counts")
     >>> spread(words_of("en"), data, [line]).count("<rect")
     2
     """
     left, right, top, step = 150.0, _WIDTH - 24, 16.0, 34.0
     low = top + step * len(lines)
-    drawing = Drawing(data.id, size=(_WIDTH, low + 40))
+    drawing = Drawing(words, data, size=(_WIDTH, low + 40))
     at = ticks(min(line.least for line in lines), max(line.most for line in lines))
-    along = Scale((at[0], at[-1]), (left, right))
-    drawing.across(along, at, low=low, high=top, write=words.numbers.plain, name=data.across)
+    along = Axis(at, (left, right))
+    drawing.across(along, low=low, high=top)
     for place, line in enumerate(lines):
         y = top + (place + 0.5) * step
         drawing.text((left - 10, y + 4), line.name, anchor="end")
-        drawing.line((along(line.least), y), (along(line.most), y), css="axis")
-        for end in (line.least, line.most):
-            drawing.line((along(end), y - 5), (along(end), y + 5), css="axis")
+        drawing.whisker((along(line.least), along(line.most)), y, cap=5)
         width = max(along(line.q90) - along(line.q10), 2.0)
         drawing.rect((along(line.q10), y - 9, width, 18), css="designed")
         drawing.rect((along(line.median) - 2, y - 9, 4, 18), css="drawn")
-    return drawing.finish(data.title, data.description)
+    return drawing.finish()

@@ -112,7 +112,7 @@ def accuracy_table(
     --------
     >>> from ptable import NoiseSpec, solve
     >>> from risk.inference.inverse import Inverse
-    >>> from risk.inference.prior import Prior
+    >>> from risk.distributions.prior import Prior
     >>> inverse = Inverse(table=solve(NoiseSpec(max_noise=5, variance=2.0)), prior=Prior.flat())
     >>> found = accuracy_table(inverse, [0, 1, 100])
     >>> found.half_widths

@@ -38,7 +38,7 @@ class Inverse:
     Examples
     --------
     >>> from ptable import NoiseSpec, solve
-    >>> from risk.inference.prior import Prior
+    >>> from risk.distributions.prior import Prior
     >>> inverse = Inverse(
     ...     table=solve(NoiseSpec(max_noise=2, variance=1.0)),
     ...     prior=Prior.supplied([0.5, 0.2, 0.2, 0.1]),
@@ -65,7 +65,7 @@ class Inverse:
         Examples
         --------
         >>> from ptable.design.mechanisms import Mechanism
-        >>> from risk.inference.prior import Prior
+        >>> from risk.distributions.prior import Prior
         >>> inverse = Inverse(table=Mechanism.rounding(5).build(), prior=Prior.flat())
         >>> inverse.probability([8, 9], 10)
         array([0.2, 0.2])
@@ -85,7 +85,7 @@ class Inverse:
         Examples
         --------
         >>> from ptable.design.mechanisms import Mechanism
-        >>> from risk.inference.prior import Prior
+        >>> from risk.distributions.prior import Prior
         >>> inverse = Inverse(table=Mechanism.random_rounding(3).build(), prior=Prior.flat())
         >>> round(inverse.forward([1, 2], [3]), 4)
         0.5
@@ -113,7 +113,7 @@ class Inverse:
         Examples
         --------
         >>> from ptable.design.mechanisms import Mechanism
-        >>> from risk.inference.prior import Prior
+        >>> from risk.distributions.prior import Prior
         >>> inverse = Inverse(table=Mechanism.random_rounding(3).build(), prior=Prior.flat())
         >>> round(inverse.of_sets([1, 2], [0]), 4)
         0.5
@@ -135,7 +135,7 @@ class Inverse:
         Examples
         --------
         >>> from ptable.design.mechanisms import Mechanism
-        >>> from risk.inference.prior import Prior
+        >>> from risk.distributions.prior import Prior
         >>> prior = Prior.supplied([1, 1, 2])
         >>> Inverse(table=Mechanism.rounding(2).build(), prior=prior).weight([0, 1, 2])
         array([0.25, 0.  , 0.75])
@@ -154,7 +154,7 @@ class Inverse:
         Examples
         --------
         >>> from ptable.design.mechanisms import Mechanism
-        >>> from risk.inference.prior import Prior
+        >>> from risk.distributions.prior import Prior
         >>> inverse = Inverse(table=Mechanism.rounding(5).build(), prior=Prior.flat())
         >>> inverse.possible(12)
         array([ 0,  5, 10])
@@ -175,7 +175,7 @@ class Inverse:
         Examples
         --------
         >>> from ptable.design.mechanisms import Mechanism
-        >>> from risk.inference.prior import Prior
+        >>> from risk.distributions.prior import Prior
         >>> inverse = Inverse(table=Mechanism.random_rounding(5).build(), prior=Prior.flat())
         >>> inverse.reachable([4, 5, 6])
         array([ 0,  5, 10])
@@ -199,7 +199,7 @@ class Inverse:
         Examples
         --------
         >>> from ptable.design.mechanisms import Mechanism
-        >>> from risk.inference.prior import Prior
+        >>> from risk.distributions.prior import Prior
         >>> inverse = Inverse(table=Mechanism.random_rounding(2).build(), prior=Prior.flat())
         >>> inverse.given(2).support
         array([1, 2, 3])
@@ -224,7 +224,7 @@ class Inverse:
         Examples
         --------
         >>> from ptable.design.mechanisms import Mechanism
-        >>> from risk.inference.prior import Prior
+        >>> from risk.distributions.prior import Prior
         >>> inverse = Inverse(table=Mechanism.random_rounding(2).build(), prior=Prior.flat())
         >>> originals, probabilities = inverse.windows([2, 4])
         >>> originals.tolist()
@@ -246,7 +246,7 @@ class Inverse:
         Examples
         --------
         >>> from ptable.design.mechanisms import Mechanism
-        >>> from risk.inference.prior import Prior
+        >>> from risk.distributions.prior import Prior
         >>> inverse = Inverse(table=Mechanism.random_rounding(2).build(), prior=Prior.flat())
         >>> inverse.expected([0, 2]).round(4)
         array([0.3333, 2.    ])
@@ -267,7 +267,7 @@ class Inverse:
         Examples
         --------
         >>> from ptable.design.mechanisms import Mechanism
-        >>> from risk.inference.prior import Prior
+        >>> from risk.distributions.prior import Prior
         >>> inverse = Inverse(table=Mechanism.random_rounding(2).build(), prior=Prior.flat())
         >>> inverse.unchanged([2, 4])
         array([0.5, 0.5])

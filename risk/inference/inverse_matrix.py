@@ -31,7 +31,7 @@ class InverseMatrix:
     --------
     >>> from ptable.design.mechanisms import Mechanism
     >>> from risk.inference.inverse import Inverse
-    >>> from risk.inference.prior import Prior
+    >>> from risk.distributions.prior import Prior
     >>> table = Mechanism.random_rounding(3).build()
     >>> matrix = inverse_matrix(Inverse(table=table, prior=Prior.flat()), up_to=3)
     >>> matrix.published
@@ -51,7 +51,7 @@ class InverseMatrix:
         --------
         >>> from ptable.design.mechanisms import Mechanism
         >>> from risk.inference.inverse import Inverse
-        >>> from risk.inference.prior import Prior
+        >>> from risk.distributions.prior import Prior
         >>> inverse = Inverse(table=Mechanism.rounding(3).build(), prior=Prior.flat())
         >>> inverse_matrix(inverse, up_to=3).to_frame()[0].tolist()
         [0.5, 0.5, 0.0, 0.0, 0.0]
@@ -78,7 +78,7 @@ def inverse_matrix(inverse: Inverse, *, up_to: int | None = None) -> InverseMatr
     --------
     >>> from ptable.design.mechanisms import Mechanism
     >>> from risk.inference.inverse import Inverse
-    >>> from risk.inference.prior import Prior
+    >>> from risk.distributions.prior import Prior
     >>> prior = Prior.supplied([1, 1, 2])
     >>> inverse = Inverse(table=Mechanism.random_rounding(2).build(), prior=prior)
     >>> inverse_matrix(inverse).probabilities.round(2).tolist()

@@ -76,7 +76,7 @@ def certain_with_one_more(table: PTable, prior: Prior, originals: ArrayLike) -> 
     Examples
     --------
     >>> from ptable.design.mechanisms import Mechanism
-    >>> from risk.inference.prior import Prior
+    >>> from risk.distributions.prior import Prior
     >>> found = certain_with_one_more(Mechanism.rounding(5).build(), Prior.flat(), [1, 2, 3, 4])
     >>> found.probability, found.original, found.published, found.published_more
     (0.25, 2, 0, 5)

@@ -229,7 +229,7 @@ def error_given_published(
     --------
     >>> from ptable import NoiseSpec, solve
     >>> from risk.inference.inverse import Inverse
-    >>> from risk.inference.prior import Prior
+    >>> from risk.distributions.prior import Prior
     >>> table = solve(NoiseSpec(max_noise=5, variance=2.0))
     >>> error = error_given_published(Inverse(table=table, prior=Prior.flat()), (20, 100))
     >>> round(error.exceeds(1), 4)

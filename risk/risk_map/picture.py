@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from footing.svg import Axis, apart, clip, text_width
 from ptable.pictures.data import html_table
-from ptable.pictures.picture import Picture
-from ptable.pictures.svg import INK, MUTED, Drawing, apart, clip, number, text_width
+from ptable.pictures.picture import finished
+from ptable.pictures.svg import INK, MUTED, Drawing
 from ptable.pictures.words import Wording, in_english
 from risk.errors import RiskError
 from risk.risk_map.catalogue import FIGURES
@@ -15,6 +16,7 @@ from risk.risk_map.catalogue import FIGURES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from ptable.pictures.picture import Picture
     from ptable.pictures.words import Words
     from risk.risk_map.result import RiskUtilityMap
 
@@ -134,8 +136,6 @@ def designs_picture(
     drawing.y += _HEIGHT + _FOOT
     signs = words("no other design beats it"), words("another does")
     drawing.legend("", list(zip((_FILLED, "#ffffff"), signs, strict=True)))
-    for note in _notes(front, n_undefined, n_refused, wording):
-        drawing.note(note)
     facts = {"risk": risk, "utility": utility, "designs": len(places), "front": len(front)}
     description = (
         words(
@@ -144,11 +144,12 @@ def designs_picture(
         )
         % facts
     )
-    return Picture(
-        svg=drawing.finish(description),
-        description=description,
-        table=_data(places, front, (risk, utility, description), wording),
-        data_heading=words("Data of the picture"),
+    return finished(
+        drawing,
+        _notes(front, n_undefined, n_refused, wording),
+        description,
+        _data(places, front, (risk, utility, description), wording),
+        words,
     )
 
 
@@ -208,63 +209,50 @@ class _Scatter:
         self, drawing: Drawing, places: Mapping[str, _Point], wording: Wording
     ) -> None:
         self.drawing, self.wording = drawing, wording
-        self.top, self.left = drawing.y, _SIDE
-        self.wide = drawing.width - _SIDE - 32
-        self.steps = [_step(max(abs(p[axis]) for p in places.values())) for axis in (0, 1)]
-        self.ends = [
-            step * max(1, math.ceil(max(p[axis] for p in places.values()) / step - 1e-9))
-            for axis, step in enumerate(self.steps)
-        ]
-        lows = [min(0.0, *(p[axis] for p in places.values())) for axis in (0, 1)]
-        self.starts = [
-            step * math.floor(low / step + 1e-9)
-            for low, step in zip(lows, self.steps, strict=True)
-        ]
-
-    def at(self, place: _Point) -> _Point:
-        """Give the pixels of a point."""
-        shares = [
-            (value - start) / (end - start)
-            for value, start, end in zip(place, self.starts, self.ends, strict=True)
-        ]
-        return self.left + shares[0] * self.wide, self.top + (1 - shares[1]) * _HEIGHT
+        self.top, self.low, self.right = drawing.y, drawing.y + _HEIGHT, drawing.width - 32
+        across, upwards = zip(*places.values(), strict=True)
+        self.across = Axis(_ticks(across), (_SIDE, self.right))
+        self.upwards = Axis(_ticks(upwards), (self.low, self.top))
 
     def frame(self, words: str) -> None:
         """Draw the grid, its numbers and the name of the lower axis."""
-        figure, (x, y) = self.wording.number, self.starts
-        while x <= self.ends[0] + self.steps[0] / 2:
-            left, _ = self.at((x, y))
-            self._line(left, self.top, left, self.top + _HEIGHT)
-            label = (left, self.top + _HEIGHT + 15)
-            self.drawing.text(label, figure(f"{x:.4g}"), anchor="middle", fill=MUTED)
-            x += self.steps[0]
-        x = self.starts[0]
-        while y <= self.ends[1] + self.steps[1] / 2:
-            _, base = self.at((x, y))
-            self._line(self.left, base, self.left + self.wide, base)
-            label = (self.left - 6, base + 4)
-            self.drawing.text(label, figure(f"{y:.4g}"), anchor="end", fill=MUTED)
-            y += self.steps[1]
-        end = (self.left + self.wide, self.top + _HEIGHT + 33)
-        words = clip(words, self.drawing.room, 11, bold=True)
-        self.drawing.text(end, words, anchor="end", bold=True)
-
-    def _line(self, left: float, top: float, right: float, bottom: float) -> None:
-        step = f"M{number(left)} {number(top)}L{number(right)} {number(bottom)}"
-        self.drawing.path([step], stroke=_GRID)
+        draw, figure, grid = (
+            self.drawing,
+            self.wording.number,
+            {"stroke": _GRID, "stroke_width": 1},
+        )
+        for number in self.across.at:
+            x, label = self.across(number), figure(f"{number:.4g}")
+            draw.line((x, self.top), (x, self.low), **grid)
+            draw.text((x, self.low + 15), label, anchor="middle", fill=MUTED)
+        for number in self.upwards.at:
+            y, label = self.upwards(number), figure(f"{number:.4g}")
+            draw.line((_SIDE, y), (self.right, y), **grid)
+            draw.text((_SIDE - 6, y + 4), label, anchor="end", fill=MUTED)
+        words = clip(words, draw.room, 11, bold=True)
+        draw.text((self.right, self.low + 33), words, anchor="end", bold=True)
 
     def points(self, places: Mapping[str, _Point], front: Sequence[str]) -> None:
         """Draw the designs, those on the front last, numbered where there is room."""
+        at = {name: (self.across(x), self.upwards(y)) for name, (x, y) in places.items()}
         for name in sorted(places, key=front.__contains__):
-            left, base = self.at(places[name])
+            left, base = at[name]
             fill = _FILLED if name in front else "#ffffff"
             self.drawing.rect((left - 4, base - 4, 8, 8), fill=fill, stroke=INK)
         taken: list[_Point] = []
         for place, name in enumerate(front, start=1):  # below the front nothing is drawn
-            left, base = self.at(places[name])
+            left, base = at[name]
             if all(abs(left - x) > 14 or abs(base - y) > 11 for x, y in taken):
                 self.drawing.text((left - 4, base + 15), str(place), size=10, anchor="middle")
                 taken.append((left, base))
+
+
+def _ticks(values: Sequence[float]) -> list[float]:
+    """Give round numbers from 0 or below to above 0 that cover some numbers."""
+    step = _step(max(map(abs, values)))
+    first = math.floor(min(0.0, *values) / step + 1e-9)
+    last = max(1, math.ceil(max(values) / step - 1e-9))
+    return [step * place for place in range(first, last + 1)]
 
 
 def _axis(figure: str, wording: Wording, *, room: float) -> str:

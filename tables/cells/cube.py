@@ -65,7 +65,7 @@ def cube(
         Count a missing key as zero instead of refusing; sketches refuse in any case.
     sketch
         Also sketch every cell, so that sets which differ by up to this many records can be
-        told, see `tables.prepared.sketch`; 0 sketches none.
+        told, see `tables.cells.sketch`; 0 sketches none.
     progress
         Called with the share of the scan done.
 

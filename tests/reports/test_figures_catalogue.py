@@ -14,11 +14,11 @@ from babel.messages.extract import extract_from_file
 from babel.messages.mofile import read_mo, write_mo
 from babel.messages.pofile import read_po
 
+from footing.svg import text_width
 from ptable import Mechanism, NoiseSpec, PTable, solve
 from ptable.design.names import DESIGN_NAMES
 from ptable.design.parameters import _PARAMETERS
 from ptable.pictures import distributions, heatmap, perturbation
-from ptable.pictures.svg import text_width
 from risk.risk_map.catalogue import FIGURES
 from risk.risk_map.picture import designs_picture
 from risk.utility import DEFINITIONS, NAMES, REASONS

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reports.catalogues.measures import measure_name
-from reports.charts.spread import Spread, SpreadLine, spread
+from reports.charts.drawing import Labels
+from reports.charts.spread import SpreadLine, spread
 from reports.pages.release.measures import class_words, measure_entry
 from reports.parts import Figure, Lines
 
@@ -113,7 +114,7 @@ def spread_picture(words: Words, overall: Sequence[MeasureFact]) -> list[Figure]
     if not lines:
         return []
     title = words.say("Absolute deviation of a cell")
-    data = Spread(
+    data = Labels(
         id="spread",
         title=title,
         description=words.say(

@@ -10,7 +10,7 @@ from reports.catalogues.training import CHOICES, ERRATA, NEIGHBOURS, WAYS, WORTH
 from reports.catalogues.wording import written
 from reports.charts.curves import Curve, Curves, Spot, curves
 from reports.charts.marked import Marked, MarkedLine, marked_bars
-from reports.charts.surface import Surface, surface
+from reports.charts.matrix import Matrix, surface
 from reports.downloads import as_csv, as_json, download
 from reports.pages.training.private import (
     account,
@@ -305,7 +305,7 @@ def _surface(words: Words, facts: StudyFacts) -> Figure:
     columns = [words.numbers.plain(noise) for noise in facts.noises]
     heights = [epsilon for line in facts.surface for epsilon in line]
     is_there = facts.batch_size in facts.batches and facts.noise_multiplier in facts.noises
-    data = Surface(
+    data = Matrix(
         id="batch-noise",
         title=title,
         description=words.say(
@@ -318,12 +318,9 @@ def _surface(words: Words, facts: StudyFacts) -> Figure:
         columns=columns,
         rows=rows,
         ends=(words.say("low ε"), words.say("high ε")),
-        home=(
-            facts.batches.index(facts.batch_size),
-            facts.noises.index(facts.noise_multiplier),
-        )
+        home={facts.batches.index(facts.batch_size): facts.noises.index(facts.noise_multiplier)}
         if is_there
-        else None,
+        else {},
     )
     lines = (
         Lines(words, list(zip(rows, facts.surface, strict=True)))

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from footing.svg import clean, clip, text_width
 from ptable import Mechanism, NoiseSpec, PTable, PTableError, solve
 from ptable.pictures import Picture, distributions, heatmap, perturbation
 from ptable.pictures.bars import DOWN, UP, ZERO, on_noise
 from ptable.pictures.facts import never_published, row_facts, row_of
 from ptable.pictures.matrix import SHADES, on_shade
-from ptable.pictures.svg import INK, MUTED, Drawing, clean, clip, text_width
+from ptable.pictures.svg import INK, MUTED, Drawing
 from ptable.pictures.words import percent
 from tests.strategies import examples
 

@@ -6,8 +6,8 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
+from footing.svg import text_width
 from ptable import Mechanism, PTableError
-from ptable.pictures.svg import text_width
 from risk.errors import RiskError
 from risk.risk_map.map import risk_utility_map
 from risk.risk_map.picture import designs_picture

@@ -1,0 +1,363 @@
+"""A board for static SVG: shapes, texts and axes, with words for whoever cannot see them."""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+import unicodedata
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_NARROW, _WIDE = "iljtfrI.,:;'|!()[] \xa0\u202f", "mwMW@%"
+#: French keeps punctuation and figures together by spaces that do not break.
+_SPACES = re.compile(r"[^\S\xa0\u202f]+")
+_DIRECTIONS = {*range(0x202A, 0x202F), *range(0x2066, 0x206A)}
+#: Attributes whose names are long.
+_NAMES = {
+    "anchor": "text-anchor",
+    "css": "class",
+    "dashes": "stroke-dasharray",
+    "size": "font-size",
+}
+
+
+def coordinate(amount: float) -> str:
+    """Write a coordinate, short and the same everywhere.
+
+    Parameters
+    ----------
+    amount
+        In pixels.
+
+    Examples
+    --------
+    >>> coordinate(2.0), coordinate(1 / 3)
+    ('2', '0.33')
+    """
+    text = f"{amount:.2f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+def ticks(least: float, most: float, *, number: int = 5) -> list[float]:
+    """Give round values that cover a range.
+
+    Parameters
+    ----------
+    least, most
+        The range.
+    number
+        About how many.
+
+    Examples
+    --------
+    >>> ticks(0, 0.37)
+    [0.0, 0.1, 0.2, 0.3, 0.4]
+    """
+    span = (most - least) or abs(most) or 1.0
+    rough = span / number
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(size * power for size in (1, 2, 5, 10) if size * power >= rough * 0.999)
+    first, last = math.floor(least / step + 1e-9), math.ceil(most / step - 1e-9)
+    return [round(place * step, 12) for place in range(first, max(last, first + 1) + 1)]
+
+
+def log_ticks(least: float, most: float) -> list[float]:
+    """Give powers of ten around a range, or 1, 2 and 5 times them where it is short.
+
+    Parameters
+    ----------
+    least, most
+        The range, above 0.
+
+    Examples
+    --------
+    >>> log_ticks(0.02, 3000)
+    [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0]
+    >>> log_ticks(3, 40)
+    [2.0, 5.0, 10.0, 20.0, 50.0]
+    """
+    first, last = math.floor(math.log10(least) + 1e-9), math.ceil(math.log10(most) - 1e-9)
+    steps = (1.0,) if last - first > 2 else (1.0, 2.0, 5.0)
+    every = [s * 10.0**p for p in range(first, max(last, first + 1) + 1) for s in steps]
+    below = [number for number in every if number <= least * (1 + 1e-9)]
+    above = [number for number in every if number >= most * (1 - 1e-9)]
+    return [number for number in every if below[-1] <= number <= above[0]]
+
+
+def text_width(text: str, size: float, *, bold: bool = False) -> float:
+    """Estimate how wide a text is at most, whatever the fonts of whoever looks at it.
+
+    Parameters
+    ----------
+    text
+        The text.
+    size
+        Its size, in pixels.
+    bold
+        Whether it is bold.
+
+    Examples
+    --------
+    >>> text_width("10", 10)
+    13.0
+    """
+    return sum(map(_advance, text)) * size * (1.1 if bold else 1.0)
+
+
+def _advance(letter: str) -> float:
+    if letter in _NARROW:
+        return 0.41
+    if letter in _WIDE:
+        return 1.0
+    if letter.isascii():
+        return 0.76 if letter.isupper() else 0.65
+    return 0.85 if ord(letter) < 0x1100 else 1.05
+
+
+def clip(text: str, room: float, size: float, *, bold: bool = False) -> str:
+    """Shorten a text to the room there is.
+
+    Parameters
+    ----------
+    text
+        The text.
+    room
+        How wide it may be, in pixels.
+    size, bold
+        As for `text_width`.
+
+    Examples
+    --------
+    >>> clip("a long label", 40, 10)
+    'a lon…'
+    """
+    if text_width(text, size, bold=bold) <= room:
+        return text
+    while text and text_width(text + "…", size, bold=bold) > room:
+        text = text[:-1]
+    return text.rstrip() + "…"
+
+
+def apart(text: str) -> str:
+    r"""Keep a name that runs from right to left from turning its neighbours around.
+
+    Parameters
+    ----------
+    text
+        A name that stands among others on one line.
+
+    Examples
+    --------
+    >>> ascii(apart("\u05d0\u05d1")), apart("ab")
+    ("'\\u200e\\u05d0\\u05d1\\u200e'", 'ab')
+    """
+    runs_left = any(unicodedata.bidirectional(letter) in {"R", "AL"} for letter in text)
+    return f"\u200e{text}\u200e" if runs_left else text
+
+
+def clean(text: str) -> str:
+    r"""Replace what XML cannot hold and what turns the direction of a text around.
+
+    Parameters
+    ----------
+    text
+        Any text.
+
+    Examples
+    --------
+    >>> ascii(clean("a\0b\nc"))
+    "'a\\ufffdb c'"
+    """
+    return "".join(map(_clean_letter, _SPACES.sub(" ", text).strip(" ")))
+
+
+def _clean_letter(letter: str) -> str:
+    code = ord(letter)
+    is_control = code < 0x20 or 0x7F <= code < 0xA0
+    is_broken = 0xD800 <= code < 0xE000 or code & 0xFFFE == 0xFFFE
+    return "\ufffd" if is_control or is_broken or code in _DIRECTIONS else letter
+
+
+def moves(*places: tuple[float, float]) -> str:
+    """Write a line through places, as a path has it.
+
+    Parameters
+    ----------
+    *places
+        From the first to the last.
+
+    Examples
+    --------
+    >>> moves((0, 1), (2, 3.5))
+    'M0 1L2 3.5'
+    """
+    return "M" + "L".join(f"{coordinate(x)} {coordinate(y)}" for x, y in places)
+
+
+def across(left: float, y: float, length: float) -> str:
+    """Write a line to the right, as a path has it.
+
+    Parameters
+    ----------
+    left, y, length
+        Where it begins, and how long it is.
+
+    Examples
+    --------
+    >>> across(1, 2, 3.5)
+    'M1 2h3.5'
+    """
+    return f"{moves((left, y))}h{coordinate(length)}"
+
+
+def outline(left: float, top: float, wide: float, high: float) -> str:
+    """Write a rectangle, as a path has it; a negative height goes upwards.
+
+    Parameters
+    ----------
+    left, top, wide, high
+        Where it begins, and its sides.
+
+    Examples
+    --------
+    >>> outline(0, 9, 4, -2), outline(1, 1, 2, 3)
+    ('M0 9h4v-2h-4z', 'M1 1h2v3h-2z')
+    """
+    return f"{across(left, top, wide)}v{coordinate(high)}h{coordinate(-wide)}z"
+
+
+class Axis:
+    """Map numbers to coordinates along a line, evenly or by powers of ten.
+
+    Parameters
+    ----------
+    at
+        Numbers along it, from end to end.
+    span
+        The coordinates of its ends.
+    is_log
+        Whether it goes by powers of ten; smaller numbers than the first lie where it begins.
+
+    Examples
+    --------
+    >>> Axis((0, 5, 10), (100, 200))(5), Axis((0.1, 10), (100, 200), is_log=True)(1)
+    (150.0, 150.0)
+    """
+
+    def __init__(
+        self, at: Sequence[float], span: tuple[float, float], *, is_log: bool = False
+    ) -> None:
+        self.at, self.is_log = at, is_log
+        self._start, self._end = span
+        self._least, self._most = self._of(at[0]), self._of(at[-1])
+
+    def _of(self, number: float) -> float:
+        return math.log10(max(number, self.at[0])) if self.is_log else number
+
+    def __call__(self, number: float) -> float:
+        """Give the coordinate of a number."""
+        width = (self._most - self._least) or 1.0
+        share = (self._of(number) - self._least) / width
+        return self._start + share * (self._end - self._start)
+
+
+class Board:
+    """Collect shapes and texts; how they look is said by attributes of SVG.
+
+    Examples
+    --------
+    >>> board = Board()
+    >>> board.rect((1, 1, 2, 2), css="drawn")
+    >>> board.document("A dot", "It is square.", ids=("t", "d"), width=10, height=10)[-33:]
+    ' height="2" class="drawn"/></svg>'
+    """
+
+    #: What attributes shapes and texts have where nothing else is said.
+    usual: ClassVar[dict[str, dict[str, Any]]] = {}
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+
+    def _add(self, shape: str, inner: str | None, where: dict[str, Any], **look: Any) -> None:
+        given = attributes(where | self.usual.get(shape, {}) | look)
+        end = "/>" if inner is None else f">{inner}</{shape}>"
+        self._parts.append(f"<{shape}{given}{end}")
+
+    def rect(self, box: tuple[float, float, float, float], **look: Any) -> None:
+        """Draw a rectangle from its left, top, width and height."""
+        where = zip(("x", "y", "width", "height"), box, strict=True)
+        self._add("rect", None, dict(where), **look)
+
+    def circle(self, place: tuple[float, float], radius: float, **look: Any) -> None:
+        """Draw a circle."""
+        x, y = place
+        self._add("circle", None, {"cx": x, "cy": y, "r": radius}, **look)
+
+    def path(self, steps: Sequence[str], *, tip: str | None = None, **look: Any) -> None:
+        """Draw many pieces that look the same at once; a tip says what they are."""
+        inner = None if tip is None else f"<title>{_safe(tip)}</title>"
+        if steps:
+            self._add("path", inner, {"d": "".join(steps)}, **look)
+
+    def line(self, *places: tuple[float, float], **look: Any) -> None:
+        """Draw a line through places."""
+        self.path([moves(*places)] if places else [], **look)
+
+    def text(
+        self, place: tuple[float, float], words: str, *, bold: bool = False, **look: Any
+    ) -> None:
+        """Write a text at its base line."""
+        x, y = place
+        if look.get("anchor") == "start":
+            del look["anchor"]
+        if bold:
+            look["font-weight"] = "bold"
+        self._add("text", _safe(words), {"x": x, "y": y}, **look)
+
+    def document(
+        self,
+        title: str,
+        description: str,
+        *,
+        ids: tuple[str, str],
+        family: str | None = None,
+        **given: Any,
+    ) -> str:
+        """Give the whole drawing, named and described for who cannot see it."""
+        named, described = ids
+        given |= {"aria-labelledby": " ".join(ids), "font-family": family}
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" role="img"{attributes(given)}>'
+            f'<title id="{named}">{_safe(title)}</title>'
+            f'<desc id="{described}">{_safe(description)}</desc>'
+            + "".join(self._parts)
+            + "</svg>"
+        )
+
+
+def _safe(words: str) -> str:
+    return html.escape(clean(words))
+
+
+def attributes(given: dict[str, Any]) -> str:
+    """Write attributes of an element; None leaves one out.
+
+    Parameters
+    ----------
+    given
+        Name → number or text; ``_`` stands for ``-``.
+
+    Examples
+    --------
+    >>> attributes({"stroke_width": 1.50, "css": "axis", "anchor": None})
+    ' stroke-width="1.5" class="axis"'
+    """
+    return "".join(
+        f" {_NAMES.get(name, name.replace('_', '-'))}="
+        f'"{value if isinstance(value, str) else coordinate(value)}"'
+        for name, value in given.items()
+        if value is not None
+    )
