@@ -303,9 +303,9 @@ def test_replacing_makes_the_number_of_records_public():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"rho": 0.0}, "rho must be positive"),
-        ({"rho": math.nan}, "rho must be positive"),
-        ({"rho": math.inf}, "rho must be positive"),
+        ({"rho": 0.0}, "rho must be a finite number above 0"),
+        ({"rho": math.nan}, "rho must be a finite number above 0"),
+        ({"rho": math.inf}, "rho must be a finite number above 0"),
         ({"sizes": [4, 5, 3, 2]}, r"columns \[0\] lie outside"),
         ({"sizes": [5, 5, 3]}, "integers in 3 columns"),
         ({"sizes": []}, "at least one column"),

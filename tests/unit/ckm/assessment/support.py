@@ -80,7 +80,9 @@ def job_of(tables, *, checks="stop", mix=True, **report):
         data=JobData(path=Path("people.parquet"), id="id"),
         keys=JobKeys(checks=checks, mix=mix),
         ptable=Path("pt.parquet"),
-        table=[JobTable(name=name, dimensions=["sex"]) for name in tables],
+        table=[
+            JobTable(name=name, dimensions=["sex"]) for name in tables or ("none",)
+        ],  # a job has one
         report=JobReport(**report),
     )
 

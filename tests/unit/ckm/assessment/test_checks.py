@@ -342,7 +342,7 @@ def test_a_certificate_of_another_table_fails(tables):
 def unlimited(tables):
     """Give what saw a sound release, and how checks end without limits and with wide ones."""
     assessor = observed(tables, NOISY)
-    wide = {"posterior": 1000.0, "posterior_set": 1000.0, "aad": 1000.0}
+    wide = {"posterior": 1.0, "posterior_set": 1.0, "aad": 1000.0}
     limits = JobLimits(attacks={"differencing": 1.0}, **wide)
     return assessor, outcomes(found_in(assessor)), outcomes(found_in(assessor, limits=limits))
 
