@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from reports.catalogues.wording import Kind
+    from reports.charts.drawing import Labels
     from reports.facts.release import Outcome
     from reports.i18n.languages import Words
 
@@ -225,14 +226,21 @@ class Lines(Generic[_Item]):
         )
 
     def figure(
-        self, ident: str, title: str, svg: str, *, caption: str = "", notes: Iterable[str] = ()
+        self,
+        labels: Labels,
+        svg: str,
+        *,
+        caption: str = "",
+        n_heads: int = 1,
+        notes: Iterable[str] = (),
     ) -> Figure:
         """Give a picture whose data the table is."""
+        data = self.table(f"{labels.id}-data", caption or labels.title, n_heads=n_heads)
         return Figure(
-            id=ident,
-            title=title,
+            id=labels.id,
+            title=labels.title,
             svg=svg,
-            data=self.table(f"{ident}-data", caption or title),
+            data=data,
             notes=tuple(notes),
         )
 

@@ -246,7 +246,7 @@ def _picture(
         .number("Synthetic", lambda line: _number(words, line[1], line[1].value))
         .numbers(data.marks, lambda line, c: _number(words, line[1], line[1].controls.get(c)))
     )
-    return [table.figure(ident, title, marked_bars(words, data, lines))]
+    return [table.figure(data, marked_bars(words, data, lines))]
 
 
 def _definitions(words: Words, facts: SynthesisFacts) -> Table:

@@ -113,17 +113,16 @@ def spread_picture(words: Words, overall: Sequence[MeasureFact]) -> list[Figure]
             )
     if not lines:
         return []
-    title = words.say("Absolute deviation of a cell")
     data = Labels(
         id="spread",
-        title=title,
+        title=words.say("Absolute deviation of a cell"),
         description=words.say(
             "A line per class of original counts: it runs from the least to the largest "
             "deviation, the box holds the middle 80 percent, the bar is the median."
         ),
         across=words.say("counts"),
     )
-    table = (
+    figure = (
         Lines(words, lines)
         .text("Cells", lambda line: line.name)
         .number("least", lambda line: line.least, "amount")
@@ -131,17 +130,11 @@ def spread_picture(words: Words, overall: Sequence[MeasureFact]) -> list[Figure]
         .number("median", lambda line: line.median, "amount")
         .numbers({0.9: words.numbers.plain(0.9)}, lambda line, _: line.q90, "amount")
         .number("largest", lambda line: line.most, "amount")
-        .table(
-            "spread-data",
-            words.say("Absolute deviation of a cell, by class of original counts"),
+        .figure(
+            data,
+            spread(words, data, lines),
+            caption=words.say("Absolute deviation of a cell, by class of original counts"),
+            notes=[words.say("Box: the middle 80 percent of the cells; bar: the median.")],
         )
     )
-    return [
-        Figure(
-            id="spread",
-            title=title,
-            svg=spread(words, data, lines),
-            data=table,
-            notes=(words.say("Box: the middle 80 percent of the cells; bar: the median."),),
-        )
-    ]
+    return [figure]

@@ -130,11 +130,10 @@ def _shares(words: Words, noise: NoiseFacts) -> list[Figure]:
     if not lines:
         return []
     number = words.numbers
-    title = words.say("How often each noise came, designed and drawn")
     gap = max(abs(designed - drawn) for _, designed, drawn in lines)
     bars = Bars(
         id="noise-shares",
-        title=title,
+        title=words.say("How often each noise came, designed and drawn"),
         description=words.say(
             "Bars for noise from %(least)s to %(most)s: outlined as designed, filled as drawn. "
             "The two differ by at most %(gap)s.",
@@ -153,8 +152,7 @@ def _shares(words: Words, noise: NoiseFacts) -> list[Figure]:
         .number("Designed", lambda line: line[1], "probability")
         .number("Drawn", lambda line: line[2], "probability")
         .figure(
-            bars.id,
-            title,
+            bars,
             paired_bars(words, bars, lines),
             caption=words.say("Share of draws with each noise"),
         )
@@ -171,7 +169,6 @@ def _transition(words: Words, noise: NoiseFacts) -> list[Figure]:
     last = len(law) - 1
     count = words.numbers.count
     names = [_row_name(words, i, last=last, cycle=noise.cycle) for i in range(rows)]
-    title = words.say("Transition probabilities: how likely a count is published as another")
     cells = {
         (i, j): (p, str(round(100 * p)) if p >= 0.005 else "<1")
         for i, row in enumerate(law[:rows])
@@ -180,7 +177,7 @@ def _transition(words: Words, noise: NoiseFacts) -> list[Figure]:
     }
     data = Matrix(
         id="transition",
-        title=title,
+        title=words.say("Transition probabilities: how likely a count is published as another"),
         description=words.say(
             "Shades from light to dark for probabilities from 0 to 1; rows are the original "
             "counts 0 to %(last)s, columns the published ones. The diagonal, where nothing "
@@ -219,8 +216,7 @@ def _transition(words: Words, noise: NoiseFacts) -> list[Figure]:
             "probability",
         )
         .figure(
-            data.id,
-            title,
+            data,
             matrix(words, data, cells),
             caption=words.say(
                 "Probability of each published count (columns), by original (rows)"

@@ -43,10 +43,9 @@ def pair_picture(words: Words, pairs: tuple[PairFact, ...]) -> list[Figure]:
     bins = every[:_MAX_BINS]
     place = {n: position for position, n in enumerate(bins)}
     most = max(pair.cells for pair in pairs)
-    title = words.say("Published against original counts")
     data = Matrix(
         id="pairs",
-        title=title,
+        title=words.say("Published against original counts"),
         description=words.say(
             "A matrix of bins of counts: rows are original, columns published counts. The "
             "darker a cell, the more cells of the tables lie there, %(most)s at most; those "
@@ -65,24 +64,20 @@ def pair_picture(words: Words, pairs: tuple[PairFact, ...]) -> list[Figure]:
         for pair in pairs
         if pair.original in place and pair.published in place
     }
-    table = (
+    figure = (
         Lines(words, pairs[:_MAX_PAIRS])
         .number("Original", lambda pair: pair.original, "count")
         .number("Published", lambda pair: pair.published, "count")
         .number("Cells", lambda pair: pair.cells, "count")
-        .table(
-            "pairs-data", words.say("Cells by original and published count, from"), n_heads=2
-        )
-    )
-    return [
-        Figure(
-            id="pairs",
-            title=title,
-            svg=matrix(words, data, cells),
-            data=table,
+        .figure(
+            data,
+            matrix(words, data, cells),
+            caption=words.say("Cells by original and published count, from"),
+            n_heads=2,
             notes=_cut(words, len(every)),
         )
-    ]
+    )
+    return [figure]
 
 
 def _cut(words: Words, n_bins: int) -> tuple[str, ...]:

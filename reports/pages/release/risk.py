@@ -117,10 +117,9 @@ def posterior_picture(words: Words, posteriors: Sequence[PosteriorFact]) -> list
         return []
     number = words.numbers
     worst = max(shown, key=lambda fact: fact.sensitive)
-    title = words.say("How likely a sensitive count lies behind a published one")
     bars = Bars(
         id="posterior-bars",
-        title=title,
+        title=words.say("How likely a sensitive count lies behind a published one"),
         description=words.say(
             "A bar per published count. The longest is that of %(published)s: probability "
             "%(probability)s.",
@@ -136,8 +135,7 @@ def posterior_picture(words: Words, posteriors: Sequence[PosteriorFact]) -> list
         .number("Published", lambda fact: fact.published, "count")
         .number("P(X is sensitive | X′)", lambda fact: fact.sensitive, "probability")
         .figure(
-            bars.id,
-            title,
+            bars,
             lines_of_shares(words, bars, lines),
             caption=words.say("Probability that the original count is sensitive"),
         )

@@ -206,7 +206,7 @@ def _roc(words: Words, model: ModelFact, number: int) -> list[Figure]:
         .number("others taken for members", lambda line: line[1], "ratio")
         .number("members found", lambda line: line[2], "ratio")
     )
-    return [table.figure(data.id, title, curves(words, data, lines))]
+    return [table.figure(data, curves(words, data, lines))]
 
 
 def _low_rates(words: Words, model: ModelFact, number: int) -> list[Figure]:
@@ -256,7 +256,7 @@ def _low_rates(words: Words, model: ModelFact, number: int) -> list[Figure]:
         .number("to", lambda line: line[1].high, "ratio")
         .number("at most allowed", lambda line: line[1].ceiling, "ratio")
     )
-    return [table.figure(data.id, title, marked_bars(words, data, lines))]
+    return [table.figure(data, marked_bars(words, data, lines))]
 
 
 def _short(name: str) -> str:
@@ -352,7 +352,6 @@ def _bounds_drawn(words: Words, facts: AuditFacts) -> Figure | None:
     shown = [(model, model.one_run) for model in facts.models if model.one_run]
     if not shown:
         return None
-    title = words.say("ε from below, by one run, and ε promised")
     lines = [
         MarkedLine(
             name=_short(model.name),
@@ -363,7 +362,7 @@ def _bounds_drawn(words: Words, facts: AuditFacts) -> Figure | None:
     ]
     data = Marked(
         id="bounds-drawn",
-        title=title,
+        title=words.say("ε from below, by one run, and ε promised"),
         description=words.say(
             "A bar per model up to its lower bound; a diamond marks the ε that it promises."
         ),
@@ -376,7 +375,7 @@ def _bounds_drawn(words: Words, facts: AuditFacts) -> Figure | None:
         .text("Model", lambda line: line[0].name)
         .number("lower bound", lambda line: line[1].epsilon, "amount")
         .number("ε promised", lambda line: line[0].epsilon, "amount")
-        .figure(data.id, title, marked_bars(words, data, lines))
+        .figure(data, marked_bars(words, data, lines))
     )
 
 

@@ -182,7 +182,6 @@ def _schemes(words: Words, facts: StudyFacts) -> Figure | None:
             least[place] = claim
     if not least:
         return None
-    title = words.say("The least ε that can be promised, by sampler and neighbours")
     lines = [
         MarkedLine(
             name=scheme(words, *place),
@@ -193,7 +192,7 @@ def _schemes(words: Words, facts: StudyFacts) -> Figure | None:
     ]
     data = Marked(
         id="promises",
-        title=title,
+        title=words.say("The least ε that can be promised, by sampler and neighbours"),
         description=words.say(
             "A bar per sampler and neighbours; the lowest is %(least)s, the highest %(most)s.",
             least=words.numbers.amount(min(line.value for line in lines)),
@@ -207,7 +206,7 @@ def _schemes(words: Words, facts: StudyFacts) -> Figure | None:
         Lines(words, lines)
         .text("Batches, neighbours", lambda line: line.name)
         .number("ε", lambda line: line.value, "amount")
-        .figure("promises", title, marked_bars(words, data, lines))
+        .figure(data, marked_bars(words, data, lines))
     )
 
 
@@ -241,7 +240,7 @@ def _series(words: Words, facts: StudyFacts, series: SeriesFact) -> Figure:
         .number(choice.name, lambda point: _value(words, series.name, point.value))
         .number("ε", lambda point: point.epsilon, "amount")
         .number("best order α", lambda point: _order(words, point))
-        .figure(data.id, title, curves(words, data, [line]), caption=_held(words, title))
+        .figure(data, curves(words, data, [line]), caption=_held(words, title))
     )
 
 
@@ -269,10 +268,9 @@ def _drawn(words: Words, facts: StudyFacts, series: SeriesFact) -> list[Figure]:
     near = tuple(p for p in series.points if p.epsilon <= _NEAR * facts.epsilon)
     if series.name != "order" or len(near) < 3:
         return [whole]
-    title = words.say("ε by order α, near the least")
     data = Curves(
         id="near-least",
-        title=title,
+        title=words.say("ε by order α, near the least"),
         description=words.say(
             "The lowest part of the curve: the least ε is %(least)s, at order %(order)s.",
             least=words.numbers.amount(facts.epsilon),
@@ -288,7 +286,7 @@ def _drawn(words: Words, facts: StudyFacts, series: SeriesFact) -> list[Figure]:
         Lines(words, near)
         .number(_ORDER, lambda point: point.value)
         .number("ε", lambda point: point.epsilon, "amount")
-        .figure(data.id, title, curves(words, data, [line]))
+        .figure(data, curves(words, data, [line]))
     )
     return [whole, figure]
 

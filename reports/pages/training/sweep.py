@@ -275,11 +275,10 @@ def _costs(words: Words, facts: SweepFacts) -> Figure | None:
     bounded = [(fact.name, fact.epsilon) for fact in facts.tuning if fact.epsilon is not None]
     if len(bounded) < 2:
         return None
-    title = words.say("ε of the model that is kept, by the way it was chosen")
     lines = [MarkedLine(name=_way(words, name), value=value) for name, value in bounded]
     data = Marked(
         id="costs",
-        title=title,
+        title=words.say("ε of the model that is kept, by the way it was chosen"),
         description=words.say(
             "A bar per way to choose, from ε = %(least)s to ε = %(most)s.",
             least=words.numbers.amount(min(line.value for line in lines)),
@@ -293,7 +292,7 @@ def _costs(words: Words, facts: SweepFacts) -> Figure | None:
         Lines(words, lines)
         .text("Way to choose", lambda line: line.name)
         .number("ε", lambda line: line.value, "amount")
-        .figure(data.id, title, marked_bars(words, data, lines))
+        .figure(data, marked_bars(words, data, lines))
     )
 
 
