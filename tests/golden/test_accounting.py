@@ -42,12 +42,14 @@ def loss(row, adjacency=Adjacency.ADD_REMOVE):
     return step * int(row["steps"])
 
 
+@pytest.mark.slow
 def test_renyi_accounting_equals_opacus_at_equal_orders(rows):
     for row in rows:
         found = curve(row, CLASSIC_ORDERS).epsilon(float(row["delta"]))
         assert found.epsilon == pytest.approx(float(row["opacus_rdp"]), rel=1e-6), row["id"]
 
 
+@pytest.mark.slow
 def test_renyi_accounting_is_not_above_dp_accounting_at_equal_orders(rows):
     """dp-accounting bounds a fractional order by its whole neighbours, up to 0.3 % higher."""
     for row in rows:
@@ -101,6 +103,7 @@ def test_loss_distributions_equal_dp_accounting(rows, is_slow):
             assert ours == pytest.approx(expected, rel=LOOSE), (row["id"], rate)
 
 
+@pytest.mark.slow
 def test_other_neighbours_cost_what_dp_accounting_says(rows):
     chosen = [row for row in rows if float(row["dpa_pld_s"]) < 0.3]
     assert len(chosen) > 3

@@ -57,6 +57,7 @@ def test_exact_counts_add_up_along_every_margin_that_was_read(tabulate):
     assert (sums.matrix @ counts[sums.inner] == counts).all()
 
 
+@pytest.mark.slow
 def test_published_counts_add_up_again_and_lose_nothing_by_it(tabulate):
     published, trees = tabulate
     exact = published(PTable(noise=[[0]], upper=[[2**32]], key_range=2**32))

@@ -52,6 +52,7 @@ def wanted_rows(cellkey, **chosen):
     return rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ptable", ["ex", "D5V3js2"])
 @pytest.mark.parametrize("table", ["plain", "hier"])
 def test_published_counts_are_those_of_cellkey(cellkey, hierarchies, table, ptable):

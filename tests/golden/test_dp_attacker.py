@@ -10,6 +10,7 @@ from scipy.stats import norm
 from dp import PrivacyLoss, gaussian_delta, true_positive_bound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sigma", [0.7, 1.0, 3.0])
 def test_rates_and_advantage_are_those_of_the_best_test(sigma):
     """Neyman and Pearson: the best test between N(0, s²) and N(1, s²)."""
@@ -25,6 +26,7 @@ def test_rates_and_advantage_are_those_of_the_best_test(sigma):
     assert loss.advantage == pytest.approx(advantage, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [1, 7, 100])
 def test_gaussian_steps_compose_to_gaussian_noise(steps):
     loss = PrivacyLoss.gaussian(2) * steps

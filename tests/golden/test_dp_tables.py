@@ -230,6 +230,7 @@ def test_a_tenth_of_the_delta_costs_ten_to_twelve_percent():
     assert grown == pytest.approx([0.104, 0.117], abs=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STUDY)
 def test_epsilon_against_each_quantity(name):
     for value, epsilon in STUDY[name].items():
@@ -237,6 +238,7 @@ def test_epsilon_against_each_quantity(name):
         assert cost(**{name: value}).epsilon == pytest.approx(epsilon, abs=digits), value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("batch", "noise"), SURFACE)
 def test_epsilon_against_batch_and_noise(batch, noise):
     found = cost(batch_size=batch, noise_multiplier=noise)

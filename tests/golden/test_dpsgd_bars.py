@@ -50,6 +50,7 @@ def test_b1_whole_orders_equal_dp_accounting(rows):
         assert curve.losses == pytest.approx(accountant._rdp, rel=1e-9), row["id"]
 
 
+@pytest.mark.slow
 def test_b1_costs_of_runs_lie_at_the_reference_and_not_below_its_fine_figure(rows):
     chosen = [row for row in rows if float(row["dpa_pld_s"]) < SLOW]
     assert len(chosen) > 10

@@ -39,6 +39,7 @@ def test_the_example_has_the_job_and_the_designs_of_the_demonstration():
     assert (EXAMPLE / "designs.toml").read_text(encoding="utf-8") == DESIGNS
 
 
+@pytest.mark.slow
 def test_a_small_register_gives_the_figures_it_gave(tmp_path):
     found = experiment(tmp_path, 20_000).facts().conclusion
     assert {name: rounded(numbers) for name, numbers in found.items()} == SMALL

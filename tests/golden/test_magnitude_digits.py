@@ -121,6 +121,7 @@ def test_the_digits_of_other_tools_give_most_persons_away(persons, incomes, deci
     assert found_exactly(persons, incomes, published, likelihood=likelihood) > least
 
 
+@pytest.mark.slow
 def test_our_digits_tell_no_more_than_smooth_noise_does(persons, incomes):
     noise = MagnitudeNoise(
         ptable=magnitude_ptable(), scale=Proportional(share=SHARE), decimals=None

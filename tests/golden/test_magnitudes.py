@@ -165,6 +165,7 @@ def chosen(lines, **values):
     return lines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variable", VARIABLES)
 @pytest.mark.parametrize("table", ["plain", "hier"])
 @pytest.mark.parametrize("config", RAN)

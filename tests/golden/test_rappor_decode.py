@@ -81,6 +81,7 @@ def test_intervals_cover_where_those_of_the_reference_do_not(cases):
     assert np.mean(among_true) >= 0.92
 
 
+@pytest.mark.slow
 def test_discoveries_add_up_to_about_the_population(cases):
     distances = []
     for counts, known, truth, total in cases.values():
@@ -90,6 +91,7 @@ def test_discoveries_add_up_to_about_the_population(cases):
     assert np.mean(distances) <= 0.195
 
 
+@pytest.mark.slow
 def test_the_unknown_mass_is_that_of_the_recipe_and_covers_the_truth(cases):
     scores = []
     for name, (counts, known, truth, total) in cases.items():

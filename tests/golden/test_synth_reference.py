@@ -87,6 +87,7 @@ def test_real_records_have_their_row(compas, halves):
     assert attack.mean == pytest.approx(0.52, abs=0.015)
 
 
+@pytest.mark.slow
 def test_the_published_method_has_its_row(compas, halves):
     train, test = halves
     model = copula_shirley(

@@ -167,6 +167,7 @@ LEAKS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leak", LEAKS.values(), ids=LEAKS)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_scan_sees_a_leaky_template(leak, language):

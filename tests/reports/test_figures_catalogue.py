@@ -202,6 +202,7 @@ _FIGURES = re.compile(
 )
 
 
+@pytest.mark.slow
 def test_no_english_word_goes_past_the_translation(tables):
     def words(text):
         return f"«{text}»"

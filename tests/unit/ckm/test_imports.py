@@ -33,6 +33,7 @@ def loaded(code):
     return set(json.loads(answer.stdout))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "package", ["ckm", "dp", "rappor", "rappor.location", "synth", "tables", "ptable"]
 )

@@ -128,6 +128,7 @@ def fit_with(sigma, norm, rate=0.5, steps=60, size=4.0):
     return fit
 
 
+@pytest.mark.slow
 def test_an_overfitted_model_leaks_and_a_private_one_stays_below_its_ceiling():
     leaky = membership_game(
         fit_with(0.0, 1e9), np.arange(300), generator=np.random.default_rng(8), shadows=16

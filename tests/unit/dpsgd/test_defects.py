@@ -126,6 +126,7 @@ def test_d6_empty_batches_are_steps_in_every_mode(engine, adaptive, monkeypatch)
     assert training.cost() == training.plan.cost()
 
 
+@pytest.mark.slow
 def test_d7_the_edges_of_the_account_are_numbers():
     run = {"sampling_rate": 0.01, "steps": 100, "delta": 1e-5}
     assert begun(Plan(**RUN)).cost().epsilon == 0

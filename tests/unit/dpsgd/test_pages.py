@@ -88,6 +88,7 @@ def test_a_study_has_the_figures_of_its_source(study):
             assert f">{epsilon:.3f}<".replace(".", ",") in html, name
 
 
+@pytest.mark.slow
 def test_every_epsilon_of_a_study_names_its_sampler_and_its_neighbours(study):
     found = {(c.sampling, c.adjacency, c.worth): c for c in study.claims}
     assert {c.sampling for c in study.claims} == {"poisson", "fixed", "shuffled"}

@@ -87,6 +87,7 @@ def test_a_plan_that_contradicts_itself_is_refused(change):
         Plan(**{**RUN, "noise_multiplier": 1, **change})
 
 
+@pytest.mark.slow
 def test_the_calibrated_noise_never_overshoots():
     for epsilon in (0.1, 1):
         for size, passes in ((75, 3), (1000, 7)):
@@ -102,6 +103,7 @@ def test_small_budgets_do_not_ask_for_too_much_noise():
     assert plan.noise_multiplier <= 78
 
 
+@pytest.mark.slow
 def test_costs_equal_the_reference(shared):
     with (shared / "reference" / "accounting.csv").open() as file:
         row = next(row for row in csv.DictReader(file) if row["id"] == "tfp_mnist_tut_15ep")

@@ -168,6 +168,7 @@ def test_no_text_and_no_shape_leaves_the_card(name, view, width):
                 assert -1.01 <= float(y) <= high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [320, 760])
 @pytest.mark.parametrize("view", VIEWS)
 def test_no_text_covers_another(name, view, width):

@@ -76,6 +76,7 @@ def test_the_lasso_meets_its_optimality_conditions():
     assert np.delete(excess, chosen).max() <= 0.02
 
 
+@pytest.mark.slow
 def test_estimates_are_unbiased_and_their_deviations_are_right():
     known = Candidates.of(NAMES[:40], parameters=SMALL)
     held = np.array([4_000, 2_000, 1_000, 500] + [50] * 20 + [0] * 16)
@@ -207,6 +208,7 @@ def test_without_noise_the_counts_come_back():
     assert (found.sds[:3] >= np.sqrt(share * (1 - share) * 10_000) * 0.99).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parameters", [PAPER, SURE, SMALL], ids=["paper", "sure", "small"])
 def test_one_report_detects_nothing_that_it_does_not_hold(parameters):
     known = Candidates.of(NAMES, parameters=parameters)

@@ -72,6 +72,7 @@ def test_likelihoods_are_those_of_every_bit():
     assert np.allclose(np.log(table[:, 3] / table[:, 0]), other - first)
 
 
+@pytest.mark.slow
 def test_deviations_cover_the_truth():
     known = (named(TEXT, NAMES), named(COIN, ["yes"]))
     scores = []

@@ -43,6 +43,7 @@ def test_a_design_spends_what_it_may_and_no_more(one, permanent, h):
         assert found.epsilon_one == pytest.approx(one, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("one", "permanent"), [(1.0743, 4.3944), (1, 1.2), (3, 3.5), (2, 8)])
 def test_no_other_probabilities_see_more(one, permanent):
     """A grid over f, p and q, as a check that owes nothing to the formulas."""

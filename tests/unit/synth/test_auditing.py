@@ -27,6 +27,7 @@ class _Weak(SimulatedNoise):
         return counts + np.rint(noisy / 5).astype(np.int64)
 
 
+@pytest.mark.slow
 def test_too_little_noise_is_found_out():
     assert audit_engine(epsilon=1.0, runs=150, noise=_Weak(seed=1)).refutes
 

@@ -77,6 +77,7 @@ def test_noise_beyond_its_bound_fails_and_names_the_table(tables):
     assert check(found, "noise-bound").found["most"] >= 6
 
 
+@pytest.mark.slow
 def test_noise_within_the_bounds_of_the_table_but_not_of_its_row_fails(tables):
     # Counts of 1 lose one at most; a loss of 3 is noise of larger counts alone.
     coarse = PTable.from_units([{0: 8}, {-1: 4, 1: 4}, {-2: 4, 2: 4}], key_range=8)
@@ -267,6 +268,7 @@ def test_the_bound_on_shares_is_no_smaller_than_the_exact_chance():
         assert sum(chance for bound, chance in outcomes_ if bound <= level) <= level
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "ptable",
     [
@@ -284,6 +286,7 @@ def test_every_kind_of_ptable_passes_what_can_be_computed(tables, ptable, is_mix
     assert failing(found_in(observed(tables, ptable, is_mixed=is_mixed))) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_mixed", [True, False])
 def test_few_stored_keys_do_not_fail_wrongly(is_mixed):
     records = people(5000, sex=2, area=60)
@@ -306,6 +309,7 @@ def test_the_design_is_that_of_the_keys_in_use():
     assert applied_table(table, key_range=256).units(1) == {-1: 86, 1: 170}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("quality", "outcome"),
     [
@@ -377,6 +381,7 @@ def test_a_check_of_attacks_says_how_many_of_them_have_a_limit(unlimited):
     assert "for which the office set a limit" in words.public
 
 
+@pytest.mark.slow
 def test_a_failed_check_stops_and_names_itself_and_a_way_out(tables):
     found = found_in(observed(tables, NOISY), limits=JobLimits(posterior=0.01))
     with pytest.raises(CheckFailedError) as caught:

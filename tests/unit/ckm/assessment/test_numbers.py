@@ -168,6 +168,7 @@ def test_a_table_that_publishes_nothing_near_a_sensitive_count_is_no_worst_table
     assert worst(table, tally_of([large]), [large], sensitive=[3]) == ()
 
 
+@pytest.mark.slow
 def test_classes_of_noise_show_design_and_draw(found):
     one, two, three = found.noise.classes[:3]
     assert (one.cells, one.mean_designed, one.mean_drawn) == (1, -1, -1)
@@ -323,6 +324,7 @@ def test_pairs_are_few_however_wide_the_noise():
     assert sum(pair.cells for pair in pairs) == len(counts)
 
 
+@pytest.mark.slow
 def test_scenarios_hold_the_chosen_design_and_why_others_are_impossible():
     tables = {"t": cells_of(people(2000, sex=2, area=600), ["area", "sex"])}
     table = solve(NoiseSpec(max_noise=3, variance=1.5))
@@ -350,6 +352,7 @@ def test_a_rounding_has_no_formula_for_averaging_but_a_trial():
     assert attacks["two-partition"].trials == 100
 
 
+@pytest.mark.slow
 def test_rounding_shows_its_rows_and_how_they_serve_larger_counts():
     tables = {"t": cells_of(people(50, sex=2), ["sex"])}
     noise = found_in(observed(tables, Mechanism.random_rounding(3).build())).noise

@@ -575,6 +575,7 @@ def test_the_number_of_records_is_never_told(folder):
     assert 77 not in numbers
 
 
+@pytest.mark.slow
 def test_quiet_says_nothing_when_all_is_well(folder):
     assert run("release", "job.toml", "-o", "out", "-q").stderr == ""
 

@@ -97,6 +97,7 @@ def test_compare_writes_all_figures_per_table(folder):
     assert "nan" not in (folder / "map.csv").read_text()
 
 
+@pytest.mark.slow
 def test_compare_writes_a_picture_a_page_in_two_languages_and_its_numbers(folder):
     for name in ("map.svg", "page.html", "page.json"):
         done = run("compare", "job.toml", "designs.toml", "-o", name)

@@ -42,6 +42,7 @@ def test_the_spelling_of_the_first_calculator_is_understood():
     assert found["steps"] == "10"
 
 
+@pytest.mark.slow
 def test_orders_can_be_given():
     run_ = ("budget", "-s", 60000, "-b", 64, "-n", 1, "-e", 15)
     assert "(order 13)" in run(*run_, "-a", "8 13 20").stdout

@@ -108,6 +108,7 @@ def counted(frame, columns, value=None):
     return found
 
 
+@pytest.mark.slow
 def test_what_is_not_hidden_is_the_original_number(folder):
     done = run("suppress", "job.toml", "-o", "out")
     assert done.exit_code == 0, done.stderr
@@ -129,6 +130,7 @@ def test_what_is_not_hidden_is_the_original_number(folder):
     assert holes[1] > 10
 
 
+@pytest.mark.slow
 def test_no_unsafe_cell_is_published_and_each_is_kept_wide(folder):
     assert run("suppress", "job.toml", "-o", "out").exit_code == 0
     counts = counted(pd.DataFrame(people()), ["region", "commune", "job"])
@@ -146,6 +148,7 @@ def test_no_unsafe_cell_is_published_and_each_is_kept_wide(folder):
     assert (lines["least"] <= lines["original"]).all()
 
 
+@pytest.mark.slow
 def test_cells_that_tables_share_are_hidden_in_both_or_in_neither(folder):
     assert run("suppress", "job.toml", "-o", "out").exit_code == 0
     places, jobs = (shown(folder / "out", name) for name in ("places", "jobs"))
@@ -243,6 +246,7 @@ def test_means_of_empty_cells_are_none_and_their_counts_zero(folder):
     assert empty["mean_income"].isna().all()
 
 
+@pytest.mark.slow
 def test_every_format_marks_hidden_cells(folder):
     done = run(
         *("suppress", "job.toml", "-o", "out"),
@@ -288,6 +292,7 @@ def test_files_of_two_languages_are_those_of_a_suppression_in_each(folder):
     assert run("suppress", "job.toml", "-o", "both", "--force").exit_code == 0
 
 
+@pytest.mark.slow
 def test_the_manifests_say_what_was_done_and_the_public_one_no_more(folder):
     assert run("suppress", "job.toml", "-o", "out").exit_code == 0
     public, internal = (manifest(folder / "out", part) for part in ("public", "internal"))
@@ -312,6 +317,7 @@ def test_the_manifests_say_what_was_done_and_the_public_one_no_more(folder):
     }
 
 
+@pytest.mark.slow
 def test_the_same_job_gives_the_same_files_whatever_the_order_of_records(folder):
     run("suppress", "job.toml", "-o", "one")
     data = pa.table(people())
@@ -367,6 +373,7 @@ def test_an_interrupted_release_leaves_nothing(folder, stage):
     assert sorted(p.name for p in folder.iterdir()) == before
 
 
+@pytest.mark.slow
 def test_a_dry_run_writes_nothing_and_looks_at_the_columns(folder):
     assert run("suppress", "job.toml", "-o", "out", "--dry-run").exit_code == 0
     assert not (folder / "out").exists()
@@ -561,6 +568,7 @@ def test_records_that_are_there_twice_are_refused(folder):
     assert "MARKER" not in done.stderr
 
 
+@pytest.mark.slow
 def test_hostile_categories_pass_through(folder):
     data = people()
     data["job"] = [f"=CMD|{j}\x1b[2J\n'\"" for j in data["job"]]
@@ -596,6 +604,7 @@ def test_equal_filters_link_tables_however_they_are_written(folder):
     assert told["cells"] < len(one) + len(two)
 
 
+@pytest.mark.slow
 def test_a_check_of_the_job_needs_no_secret(folder):
     done = run("check", "job.toml")
     assert done.exit_code == 0, done.stderr

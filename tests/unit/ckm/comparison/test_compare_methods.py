@@ -106,6 +106,7 @@ def found(tmp_path_factory):
     return compare_methods(job, experiment=Experiment(persons=30))
 
 
+@pytest.mark.slow
 def test_every_method_is_tried_and_every_criterion_measured(found):
     assert [result.choice.name for result in found.results] == list(DEFAULTS)
     assert [result.reason for result in found.results] == [""] * len(DEFAULTS)
@@ -379,6 +380,7 @@ def test_compare_without_designs_shows_the_methods(folder):
     assert "240" not in result.output  # how many records there are stays inside files
 
 
+@pytest.mark.slow
 def test_compare_writes_the_methods_to_every_kind_of_file(folder):
     for name in ("m.html", "m.json", "m.csv"):
         done = run("compare", "job.toml", "--methods", "exact, rounding", "-o", name)

@@ -131,6 +131,7 @@ def test_every_finding_has_the_numbers_of_its_words(facts):
         assert set(FINDINGS[name].places) <= set(numbers)
 
 
+@pytest.mark.slow
 def test_the_conclusion_follows_the_rules(found):
     strict = found.facts(rules=Rules(posterior=0.01)).conclusion
     assert next(iter(strict)) == "conclusion-none"

@@ -851,6 +851,7 @@ def test_check_and_a_dry_run_name_what_stops_a_suppression(case, folder):
     assert agreement(case, folder, SUPPRESS).exit in {1, 2, 3}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", SWAPS, ids=lambda case: case.name)
 def test_check_and_a_dry_run_name_what_stops_a_swap(case, folder):
     assert agreement(case, folder, SWAP).exit in {1, 2, 3}

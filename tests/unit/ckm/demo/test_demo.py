@@ -224,6 +224,7 @@ def test_its_tables_list_every_combination_so_that_no_absence_tells(made):
     assert frame.num_rows == (places + 96 + 13 + 1) * 3 * 6
 
 
+@pytest.mark.slow
 def test_it_compares_the_noise_of_its_job_with_other_ways(made):
     assert made.comparison.chosen == "D=8 V=6.5 js=4"
     assert {"rounding to 5", "random rounding to 3"} <= set(made.comparison.map.designs)

@@ -215,6 +215,7 @@ def test_another_period_and_another_secret_are_another_noise():
     assert len(set(tables)) == 4
 
 
+@pytest.mark.slow
 def test_a_weighted_sum_beside_an_unweighted_one_does_not_tell_the_weight():
     """Under one noise the ratio of both sums of one person would be the weight, exactly."""
     one = pd.DataFrame({"id": [3], "income": [123_457.0], "w": [17.0]})

@@ -123,6 +123,7 @@ def test_least_squares_find_the_categories_of_the_engine(grouped):
     assert found.queries == 20 * 63
 
 
+@pytest.mark.slow
 def test_the_bound_of_the_engine_shows(grouped):
     oracle, counts = grouped
     attack, rng = HiddenBound(n_pairs=31, n_categories=6), np.random.default_rng(2)
@@ -130,6 +131,7 @@ def test_the_bound_of_the_engine_shows(grouped):
     assert agrees(found.rate, attack.closed_form(TABLE), trials=20)
 
 
+@pytest.mark.slow
 def test_asking_the_engine_again_gains_nothing(engine, by_age):
     names, counts = by_age
     oracle = departments(engine, names)
@@ -141,6 +143,7 @@ def test_asking_the_engine_again_gains_nothing(engine, by_age):
     assert agrees(again.rate, p_once, trials=20)
 
 
+@pytest.mark.slow
 def test_a_person_more_shows_in_the_engine(engine, frame):
     sizes = frame.groupby("commune").size()
     aged = frame[frame["age"] == 55].groupby("commune").size()
@@ -210,6 +213,7 @@ def test_bounds_reveal_lines_of_the_engine_as_often_as_computed(engine, frame):
     assert agrees(found.rate, p, trials=len(names))
 
 
+@pytest.mark.slow
 def test_programs_and_bounds_agree_about_the_lines_of_the_engine(people, frame):
     """The largest noise of this p-table is as common as any other, so that bounds often hit."""
     names, counts = counts_by(frame, "commune", "sex", SEXES)
@@ -396,6 +400,7 @@ def test_hostile_names_are_only_names(name):
     assert not oracle.reasons
 
 
+@pytest.mark.slow
 def test_the_wording_of_a_question_never_changes_its_answer(engine):
     """Conditions that change nothing do not make new noise, so that nobody can average them."""
     wordings = [

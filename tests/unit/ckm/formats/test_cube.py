@@ -153,6 +153,7 @@ def test_a_tree_that_is_none_is_refused(tree, tmp_path):
         read_table(path)
 
 
+@pytest.mark.slow
 def test_twenty_thousand_places_need_no_ten_million_cells(tmp_path):
     areas = [("Total", "Total")]
     areas += [

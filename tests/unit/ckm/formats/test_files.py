@@ -270,6 +270,7 @@ HOSTILE = {
 PARTS = ["category", "name", "label", "category label", "title", "note", "source", "unit"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("kind", sorted(FORMATS))
 def test_an_awkward_text_is_held_or_refused_by_name(kind, part):

@@ -415,6 +415,7 @@ NUMBER = "UPDATE ckm_ledger_entry SET number ="
 FIRST_LINK = "(SELECT link FROM ckm_ledger_entry WHERE number = 1)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("damage", "said"),
     [

@@ -81,6 +81,7 @@ def manifest(out, part):
     return json.loads((out / part / "manifest.json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_published_tables_add_up_and_without_the_key_they_do_not(folder):
     release(read_job("job.toml"), "out")
     (folder / "job.toml").write_text(JOB.replace("additive = true", ""))
@@ -107,6 +108,7 @@ def test_published_tables_add_up_and_without_the_key_they_do_not(folder):
     assert jobs["all", "Total"] == jobs["A", "Total"] + jobs["B", "Total"]
 
 
+@pytest.mark.slow
 def test_the_numbers_are_those_of_the_function_on_the_noisy_table(folder):
     release(read_job("job.toml"), "out")
     (folder / "job.toml").write_text(JOB.replace("additive = true", ""))
@@ -122,6 +124,7 @@ def test_the_numbers_are_those_of_the_function_on_the_noisy_table(folder):
     )
 
 
+@pytest.mark.slow
 def test_the_internal_edition_tells_what_was_changed(folder):
     release(read_job("job.toml"), "out")
     told = manifest(folder / "out", "internal")["additivity"]
@@ -137,6 +140,7 @@ def test_the_internal_edition_tells_what_was_changed(folder):
     assert f"{places['changed']:,} of {places['cells']:,} numbers changed" in page
 
 
+@pytest.mark.slow
 def test_figures_of_the_change_are_right(folder, ptable):
     """Compare with figures computed from files alone."""
     release(read_job("job.toml"), "out")
@@ -163,6 +167,7 @@ def test_figures_of_the_change_are_right(folder, ptable):
     assert told["largest"] == moved.max()
 
 
+@pytest.mark.slow
 def test_everybody_is_told_that_a_cell_may_differ_between_tables(folder):
     done = CliRunner().invoke(
         app, ["release", "job.toml", "-o", "out", "--format", "json-stat2", "--format", "px"]
@@ -191,6 +196,7 @@ def test_without_the_key_nothing_is_said_of_it(folder):
     assert "additivity" not in manifest(folder / "out", "internal")
 
 
+@pytest.mark.slow
 def test_the_report_can_be_made_again(folder):
     release(read_job("job.toml"), "out")
     before = (folder / "out" / "public" / "report.en.html").read_bytes()
@@ -246,6 +252,7 @@ def test_a_table_without_records_and_one_without_margins_are_published(folder):
     assert told["jobs"]["effect"] is None
 
 
+@pytest.mark.slow
 def test_a_dimension_that_is_called_count_keeps_its_name(folder):
     people = pq.read_table("people.parquet")
     names = ["count" if name == "sex" else name for name in people.column_names]

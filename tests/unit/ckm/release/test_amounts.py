@@ -140,6 +140,7 @@ def test_files_say_units_labels_and_decimals_of_sums_in_both_languages(folder):
         assert 'UNITS("Count")="persons";' in lines or language == "fr"
 
 
+@pytest.mark.slow
 def test_two_runs_and_two_jobs_publish_the_same_bytes_and_numbers(folder):
     release(read(folder, JOB), folder / "one")
     release(read(folder, JOB), folder / "two")
@@ -214,6 +215,7 @@ def load_id(folder):
     return PTable.read(folder / "out" / "internal" / "pt-amounts-1.parquet").id
 
 
+@pytest.mark.slow
 def test_incomes_of_real_persons_are_released_with_their_weights(shared, tmp_path):
     people = pd.read_parquet(shared / "data" / "acs_national_2019.parquet")
     people = people.assign(id=np.arange(len(people)), w=people["PWGTP"].astype(float))

@@ -278,6 +278,7 @@ def test_files_of_two_languages_are_those_of_a_release_in_each(folder):
     assert {file["file"] for file in internal["public"]} == there
 
 
+@pytest.mark.slow
 def test_csvw_of_two_languages_names_the_csv_file_of_each(folder):
     for name, languages in {"en": '"en"', "fr": '"fr"', "both": '["en", "fr"]'}.items():
         release(in_languages(folder, languages), folder / name, formats=["csv", "csvw"])
@@ -399,6 +400,7 @@ def test_the_job_chooses_the_formats_and_the_command_has_the_last_word(folder):
     assert {p.suffix for p in (folder / "out" / "public").glob("places.*")} == {".json"}
 
 
+@pytest.mark.slow
 def test_the_same_job_gives_the_same_bytes(folder):
     for out in ("one", "two"):
         release(read_job(folder / "job.toml"), folder / out, formats=FORMAT_NAMES)
@@ -620,6 +622,7 @@ def test_categories_that_no_published_count_shows_are_in_no_public_file(
         assert ("NOBODY" in about.category_labels.get("sex", {})) is (cells == "grid")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -767,6 +770,7 @@ def test_the_shell_completes_formats(folder):
     assert set(re.findall(r"plain,(\S+)", done.stdout)) == {"sdmx-csv", "sdmx-csv-1"}
 
 
+@pytest.mark.slow
 def test_real_data_come_back_from_every_format(shared, tmp_path):
     source = shared / "data" / "acs_national_2019.parquet"
     if not source.is_file():
@@ -818,6 +822,7 @@ def test_the_bytes_of_a_table_depend_on_the_table_and_the_job_alone(folder, rele
     assert path.read_bytes() == (public / "places.xlsx").read_bytes()
 
 
+@pytest.mark.slow
 def test_formulas_are_named_before_a_release_and_in_it_and_can_be_escaped(folder, monkeypatch):
     monkeypatch.chdir(folder)
     people = pq.read_table("people.parquet").to_pylist()

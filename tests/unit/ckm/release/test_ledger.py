@@ -102,6 +102,7 @@ def test_the_same_release_of_the_same_data_passes_again(folder):
     assert recorded(folder) == ["all"]
 
 
+@pytest.mark.slow
 def test_a_flag_publishes_and_says_so_inside_alone(folder, caplog):
     release(job(folder, "all"), folder / "out")
     release(job(folder, "older", "number > 0", 'policy = "flag"'), folder / "second")

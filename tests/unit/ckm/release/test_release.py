@@ -457,6 +457,7 @@ def test_progress_names_stages_and_never_goes_beyond_its_end(job, folder):
     assert all(0 <= done <= total for _, done, total in told)
 
 
+@pytest.mark.slow
 def test_a_table_from_elsewhere_is_used_with_a_warning(folder, caplog):
     from ptable import PTable
 

@@ -85,6 +85,7 @@ def test_an_order_of_variables_does_not_hide_a_table_from_the_ledger(folder, ope
     assert reason(thin) == "thin_difference"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["json-stat2", "csv", "px", "xlsx"])
 def test_a_flagged_table_is_the_one_that_would_be_answered_without_a_ledger(
     folder, opened, kind
@@ -250,6 +251,7 @@ def carriers(table_service, person, who, number):
             yield ill, other, ask(table_service, ["sex"], where=where)
 
 
+@pytest.mark.slow
 def test_refusals_and_tables_with_both_sides_tell_a_person_where_filters_are_not_judged(
     tmp_path,
 ):
@@ -540,6 +542,7 @@ def test_a_file_that_others_can_read_stops_the_service(tmp_path, name):
         pass
 
 
+@pytest.mark.slow
 def test_who_filters_finds_true_counts_by_averaging_and_no_ledger_stops_it(tmp_path):
     """Two parts of a group have noise of their own: docs/ledger.md gives the number."""
     path, people = file_of(tmp_path, ledger=STORE)

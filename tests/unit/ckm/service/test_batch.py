@@ -108,6 +108,7 @@ def served_bytes(answer):
         return [archive.read(name) for name in archive.namelist()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "fr"])
 @pytest.mark.parametrize("kind", FORMAT_NAMES)
 def test_a_download_and_a_release_of_the_same_table_are_the_same_bytes(

@@ -238,6 +238,7 @@ def test_sums_with_weights_other_than_one_are_found():
     assert np.abs(relations.signs).max() > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_every_combination_of_cells_follows_from_the_relations(seed):
     """As many relations are independent as cells are, seen as sets of records."""

@@ -18,6 +18,7 @@ def test_sums_and_repetitions_agree():
     assert both.epsilon(1e-5) > (one * 5).epsilon(1e-5)
 
 
+@pytest.mark.slow
 def test_it_is_never_above_renyi_accounting():
     for rate, sigma, steps in [(0.05, 1.0, 100), (1.0, 5.0, 10)]:
         loss = PrivacyLoss.gaussian(sigma, sampling_rate=rate) * steps
@@ -25,6 +26,7 @@ def test_it_is_never_above_renyi_accounting():
         assert loss.epsilon(1e-6) <= (curve * steps).epsilon(1e-6).epsilon
 
 
+@pytest.mark.slow
 def test_replacing_costs_more_than_adding():
     costs = {
         adjacency: (

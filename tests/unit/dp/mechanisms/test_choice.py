@@ -19,6 +19,7 @@ def pick(**changes):
     return Exponential(**{"epsilon": 2.0, "sensitivity": 1.0, "adjacency": ADD} | changes)
 
 
+@pytest.mark.slow
 def test_nationalities_are_chosen_as_in_the_course():
     chances = pick().probabilities([6, 5, 3, 2])
     assert chances.round(2).tolist() == [0.70, 0.26, 0.03, 0.01]
@@ -41,6 +42,7 @@ def permute_and_flip(scores, rate):
     return law
 
 
+@pytest.mark.slow
 def test_permute_and_flip_has_its_law_and_is_nearer_the_best():
     flip = pick(kind="permute-and-flip")
     law = permute_and_flip([6, 5, 3, 2], 1.0)

@@ -67,6 +67,7 @@ def test_noise_on_integers_follows_its_law(draws, kind):
     assert fits(observed, MANY * weights / weights.sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", KINDS, ids=lambda noise: type(noise).__name__)
 def test_variance_and_accuracy_are_those_of_the_draws(draws, noise):
     found = draws[type(noise)]
@@ -295,6 +296,7 @@ def test_our_noise_on_floats_has_no_such_holes():
     assert found.epsilon > 0.5  # the audit sees what is there
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", KINDS[:2], ids=["Laplace", "Geometric"])
 def test_noise_keeps_its_promise_under_audit(noise):
     one = zeros(noise) + 1

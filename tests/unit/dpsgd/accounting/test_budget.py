@@ -45,6 +45,7 @@ def studied():
     return study(BASE, batches=[16], noises=[1.0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("batch", "noise", "epochs", "printed"), TABLE_1)
 def test_the_epsilons_of_table_1_are_reproduced(batch, noise, epochs, printed):
     epsilon, _ = compute_dp_sgd_privacy(
@@ -114,6 +115,7 @@ def test_the_series_hold_the_reference_values(studied, name, value, epsilon):
         assert points[2.6].order == 63
 
 
+@pytest.mark.slow
 def test_the_least_of_the_curve_over_orders_is_the_cost(studied):
     found = studied
     orders = found.series[0].points

@@ -144,6 +144,7 @@ def length(gradient):
     return math.sqrt(sum(float(g.square().sum()) for g in gradient.values()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "engine"),
     [(name, engine) for name in cases() for engine in ("books", "opacus")

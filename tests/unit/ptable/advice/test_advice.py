@@ -38,6 +38,7 @@ def changed(one):
     return {name: after for name, (_, after) in one.changes.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fields", INFEASIBLE, ids=str)
 def test_every_alternative_can_be_met(fields):
     found = alternatives(fields)
@@ -51,6 +52,7 @@ def test_every_alternative_can_be_met(fields):
         assert {name: getattr(one.spec, name) for name in changed(one)} == changed(one)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fields", INFEASIBLE, ids=str)
 def test_an_alternative_differs_in_what_it_says_and_nothing_else(fields):
     for one in alternatives(fields):
@@ -195,6 +197,7 @@ GOALS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("goal", GOALS, ids=str)
 def test_every_proposal_for_a_goal_can_be_met_and_built(goal):
     found = advise(goal)
@@ -207,6 +210,7 @@ def test_every_proposal_for_a_goal_can_be_met_and_built(goal):
     table.certificate.check(table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("goal", GOALS[:6], ids=str)
 def test_the_first_proposal_keeps_a_count_as_often_as_wished(goal):
     best = advise(goal)[0]
@@ -353,6 +357,7 @@ def test_one_peaked_rows_reach_what_the_best_peak_reaches(p_stay, rule, floor):
             assert all(has_one_peak(end.law) for end in found)
 
 
+@pytest.mark.slow
 def test_a_variance_between_what_two_peaks_reach_is_out_of_reach():
     spec = NoiseSpec(max_noise=4, variance=4.0, small=2, monotone="unimodal", p_stay=0.2)
     row = spec.row(3)
@@ -404,6 +409,7 @@ def test_little_noise_and_blocked_counts_are_not_taken_for_two_points(spec):
     assert name_few_outcomes(spec) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "goal", [Goal(max_noise=10, variance=15.0, small=4), Goal(max_noise=10, variance=10.0)]
 )

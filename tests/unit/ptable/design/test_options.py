@@ -198,6 +198,7 @@ def test_magnitudes_have_steps_and_anchors():
         table.lookup([3], [0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("max_noise", "step"), [(5, 20), (20, 10), (100, 10)])
 def test_there_is_no_limit_on_noise_times_steps(max_noise, step):
     """R ptable stops at 50."""

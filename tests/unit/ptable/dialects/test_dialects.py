@@ -384,6 +384,7 @@ def test_a_table_of_whole_bytes_keeps_its_noise_in_every_layout(tmp_path, dialec
     assert len(losses) == (not kept)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["last", "cycle:2", "cycle:5"])
 def test_rules_for_large_counts_reach_the_tools_that_repeat_columns(tmp_path, rule):
     rng = np.random.default_rng(5)

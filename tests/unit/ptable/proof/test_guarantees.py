@@ -61,6 +61,7 @@ def matrix(table, n_counts):
     return answer, n_keys
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_delta_is_the_largest_divergence_of_any_two_neighbours(table, epsilon):
     probabilities, n_keys = matrix(table, 40)

@@ -9,6 +9,7 @@ from ptable.design.stack import StackedSpec
 from ptable.proof.identify import identify
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "design",
     [

@@ -32,6 +32,7 @@ def quantised(census):
     return cache(lambda key_range: quantise(census, key_range))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key_range", [256, 4096, 65536])
 def test_means_and_variances_are_kept_exactly(census, quantised, key_range):
     answer = quantised(key_range)
@@ -182,6 +183,7 @@ def test_a_table_from_elsewhere_keeps_its_shape(shared):
         assert row.largest_change < 6 / 4096
 
 
+@pytest.mark.slow
 def test_columns_of_256_keys_always_add_up_where_plain_rounding_does_not():
     wrong = 0
     for max_noise, variance, small in [

@@ -95,6 +95,7 @@ def solve_or_refuse(spec, fields):
     return "solved"
 
 
+@pytest.mark.slow
 def test_a_few_drawn_specifications_are_solved_or_refused():
     rng = np.random.default_rng(20261122)
     ends = [solve_or_refuse(*drawn_spec(rng, most=12)) for _ in range(16)]

@@ -234,6 +234,7 @@ def test_halves_that_say_nothing_link_by_chance():
     assert linked(np.zeros((200, 5)), np.zeros((200, 5)), rng=rng()) < 0.05
 
 
+@pytest.mark.slow
 def test_ways_to_share_places_differ_as_they_should():
     grid = Grid(west=0, south=0, east=16, north=16, levels=(2, 4))
     people = moving_people(150, n_days=14, grid=grid, rng=rng())
@@ -288,6 +289,7 @@ def an_experiment(**changes):
     return experiment(grid, collection=design, secret=SECRET, rng=rng(), **sizes)
 
 
+@pytest.mark.slow
 def test_an_experiment_withholds_cells_and_repeats_by_its_seed():
     found = an_experiment().to_dict()
     small = {"n_people": 10, "population": 300, "k": 5}

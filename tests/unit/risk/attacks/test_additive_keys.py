@@ -80,6 +80,7 @@ def test_each_noise_and_each_pair_of_noises_keeps_its_own_law():
         assert law.sum(axis=axis) == pytest.approx(np.outer(p, p), abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attack", [ADDED, MIXED])
 @pytest.mark.parametrize("setting", [(2, 1), (5, 3)])
 def test_lines_are_recovered_as_often_as_computed(attack, setting):

@@ -94,6 +94,7 @@ def test_a_request_that_the_engine_refuses_is_a_failed_query(engine):
     assert (result.successes, result.queries, result.refused) == (0, 6, 6)
 
 
+@pytest.mark.slow
 def test_differencing_finds_persons_through_the_engine():
     # 32 lines with a person at probability .781: below 17 or above 31 comes once in 1,200.
     is_there = np.tile([1, 1, 0], 16)

@@ -35,6 +35,7 @@ def test_as_many_pairs_as_needed_succeed_with_that_probability():
         assert fewer.closed_form(table) < 0.8 <= enough.closed_form(table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds_up", [True, False])
 def test_the_bound_is_found_as_often_as_computed(rounds_up):
     table, n = r_table(2, 1), 700

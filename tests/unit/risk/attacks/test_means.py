@@ -40,6 +40,7 @@ def test_the_worked_example_of_the_handbook_has_six_candidates_of_which_one_is_e
 # Reference: 6, 85 and 100 %, and 1, 74 and 100 %; its counts and amounts are not said. Counts
 # of 5 to 50 and whole ages give them; sums that may be any number do not reach 100 %. The
 # error of a share near 0 or 1 is taken as that of 0.4 %.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("setting", "decimals", "reference"),
     [

@@ -54,6 +54,7 @@ def test_empty_groups_are_published_as_zero_and_nothing_is_negative():
     assert {found[n] for n in range(2000) if counts[n, 0] == 0} == {0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", ["mixed", "additive", "fresh"])
 def test_simulated_noise_follows_the_row_of_its_count(keys):
     # Chi-square with 11 classes: a correct program fails once in 1000.

@@ -105,6 +105,7 @@ def hits_by_line(attack, oracle_of, lines, **options):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("setting", "counts"),
     [
@@ -173,6 +174,7 @@ def test_halves_go_up_and_nothing_falls_below_zero():
 # --- subset sums --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["least-squares", "linear-program"])
 def test_bits_are_rebuilt_as_well_as_the_theory_says(method):
     table, n = r_table(5, 3), 24

@@ -234,6 +234,7 @@ def test_as_many_queries_as_people_rebuild_little_more_than_guessing():
     assert 0.5 < share < 0.62
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share_asked", [0.3, 0.5])
 def test_the_linear_theory_agrees_with_the_simulation(share_asked):
     table = noise_of(5, 3.0)

@@ -40,6 +40,7 @@ def test_the_toy_data_are_those_of_the_source(data):
     assert found["A>0"] == pytest.approx(-0.12, abs=0.06)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0, 1])
 def test_copula_shirley_reaches_its_printed_row(data, epsilon):
     model = copula_shirley(

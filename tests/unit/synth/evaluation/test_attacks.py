@@ -27,6 +27,7 @@ def codes(n, seed, d=13):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["hamming", "euclidean"])
 @pytest.mark.parametrize("made_of", [numbers, codes])
 def test_null_data_leave_the_attack_at_one_half(metric, made_of):

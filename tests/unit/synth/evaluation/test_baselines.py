@@ -96,6 +96,7 @@ def test_independent_columns_are_as_far_off_as_in_the_reference(data):
     assert found["cramer_mean"] == pytest.approx(known["cramer_mean"], rel=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", ["adult", "compas"])
 def test_a_bootstrap_is_as_far_off_as_in_the_reference(data):
     train, _ = frames(data)

@@ -165,6 +165,7 @@ def test_several_threads_may_use_one_source_and_several():
             assert found == wanted
 
 
+@pytest.mark.slow
 def test_little_memory_changes_no_cell(tmp_path):
     rng = np.random.default_rng(9)
     size = 250_000

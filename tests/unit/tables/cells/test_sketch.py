@@ -78,6 +78,7 @@ def text(code):
     return "0" if code == 0 else f"{code:g}" if isinstance(code, float) else str(code)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1, 2, 3, 4])
 def test_every_cell_and_margin_has_the_sketch_of_its_records(width):
     data = register()

@@ -495,6 +495,7 @@ def test_nan_is_missing_whatever_the_statistics_of_a_parquet_file_say(tmp_path):
     assert ("nan",) not in cells(tmp_path / "x.parquet", ["x"])
 
 
+@pytest.mark.slow
 def test_a_csv_file_may_have_many_columns(tmp_path):
     names = ["key", *(f"c{i}" for i in range(1, 200))]
     lines = [",".join(names), *(",".join(["7"] + ["a1"] * 199) for _ in range(5))]

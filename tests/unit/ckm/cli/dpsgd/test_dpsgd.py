@@ -22,6 +22,7 @@ def test_the_example_of_the_source_comes_out_as_printed_there():
     assert "1.166  Rényi orders, classic formula (order 13)\n" in found.stdout
 
 
+@pytest.mark.slow
 def test_a_run_has_one_cost_whichever_verb_is_asked():
     """The two verbs once told .873 and .611 for this run, each beside 1.17."""
     one, other = run(*RUN), CliRunner().invoke(app, ["dp", "budget", *map(str, RUN)])

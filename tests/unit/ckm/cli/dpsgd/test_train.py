@@ -359,6 +359,7 @@ def test_an_epsilon_of_nothing_still_costs_its_delta():
     assert plan.cost(0).guarantee.delta == 0
 
 
+@pytest.mark.slow
 def test_an_interrupted_demonstration_ends_as_if_it_had_not_been(folder, monkeypatch):
     train("--seed", 3)
     whole = Path("m.safetensors").read_bytes()
@@ -575,6 +576,7 @@ def test_every_verb_has_an_example_and_completion(folder):
         assert "Examples:" in shown.output
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_page_run(tmp_path, monkeypatch):
     page = (Path(__file__).resolve().parents[5] / "docs" / "dpsgd.md").read_text("utf-8")
     monkeypatch.chdir(tmp_path)

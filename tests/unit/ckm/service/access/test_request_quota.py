@@ -154,6 +154,7 @@ def test_where_nothing_can_be_counted_nobody_is_answered(path, caplog):
     assert rates.take("a", limit=1).is_allowed
 
 
+@pytest.mark.slow
 def test_processes_that_count_at_once_lose_nothing(path):
     code = (
         "import sys; from pathlib import Path\n"

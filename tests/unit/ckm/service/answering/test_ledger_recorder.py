@@ -110,6 +110,7 @@ def planned(folder):
     return path
 
 
+@pytest.mark.slow
 def test_what_callers_ask_cannot_keep_an_official_table_from_release(folder, planned):
     """Small cells too, which the job compares and the service does not."""
     people = pq.read_table(folder / "people.parquet").to_pandas()
@@ -196,6 +197,7 @@ def test_an_answer_of_the_service_refuses_a_batch_release(folder, opened):
     assert len(recorded(folder)) == 2
 
 
+@pytest.mark.slow
 def test_the_same_table_of_both_has_the_same_sets(folder, opened):
     batch(folder)
     table_service = opened()

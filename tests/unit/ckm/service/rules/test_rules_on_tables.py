@@ -117,6 +117,7 @@ def drawn(rng, answerer):
     return names, dimensions, where or None, select, limits
 
 
+@pytest.mark.slow
 def test_areas_are_withheld_for_what_is_published_and_for_nothing_else(answerer):
     rng = np.random.Generator(np.random.PCG64(1))
     seen = Counter()
