@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tables.keys import RecordKeys
 
 AMOUNTS = tuple(f.name for f in fields(Magnitudes) if f.name not in {"variable", "key_range"})
-SKETCH = ("lanes", "powers", "member_cell", "member_key")
+SKETCH = ("partitions", "power_sums", "member_cell", "member_key")
 
 
 def both(
