@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from tables.filtering.filters import Filter, Join, Not
+from tables.filtering.filters import Filter, Join, Not, comparisons_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tables.cells.axes import Axis
-    from tables.filtering.filters import Compare, Missing, Node, Within
+    from tables.filtering.filters import Node
 
     Mask = NDArray[np.bool_]
     Judged = tuple[Mask, Mask]  # where a comparison holds, where it is unknown
 
 _MAX_RANGES = 32
-_MAX_JUDGED = 64  # comparisons in one query
+_MAX_JUDGED = 16  # comparisons in one query
 _LEAF_BYTES, _JOIN_BYTES = 320, 160  # of the objects, without the categories
 _FLIPPED: dict[str, Literal["and", "or"]] = {"and": "or", "or": "and"}
 
@@ -134,14 +134,17 @@ def conditions_of(
         Called with a place, SQL expressions over its columns and their parameters; tells of
         each expression for which categories it holds, and for which it is unknown.
     """
-    judged: dict[Node, Judged] = {}
-    comparisons = list(dict.fromkeys(_comparisons(where.tree)))
+    judged: dict[Node, tuple[_Among, _Among]] = {}  # as it stands, and negated
+    comparisons = list(dict.fromkeys(comparisons_in(where.tree)))
     for place in dict.fromkeys(places[node.column] for node in comparisons):
         there = [node for node in comparisons if places[node.column] == place]
         for some in (there[at : at + _MAX_JUDGED] for at in range(0, len(there), _MAX_JUDGED)):
             parameters: dict[str, object] = {}
             expressions = [Filter(node).sql(types, parameters) for node in some]
-            judged |= zip(some, judge(place, expressions, parameters), strict=True)
+            found = judge(place, expressions, parameters)
+            for node, (holds, unknown) in zip(some, found, strict=True):
+                negated = _Among.of(place, ~holds & ~unknown)
+                judged[node] = _Among.of(place, holds), negated
 
     def code(node: Node, *, is_negated: bool) -> _Tree:
         match node:
@@ -150,8 +153,7 @@ def conditions_of(
                 return _joined(_FLIPPED[word] if is_negated else word, coded)
             case Not(part=part):
                 return code(part, is_negated=not is_negated)
-        holds, unknown = judged[node]
-        return _Among.of(places[node.column], ~holds & ~unknown if is_negated else holds)
+        return judged[node][is_negated]
 
     tree = code(where.tree, is_negated=False)
     parts = tree.parts if isinstance(tree, _Join) and tree.word == "and" else (tree,)
@@ -179,17 +181,6 @@ def members(dimension: str, axis: Axis, ranks: Iterable[int]) -> Condition | Non
     if inside.all():
         return None
     return Condition(_Among.of((dimension, 0), inside))
-
-
-def _comparisons(node: Node) -> Iterator[Compare | Within | Missing]:
-    match node:
-        case Join(parts=parts):
-            for part in parts:
-                yield from _comparisons(part)
-        case Not(part=part):
-            yield from _comparisons(part)
-        case _:
-            yield node
 
 
 def _joined(word: str, parts: Iterable[_Tree]) -> _Tree:

@@ -20,7 +20,7 @@ from tables.errors import FilterError, unknown_name
 from tables.filtering.values import bounds_of, kind_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 __all__ = ["Filter", "parse_filter"]
 
@@ -128,12 +128,12 @@ class Filter:
     @property
     def columns(self) -> frozenset[str]:
         """The columns that the filter reads."""
-        return frozenset(_columns(self.tree))
+        return frozenset(node.column for node in comparisons_in(self.tree))
 
     @property
     def comparisons(self) -> int:
         """How many comparisons with columns the filter has."""
-        return len(_columns(self.tree))
+        return sum(1 for _ in comparisons_in(self.tree))
 
     def problems(self, types: Mapping[str, str]) -> list[tuple[str, str]]:
         """Tell what does not fit the columns, as (problem, hint) pairs.
@@ -403,14 +403,16 @@ def _number(token: str) -> int | Decimal | None:
     return int(number) if is_whole else number
 
 
-def _columns(node: Node) -> list[str]:
+def comparisons_in(node: Node) -> Iterator[Compare | Within | Missing]:
+    """Return the comparisons of a condition with columns, in their order."""
     match node:
         case Join(parts=parts):
-            return [column for part in parts for column in _columns(part)]
+            for part in parts:
+                yield from comparisons_in(part)
         case Not(part=part):
-            return _columns(part)
+            yield from comparisons_in(part)
         case _:
-            return [node.column]
+            yield node
 
 
 def _literals(node: Compare | Within | Missing) -> tuple[Literal, ...]:
