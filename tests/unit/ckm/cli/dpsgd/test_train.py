@@ -2,9 +2,9 @@
 
 import json
 import logging
-import os
 import re
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -371,26 +371,31 @@ def test_an_interrupted_demonstration_ends_as_if_it_had_not_been(folder, monkeyp
     assert Path("m.safetensors").read_bytes() == whole
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
-def test_a_run_that_was_killed_goes_on(folder, ledger, monkeypatch):
-    from dpsgd.training.training import PrivateTraining
+# Training that its ninth step ends as a lack of memory would: nothing is tidied up.
+KILLED = """
+import os, signal, sys
+import dpsgd.training.callbacks
+from ckm.cli.app import app
+from dpsgd.training.training import PrivateTraining
 
-    plain = PrivateTraining.step
+plain = PrivateTraining.step
 
-    def step(self):
-        plain(self)
-        if self.steps_taken == 9:
-            os.kill(os.getpid(), signal.SIGKILL)
+def step(self):
+    plain(self)
+    if self.steps_taken == 9:
+        os.kill(os.getpid(), signal.SIGKILL)
 
-    with monkeypatch.context() as patch:
-        patch.setattr("dpsgd.training.callbacks._PAUSE_S", 0.0)
-        patch.setattr(PrivateTraining, "step", step)
-        child = os.fork()
-        if not child:
-            signal.alarm(120)
-            train(*PAID)
-            os._exit(1)
-        assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+dpsgd.training.callbacks._PAUSE_S = 0.0
+PrivateTraining.step = step
+app(["dpsgd", "train", "--plan", "plan.toml", "-o", "m.safetensors", *sys.argv[1:]])
+"""
+
+
+@pytest.mark.slow
+def test_a_run_that_was_killed_goes_on(folder, ledger):
+    command = [sys.executable, "-c", KILLED, *(str(option) for option in PAID)]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
     assert opened("m.safetensors.run", kind="run")[1]["steps_taken"] == 8
     assert train(*PAID, "--resume").exit_code == 0
     assert len(ledger.entries()) == 1
