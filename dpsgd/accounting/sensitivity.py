@@ -111,7 +111,8 @@ class Study:
 
     Examples
     --------
-    >>> found = study(Choices(dataset_size=10_000, batch_size=4, noise_multiplier=0.8))
+    >>> base = Choices(dataset_size=1_000, batch_size=100, noise_multiplier=2)
+    >>> found = study(base, batches=[50], noises=[1])
     >>> [series.name for series in found.series]
     ['order', 'dataset_size', 'batch_size', 'noise_multiplier', 'epochs', 'delta']
     """

@@ -18,6 +18,7 @@ IMAGES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_reference_run():
     found = CliRunner().invoke(
         app, ["dpsgd", "budget", "-s", "60000", "-b", "64", "-n", "1.0", "-e", "15"]

@@ -144,6 +144,7 @@ def test_our_digits_tell_no_more_than_smooth_noise_does(persons, incomes):
     assert ours - coarse < 0.06, "digits below a thousand are worth little"
 
 
+@pytest.mark.slow
 def test_without_jitter_our_digits_would_tell_as_much(persons, incomes):
     noise = MagnitudeNoise(
         ptable=magnitude_ptable(),

@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+import pytest
 from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 
@@ -42,6 +43,7 @@ def is_met(spec):
     )
 
 
+@pytest.mark.slow
 @given(requests)
 @settings(max_examples=examples(30))
 def test_there_are_alternatives_just_where_a_request_cannot_be_met(fields):

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -43,6 +44,7 @@ REPRODUCTION = ReproductionFacts(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=examples(8))
 @given(
     register=registers,

@@ -11,6 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -96,6 +97,7 @@ KINDS = {
 }
 
 
+@pytest.mark.slow
 @given(populations(max_size=45), st.sampled_from(sorted(KINDS)), st.randoms())
 @settings(max_examples=examples(27))
 def test_the_kind_of_source_and_the_order_of_records_change_no_published_count(

@@ -4,6 +4,7 @@ import math
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -32,6 +33,7 @@ def specifications(draw):
     return NoiseSpec(variance=variance, **fields)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60))
 @given(specifications())
 def test_rows_are_unbiased_bounded_and_as_varied_as_asked(spec):

@@ -123,6 +123,7 @@ def _table(spec, count, units):
     return PTable.from_units(every, key_range=total).with_proof(spec, None)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150))
 @given(rows(), st.integers(2, 12))
 @example(

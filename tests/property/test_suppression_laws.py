@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -176,6 +177,7 @@ def known(groups, counts, tables, shown):
             yield line, int(line @ counts), pd.isna(row["count"])
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(25), deadline=None)
 @given(jobs())
 def test_a_reader_of_all_tables_together_finds_no_small_count(job):

@@ -224,6 +224,7 @@ def test_no_english_word_goes_past_the_translation(tables):
     assert n_texts > 1000
 
 
+@pytest.mark.slow
 def test_pictures_ask_for_every_word_and_never_for_a_figure(tables):
     asked = set()
 
@@ -251,6 +252,7 @@ def test_pictures_ask_for_every_word_and_never_for_a_figure(tables):
     assert _words_of_pictures() - asked <= never
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [320, 760])
 def test_french_pictures_stay_within_their_card(tables, french, width):
     n_texts = 0
@@ -268,6 +270,7 @@ def test_french_pictures_stay_within_their_card(tables, french, width):
     assert n_texts > 500
 
 
+@pytest.mark.slow
 def test_french_pictures_write_decimals_with_a_comma(tables, french):
     for picture in _pictures(tables, words=french, decimal_mark=","):
         for text in _texts(picture):
@@ -276,6 +279,7 @@ def test_french_pictures_write_decimals_with_a_comma(tables, french):
     assert "+1,75" in text
 
 
+@pytest.mark.slow
 def test_english_is_what_stands_in_the_code(tables):
     for plain, same in zip(
         _pictures(tables), _pictures(tables, words=gettext.gettext), strict=True
@@ -283,6 +287,7 @@ def test_english_is_what_stands_in_the_code(tables):
         assert plain == same
 
 
+@pytest.mark.slow
 def test_a_translation_that_loses_a_place_still_gives_a_picture(tables):
     for picture in _pictures(tables, words=lambda text: re.sub(r"%\(\w+\)s|%%", "", text)):
         assert "%(" not in picture.svg

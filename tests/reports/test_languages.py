@@ -43,6 +43,7 @@ def singles(words):
     return list(words) if isinstance(words, tuple) else [words]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", OTHERS)
 def test_the_translations_have_every_message_of_the_pages_and_no_other(language):
     today = {message.id for message in extracted() if message.id}
@@ -51,6 +52,7 @@ def test_the_translations_have_every_message_of_the_pages_and_no_other(language)
     assert known == today
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", OTHERS)
 def test_the_translations_are_as_the_command_writes_them(language):
     file = LOCALE / language / "LC_MESSAGES" / "reports.po"

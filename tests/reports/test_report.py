@@ -249,6 +249,7 @@ def test_rows_that_serve_larger_counts_in_turn_say_so():
     assert "2 or more" in internal(straight, "en").html
 
 
+@pytest.mark.slow
 @given(texts, texts, floats, st.sampled_from(["en", "fr"]))
 def test_no_text_and_no_number_breaks_a_page(name, reason, number, language):
     facts = made.quiet()

@@ -174,6 +174,7 @@ def test_a_figure_that_is_not_defined_is_said_in_words_with_its_reason():
     assert "a dimension has one category" in page
 
 
+@pytest.mark.slow
 def test_tables_pass_sixty_and_measures_a_thousand():
     many = made.utility() * 5
     facts = replace(made.release(), tables=made.tables(60), utility=many)

@@ -20,6 +20,7 @@ def test_every_claim_has_one_name():
     assert len(names) == len(set(names)) > 20
 
 
+@pytest.mark.slow
 def test_no_page_message_or_command_promises_what_the_case_does_not_hold():
     known = {claim.id for claim in assurance.claims()}
     found = assurance.sentences()

@@ -41,6 +41,7 @@ def test_importing_a_package_loads_nothing_heavy(package):
     assert not loaded(f"import {package}") & HEAVY
 
 
+@pytest.mark.slow
 def test_tabulating_with_a_table_from_a_file_loads_no_solver(tmp_path):
     from tests.strategies import worked_ptable
 

@@ -89,6 +89,7 @@ def test_a_folder_of_the_users_without_code_changes_nothing(tmp_path):
     assert run("import ckm", tmp_path).returncode == 0
 
 
+@pytest.mark.slow
 def test_the_engine_imports_its_own_tables():
     answer = run("import ckm, tables; print(tables.__file__)")
     assert answer.returncode == 0, answer.stderr

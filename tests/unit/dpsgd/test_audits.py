@@ -74,11 +74,13 @@ def one_run(seed, *, noise):
     return one_run_audit(scores, is_in=coins, delta=1e-5, shares=[0.3])
 
 
+@pytest.mark.slow
 def test_one_run_with_canaries_never_refutes_a_correct_training():
     assert PrivacyLoss.gaussian(1.0884).epsilon(1e-5) == pytest.approx(3.97, abs=0.05)
     assert sum(one_run(seed, noise=1.0).refutes(4) for seed in range(10)) <= 1
 
 
+@pytest.mark.slow
 def test_one_run_with_canaries_catches_noise_divided_by_four():
     assert sum(one_run(seed, noise=0.25).refutes(4) for seed in range(5)) >= 4
 
@@ -97,6 +99,7 @@ def test_the_curve_is_that_of_pairs_compared_one_by_one():
     assert attack_rates(one, two).auc == pytest.approx(pairs.mean())
 
 
+@pytest.mark.slow
 def test_scores_beyond_the_ceiling_are_told_and_scores_below_are_not():
     generator = np.random.default_rng(4)
     noise = generator.normal(size=(2, 5000))
@@ -188,6 +191,7 @@ def test_a_gradient_of_one_record_is_the_record():
     assert np.allclose(found, record, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_noisy_gradient_hides_the_record_and_a_plain_one_does_not():
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)

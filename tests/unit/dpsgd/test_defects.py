@@ -182,6 +182,7 @@ def test_d10_the_reduction_of_the_criterion_changes_nothing(reduction):
     assert torch.equal(weights(loader.training), weights(usual))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "most"), [(0.01, 78.0), (0.1, 9.81)])
 def test_d11_small_budgets_are_kept_without_waste(epsilon, most):
     run = {"sampling_rate": 0.01, "steps": 1000, "delta": 1e-5}
@@ -190,6 +191,7 @@ def test_d11_small_budgets_are_kept_without_waste(epsilon, most):
     assert 0.999 * epsilon < cost_of(**run, noise_multiplier=sigma).epsilon <= epsilon
 
 
+@pytest.mark.slow
 def test_d12_noise_for_a_large_budget_takes_a_few_accounts():
     run = {"sampling_rate": 0.01, "steps": 1000, "delta": 1e-5}
     before = epsilon_of_run.cache_info().misses
@@ -198,6 +200,7 @@ def test_d12_noise_for_a_large_budget_takes_a_few_accounts():
     assert 49.9 < cost_of(**run, noise_multiplier=sigma).epsilon <= 50
 
 
+@pytest.mark.slow
 def test_d13_a_register_is_not_given_the_figure_of_the_central_limit():
     """Ten million records: the central limit says 0.745, the account 2.548."""
     run = {"sampling_rate": 0.00164, "noise_multiplier": 0.7, "steps": 1221, "delta": 1e-8}

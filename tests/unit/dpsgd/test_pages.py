@@ -71,6 +71,7 @@ def study():
         return study_facts(base, version="1")
 
 
+@pytest.mark.slow
 def test_a_study_has_the_figures_of_its_source(study):
     series = {s.name: {p.value: p for p in s.points} for s in study.series}
     assert list(series) == ["order", *GOLDEN]
@@ -123,6 +124,7 @@ def test_the_run_of_a_plan_is_never_below_it():
     assert run.cost().epsilon >= plan.cost().epsilon
 
 
+@pytest.mark.slow
 def test_choosing_costs_more_than_one_run_and_less_when_the_number_is_drawn():
     costs = cost_of_choosing(
         [outcome(runs=15), outcome(4.0, 0.7, runs=15, epsilon=0.4)],

@@ -48,6 +48,7 @@ def test_a_text_that_is_no_plan_is_refused(text):
         Plan.from_json(text)
 
 
+@pytest.mark.slow
 def test_an_edited_plan_that_costs_more_than_it_says_is_refused():
     plan = Plan.for_budget(1, delta=1e-4, dataset_size=1000, batch_size=100, steps=100)
     plan.check_budget()
@@ -98,6 +99,7 @@ def test_the_calibrated_noise_never_overshoots():
             assert 0.99 * epsilon < plan.cost().epsilon <= epsilon
 
 
+@pytest.mark.slow
 def test_small_budgets_do_not_ask_for_too_much_noise():
     plan = Plan.for_budget(0.01, delta=1e-5, dataset_size=10_000, batch_size=100, steps=1000)
     assert plan.noise_multiplier <= 78

@@ -149,6 +149,7 @@ def test_trials_without_a_law_are_refused(mean, shape):
         best_of_random(TRIAL, mean_trials=mean, shape=shape)
 
 
+@pytest.mark.slow
 def test_memory_is_measured_in_stages_and_grows_with_the_batch_where_gradients_are_kept():
     configurations = [
         {"hidden_units": 100, "batch_size": batch, "is_private": is_private}
@@ -162,6 +163,7 @@ def test_memory_is_measured_in_stages_and_grows_with_the_batch_where_gradients_a
     assert large.peak >= large.step > large.start
 
 
+@pytest.mark.slow
 def test_a_measurement_that_breaks_says_so_without_the_words_of_the_data():
     for stages in (memory_stages.breaks, memory_stages.stops):
         with pytest.raises(DPSGDError) as caught:

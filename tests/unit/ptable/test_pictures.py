@@ -621,6 +621,7 @@ def test_notebooks_show_a_table_with_its_picture_and_data(name):
     assert len(html) < 300_000
 
 
+@pytest.mark.slow
 def test_every_reference_table_can_be_drawn(shared):
     paths = sorted((shared / "reference" / "ptable").glob("cnt_*.csv"))
     assert len(paths) > 20

@@ -53,6 +53,7 @@ def test_permanent_responses_follow_the_book(f, n_bits):
         assert found.tolist() == by_the_book(parameters, value, cohort=3)
 
 
+@pytest.mark.slow
 def test_two_bytes_that_tie_are_decided_by_the_other_six():
     parameters = Parameters(n_bits=2000, n_hashes=2, n_cohorts=1, f=0.3, p=0.5, q=0.75)
     values = [f"v{i}" for i in range(60)]  # 120,000 bits, two thresholds: some three ties

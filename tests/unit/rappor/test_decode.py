@@ -92,6 +92,7 @@ def test_estimates_are_unbiased_and_their_deviations_are_right():
     assert np.mean(np.square(unknown)) < 1.8
 
 
+@pytest.mark.slow
 def test_the_mass_of_strings_that_nobody_named_is_estimated():
     held = np.array([4_000] * 5 + [1_000] * 10 + [0] * 15)
     known = Candidates.of([*NAMES[1:5], *NAMES[6:30]], parameters=SMALL)
@@ -107,6 +108,7 @@ def test_the_mass_of_strings_that_nobody_named_is_estimated():
     assert np.sqrt(np.mean(np.square(scores))) < 1.4
 
 
+@pytest.mark.slow
 def test_the_experiment_of_the_paper_falls_within_its_bands():
     # Bonferroni 29-39 of 100, Benjamini-Hochberg 38-54; seeds 1 to 5.
     known = Candidates.of(NAMES, parameters=PAPER)
@@ -292,6 +294,7 @@ def test_screening_starts_where_candidates_exceed_four_fifths_of_the_bits():
         assert needs_screening(normal) is is_crowded
 
 
+@pytest.mark.slow
 def test_noise_alone_makes_no_member_of_the_fit():
     known = Candidates.of([f"n{i}" for i in range(600)], parameters=SMALL)
     members = 0
@@ -381,6 +384,7 @@ def test_the_order_of_candidates_does_not_matter():
     assert np.allclose(found["low"], turned["low"])
 
 
+@pytest.mark.slow
 def test_correction_and_level_change_what_is_reported():
     counts = drawn(paper_population(np.random.default_rng(8)), PAPER, seed=8)
     known = Candidates.of(NAMES, parameters=PAPER)

@@ -85,6 +85,7 @@ def test_deviations_cover_the_truth():
     assert 0.75 < np.sqrt(np.mean(np.square(scores))) < 1.2
 
 
+@pytest.mark.slow
 def test_independence_is_told_from_dependence():
     known = (named(TEXT, NAMES), named(COIN, ["yes"]))
     low = 0

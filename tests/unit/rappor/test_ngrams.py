@@ -60,6 +60,7 @@ def test_noise_holds_no_string():
     assert len(found.strings) <= 1
 
 
+@pytest.mark.slow
 def test_too_many_strings_are_refused():
     rng = np.random.default_rng(4)
     values = [WORDS[i] for i in rng.choice(5, 6_000, p=[0.4, 0.3, 0.15, 0.1, 0.05])]

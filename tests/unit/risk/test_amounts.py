@@ -81,6 +81,7 @@ def test_without_noise_the_chance_is_the_p_percent_rule():
         assert found == told[0]
 
 
+@pytest.mark.slow
 def test_the_posterior_is_calibrated():
     """Of those to whom the posterior gives a probability, so many are the true one."""
     rng = np.random.default_rng(8)

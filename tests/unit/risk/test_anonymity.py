@@ -216,6 +216,7 @@ def test_individual_risk_is_the_mean_of_one_over_a_negative_binomial_size():
     assert individual_risk(sizes, fractions) == pytest.approx(direct, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_estimates_of_uniqueness_agree_with_a_known_population():
     """A 20 % sample of 200,000 in uneven groups; within a tenth of the true figures."""
     rng = np.random.default_rng(31)
@@ -236,6 +237,7 @@ def test_uniqueness_needs_one_source_of_the_population():
         uniqueness_within({"a": [1]}, {"a": [2]}, quasi_identifiers=["a"])
 
 
+@pytest.mark.slow
 def test_a_million_records_take_seconds():
     rng = np.random.default_rng(32)
     n = 1_000_000

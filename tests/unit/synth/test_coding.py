@@ -260,6 +260,7 @@ def test_a_frame_of_a_type_that_cannot_be_read_is_refused_in_our_words():
         to_records(pa.table([[1], [2]], names=["c", "c"]))
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_categories_are_coded():
     column = Category(name="c", values=[f"v{i}" for i in range(100_000)])
     values = pd.Series([f"v{i}" for i in range(99_999, -1, -1)])

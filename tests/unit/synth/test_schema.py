@@ -137,6 +137,7 @@ def test_points_are_cells_of_their_own():
     assert {(0, 0), (40, 40)} <= set(hours.grid.cells())
 
 
+@pytest.mark.slow
 def test_too_many_cells_are_refused():
     with pytest.raises(SchemaError, match="100000"):
         Whole(name="x", low=0, high=10**6, bins=10**6)

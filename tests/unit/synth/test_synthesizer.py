@@ -255,6 +255,7 @@ def test_constant_missing_and_single_records_are_handled(values):
     assert len(sampled(fit(frame, schema), 20)) == 20
 
 
+@pytest.mark.slow
 def test_a_column_of_a_hundred_thousand_categories_is_handled():
     values = [f"v{i}" for i in range(100_000)]
     schema = Schema(columns=[Category(name="a", values=values), SCHEMA.columns[1]])

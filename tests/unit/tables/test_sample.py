@@ -64,6 +64,7 @@ def test_missing_values_are_a_category_of_their_own():
     assert (found.dimensions["g0"].codes[0] == missing).sum() == 12
 
 
+@pytest.mark.slow
 def test_areas_are_whole_and_the_seed_draws_them():
     drawn = [read(records(), area="k", most_records=45, seed=seed) for seed in range(8)]
     assert {sample.drawn for sample in drawn} == {"areas"}

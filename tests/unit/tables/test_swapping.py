@@ -187,6 +187,7 @@ def test_the_order_of_records_and_the_threads_do_not_matter(tmp_path, threads):
     assert report == same
 
 
+@pytest.mark.slow
 def test_the_seed_or_the_secret_decides_who_moves(tmp_path):
     before = register()
     seeds = [{"seed": 5}, {"seed": 6}, {"seed": None, "secret": Secret(bytes(16))}]

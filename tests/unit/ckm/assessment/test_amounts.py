@@ -78,6 +78,7 @@ def test_amounts_below_zero_are_exposed_like_those_above():
     assert found_below == pytest.approx(below.expected, abs=0.06)
 
 
+@pytest.mark.slow
 def test_of_both_signs_only_cells_of_two_are_judged():
     noise = MagnitudeNoise.start(signed=True, sensitive=(), decimals=None)
     fact, share = observed([[1000.0, -400.0], [900.0, -500.0, 20.0], [60.0, 50.0, 40.0]], noise)

@@ -213,6 +213,7 @@ def test_the_p_value_that_is_shown_is_uniform_for_sound_noise():
     assert abs(mean) < 4.5 * math.sqrt(2 * found[0].degrees / len(found)) * 1.2
 
 
+@pytest.mark.slow
 def test_the_report_shows_statistic_degrees_and_plain_p_value_and_no_capped_one(tables):
     found = check(found_in(observed(tables, NOISY)), "noise-distribution").found
     assert found["bound"] == 1  # twice the least of several bounds, cut at 1: not shown
@@ -367,6 +368,7 @@ def test_a_limit_that_is_exceeded_fails_and_a_wide_one_passes(unlimited, limits,
     assert failing(found_in(assessor, limits=JobLimits(**limits))) == {name}
 
 
+@pytest.mark.slow
 def test_a_check_of_attacks_says_how_many_of_them_have_a_limit(unlimited):
     assessor, *_ = unlimited
     found = found_in(assessor, limits=JobLimits(attacks={"differencing": 1.0}))

@@ -225,6 +225,7 @@ def test_without_a_mix_only_finest_cells_are_draws():
     assert measure(found, "aad").base == 18
 
 
+@pytest.mark.slow
 def test_small_and_large_counts_have_quantiles_of_their_own():
     sizes = {"a": 2, "b": 15, "c": 30, "d": 70}
     areas = [name for name, size in sizes.items() for _ in range(size)]
@@ -251,6 +252,7 @@ def test_small_and_large_counts_have_quantiles_of_their_own():
     assert "d3_mean" not in {fact.name for fact in found.utility if fact.cells == "small"}
 
 
+@pytest.mark.slow
 def test_empty_cells_of_the_grid_enter_the_prior_and_the_zeros():
     records = pa.table({"id": [1, 2, 3], "a": ["x", "x", "y"], "b": ["u", "u", "v"]})
     tables = {"t": cells_of(records, ["a", "b"], margins="none")}
@@ -291,6 +293,7 @@ def test_releases_at_the_edge_have_facts_without_gaps(
         assert all_finite(found)
 
 
+@pytest.mark.slow
 def test_weights_alone_are_assessed_by_the_counts_behind_them():
     records = people(300, sex=2, area=4)
     tables = {"t": cells_of(records, ["area", "sex"], weight="w")}
@@ -299,6 +302,7 @@ def test_weights_alone_are_assessed_by_the_counts_behind_them():
     assert measure(found, "aad").base == 15
 
 
+@pytest.mark.slow
 def test_large_counts_do_not_overflow():
     tables = {"t": cells_of(people(60, a=3), ["a"])}
     cells = tables["t"]
@@ -344,6 +348,7 @@ def test_scenarios_hold_the_chosen_design_and_why_others_are_impossible():
     assert any(design.front for design in found.scenarios.designs)
 
 
+@pytest.mark.slow
 def test_a_rounding_has_no_formula_for_averaging_but_a_trial():
     tables = {"t": cells_of(people(50, sex=2), ["sex"])}
     found = found_in(observed(tables, Mechanism.rounding(5).build()))
@@ -393,6 +398,7 @@ def test_formulas_agree_with_the_trials():
         assert compared == (10 if is_mixed else 4)
 
 
+@pytest.mark.slow
 def test_the_assessor_leaves_the_cells_alone():
     cells = cells_of(people(300, sex=2, area=9), ["area", "sex"])
     before = (

@@ -30,6 +30,7 @@ def mapped(count_histogram, **options):
     return map_scenarios(DESIGNS, count_histogram, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("empty_cells", ["drop", "grid"])
 def test_a_report_and_a_comparison_have_the_same_figures(empty_cells):
     requests = {

@@ -756,6 +756,7 @@ def test_a_secret_that_cannot_be_written_is_a_wrong_command(folder):
     assert "cannot be written" in done.stderr
 
 
+@pytest.mark.slow
 def test_check_names_some_of_many_tables(folder):
     tables = "".join(
         f'[[table]]\nname = "t{number}"\ndimensions = ["sex"]\n' for number in range(14)

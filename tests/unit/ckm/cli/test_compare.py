@@ -164,6 +164,7 @@ def test_a_name_longer_than_the_terminal_is_folded_and_not_cut(folder, monkeypat
     assert shown.count("x") == 70
 
 
+@pytest.mark.slow
 def test_markup_in_a_name_is_shown_as_it_is(folder):
     name = "[red]<script>"
     text = (folder / "designs.toml").read_text().replace("rounded", f'"{name}"')
@@ -189,6 +190,7 @@ def test_a_design_like_that_of_the_job_is_marked_instead_of_added(folder):
     assert "job" not in found.map.designs
 
 
+@pytest.mark.slow
 def test_the_job_says_what_is_sensitive_and_how_much_may_be_told(folder):
     limits = "[report]\nsensitive = 2\n[report.limits]\nposterior_set = 0.95\n[[table]]"
     (folder / "job.toml").write_text(JOB.replace("[[table]]", limits, 1))
@@ -253,6 +255,7 @@ def test_the_map_is_that_of_the_original_counts_and_the_declared_grid(folder):
     assert cells[""] == cells["people"] + cells["ages"]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_map(folder):
     first, again = (
         run("compare", "job.toml", "designs.toml", "--seed", 5).stdout for _ in range(2)

@@ -35,6 +35,7 @@ def test_the_reference_run_of_the_calculator():
     assert found["delta"] == "1e-05"
 
 
+@pytest.mark.slow
 def test_the_spelling_of_the_first_calculator_is_understood():
     found = cells(
         run("budget", "-s", 100, "-b", 10, "--noise_multiplier", 2, "-e", 1, "-d", 1e-3)
@@ -52,6 +53,7 @@ def test_orders_can_be_given():
     assert run(*run_, "-a", "0.5 2").exit_code == 2
 
 
+@pytest.mark.slow
 def test_weak_points_are_told_on_stderr():
     result = run("budget", "-s", 1000, "-b", 64, "-n", 1, "-e", 1, "-d", 0.01)
     assert result.exit_code == 0
@@ -83,6 +85,7 @@ def test_what_is_no_run_is_refused_with_a_reason(args):
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.slow
 def test_the_noise_for_a_budget_brings_the_budget():
     run_ = ("-s", 1000, "-b", 100, "-e", 2)
     noise = cells(run("noise", *run_, "--epsilon", 2))["noise multiplier"]

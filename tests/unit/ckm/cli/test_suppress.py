@@ -222,6 +222,7 @@ def test_a_dominated_cell_of_many_is_hidden(folder):
     assert told["count"]["hidden"] == told["sum:income"]["hidden"] > 1
 
 
+@pytest.mark.slow
 def test_weighted_counts_are_protected_by_the_number_of_records(folder):
     text = JOB.replace('id = "person_id"', 'id = "person_id"\nweight = "w"')
     text = text.replace('["geo", "job"]', '["geo", "job"]\nmeasures = ["weighted"]')
@@ -331,6 +332,7 @@ def test_the_same_job_gives_the_same_files_whatever_the_order_of_records(folder)
         assert one.read_bytes() == two.read_bytes()
 
 
+@pytest.mark.slow
 def test_logs_hold_no_number_of_unsafe_cells(folder):
     done = run("suppress", "job.toml", "-o", "out", "-v", style="json")
     (told,) = manifest(folder / "out", "internal")["measures"]
@@ -406,6 +408,7 @@ def test_a_choice_that_fails_its_audit_is_not_published(folder, monkeypatch):
     assert run("suppress", "job.toml", "-o", "out").exit_code == 1
 
 
+@pytest.mark.slow
 def test_without_an_audit_the_proofs_decide(folder):
     (folder / "job.toml").write_text(
         JOB.replace("threshold = 3", "threshold = 3\naudit = false")

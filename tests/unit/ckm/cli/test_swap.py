@@ -393,6 +393,7 @@ def test_a_job_error_names_all_problems(folder):
     assert len(caught.value.problems) == 2
 
 
+@pytest.mark.slow
 def test_the_survey_is_swapped_from_the_command_line(folder, shared):
     frame = pd.read_parquet(shared / "data" / "acs_national_2019.parquet")
     frame = frame.assign(STATE=frame["PUMA"].str[:2], NUMBER=range(len(frame)))

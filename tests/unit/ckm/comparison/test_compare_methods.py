@@ -229,6 +229,7 @@ def test_row_order_does_not_show_in_the_sample(folder):
     assert (before.record_keys == after.record_keys).all()
 
 
+@pytest.mark.slow
 def test_more_areas_than_can_be_tried_are_sampled(folder):
     table = pq.read_table("people.parquet")
     alone = pa.array([f"x{i}" for i in range(table.num_rows)])
@@ -279,6 +280,7 @@ def test_synthetic_records_are_counted_by_the_categories_of_the_bench(folder):
     assert made.criteria.share("found_by_differencing") == 0
 
 
+@pytest.mark.slow
 def test_records_of_a_synthesizer_are_compared_and_fit_the_hierarchy(folder):
     values = {
         "region": "r0 r1",
@@ -361,6 +363,7 @@ def test_the_page_has_words_for_every_method_and_detail(found):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "fr"])
 def test_the_page_shows_shares_with_their_base_and_no_record(found, language):
     report = comparison_report(comparison_of_methods(found, title=""), language=language)
@@ -397,6 +400,7 @@ def test_compare_writes_the_methods_to_every_kind_of_file(folder):
     assert int(lines[0]["base"]) > 0
 
 
+@pytest.mark.slow
 def test_designs_and_methods_stand_on_one_page(folder):
     both = '[designs.r]\nmechanism = "rounding"\nbase = 3\n[methods]\nonly = ["rounding"]\n'
     (folder / "both.toml").write_text(both)

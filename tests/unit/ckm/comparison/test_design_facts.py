@@ -112,6 +112,7 @@ def test_measures_by_variable_are_expectations_over_its_cells(found, facts):
             assert given[measure].base == n
 
 
+@pytest.mark.slow
 def test_variables_are_those_with_few_categories(facts):
     groups = {(fact.group, fact.value) for fact in facts.utility["rounding to 5"]}
     assert {("sex", "F"), ("sex", "M"), ("category", "A"), ("age_group", "65-70")} <= groups
@@ -148,6 +149,7 @@ def test_fronts_and_the_chosen_design_are_told_for_every_table(found, facts):
         assert [design.name for design in designs if design.chosen] == ["D=8 V=6.5 js=4"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "fr"])
 def test_the_page_and_its_numbers_can_be_made(facts, language):
     report = comparison_report(facts, language=language)

@@ -720,7 +720,15 @@ def agreement(case: Case, folder: Path, command: tuple[str, ...] = RELEASE) -> T
     return release
 
 
-@pytest.mark.parametrize("case", BAD, ids=lambda case: case.name)
+def some(cases: list[Case], step: int) -> list[Any]:
+    """Return all cases, marked as slow but for every step-th."""
+    slow = pytest.mark.slow
+    return [
+        pytest.param(case, marks=[slow] if i % step else []) for i, case in enumerate(cases)
+    ]
+
+
+@pytest.mark.parametrize("case", some(BAD, 5), ids=lambda case: case.name)
 def test_check_and_a_dry_run_name_what_stops_the_release(case, folder):
     assert agreement(case, folder).exit in {1, 2, 3, 4}
     assert not (folder / "out" / "public").exists()
@@ -732,11 +740,7 @@ def test_check_and_a_dry_run_judge_every_type_in_every_role_as_the_release_does(
     assert agreement(case, folder).exit in {0, 1, 2, 3}
 
 
-@pytest.mark.parametrize(
-    "case",
-    [*GOOD[:6], *(pytest.param(case, marks=pytest.mark.slow) for case in GOOD[6:])],
-    ids=lambda case: case.name,
-)
+@pytest.mark.parametrize("case", some(GOOD, 8), ids=lambda case: case.name)
 def test_check_and_a_dry_run_let_pass_what_the_release_publishes(case, folder):
     assert agreement(case, folder).exit == 0
     assert (folder / "out" / "public").exists()
@@ -857,6 +861,7 @@ def test_check_and_a_dry_run_name_what_stops_a_swap(case, folder):
     assert agreement(case, folder, SWAP).exit in {1, 2, 3}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bad", "sound", "command"),
     [
@@ -903,6 +908,7 @@ def test_check_and_a_dry_run_name_what_stops_a_service(case, folder):
     assert begin(case, folder).exit != 0
 
 
+@pytest.mark.slow
 def test_a_service_that_was_stopped_starts_once_it_is_put_right(folder):
     assert begin(SERVICES[0], folder).exit != 0
     assert begin(Case("sound", service()), folder).exit == 0

@@ -464,6 +464,7 @@ def test_the_example_of_the_repository_is_a_sound_job(tmp_path):
     assert read_job(write(tmp_path, text)).tables
 
 
+@pytest.mark.slow
 def test_reading_a_job_loads_no_solver(folder):
     path = write(folder, JOB)
     code = (

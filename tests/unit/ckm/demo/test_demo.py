@@ -81,6 +81,7 @@ def test_places_nest():
     assert (inside["zone_2015"].str[1:6] == inside["commune"]).all()
 
 
+@pytest.mark.slow
 def test_the_register_has_the_shape_of_a_country():
     people = register(persons=200_000).people.to_pandas()
     assert people["region"].nunique() == 13
@@ -124,6 +125,7 @@ def test_a_small_register_has_fewer_places_and_every_place_is_listed(persons):
 # --- the demonstration -----------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_demonstration_makes_a_folder_that_explains_itself(made):
     names = {path.relative_to(made.folder).as_posix() for path in made.folder.iterdir()}
     assert names == {
@@ -143,6 +145,7 @@ def test_the_demonstration_makes_a_folder_that_explains_itself(made):
     assert (made.folder / "secret.key").stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.slow
 def test_its_service_gives_the_numbers_of_its_tables(made):
     from ckm.config.service.service import read_service
     from ckm.service.answering.query import query_of_request

@@ -201,6 +201,7 @@ def test_order_of_records_and_threads_do_not_matter(threads):
     assert one == two
 
 
+@pytest.mark.slow
 def test_another_period_and_another_secret_are_another_noise():
     data = people()
     tables = [
@@ -316,6 +317,7 @@ def test_every_variable_has_noise_of_its_own_that_of_all_or_one_to_begin_with():
     assert VariableNoises(None).named == ()
 
 
+@pytest.mark.slow
 def test_noise_beyond_the_flex_point_is_smaller_through_the_engine_too():
     data = people(3000)
     wide = MagnitudeNoise.start()

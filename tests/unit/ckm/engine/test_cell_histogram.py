@@ -72,6 +72,7 @@ TABLES = (
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(25))
 @given(PEOPLE)
 def test_distinct_cells_and_record_sets_are_those_of_plain_python(people):
@@ -89,6 +90,7 @@ def test_distinct_cells_and_record_sets_are_those_of_plain_python(people):
     assert dict(zip(somebody.counts.tolist(), somebody.cells.tolist(), strict=True)) == counts
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(25))
 @given(PEOPLE)
 def test_a_variable_takes_the_distinct_cells_of_each_category(people):

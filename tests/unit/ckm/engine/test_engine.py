@@ -326,6 +326,7 @@ def work(path):
         return published(engine.tabulate(["x", "y"]))
 
 
+@pytest.mark.slow
 def test_threads_share_an_engine_and_its_answers():
     wanted = published(tabulate(crowd(), ["x", "y"]))
     barrier = threading.Barrier(4)
@@ -355,6 +356,7 @@ def ask_in_process(path):
     return work(path)
 
 
+@pytest.mark.slow
 def test_memory_and_threads_do_not_change_a_table():
     frame = crowd()
     wanted = published(tabulate(frame, ["x", "y"], threads=1))

@@ -115,6 +115,7 @@ def test_averaging_finds_totals_and_small_cells_of_the_engine(grouped):
     assert agrees(cell.rate, expected, trials=20)
 
 
+@pytest.mark.slow
 def test_least_squares_find_the_categories_of_the_engine(grouped):
     oracle, counts = grouped
     attack = LinearReconstruction(n_categories=6)
@@ -205,6 +206,7 @@ def test_additive_keys_leak_where_the_engine_does_not_mix(people, frame, mix):
     assert (other.rate < leaking / 2) == mix
 
 
+@pytest.mark.slow
 def test_bounds_reveal_lines_of_the_engine_as_often_as_computed(engine, frame):
     names, counts = counts_by(frame, "commune", "sex", SEXES)
     attack = MarginBounds(max_noise=2)
@@ -225,6 +227,7 @@ def test_programs_and_bounds_agree_about_the_lines_of_the_engine(people, frame):
     assert programs.queries == bounds.queries
 
 
+@pytest.mark.slow
 def test_margins_of_a_cube_of_the_engine_determine_cells_rightly(engine, frame):
     communes = frame.groupby("commune").size().sort_values().index[300:320]
     categories = {"sex": SEXES, "category": CATEGORIES}
@@ -254,6 +257,7 @@ def test_original_means_beside_the_counts_of_the_engine_give_them_away(engine, f
     assert found.rate > 0.95  # the survey says 100 %; a few lines have other solutions
 
 
+@pytest.mark.slow
 def test_known_persons_are_linked_as_often_as_computed(engine, frame):
     keys = [frame["commune"], frame["age_group"]]
     cells = pd.crosstab(keys, frame["category"])

@@ -171,6 +171,7 @@ def test_a_stream_refuses_before_its_first_byte():
         stream(huge, "json-stat2")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_a_stream_that_nobody_reads_leaves_nothing_open(table):
     stream(table, "csv")
@@ -180,6 +181,7 @@ def test_a_stream_that_nobody_reads_leaves_nothing_open(table):
     gc.collect()
 
 
+@pytest.mark.slow
 def test_a_large_stream_waits_on_the_disk_and_comes_in_pieces(table):
     size = 1_200_000
     large = PublishedTable(

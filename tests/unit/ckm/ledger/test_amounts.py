@@ -86,6 +86,7 @@ def test_a_variable_with_another_noise_is_refused_in_old_and_new_tables(
     assert len(noises_in(path)) == 1
 
 
+@pytest.mark.slow
 def test_other_decimals_variables_weights_and_periods_are_no_other_noise(path):
     publish(path, MagnitudeNoise.start())
     publish(path, MagnitudeNoise.start(decimals=-3))
@@ -99,6 +100,7 @@ def test_other_decimals_variables_weights_and_periods_are_no_other_noise(path):
             publish(path, MagnitudeNoise.start(period=period), weight=weight)
 
 
+@pytest.mark.slow
 def test_a_ledger_from_before_is_taken_as_it_is_and_holds_the_first_noise(path):
     publish(path, None)
     assert noises_in(path) == {}  # as ledgers were before they knew of sums
@@ -188,6 +190,7 @@ measures = ["count", "sum:income"]
 """
 
 
+@pytest.mark.slow
 def test_a_release_with_another_spread_is_refused_before_it_is_made(tmp_path):
     pq.write_table(PEOPLE, tmp_path / "people.parquet")
     secret = tmp_path / "secret.key"

@@ -120,6 +120,7 @@ def test_who_waits_too_long_for_another_writer_is_told_so(postgres_url, source):
         second.publish([entry(second, source, "number > 0")])
 
 
+@pytest.mark.slow
 def test_a_server_needs_no_more_than_to_read_to_add_and_to_move_the_head(
     postgres_url, admin, source
 ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -57,6 +58,7 @@ def test_equal_rows_and_no_others_fold_to_equal_words():
     assert not (folded == other)[rows.any(axis=1)].any()
 
 
+@pytest.mark.slow
 def test_digests_of_other_purposes_and_secrets_differ():
     words = np.arange(20_000, dtype=np.uint64)  # more than one piece
     seal = Seal(Secret(bytes(16)))

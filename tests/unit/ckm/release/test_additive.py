@@ -187,6 +187,7 @@ def test_everybody_is_told_that_a_cell_may_differ_between_tables(folder):
         assert b"MARKER" not in path.read_bytes()
 
 
+@pytest.mark.slow
 def test_without_the_key_nothing_is_said_of_it(folder):
     (folder / "job.toml").write_text(JOB.replace("additive = true", ""))
     release(read_job("job.toml"), "out")
@@ -242,6 +243,7 @@ def test_what_additivity_does_not_go_with_is_refused(folder, old, new, word):
     assert not (folder / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_table_without_records_and_one_without_margins_are_published(folder):
     text = JOB.replace('dimensions = ["geo", "sex"]', 'dimensions = ["sex"]\nmargins = "none"')
     text = text.replace('empty_cells = "drop"', "where = \"sex = 'X'\"")

@@ -111,6 +111,7 @@ def test_every_format_holds_the_sums_that_the_engine_publishes(folder):
         pd.testing.assert_frame_equal(shown, rows, check_index_type=False, obj=name)
 
 
+@pytest.mark.slow
 def test_files_say_units_labels_and_decimals_of_sums_in_both_languages(folder):
     words = {
         "en": ("Income, weighted sum", "Income, weighted mean", "euros", "hours, weighted sum"),
@@ -154,6 +155,7 @@ def test_two_runs_and_two_jobs_publish_the_same_bytes_and_numbers(folder):
     pd.testing.assert_frame_equal(both, narrow)
 
 
+@pytest.mark.slow
 def test_the_internal_folder_keeps_each_ptable_of_amounts_with_its_certificate(folder):
     release(read(folder, JOB), folder / "out")
     internal = folder / "out" / "internal"
@@ -170,6 +172,7 @@ def test_the_internal_folder_keeps_each_ptable_of_amounts_with_its_certificate(f
     assert (internal / "pt-amounts-1.parquet").stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.slow
 def test_the_internal_report_says_how_sums_were_changed_and_what_they_tell(folder):
     release(read(folder, JOB), folder / "out")
     internal = folder / "out" / "internal"
@@ -194,6 +197,7 @@ def test_the_internal_report_says_how_sums_were_changed_and_what_they_tell(folde
     assert "Une moyenne est une somme publiée" in french
 
 
+@pytest.mark.slow
 def test_nothing_original_and_no_parameter_of_the_noise_is_public(folder):
     text = JOB.replace("unit = { en", "share = 0.104729\nunit = { en")
     release(read(folder, text), folder / "out")
@@ -241,6 +245,7 @@ def test_incomes_of_real_persons_are_released_with_their_weights(shared, tmp_pat
         assert 0 < gap <= 0.66 * weighted.abs().max() + 1, (row.SEX, row.RAC1P)
 
 
+@pytest.mark.slow
 def test_check_and_dry_run_look_at_the_noise_of_sums(folder, monkeypatch):
     monkeypatch.chdir(folder)
     result = CliRunner().invoke(app, ["check", "job.toml"])
@@ -259,6 +264,7 @@ def test_check_and_dry_run_look_at_the_noise_of_sums(folder, monkeypatch):
     assert "SDMX has no measure 'sum_hour s'" in result.output
 
 
+@pytest.mark.slow
 def test_check_and_the_internal_report_say_by_how_much_sums_of_small_cells_are_too_low(
     folder, monkeypatch
 ):
@@ -309,6 +315,7 @@ def test_amounts_that_do_not_fit_the_noise_stop_a_release(folder):
     assert not (folder / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_job_names_cells_that_nobody_outside_hears_of(folder):
     few = JOB.partition("[output]")[0] + '[output]\nformats = ["csv"]\n'
     text = few + "[[magnitude]]" + JOB.partition("[[magnitude]]")[2]
@@ -340,6 +347,7 @@ def test_a_named_cell_that_is_misspelt_stops_a_release(folder):
     assert not (folder / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_release_with_sums_can_be_replaced(folder):
     job = read_job(folder / "job.toml")
     release(job, folder / "out")

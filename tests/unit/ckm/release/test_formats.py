@@ -216,6 +216,7 @@ def test_words_come_back_as_far_as_a_format_keeps_them(released):
     assert tree.geography == "region"  # a level of the area
 
 
+@pytest.mark.slow
 def test_the_files_speak_french(folder):
     job = job_of(folder, 'language = "en"', 'language = "fr"')
     release(job, folder / "out", formats=["json-stat2", "px"])
@@ -294,6 +295,7 @@ def test_csvw_of_two_languages_names_the_csv_file_of_each(folder):
         assert said.labels["sex"] == {"en": "Sex", "fr": "Sexe"}[language]
 
 
+@pytest.mark.slow
 def test_pages_are_made_again_from_a_release_in_two_languages(folder):
     release(in_languages(folder, '["en", "fr"]'), folder / "out", formats=["px"])
     again = CliRunner().invoke(app, ["report", str(folder / "out"), "--public"])
@@ -381,6 +383,7 @@ def test_the_code_list_is_an_input(released):
     assert "places.csv" in {file["file"] for file in internal["inputs"]}
 
 
+@pytest.mark.slow
 def test_csv_and_csvw_together_are_one_csv_file_with_metadata(folder):
     job = job_of(folder, "[output]\n", '[output]\nformats = ["csv", "csvw", "csv"]\n')
     assert job.output.formats == ("csvw",)
@@ -392,6 +395,7 @@ def test_csv_and_csvw_together_are_one_csv_file_with_metadata(folder):
     assert not (one / "places.csv-metadata.json").exists()
 
 
+@pytest.mark.slow
 def test_the_job_chooses_the_formats_and_the_command_has_the_last_word(folder):
     job = job_of(folder, "[output]\n", '[output]\nformats = ["px", "xlsx"]\n')
     release(job, folder / "out")
@@ -593,6 +597,7 @@ empty_cells = "{cells}"
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cells", ["drop", "grid"])
 def test_categories_that_no_published_count_shows_are_in_no_public_file(
     tmp_path, people, cells
@@ -701,6 +706,7 @@ def test_words_for_no_column_are_warned_of(folder):
     assert "did you mean 'sex'?" in warning
 
 
+@pytest.mark.slow
 def test_a_column_has_words_of_its_own(folder):
     extra = (
         '[[variable]]\nname = "commune"\nlabels = "Town"\ncategories = { R1C1 = "Capital" }\n'
@@ -722,6 +728,7 @@ def test_a_hierarchy_of_one_column_is_a_plain_dimension(folder):
     assert said.category_labels["geo"]["R1"] == "Place R1"
 
 
+@pytest.mark.slow
 def test_a_dimension_called_count_keeps_its_name_and_the_measure_its_label(folder, people):
     pq.write_table(pa.table({**people, "count": people["sex"]}), folder / "people.parquet")
     old, new = (f'dimensions = ["geo", "{name}"]\nmeasures' for name in ("sex", "count"))

@@ -116,6 +116,7 @@ def test_a_flag_publishes_and_says_so_inside_alone(folder, caplog):
     assert words not in json.dumps(public)
 
 
+@pytest.mark.slow
 def test_another_history_or_a_coarser_look_lets_a_table_pass(folder):
     release(job(folder, "all"), folder / "out")
     release(job(folder, "a", "number > 0", 'history = "researchers"'), folder / "a")
@@ -123,6 +124,7 @@ def test_another_history_or_a_coarser_look_lets_a_table_pass(folder):
     assert recorded(folder) == ["all", "a", "b"]
 
 
+@pytest.mark.slow
 def test_the_threshold_is_that_of_the_job(folder):
     release(job(folder, "all"), folder / "out")
     release(job(folder, "none", "number > 200"), folder / "far")
@@ -163,6 +165,7 @@ def _full(*_):
     raise LedgerError("The ledger cannot be written: the disk is full.")
 
 
+@pytest.mark.slow
 def test_a_dry_run_makes_no_ledger_and_records_nothing(folder):
     release(job(folder, "all"), folder / "out", dry_run=True)
     assert not (folder / "ledger.db").exists()

@@ -176,6 +176,7 @@ def test_the_public_part_tells_nothing_of_parameters_inputs_times_or_the_job(
     assert [word for word in hidden if word in text] == []
 
 
+@pytest.mark.slow
 def test_the_internal_part_tells_how_to_repeat_and_never_the_secret(job, folder, ptable):
     release(job, folder / "out")
     internal = manifest(folder / "out", "internal")
@@ -262,6 +263,7 @@ def test_force_replaces_an_earlier_release(job, folder):
     assert leftovers(folder) == []
 
 
+@pytest.mark.slow
 def test_force_works_where_the_system_cannot_swap_folders(job, folder, monkeypatch):
     release(job, folder / "out")
     (folder / "out" / "public" / "adults.csv").write_text("spoilt")
@@ -271,6 +273,7 @@ def test_force_works_where_the_system_cannot_swap_folders(job, folder, monkeypat
     assert leftovers(folder) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["notes.txt", "public/notes.txt"])
 def test_force_does_not_remove_files_of_others(job, folder, name):
     release(job, folder / "out")
@@ -467,6 +470,7 @@ def test_a_table_from_elsewhere_is_used_with_a_warning(folder, caplog):
     assert "has no certificate" in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cells", ["drop", "grid"])
 def test_a_table_that_publishes_only_zeros_gives_a_warning(folder, caplog, cells):
     text = JOB.replace("age >= 18", "sex = 'male'") + f'empty_cells = "{cells}"\n'

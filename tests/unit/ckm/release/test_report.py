@@ -169,6 +169,7 @@ def test_the_public_pages_hold_nothing_that_must_stay_inside(folder, ptable):
     assert ptable.id in (out / "internal" / "report.json").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_two_runs_give_the_same_public_bytes(folder):
     one, two = made(folder, "one", threads=1), made(folder, "two", threads=2)
     assert bytes_of(one / "public") == bytes_of(two / "public")
@@ -323,6 +324,7 @@ def test_a_broken_file_of_designs_is_told_before_anything_is_read(folder):
     assert run("release", "job.toml", "-o", "out", "--dry-run").exit_code == 2
 
 
+@pytest.mark.slow
 def test_warnings_of_the_release_stand_in_its_report(folder):
     write(
         folder, JOB + '[[table]]\nname = "none"\ndimensions = ["sex"]\nwhere = "sex = \'X\'"\n'
@@ -404,6 +406,7 @@ def test_a_method_without_forbidden_counts_is_worded_so_and_inside_alone(out, la
     assert words not in (out / "public" / f"report.{language}.html").read_text("utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_every_warning_of_a_release_stands_in_its_report_once(folder):
     noisy = PTable(noise=[[0, 1], [-1, 1]], upper=[[4, 8], [4, 8]], key_range=8)
@@ -521,6 +524,7 @@ def test_a_page_that_differs_stays_without_force(out):
     assert page.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_language_that_is_added_is_listed_and_the_release_stays_ours(folder):
     write(folder, JOB + REPORT + 'languages = ["en"]\n')
     out = made(folder)

@@ -279,6 +279,7 @@ def test_refusals_and_tables_with_both_sides_tell_a_person_where_filters_are_not
             assert told == {person.ill}
 
 
+@pytest.mark.slow
 def test_a_filter_is_judged_as_if_the_table_showed_its_variables(tmp_path):
     """So nobody can take a table apart, by filters, that would not be published as such."""
     path, people = file_of(tmp_path, ledger=STORE)
@@ -392,6 +393,7 @@ def cells_of_document(document):
 ACCEPTED = ['filters = "public"', f'accepts_reconstruction = "{RECONSTRUCTION}"']
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "fr"])
 def test_what_an_office_accepts_is_said_on_every_page_and_in_every_answer(tmp_path, language):
     path, _ = file_of(tmp_path, access=[*ACCEPTED, 'tokens = "tokens.json"'])
@@ -481,6 +483,7 @@ def test_an_office_says_who_may_filter(tmp_path, role):
             assert plain.status_code == 200
 
 
+@pytest.mark.slow
 def test_a_refusal_by_the_ledger_costs_more_than_a_table(folder, opened):
     """So that a thousand requests an hour are not a thousand answers about a few persons."""
     table_service = opened()
@@ -563,6 +566,7 @@ def test_who_filters_finds_true_counts_by_averaging_and_no_ledger_stops_it(tmp_p
     assert right > 0.7 * len(true)
 
 
+@pytest.mark.slow
 def test_two_vintages_of_zones_in_one_table_are_for_the_rules(tmp_path):
     """The ledger does not compare what one table shows; `exclusive` keeps vintages apart."""
     path, people = file_of(tmp_path, ledger=STORE)
@@ -603,6 +607,7 @@ def test_a_service_with_a_history_of_its_own_knows_the_public_one(folder, opened
     assert reason(ask(table_service, ["sex"], where=alone(folder))) == "thin_difference"
 
 
+@pytest.mark.slow
 def test_changed_records_are_compared_with_what_was_published_of_the_old_ones(tmp_path):
     """One person more, and the same words mean another set; another secret opens nothing."""
     path, people = file_of(tmp_path, ledger=STORE)

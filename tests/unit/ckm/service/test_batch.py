@@ -126,6 +126,7 @@ def test_a_download_and_a_release_of_the_same_table_are_the_same_bytes(
     assert len(expected) > 0
 
 
+@pytest.mark.slow
 def test_over_a_hierarchy_the_layout_differs_and_the_numbers_do_not(open_service, batches):
     answer = open_service.web.post("/requests", json={"dimensions": ["geo", "sex"]})
     document = json.loads(answer.content)
@@ -174,6 +175,7 @@ def everything(answer):
     return data.decode()
 
 
+@pytest.mark.slow
 def test_the_service_tells_of_no_category_that_its_published_count_does_not_show(tmp_path):
     path = write_service(tmp_path, more=LOOSE, persons=2000)
     people = pq.read_table(tmp_path / "people.parquet")

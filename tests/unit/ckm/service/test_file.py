@@ -263,6 +263,7 @@ def test_tokens_are_made_listed_and_taken_back(file, capsys):
     assert run("token", "revoke", file, public) == 2
 
 
+@pytest.mark.slow
 def test_without_the_extra_serve_says_what_to_install(file):
     code = (
         "import sys; sys.modules['starlette'] = None\n"

@@ -100,6 +100,7 @@ def test_a_file_of_tokens_with_a_bit_flipped_gives_nobody_a_role_that_there_is_n
                 file.read()
 
 
+@pytest.mark.slow
 def test_tokens_that_are_made_at_once_are_all_kept(tmp_path):
     file = TokenFile(tmp_path / "tokens.json")
     with ThreadPoolExecutor(8) as pool:
@@ -189,6 +190,7 @@ def guarded(served, tmp_path, monkeypatch):
     table_service.close()
 
 
+@pytest.mark.slow
 def test_wrong_secrets_beyond_the_budget_of_an_address_are_not_verified(guarded):
     table_service, token, verified = guarded
     wrong = token[:-43] + "x" * 43
@@ -212,6 +214,7 @@ def test_wrong_secrets_beyond_the_budget_of_an_address_are_not_verified(guarded)
     assert len(verified) == 22
 
 
+@pytest.mark.slow
 def test_a_caller_who_is_known_does_not_wait_for_wrong_secrets(guarded, monkeypatch):
     from ckm.service.access import tokens as access
     from ckm.service.http.app import make_app
@@ -365,6 +368,7 @@ def test_a_job_that_was_given_up_leaves_nothing(tmp_path):
     assert not list(tmp_path.glob("*.body"))
 
 
+@pytest.mark.slow
 def test_a_job_that_was_given_up_lets_go_of_what_was_asked_for(tmp_path):
     jobs = Jobs(tmp_path, most=8)
     go = threading.Event()

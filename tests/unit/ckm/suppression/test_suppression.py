@@ -334,6 +334,7 @@ def test_the_published_example_has_the_published_optimum():
     assert found.masked().compressed().sum() == INVESTMENTS[~found.hidden].sum()
 
 
+@pytest.mark.slow
 def test_more_protection_costs_more():
     needs, kept = (1, 9, 12, 14), np.isin(np.arange(16), [0, 1, 2, 3, 4, 8, 12])
     problems = [investments(need, need, kept=kept) for need in needs]

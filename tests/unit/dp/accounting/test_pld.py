@@ -50,6 +50,7 @@ def test_laplace_noise_has_a_pure_epsilon():
     assert PrivacyLoss.laplace(4).epsilon(1e-15) <= 0.25 + 1e-4
 
 
+@pytest.mark.slow
 def test_rates_at_the_ends():
     loss = PrivacyLoss.gaussian(1)
     assert loss.true_positive_rate(1) == 1

@@ -59,6 +59,7 @@ def test_noise_on_floats_follows_its_law(draws, kind, law):
     assert kstest(draws[kind], law.cdf).pvalue > ERROR
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Geometric, DiscreteGaussian])
 def test_noise_on_integers_follows_its_law(draws, kind):
     support = np.arange(-60, 61)
@@ -288,6 +289,7 @@ def test_the_holes_of_floating_point_noise_are_found():
     assert found.refutes(3.0)  # claimed: 1
 
 
+@pytest.mark.slow
 def test_our_noise_on_floats_has_no_such_holes():
     noise = Laplace(sensitivity=ONE, scale=1.0)
     sources = [lambda n, value=v: noise.release(np.full(n, value)) for v in (0.0, 1.0)]

@@ -78,6 +78,7 @@ def test_the_estimator_is_unbiased_and_has_its_variance(design):
     assert (found.var(axis=0) > 0.2 * most).all()
 
 
+@pytest.mark.slow
 def test_the_variance_is_that_of_people_drawn_too():
     generator = np.random.default_rng(12)
     design, size = RandomisedResponse.two_coins(), 300

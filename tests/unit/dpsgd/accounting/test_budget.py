@@ -80,6 +80,7 @@ def test_each_pass_is_rounded_up_and_not_their_sum():
     assert math.ceil(15 * 60_000 / 64) == 14_063
 
 
+@pytest.mark.slow
 def test_the_passes_of_a_budget_keep_it_and_one_more_does_not():
     run = {"batch_size": 100, "noise_multiplier": 1.2}
     found = epochs_for_budget(2.0, delta=1e-5, dataset_size=10_000, **run, conversion="classic")

@@ -80,6 +80,7 @@ def test_a_request_that_can_be_met_has_no_alternatives():
     assert alternatives(NoiseSpec(max_noise=2, variance=1.0)) == ()
 
 
+@pytest.mark.slow
 def test_no_smaller_noise_than_the_one_offered_suffices():
     spec = NoiseSpec(max_noise=6, variance=4.0, monotone="both")
     (found,) = [one for one in alternatives(spec) if "max_noise" in one.changes]
@@ -228,6 +229,7 @@ def test_no_larger_variance_keeps_counts_as_often():
     assert best.figures.p_stay == pytest.approx(stays[1])
 
 
+@pytest.mark.slow
 def test_wishes_that_are_not_fulfilled_are_named():
     found = advise(GOALS[2])
     assert any("small is" in " ".join(one.missed) for one in found)
@@ -330,6 +332,7 @@ def test_laws_at_an_end_of_the_reach_are_exact():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("p_stay", "rule", "floor"),
     [(None, "exact", 0), (0.2, "exact", 0), (0.3, "at-least", 0), (0.2, "at-most", 0.01)],
@@ -419,6 +422,7 @@ def test_nobody_is_advised_a_row_on_nearly_two_points_unasked(goal):
     assert [one.spec for one in found if few_outcomes(one.spec)] == []
 
 
+@pytest.mark.slow
 def test_the_nearest_requests_have_no_row_on_nearly_two_points():
     asked = NoiseSpec(max_noise=10, variance=15.0, small=4)  # an office's own design
     found = alternatives(asked)

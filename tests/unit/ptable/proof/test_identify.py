@@ -79,6 +79,7 @@ def test_a_table_of_nobody_s_design_says_how_far_it_is_from_the_nearest():
     assert answer.largest_bias > 0
 
 
+@pytest.mark.slow
 def test_a_single_changed_row_is_pointed_out():
     table = solve(NoiseSpec(max_noise=5, variance=3.0))
     rows = [table.units(count) for count in range(table.n_rows)]

@@ -47,6 +47,7 @@ def test_means_and_variances_are_kept_exactly(census, quantised, key_range):
     assert max(row.largest_change for row in answer.rows) < 9 / key_range
 
 
+@pytest.mark.slow
 def test_more_keys_come_nearer_to_the_greatest_entropy(census, quantised):
     entropies = [
         [row.entropy for row in quantised(key_range).rows] for key_range in (256, 4096, 65536)
@@ -88,6 +89,7 @@ def test_rows_at_the_end_of_their_reach_drift_as_little_as_they_can():
     assert exact.table.units(1) == {-1: 170, 2: 85}
 
 
+@pytest.mark.slow
 def test_an_upper_bound_on_the_variance_stays_one():
     table = solve(NoiseSpec.r_ptable(5, 2.0))
     with pytest.warns(PTableWarning, match="below one key"):
@@ -160,6 +162,7 @@ def test_every_constraint_of_the_row_is_kept():
             assert ours == {-v: n for v, n in ours.items()}
 
 
+@pytest.mark.slow
 def test_rows_that_are_their_own_mirror_image_stay_so_or_have_the_greatest_entropy():
     table = solve(NoiseSpec(max_noise=5, variance=1.5))
     alike, best = quantise(table, 256), quantise(table, 256, keep_symmetry=False)
@@ -171,6 +174,7 @@ def test_rows_that_are_their_own_mirror_image_stay_so_or_have_the_greatest_entro
     assert alike.table.units(1) == best.table.units(1)
 
 
+@pytest.mark.slow
 def test_a_table_from_elsewhere_keeps_its_shape(shared):
     frame = pd.read_csv(shared / "reference/ptable/cnt_D5_V300_js2.csv")
     table = PTable.from_frame(frame, key_range=10**8)
@@ -205,6 +209,7 @@ def test_columns_of_256_keys_always_add_up_where_plain_rounding_does_not():
     assert wrong > 0
 
 
+@pytest.mark.slow
 def test_what_cannot_be_kept_is_named_in_a_warning():
     table = solve(NoiseSpec(max_noise=9, variance=1.1))
     with pytest.warns(
@@ -233,6 +238,7 @@ def test_the_rest_of_the_table_is_kept():
     assert quantise(magnitudes, 16).table.anchors == (0, 1, 10)
 
 
+@pytest.mark.slow
 def test_the_new_table_knows_its_specification_but_claims_no_proof(census, tmp_path):
     few = census.quantise(256)
     assert few.spec == census.spec
@@ -264,6 +270,7 @@ def test_noise_beyond_the_specification_is_refused():
         quantise(table, 16)
 
 
+@pytest.mark.slow
 def test_very_few_and_very_many_keys_work(census):
     few = quantise(census, 2)
     assert all(row.is_least for row in few.rows)
@@ -304,6 +311,7 @@ def test_looking_up_loads_no_solver():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.slow
 def test_the_report_is_a_frame_too(census):
     answer = quantise(census, 255)
     frame = answer.to_frame()

@@ -58,6 +58,7 @@ def test_an_exact_multiple_leaves_no_empty_piece():
         assert new.units(1) == table.units(1)
 
 
+@pytest.mark.slow
 def test_every_order_of_pieces_comes_up_equally_often():
     table = PTable.from_units([{0: 3}, {-1: 1, 0: 1, 1: 1}], key_range=3)
     rng = np.random.default_rng(20270301)
@@ -66,6 +67,7 @@ def test_every_order_of_pieces_comes_up_equally_often():
     assert max(abs(n - 1000) for n in seen.values()) < 130
 
 
+@pytest.mark.slow
 def test_single_keys_are_all_moved(table):
     few = table.quantise(256).shuffle(np.random.default_rng(3), piece="key")
     assert _longest_run(few) < 40
@@ -128,6 +130,7 @@ def test_too_many_pieces_are_refused_with_a_way_out(table):
         table.shuffle(np.random.default_rng(1), piece="key")
 
 
+@pytest.mark.slow
 def test_a_key_matrix_looks_up_what_its_table_does(table):
     few = table.quantise(256).shuffle(np.random.default_rng(5), piece="key")
     matrix = key_matrix(few, n_counts=30)
@@ -164,6 +167,7 @@ def test_larger_counts_take_the_last_columns_in_turn_as_in_superstar():
         key_matrix(table, n_counts=30, small_n=9)
 
 
+@pytest.mark.slow
 def test_a_last_row_for_all_fills_as_many_columns_as_are_looped(table):
     few = table.quantise(256)
     matrix = key_matrix(few, small_n=10)

@@ -132,6 +132,7 @@ def simulated_rates(n_periods, n_people, runs):
     return np.std(rates, axis=0), np.mean(errors, axis=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_periods", [1, 10])
 def test_errors_do_not_average_out_with_the_days(n_periods):
     # Of 100 runs it is off by 30 % (4.2 standard errors) once in 30,000 times; eight are tried.

@@ -93,6 +93,7 @@ def test_lines_are_recovered_as_often_as_computed(attack, setting):
     assert result.queries == 3 * n
 
 
+@pytest.mark.slow
 def test_the_mix_leaves_an_intruder_who_counts_on_addition_with_less():
     table, n = reordered(r_table(5, 3), from_zero_outwards(5)), 3000
     rng = np.random.default_rng(83)

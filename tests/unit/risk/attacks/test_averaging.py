@@ -61,6 +61,7 @@ def test_the_law_of_the_mean_agrees_with_its_normal_approximation():
         assert attack.closed_form(table) == pytest.approx(0.95, abs=0.006)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("setting", "n_categories", "n_lines"),
     [((5, 3), 7, 500), ((2, 1), 6, 750), ((8, 4), 6, 500)],
@@ -73,6 +74,7 @@ def test_totals_are_found_as_often_as_computed(setting, n_categories, n_lines):
     assert result.queries == n_lines * 2 * pairs_available(n_categories)
 
 
+@pytest.mark.slow
 def test_totals_of_small_counts_are_found_as_often_as_computed():
     table = r_table(5, 3)
     counts = np.tile([1, 1, 1, 1], (1500, 1))

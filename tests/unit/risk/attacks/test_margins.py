@@ -65,6 +65,7 @@ def test_a_line_is_revealed_just_when_a_single_possibility_is_left():
             assert found == (ways[0] if len(ways) == 1 else None)
 
 
+@pytest.mark.slow
 def test_ascending_additive_keys_never_let_extremes_coincide():
     # Both parts down takes two keys below p_D each, and their sum lies below 2 p_D < 1 - p_D.
     for setting in ((2, 1), (5, 3)):

@@ -62,6 +62,7 @@ def test_as_many_lines_are_solved_as_in_the_reference(setting, decimals, referen
     assert abs(result.rate - reference) <= 3 * error + 0.005
 
 
+@pytest.mark.slow
 def test_the_truth_is_never_ruled_out():
     counts, sums = lines_of_ages(200, seed=93)
     rng = np.random.default_rng(94)

@@ -45,6 +45,7 @@ def test_slivers_are_told_as_often_as_computed(setting, measure):
     assert agrees(result.rate, attack.closed_form(table, counts=counts), trials=result.trials)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parts", [[30, 40, 50], [1, 0, 9], [0, 0, 0]])
 def test_several_parts_tell_a_sliver_as_often_as_computed(parts):
     table, n = r_table(5, 3), 3000
@@ -229,6 +230,7 @@ def test_one_way_tables_are_determined_just_when_bounds_reveal_them(counts):
     assert agrees(found.rate, p, trials=n)
 
 
+@pytest.mark.slow
 def test_cells_of_a_cube_are_determined_rightly_or_not_at_all():
     rng = np.random.default_rng(122)
     lines = rng.poisson(1.0, (40, 8))
@@ -281,6 +283,7 @@ def test_intervals_refuse_shapes_that_are_none():
 # --- linkage ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", [(2, 1), (5, 3)])
 def test_persons_are_linked_as_often_as_computed(setting):
     table, n = r_table(*setting), 4000

@@ -218,6 +218,7 @@ def test_least_squares_rebuild_as_many_bits_as_the_reference(
     assert abs(share - reference) <= 3 * error + (0.0005 if n_people == 400 else 0.005)
 
 
+@pytest.mark.slow
 def test_as_many_queries_as_people_rebuild_little_more_than_guessing():
     # The queries' matrix is square and all but singular, so shares spread by about 0.07 from
     # one repetition to the next; the reference, 0.54, is within two of them.

@@ -66,6 +66,7 @@ def test_the_noise_is_that_of_the_published_table(epsilon):
     assert noise_of("gaussian", epsilon=epsilon).scale == pytest.approx(gaussian, rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["laplace", "geometric", "gaussian"])
 def test_drawn_noise_has_the_law_it_should_have_with_and_without_a_seed(mechanism):
     noise = noise_of(mechanism, epsilon=0.5)

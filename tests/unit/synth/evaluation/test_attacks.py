@@ -42,6 +42,7 @@ def test_null_data_leave_the_attack_at_one_half(metric, made_of):
     assert len(set(scores)) > 3
 
 
+@pytest.mark.slow
 def test_ties_are_broken_at_random_and_not_by_the_order_of_the_records():
     frame = pd.DataFrame({"a": [0] * 1000})
     members, controls, made = encode(frame, frame, frame)

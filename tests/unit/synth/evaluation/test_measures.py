@@ -250,6 +250,7 @@ def test_a_class_of_the_synthetic_records_that_real_ones_lack_is_only_a_wrong_an
     assert classification(made, test, target="b").accuracy == pytest.approx(0.5)
 
 
+@pytest.mark.slow
 def test_detection_tells_nothing_of_null_data_and_everything_of_shifted_data():
     one, other = encode(mixed(1500, 12), mixed(1500, 13))
     null = detection(one, other, seed=1)
@@ -408,6 +409,7 @@ def test_figures_do_not_depend_on_the_order_of_columns_in_other_frames():
     assert [f.value for f in one.figures] == [f.value for f in other.figures]
 
 
+@pytest.mark.slow
 def test_an_unknown_group_or_column_is_refused():
     with pytest.raises(EvaluationError, match="no 'table'"):
         Plan(groups=("table",))

@@ -40,6 +40,7 @@ def keyed(**columns):
     return pa.table({**columns, "key": key})
 
 
+@pytest.mark.slow
 def test_very_many_tables_are_tabulated_together():
     columns = {f"c{n}": [n, 1, 2] for n in range(80)}
     wishes = [Request(dimensions=[f"c{n}", f"c{(n + 1) % 80}"]) for n in range(80)]
@@ -51,6 +52,7 @@ def test_very_many_tables_are_tabulated_together():
     assert all(0 <= share <= 1 for share in seen)
 
 
+@pytest.mark.slow
 def test_very_many_filters_are_applied_together():
     data = keyed(x=list(range(100)), y=["a", "b"] * 50)
     wishes = [Request(dimensions=["y"], where=f"x < {n}") for n in range(100)]

@@ -115,6 +115,7 @@ def test_categories_that_came_in_an_order_are_joined_to_their_members():
         assert sketch_of(cells, number) == expected(keys, 2)
 
 
+@pytest.mark.slow
 def test_columns_of_any_name_are_joined_to_their_members():
     hostile = ['k" OR 1=1 --', "{beside}", "row", "x", "u", "k", "keys", "ckm_beside", "$f0"]
     rng = np.random.default_rng(3)

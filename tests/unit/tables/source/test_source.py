@@ -199,6 +199,7 @@ def test_names_survive_files(tmp_path, other):
     assert cells(tmp_path / "odd ' name.parquet", [other])["a",] == (1, 1)
 
 
+@pytest.mark.slow
 def test_columns_named_like_our_own_aliases_are_not_mixed_up():
     names = ["k", "d0", "d1", "f0", "w0", "n", "g", "ckm_records", "ckm_clean_records"]
     rows = {name: [10 * place, 10 * place + 1] for place, name in enumerate(names)}
@@ -309,6 +310,7 @@ def test_zeros_of_both_signs_are_one_category_in_every_order():
         assert cells(data, ["x", "y"])["0", "Total"] == (2, 3)
 
 
+@pytest.mark.slow
 def test_declared_categories_match_values_of_every_type():
     moment = dt.datetime(2020, 1, 1)  # noqa: DTZ001
     aware = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
@@ -330,6 +332,7 @@ def test_declared_categories_match_values_of_every_type():
         assert len(found) == len(values) + 1
 
 
+@pytest.mark.slow
 def test_many_categories_are_tabulated():
     size = 2 * 10**5  # more than 16 bits can number
     table = pa.table({"x": np.arange(size)[::-1].astype(str), "key": np.zeros(size, np.uint8)})
@@ -428,6 +431,7 @@ def spills(tmp_path, monkeypatch):
     return lambda: set(folder.glob("ckm-spill-*"))
 
 
+@pytest.mark.slow
 def test_what_spills_to_disk_is_for_the_owner_alone_and_goes_with_the_source(spills):
     before = spills()
     rng = np.random.default_rng(1)
@@ -522,6 +526,7 @@ def test_a_long_query_tells_its_progress_and_can_be_interrupted():
         assert source.fetch("SELECT 1") == [(1,)]
 
 
+@pytest.mark.slow
 def test_tables_of_a_duckdb_file_are_found_by_either_name(tmp_path):
     with duckdb.connect(str(tmp_path / "x.duckdb")) as connection:
         connection.execute('CREATE TABLE "a.b" AS SELECT 1 AS x')

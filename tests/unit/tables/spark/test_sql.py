@@ -93,6 +93,7 @@ def test_a_list_holds_the_values_that_the_column_can_have():
     assert filtered("x not in (0.5)", x="INTEGER") == "SELECT (`x` = `x`) FROM t"
 
 
+@pytest.mark.slow
 def test_a_filter_of_greatest_length_is_written():
     where = " or ".join(["x=1"] * 2500)
     assert filtered(where, x="BIGINT").count("`x` = 1") == 2500

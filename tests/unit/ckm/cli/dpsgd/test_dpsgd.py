@@ -43,6 +43,7 @@ def test_a_run_has_one_cost_whichever_verb_is_asked():
     assert "poisson batches, add-remove neighbours" in one.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampling", ["fixed", "shuffled"])
 def test_the_first_epsilon_is_a_promise_for_the_sampler_named(sampling):
     found = run(*RUN, "--sampling", sampling)
@@ -54,6 +55,7 @@ def test_the_first_epsilon_is_a_promise_for_the_sampler_named(sampling):
     assert f"({sampling} batches, " in found.stdout
 
 
+@pytest.mark.slow
 def test_orders_can_be_chosen_and_an_edge_is_told():
     found = run(*RUN, "-a", "2 4", "-a", "8,16")
     assert "classic formula (order 8)\n" in found.stdout

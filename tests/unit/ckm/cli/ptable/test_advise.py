@@ -129,6 +129,7 @@ def test_every_option_can_be_given_on_the_command_line(folder, spec):
     assert PTable.read(folder / "pt.json").spec == spec
 
 
+@pytest.mark.slow
 def test_the_guide_shows_what_the_adviser_says():
     page = (ROOT / "docs" / "choosing-noise.md").read_text(encoding="utf-8")
     shown = re.findall(r"```text\n\$ (ckm ptable advise .*?)\n(.*?)```", page, re.DOTALL)

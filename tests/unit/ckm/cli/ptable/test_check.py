@@ -51,6 +51,7 @@ def test_a_table_of_r_is_verified_from_scratch_and_its_design_named(folder):
     assert "1.30247" in result.stdout
 
 
+@pytest.mark.slow
 def test_a_table_with_biased_rows_of_nobody_s_design_fails(folder):
     rows = [{0: 1000}, {-1: 300, 0: 300, 1: 400}, {-2: 100, 0: 500, 1: 400}]
     write_tables(PTable.from_units(rows, key_range=1000), "odd.csv", dialect="r-ptable")

@@ -183,6 +183,7 @@ def _sealed(file, change):
     file.write_text(json.dumps({**content, "rows": rows}))
 
 
+@pytest.mark.slow
 def test_a_table_without_certificate_is_held_against_its_specification(folder):
     file = folder / "pt.json"
     solve(NoiseSpec(max_noise=3, variance=1.5)).quantise(256).write(file)

@@ -323,6 +323,7 @@ def test_a_simulation_repeats_by_its_seed(ckm, folder):
     assert "exists" in err
 
 
+@pytest.mark.slow
 def test_ways_to_share_places_are_compared(ckm, tmp_path):
     sizes = ("--people", 30, "--population", 2000, "--days", 2, "--levels", "1,3")
     file = tmp_path / "places.json"

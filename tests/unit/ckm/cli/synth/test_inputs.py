@@ -218,6 +218,7 @@ def test_a_budget_that_is_none_is_refused_before_the_records_are_read(tmp_path, 
     assert "absent.csv" not in found.output
 
 
+@pytest.mark.slow
 def test_a_column_of_a_hundred_thousand_categories_ends(tmp_path):
     values = [f"c{place}" for place in range(100_000)]
     Schema(columns=[Category(name="code", values=values), SEX]).write(tmp_path / "schema.json")

@@ -59,6 +59,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_every_way_is_measured_on_every_fold_once_and_written_inside(folder):
     first = run(folder / "sweep.toml", "-o", folder / "all.csv")
     assert first.exit_code == 0, first.output
@@ -85,6 +86,7 @@ def test_every_way_is_measured_on_every_fold_once_and_written_inside(folder):
     assert run(folder / "sweep.toml", "-o", folder / "all.csv").exit_code == 2
 
 
+@pytest.mark.slow
 def test_a_sweep_goes_on_where_it_stopped_and_not_on_other_records(folder):
     run(folder / "sweep.toml")
     journal = folder / "sweep.runs.jsonl"

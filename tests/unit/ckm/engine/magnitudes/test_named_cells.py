@@ -121,6 +121,7 @@ def test_an_empty_cell_of_known_categories_may_be_named():
         assert len(sums(named, ["region"])) == 4
 
 
+@pytest.mark.slow
 def test_weighted_sums_variables_and_several_shapes_go_together():
     names = [CELL, {"region": "West"}, {"size": "3"}]
     with engine() as before, engine(names) as after:

@@ -175,6 +175,7 @@ def batch(folder, where=None, out="out"):
     return release(read_job(folder / "job.toml"), folder / out)
 
 
+@pytest.mark.slow
 def test_a_batch_release_refuses_what_the_service_is_asked(folder, opened):
     batch(folder)
     table_service = opened()
@@ -186,6 +187,7 @@ def test_a_batch_release_refuses_what_the_service_is_asked(folder, opened):
     assert [entry.definition.name for entry in recorded(folder)] == ["batch", "jobseekers"]
 
 
+@pytest.mark.slow
 def test_an_answer_of_the_service_refuses_a_batch_release(folder, opened):
     table_service = opened()
     assert reason(ask(table_service, ["sex", "category"])) is None
@@ -235,6 +237,7 @@ def test_who_is_counted_tells_tables_apart(folder, opened):
     ]
 
 
+@pytest.mark.slow
 def test_the_routes_of_cells_do_not_matter(folder, opened):
     """A table that is rolled up is recorded as one that is scanned."""
     first, second = opened(), opened()
@@ -335,6 +338,7 @@ def test_a_flag_answers_and_tells_the_log_without_cells(folder, opened, caplog):
     assert len(recorded(folder)) == 2
 
 
+@pytest.mark.slow
 def test_small_cells_are_not_compared_unless_the_service_says_so(folder, opened):
     assert read_service(folder / "service.toml").ledger.smallest == 10
     table_service = opened()
@@ -426,6 +430,7 @@ def test_an_entry_names_no_category_that_it_does_not_show(folder, opened):
     assert Definition.read(entry.definition.text).name == "jobseekers"
 
 
+@pytest.mark.slow
 def test_a_full_ledger_takes_no_new_table_and_serves_those_it_has(opened):
     path = "/tables/jobseekers/data?valuecodes[sex]=F,M"
     table_service = opened()

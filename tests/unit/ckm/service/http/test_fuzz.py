@@ -111,6 +111,7 @@ def check(answer, log):
         assert error not in log
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150))
 @given(url=addresses(), method=st.sampled_from(["GET"] * 8 + ["DELETE", "PUT", "HEAD"]))
 def test_any_address_gets_a_documented_answer(served, url, method):
@@ -119,6 +120,7 @@ def test_any_address_gets_a_documented_answer(served, url, method):
         check(answer, "")
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(100))
 @given(body=bodies(), path=st.sampled_from([DATA, "/requests"]))
 def test_any_body_gets_a_documented_answer(served, body, path):

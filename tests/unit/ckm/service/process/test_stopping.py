@@ -126,6 +126,7 @@ def test_the_scan_of_a_caller_who_has_gone_is_stopped_and_its_place_is_free(sour
     assert scan.stopped.is_set()
 
 
+@pytest.mark.slow
 def test_the_time_of_a_request_stops_its_scan(source):
     scan = Scan(source)
     assert worked(front_of(seconds=0.5), Caller(60), scan) == "too_slow"
@@ -160,6 +161,7 @@ def test_work_in_time_is_answered_and_its_mistakes_are_told():
     assert worked(front_of(), Caller(60), wrong) == "no_weight"
 
 
+@pytest.mark.slow
 def test_a_request_over_http_that_takes_too_long_is_503(served, monkeypatch):
 
     from ckm.service.http.app import make_app
@@ -304,6 +306,7 @@ def test_one_owner_does_not_fill_the_queue(source, tmp_path):
     jobs.close(seconds=0)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="processes of POSIX")
 def test_jobs_of_a_process_that_died_have_failed_and_take_no_room(tmp_path):
     code = (
