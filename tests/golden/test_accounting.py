@@ -90,7 +90,7 @@ def test_loss_distributions_equal_dp_accounting(rows, is_slow):
     """Rates of an attacker: the reference's are looser, by up to 12 % after many steps."""
     chosen = [row for row in rows if _is_slow(row) == is_slow]
     assert len(chosen) > 4
-    for row in chosen:
+    for row in chosen[:: 2 if is_slow else 1]:
         whole, delta = loss(row), float(row["delta"])
         assert whole.epsilon(delta) == pytest.approx(float(row["dpa_pld"]), rel=1e-6), row["id"]
         bound = float(row["max_advantage_bound"])

@@ -33,6 +33,7 @@ def test_adult_is_audited_as_a_direct_count_says(adult):
     assert found.diversity.n_homogeneous == sum(len(jobs) == 1 for jobs in per_group.values())
 
 
+@pytest.mark.slow
 def test_adult_is_generalised_to_5_anonymity_by_a_minimal_choice(adult):
     ages = adult["age"].unique()
     star = {name: [dict.fromkeys(adult[name].dropna().unique(), "*")] for name in QUASI[1:]}

@@ -57,6 +57,7 @@ def averages_modulo(table, counts, *, key_range, rng):
     return np.array(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("setting", "n_categories", "reference"),
     [((5, 3), 7, 0.90), ((5, 3), 8, 0.95), ((5, 3), 9, 0.99), ((2, 1), 6, 0.94)],

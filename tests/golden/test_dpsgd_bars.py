@@ -102,6 +102,7 @@ def test_b3_the_noise_for_a_small_budget_is_near_the_least():
     assert 0.999 * 0.01 < plan.cost().epsilon <= 0.01
 
 
+@pytest.mark.slow
 def test_b8_a_sampler_of_ones_own_has_no_amplified_epsilon():
     run = {"batch_size": 100, "noise_multiplier": 0.8, "epochs": 10}
     found = claims(10_000, sampling="shuffled", **run)

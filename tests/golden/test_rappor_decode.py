@@ -68,6 +68,7 @@ def test_discoveries_are_those_of_the_calibrated_recipe(cases):
     assert false / discoveries <= 0.03
 
 
+@pytest.mark.slow
 def test_intervals_cover_where_those_of_the_reference_do_not(cases):
     everywhere, among_true = [], []
     for name, (counts, known, truth, _) in cases.items():

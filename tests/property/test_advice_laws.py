@@ -59,6 +59,7 @@ def test_there_are_alternatives_just_where_a_request_cannot_be_met(fields):
     assert all(is_met(one.spec) for one in found)
 
 
+@pytest.mark.slow
 @given(goals)
 @settings(max_examples=examples(15))
 def test_proposals_can_be_met_and_say_what_they_miss(goal):

@@ -253,6 +253,7 @@ def test_a_time_of_day_that_is_none_is_told():
     assert "09:30:00" in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TYPES)
 @pytest.mark.parametrize("is_empty", [True, False])
 def test_a_dimension_that_no_record_is_left_of_gives_an_empty_table(name, is_empty):

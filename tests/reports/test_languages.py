@@ -118,6 +118,7 @@ TRAINING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page", ["internal", "public", "comparison", "decoding", "synthesis", *TRAINING]
 )

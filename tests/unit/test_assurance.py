@@ -37,6 +37,7 @@ def test_no_page_message_or_command_promises_what_the_case_does_not_hold():
     )
 
 
+@pytest.mark.slow
 def test_the_list_of_sentences_that_promise_nothing_has_none_that_is_gone():
     stands = {sentence.line for sentence in assurance.sentences()}
     assert not sorted(set(assurance.reviewed()) - stands)

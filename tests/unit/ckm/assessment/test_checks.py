@@ -119,6 +119,7 @@ def test_a_published_number_from_nowhere_fails(tables):
     assert check(found, "zeros-kept").found == {"cells": 3}
 
 
+@pytest.mark.slow
 def test_the_same_records_published_differently_fail(tables):
     def change(name, cells, published):
         if name == "ages":

@@ -115,6 +115,7 @@ def test_every_method_is_tried_and_every_criterion_measured(found):
         assert all(c.base for c in result.criteria.measured), result.choice.name
 
 
+@pytest.mark.slow
 def test_the_control_keeps_everything_and_gives_everybody_away(found):
     exact = found.result("exact")
     shares = {c.name: c.share for c in exact.criteria.measured}
@@ -353,6 +354,7 @@ def test_linked_tables_are_hidden_alike():
     assert not np.isnan(second).all()
 
 
+@pytest.mark.slow
 def test_the_page_has_words_for_every_method_and_detail(found):
     facts = method_facts(found)
     assert {method.kind for method in facts.methods} <= set(METHODS)

@@ -81,6 +81,7 @@ def test_posteriors_are_bayes_rule_on_the_distinct_cells(found, facts):
             assert all(joint[i] / total < 0.01 for i in some if i not in fact.originals)
 
 
+@pytest.mark.slow
 def test_measures_by_variable_are_expectations_over_its_cells(found, facts):
     histogram = found.count_histogram.variables["sex"]["F"]
     for name, table in found.ptables.items():

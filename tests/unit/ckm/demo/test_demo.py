@@ -169,6 +169,7 @@ def test_its_service_gives_the_numbers_of_its_tables(made):
         assert served[code] == int(row["count"])
 
 
+@pytest.mark.slow
 def test_it_releases_six_tables(made):
     manifest = json.loads((made.folder / "out" / "public" / "manifest.json").read_text())
     assert [table["name"] for table in manifest["tables"]] == [
@@ -197,6 +198,7 @@ def test_its_job_can_be_released_again_with_the_same_bytes(made, tmp_path):
     assert public_bytes(tmp_path / "again") == public_bytes(made.folder / "out")
 
 
+@pytest.mark.slow
 def test_zones_that_stayed_have_one_published_count_in_both_tables(made):
     pairs = compare_zones(made.folder / "out", made.moved_zones)
     stayed = [pair for pair in pairs if not pair.is_moved]
@@ -216,11 +218,13 @@ def test_published_differences_of_moved_zones_go_both_ways_and_beyond_the_truth(
     assert 0 in differences
 
 
+@pytest.mark.slow
 def test_small_counts_are_never_published(made):
     for path in (made.folder / "out" / "public").glob("*.parquet"):
         assert not {1, 2, 3, 4} & set(pq.read_table(path)["count"].to_pylist())
 
 
+@pytest.mark.slow
 def test_its_tables_list_every_combination_so_that_no_absence_tells(made):
     places = len((made.folder / "places.csv").read_text().splitlines()) - 1
     frame = pq.read_table(made.folder / "out" / "public" / "jobseekers.parquet")
@@ -271,6 +275,7 @@ def test_a_demonstration_needs_enough_people(tmp_path):
         make_demo(tmp_path / "demo", persons=10)
 
 
+@pytest.mark.slow
 def test_the_command_tells_the_story(told):
     result, made = told
     assert pq.read_table(made.folder / "register.parquet").num_rows == 20_000
@@ -287,6 +292,7 @@ def test_the_command_tells_the_story(told):
     assert "✔ 6 tables" in result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("found", "typed"), [("/usr/bin/ckm", "ckm"), (None, ".venv/bin/ckm")])
 def test_what_to_try_next_can_be_typed_as_it_is_shown(made, monkeypatch, found, typed):
     monkeypatch.setattr("sys.argv", [".venv/bin/ckm", "demo"])

@@ -197,6 +197,7 @@ def test_a_release_has_as_many_numbers_as_its_sensitivity(kind, sensitivity, num
             assert "histogram" in caught.value.hint
 
 
+@pytest.mark.slow
 def test_the_log_ratio_of_integer_noise_is_that_of_its_scale(draws):
     """What OpenDP before 0.14.2 fails: at scale 3, between .51 and .54 for 1/3."""
     found = draws[Geometric]

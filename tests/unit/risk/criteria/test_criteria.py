@@ -122,6 +122,7 @@ def test_the_cell_key_method_is_consistent_and_gives_one_person_away(records):
     assert found["cells_lost"] == 0.0
 
 
+@pytest.mark.slow
 def test_offices_of_two_secrets_give_two_answers(records):
     table = solve(NoiseSpec(max_noise=2, variance=1.0))
 

@@ -14,6 +14,7 @@ def run(*args):
     return runner.invoke(app, ["dpsgd", "budget", *map(str, args)])
 
 
+@pytest.mark.slow
 def test_the_example_of_the_source_comes_out_as_printed_there():
     found = run(*RUN)
     assert found.exit_code == 0

@@ -106,6 +106,7 @@ def test_a_model_is_trained_shown_and_used(folder, model_file):
     assert run("predict", model_file, "others.parquet", "-o", "p.txt").exit_code == 2
 
 
+@pytest.mark.slow
 def test_a_card_is_printed_and_reckoned_again(folder, model_file):
     found = run("card", model_file)
     assert found.exit_code == 0, found.output
