@@ -141,7 +141,7 @@ def main() -> None:
             )
     show(
         f"Tabulation of {given.rows:,} records with all margins, and with sketches (CPU s, MB)",
-        ["table", "plain", "sketched", "ratio", "cells with an empty lane", "peak"],
+        ["table", "plain", "sketched", "ratio", "cells with an empty partition", "peak"],
         lines,
     )
     runs = [in_process(run_history, given.rows, given.cells, n) for n in (0, 1)]

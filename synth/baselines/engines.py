@@ -23,7 +23,7 @@ from synth.baselines.published import (
 from synth.copulas.gaussian import nearest_correlation
 from synth.copulas.margins import Margin
 from synth.errors import SynthError
-from synth.marginals.measuring import Clerk, Neighbours
+from synth.marginals.measuring import Measurer, Neighbours
 from synth.marginals.noise import SecureNoise
 from synth.marginals.spending.accountant import PrivacyAccountant, Spend
 
@@ -142,8 +142,8 @@ class CopulaModel:
         return cls(margins=margins, correlation=correlation, spends=spends)
 
 
-class _RankClerk(Clerk):
-    """A clerk that also counts concordant pairs of records."""
+class _RankMeasurer(Measurer):
+    """A measurer that also counts concordant pairs of records."""
 
     def taus(self, *, rho: float) -> NDArray[np.float64]:
         """Return noisy Kendall's taus of all pairs of columns.
@@ -204,9 +204,9 @@ def fit_histogram(
     refuse_others(others)
     neighbours = neighbours or Neighbours()
     accountant = PrivacyAccountant(float(rho))
-    clerk = Clerk(codes, sizes, neighbours, accountant, noise or SecureNoise())
-    margins = _margins(clerk, sizes, accountant.rho)
-    clerk.forget()
+    measurer = Measurer(codes, sizes, neighbours, accountant, noise or SecureNoise())
+    margins = _margins(measurer, sizes, accountant.rho)
+    measurer.forget()
     return CopulaModel(
         margins=margins, correlation=np.eye(len(sizes)), spends=tuple(accountant.spends)
     )
@@ -250,21 +250,21 @@ def fit_copula(
             hint="Budget(…, adjacency='replace'), or --adjacency replace",
         )
     accountant = PrivacyAccountant(float(rho))
-    clerk = _RankClerk(codes, sizes, neighbours, accountant, noise or SecureNoise())
+    measurer = _RankMeasurer(codes, sizes, neighbours, accountant, noise or SecureNoise())
     share = 0.5 if len(sizes) > 1 else 1.0
-    margins = _margins(clerk, sizes, accountant.rho * share)
+    margins = _margins(measurer, sizes, accountant.rho * share)
     matrix = np.eye(len(sizes))
     if len(sizes) > 1:
         above = np.triu_indices(len(sizes), 1)
-        matrix[above] = np.sin(np.pi / 2 * clerk.taus(rho=(1 - 1e-9) * clerk.left))
+        matrix[above] = np.sin(np.pi / 2 * measurer.taus(rho=(1 - 1e-9) * measurer.left))
         matrix = nearest_correlation(matrix + matrix.T - np.eye(len(sizes)))
-    clerk.forget()
+    measurer.forget()
     return CopulaModel(margins=margins, correlation=matrix, spends=tuple(accountant.spends))
 
 
-def _margins(clerk: Clerk, sizes: Sequence[int], rho: float) -> tuple[Margin, ...]:
+def _margins(measurer: Measurer, sizes: Sequence[int], rho: float) -> tuple[Margin, ...]:
     price = rho * (1 - 1e-9) / len(sizes)
     return tuple(
-        Margin.of_counts(np.arange(size), counts=clerk.margin(place, rho=price)[0])
+        Margin.of_counts(np.arange(size), counts=measurer.margin(place, rho=price)[0])
         for place, size in enumerate(sizes)
     )

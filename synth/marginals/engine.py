@@ -21,7 +21,7 @@ from synth.errors import SynthError
 from synth.marginals.candidates import Candidates
 from synth.marginals.coarse import group_codes, onto_simplex, shrink_within
 from synth.marginals.draft import Draft
-from synth.marginals.measuring import Clerk, Neighbours
+from synth.marginals.measuring import Measurer, Neighbours
 from synth.marginals.model import TableModel
 from synth.marginals.noise import SecureNoise
 from synth.marginals.settings import Settings
@@ -116,13 +116,13 @@ def fit_codes(
         _check_shape("published table", table.columns, table.counts.shape, sizes)
     weights = workload_weights(len(sizes), workload=workload, label=label)
     accountant = PrivacyAccountant(float(rho))
-    clerk = Clerk(codes, sizes, neighbours, accountant, noise or SecureNoise())
+    measurer = Measurer(codes, sizes, neighbours, accountant, noise or SecureNoise())
     job = _Job(
-        clerk, sizes, is_ordered, tuple(rules), tuple(published), accountant.rho, settings
+        measurer, sizes, is_ordered, tuple(rules), tuple(published), accountant.rho, settings
     )
     draft = job.start()
     job.choose_and_measure(draft, weights)
-    clerk.forget()
+    measurer.forget()
     return TableModel(
         groups=tuple(draft.groups),
         shares=tuple(draft.shares),
@@ -134,15 +134,15 @@ def fit_codes(
         adjacency=str(neighbours.adjacency),
         rows=neighbours.rows,
         unit=neighbours.unit,
-        noise=clerk.noise,
+        noise=measurer.noise,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """The steps that measure. What is public is in the fields; records are with the clerk."""
+    """The steps that measure. Fields are public; records are with the measurer alone."""
 
-    clerk: Clerk
+    measurer: Measurer
     sizes: list[int]
     ordered: list[bool]
     rules: tuple[Rule, ...]
@@ -153,7 +153,7 @@ class _Job:
     def start(self) -> Draft:
         """Measure margins, form groups, and take in what is published."""
         margins = self._margins()
-        known = self.clerk.public_records()
+        known = self.measurer.public_records()
         total = _total(margins) if known is None else max(float(known), 1.0)
         groups = self._groups(margins, total)
         shares = [
@@ -172,7 +172,7 @@ class _Job:
             if len(one.columns) > 1:
                 counts = coarse_table(one.counts, [groups[c] for c in one.columns])
                 draft.add(one.columns, counts, scale=one.deviation, slack=self.settings.slack)
-        self.clerk.regroup(groups)
+        self.measurer.regroup(groups)
         return draft
 
     def choose_and_measure(self, draft: Draft, weights: Mapping[Columns, float]) -> None:
@@ -193,7 +193,7 @@ class _Job:
                 columns = self._choose(expected, room, weights, draft.total, number)
                 candidates.close(columns)
                 price = self.settings.table_price(self.rho, tables=number)
-                counts, scale = self.clerk.table(columns, rho=price)
+                counts, scale = self.measurer.table(columns, rho=price)
                 slack = self.settings.slack
                 draft.add(
                     columns,
@@ -209,13 +209,13 @@ class _Job:
 
     def _measure_again(self, draft: Draft) -> None:
         """Spend on the tables of the model what was meant for tables that do not fit in it."""
-        left = _EXACT * self.clerk.left
+        left = _EXACT * self.measurer.left
         again = [place for place, paid in enumerate(draft.was_chosen) if paid]
         if left < _WORTH * self.rho or not again:
             return
         for place in again:
             columns = draft.targets[place].columns
-            counts, scale = self.clerk.table(columns, rho=left / len(again))
+            counts, scale = self.measurer.table(columns, rho=left / len(again))
             draft.combine(place, counts, scale=scale, slack=self.settings.slack)
 
     def _choose(
@@ -226,13 +226,13 @@ class _Job:
         total: float,
         number: int,
     ) -> Columns:
-        scale = self.clerk.scale_of(self.settings.table_price(self.rho, tables=number))
+        scale = self.measurer.scale_of(self.settings.table_price(self.rho, tables=number))
         noise = math.sqrt(2 / math.pi) * scale  # expected size of the noise of a cell
         handicaps = {
             one: noise * expected[one].size + self.settings.thrift * total * full
             for one, full in room.items()
         }
-        return self.clerk.choose(
+        return self.measurer.choose(
             {one: expected[one] for one in room},
             weights=weights,
             handicaps=handicaps,
@@ -247,13 +247,13 @@ class _Job:
             if column in known:
                 found.append((known[column].counts, known[column].deviation))
             else:
-                counts, scale = self.clerk.margin(column, rho=price)
+                counts, scale = self.measurer.margin(column, rho=price)
                 found.append((counts.astype(np.float64), scale))
         return found
 
     def _groups(self, margins: Sequence[_Margin], total: float) -> list[NDArray[np.int64]]:
         price = self.settings.table_price(self.rho, tables=self._tables(total))
-        least = self.settings.least_group * self.clerk.scale_of(price)
+        least = self.settings.least_group * self.measurer.scale_of(price)
         return [
             group_codes(
                 onto_simplex(counts, total=total),

@@ -1,7 +1,7 @@
 """The only door to the confidential records: counts with noise, and noisy choices.
 
 Whatever else the engine does, it does with what comes out of here. The proof in
-`docs/synth-proof.md` has one paragraph for each public method of `Clerk`.
+`docs/synth-proof.md` has one paragraph for each public method of `Measurer`.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Neighbours:
         )
 
 
-class Clerk:
+class Measurer:
     """Who counts the records, adds the noise and notes the price.
 
     Parameters
@@ -122,10 +122,10 @@ class Clerk:
     >>> from synth.marginals.noise import SimulatedNoise
     >>> from synth.marginals.spending.accountant import PrivacyAccountant
     >>> codes = np.array([[0, 1], [1, 1]])
-    >>> clerk = Clerk(
+    >>> measurer = Measurer(
     ...     codes, (2, 2), Neighbours(), PrivacyAccountant(1e6), SimulatedNoise(seed=1)
     ... )
-    >>> clerk.margin(1, rho=1e5)[0]
+    >>> measurer.margin(1, rho=1e5)[0]
     array([0, 2])
     """
 

@@ -1,9 +1,9 @@
 """Sketches: small summaries of record sets that tell whether two sets differ by few records.
 
 A sketch adds up like a count, so margins and complements follow from finest cells. It splits
-records by their keys into ``width + 1`` lanes. Two sets that differ by at most ``width``
-records agree in at least one whole lane: that is how near sets are found. Sums of powers
-decide how many records differ. Sets so small that a lane is empty also name their members
+records by their keys into ``width + 1`` partitions. Two sets that differ by at most ``width``
+records agree in at least one whole partition: that is how near sets are found. Sums of powers
+decide how many records differ. Sets so small that a partition is empty also name their members
 with the smallest keys. `docs/ledger.md` has the arithmetic.
 """
 
@@ -40,13 +40,13 @@ class Sketch:
     Parameters
     ----------
     partitions
-        For every cell and lane, the exclusive or of the record keys there, uint64; 0 where
+        For every cell and partition, the exclusive or of the record keys there, uint64; 0 where
         there is none.
     power_sums
         For every cell and i = 1 to width + 1, the sum of the i-th powers of the upper bits of
         the record keys, modulo `PRIME`.
     member_cell, member_key
-        For cells with an empty lane the ``width + 1`` smallest record keys, cell by cell.
+        For cells with an empty partition the ``width + 1`` smallest record keys, cell by cell.
     """
 
     partitions: Words
@@ -61,7 +61,7 @@ class Sketch:
 
     @property
     def is_small(self) -> NDArray[np.bool_]:
-        """Which cells have an empty lane."""
+        """Which cells have an empty partition."""
         return np.asarray((self.partitions == 0).any(axis=1))
 
     @property
@@ -164,15 +164,15 @@ def sketch_columns(width: int, key_range: int) -> tuple[list[str], list[str]]:
     -------
     tuple of list of str
         Columns of a record, from its key ``k``; aggregates of a group, named ``x0`` and so on
-        for lanes and ``p1`` and so on for powers.
+        for partitions and ``p1`` and so on for powers.
     """
     require_sketchable(width, key_range)
     shift = max((key_range - 1).bit_length() - 31, 0)
     columns = ["k::UBIGINT AS x", f"(k::UBIGINT >> {shift})::BIGINT AS u"]
     aggregates = ["bit_xor(x) AS x0"]
-    for lane in range(1, width + 1):
-        start = lane * key_range // (width + 1)
-        aggregates.append(f"bit_xor(x * (x >= {start})::UBIGINT) AS x{lane}")
+    for partition in range(1, width + 1):
+        start = partition * key_range // (width + 1)
+        aggregates.append(f"bit_xor(x * (x >= {start})::UBIGINT) AS x{partition}")
     power = "u"
     for exponent in range(1, width + 2):
         aggregates.append(f"(sum({power}) % {PRIME})::BIGINT AS p{exponent}")
@@ -182,14 +182,16 @@ def sketch_columns(width: int, key_range: int) -> tuple[list[str], list[str]]:
 
 def merged_columns(width: int) -> list[str]:
     """Return SQL that merges the columns of sketches, as `sketch_columns` names them."""
-    partitions = [f"bit_xor(x{lane}) AS x{lane}" for lane in range(width + 1)]
+    partitions = [f"bit_xor(x{partition}) AS x{partition}" for partition in range(width + 1)]
     power_sums = [f"(sum(p{i}) % {PRIME})::BIGINT AS p{i}" for i in range(1, width + 2)]
     return [*partitions, *power_sums]
 
 
 def read_sketch(rows: pa.Table, width: int) -> Sketch:
     """Read sketches, still without members, from the answer of `sketch_columns`."""
-    from_start = [rows[f"x{lane}"].to_numpy().astype(np.uint64) for lane in range(width + 1)]
+    from_start = [
+        rows[f"x{partition}"].to_numpy().astype(np.uint64) for partition in range(width + 1)
+    ]
     partitions = [a ^ b for a, b in itertools.pairwise(from_start)]
     power_sums = [rows[f"p{i}"].to_numpy().astype(np.int64) for i in range(1, width + 2)]
     return Sketch(

@@ -196,7 +196,7 @@ def _sketch_kept(width: int) -> list[str]:
     """Name the columns of sketches, and the members of small sets of several records."""
     if not width:
         return []
-    partitions = [f"g.x{lane}" for lane in range(width + 1)]
+    partitions = [f"g.x{partition}" for partition in range(width + 1)]
     power_sums = [f"g.p{i}::UINTEGER AS p{i}" for i in range(1, width + 2)]
     is_empty = [f"{a} = {b}" for a, b in pairwise([*partitions, "0"])]
     is_small = f"g.n > 1 AND ({' OR '.join(is_empty)})"

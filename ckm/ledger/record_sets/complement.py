@@ -99,7 +99,7 @@ def nested_differences(cells: Cells, is_shown: NDArray[np.bool_]) -> NestedDiffe
 
 
 def nested_difference_sums(sketch: Sketch, pairs: NestedDifferences) -> tuple[Words, Numbers]:
-    """Return lanes and powers of what is left of the whole of every pair without its part.
+    """Return partitions and powers of what is left of the whole of every pair without its part.
 
     Parameters
     ----------
@@ -123,10 +123,10 @@ def nested_difference_sums(sketch: Sketch, pairs: NestedDifferences) -> tuple[Wo
 
 
 def complement_members(cells: Cells, pairs: NestedDifferences) -> tuple[Numbers, Words]:
-    """Return the members of what is left, for pairs where that has an empty lane.
+    """Return the members of what is left, for pairs where that has an empty partition.
 
     They are those of the finest cells in the whole but outside the part of each pair.
-    Those cells have an empty lane where the complement has one, so their members are known.
+    Those cells have an empty partition where the complement has one: their members are known.
 
     Parameters
     ----------

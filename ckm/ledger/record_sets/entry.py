@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int64]
     Mask = NDArray[np.bool_]
 
-# What digests are for; lanes have their own numbers.
+# What digests are for; partitions have their own numbers.
 _IDENTITY, _MEMBER = 15, 14
 
 
@@ -157,19 +157,19 @@ class Entry:
     def _words(self, sets: Numbers) -> tuple[Numbers, Words, Numbers]:
         """Return, still bare, by what sets meet others: places in `sets`, words, purposes."""
         partitions = self.partitions[sets]
-        owners, lane = np.nonzero(partitions)
+        owners, partition = np.nonzero(partitions)
         small = np.flatnonzero((partitions == 0).any(axis=1))
         if not len(small):
-            return owners, partitions[owners, lane], lane
+            return owners, partitions[owners, partition], partition
         member_of, key = self._members(sets[small])
         return (
             np.concatenate([owners, small[member_of]]),
-            np.concatenate([partitions[owners, lane], key]),
-            np.concatenate([lane, np.full(len(key), _MEMBER)]),
+            np.concatenate([partitions[owners, partition], key]),
+            np.concatenate([partition, np.full(len(key), _MEMBER)]),
         )
 
     def _members(self, sets: Numbers) -> tuple[Numbers, Words]:
-        """Return the smallest keys of sets with an empty lane: places in `sets`, and keys."""
+        """Return places in `sets`, and smallest keys, of those with an empty partition."""
         sketch = sketch_of(self.cells)
         is_cell = self.axis[sets] < 0
         place = np.full(len(self.cells), -1, np.int64)

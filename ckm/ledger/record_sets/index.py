@@ -24,9 +24,9 @@ _CHUNK = 2**18
 class Index:
     """The distinct sets of the tables of one history.
 
-    Two sets that share records and differ by at most the width of their sketches have a lane
-    or, where both have empty lanes, a small member in common. So sorted digests of lanes and
-    members give all near sets, and few others.
+    Two sets that share records and differ by at most the width of their sketches have a
+    partition or, where both have empty ones, a small member in common. So sorted digests of
+    partitions and members give all near sets, and few others.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ class Record:
     power_sums
         For every new set the powers of its sketch.
     words
-        Set by set the keyed digests of its lanes that are not empty and, if one is, of its
+        Set by set the keyed digests of its partitions that are not empty and, if one is, of its
         smallest record keys.
     sizes
         How many words every set has.

@@ -27,7 +27,7 @@ from synth.baselines.published import (
 )
 from synth.baselines.settings import NetworkSettings
 from synth.errors import SynthError
-from synth.marginals.measuring import Clerk, Neighbours
+from synth.marginals.measuring import Measurer, Neighbours
 from synth.marginals.noise import SecureNoise
 from synth.marginals.spending.accountant import PrivacyAccountant, Spend
 
@@ -219,18 +219,18 @@ def fit_priv_bayes(
     degree = min((settings or NetworkSettings()).degree, len(sizes) - 1)
     bins = _bins(sizes, ordered or [False] * len(sizes), present or sizes)
     accountant = PrivacyAccountant(float(rho))
-    clerk = _NetworkClerk(codes, sizes, neighbours, accountant, noise or SecureNoise())
-    clerk.regroup(bins)
+    measurer = _NetworkMeasurer(codes, sizes, neighbours, accountant, noise or SecureNoise())
+    measurer.regroup(bins)
     share = 0.5 if len(sizes) > 1 else 0.0
     rng = seeded_by(noise) or np.random.default_rng()
     network: list[Family] = [(int(rng.integers(len(sizes))), ())]
     for _ in sizes[1:]:
         price = accountant.rho * share * _EXACT / (len(sizes) - 1)
-        network.append(clerk.parents([one for one, _ in network], degree=degree, rho=price))
+        network.append(measurer.parents([one for one, _ in network], degree=degree, rho=price))
     measured = measured_places(network, degree=degree)
     price = accountant.rho * (1 - share) * _EXACT / len(measured)
-    held = {place: clerk.family(network[place], rho=price) for place in measured}
-    clerk.forget()
+    held = {place: measurer.family(network[place], rho=price) for place in measured}
+    measurer.forget()
     tables = tuple(tables_of(network, held))
     return NetworkModel(bins=bins, tables=tables, spends=tuple(accountant.spends))
 
@@ -300,8 +300,8 @@ def fit_priv_bayes_legacy(
     )
 
 
-class _NetworkClerk(Clerk):
-    """A clerk that also chooses parents by mutual information."""
+class _NetworkMeasurer(Measurer):
+    """A measurer that also chooses parents by mutual information."""
 
     def parents(self, chosen: Sequence[int], *, degree: int, rho: float) -> Family:
         """Choose the next column and its parents, with noise."""

@@ -374,16 +374,16 @@ def test_conditions_outside_the_model_are_refused():
 
 
 def test_the_accountant_refuses_before_anything_is_measured():
-    from synth.marginals.measuring import Clerk
+    from synth.marginals.measuring import Measurer
     from synth.marginals.spending.accountant import PrivacyAccountant
 
     noise = _Recording()
-    clerk = Clerk(related(10), SIZES, Neighbours(), PrivacyAccountant(0.01), noise)
-    clerk.margin(0, rho=0.008)
+    measurer = Measurer(related(10), SIZES, Neighbours(), PrivacyAccountant(0.01), noise)
+    measurer.margin(0, rho=0.008)
     with pytest.raises(synth.OverspentError):
-        clerk.table((0, 1), rho=0.008)
+        measurer.table((0, 1), rho=0.008)
     with pytest.raises(synth.OverspentError):
-        clerk.choose(
+        measurer.choose(
             {(0, 1): np.zeros((5, 5))}, weights={(0, 1): 1.0}, handicaps={(0, 1): 0}, rho=0.008
         )
     assert len(noise.counts) == 1

@@ -33,7 +33,7 @@ from synth import (
     Whole,
 )
 from synth.frames import to_records
-from synth.marginals.measuring import Clerk
+from synth.marginals.measuring import Measurer
 from synth.marginals.settings import Settings
 from synth.marginals.spending.accountant import PrivacyAccountant
 from synth.schema.coding import encode, encode_column
@@ -352,7 +352,7 @@ def test_a_tiny_budget_does_not_round_scores():
             return 0
 
     for records in (codes, codes[:2]):
-        clerk = Clerk(
+        measurer = Measurer(
             records,
             (1, 1),
             Neighbours(adjacency=Adjacency.ADD_REMOVE),
@@ -360,7 +360,7 @@ def test_a_tiny_budget_does_not_round_scores():
             Noting(),
         )
         for handicap in (1e18, -1e18, 3.4):
-            clerk.choose(
+            measurer.choose(
                 {(0, 1): np.zeros((1, 1)), (0,): np.full(1, 1e17)},
                 weights={(0, 1): 1.0, (0,): 1 / 3},
                 handicaps={(0, 1): handicap, (0,): 0.0},

@@ -124,7 +124,7 @@ def test_every_node_of_an_unbalanced_tree_is_left_out_of_those_above_it(left_out
 
 
 def test_a_small_complement_is_found_by_its_members(path):
-    """Both sets leave a lane empty, so that nothing but their members can meet."""
+    """Both sets leave a partition empty, so that nothing but their members can meet."""
     keys = [2**63 + 10, 2**63 + 11, 5, 6, 7, 2**63 + 12]
     data = pa.table(
         {

@@ -42,9 +42,11 @@ def tabulate(data, requests, width, keys=KEYS, **options):
 def expected(keys, width, *, key_range=2**64):
     """Sketch a list of keys by the definition."""
     partitions, shift = [0] * (width + 1), max((key_range - 1).bit_length() - 31, 0)
-    starts = [lane * key_range // (width + 1) for lane in range(width + 1)]
+    starts = [partition * key_range // (width + 1) for partition in range(width + 1)]
     for key in keys:
-        partitions[max(lane for lane in range(width + 1) if starts[lane] <= key)] ^= key
+        partitions[
+            max(partition for partition in range(width + 1) if starts[partition] <= key)
+        ] ^= key
     power_sums = [sum((key >> shift) ** i for key in keys) % PRIME for i in range(1, width + 2)]
     return partitions, power_sums, sorted(keys)[: width + 1] if 0 in partitions else []
 
