@@ -241,7 +241,7 @@ class Shift:
 
     Examples
     --------
-    >>> from dp.guarantee import Guarantee
+    >>> from dp import Guarantee
     >>> round(meaning(Guarantee(epsilon=1, adjacency="add-remove")).value.factor, 3)
     7.389
     """
@@ -270,7 +270,7 @@ class Meaning:
 
     Examples
     --------
-    >>> from dp.guarantee import Guarantee
+    >>> from dp import Guarantee
     >>> round(meaning(Guarantee(epsilon=1, adjacency="add-remove")).membership.factor, 3)
     2.718
     """
@@ -294,7 +294,7 @@ def meaning(guarantee: Guarantee) -> Meaning:
 
     Examples
     --------
-    >>> from dp.guarantee import Guarantee
+    >>> from dp import Guarantee
     >>> found = meaning(Guarantee(epsilon=1, delta=1e-5, adjacency="add-remove"))
     >>> [round(rate, 5) for _, rate in found.rates]
     [0.00273, 0.02719, 0.27184]

@@ -194,7 +194,7 @@ def card_of(
 
     Examples
     --------
-    >>> from dpsgd.plan import Plan
+    >>> from dpsgd import Plan
     >>> plan = Plan(
     ...     dataset_size=1000, sampling_rate=0.1, steps=100, noise_multiplier=2, delta=1e-4
     ... )
@@ -247,7 +247,7 @@ def disagreements(card: PrivacyCard, *, plan: Plan) -> tuple[str, ...]:
     Examples
     --------
     >>> from dataclasses import replace
-    >>> from dpsgd.plan import Plan
+    >>> from dpsgd import Plan
     >>> plan = Plan(
     ...     dataset_size=1000, sampling_rate=0.1, steps=100, noise_multiplier=2, delta=1e-4
     ... )

@@ -325,7 +325,7 @@ def card_facts(card: PrivacyCard, *, title: str = "", version: str) -> CardFacts
 
     Examples
     --------
-    >>> from dpsgd.card import PrivacyCard
+    >>> from dpsgd import PrivacyCard
     >>> card = PrivacyCard(
     ...     epsilon=1.0,
     ...     delta=1e-6,

@@ -33,7 +33,7 @@ def epsilon_after(parameters: Parameters, *, reports: int) -> float:
 
     Examples
     --------
-    >>> from rappor.parameters import Parameters
+    >>> from rappor import Parameters
     >>> paper = Parameters(n_bits=128, n_hashes=2, n_cohorts=16, f=0.5, p=0.5, q=0.75)
     >>> [round(epsilon_after(paper, reports=t), 3) for t in (1, 2, 5, 14)]
     [1.074, 2.017, 3.656, 4.376]
@@ -62,7 +62,7 @@ def reports_until(parameters: Parameters, *, share: float) -> int:
 
     Examples
     --------
-    >>> from rappor.parameters import Parameters
+    >>> from rappor import Parameters
     >>> paper = Parameters(n_bits=128, n_hashes=2, n_cohorts=16, f=0.5, p=0.5, q=0.75)
     >>> reports_until(paper, share=0.99)
     12
@@ -111,7 +111,7 @@ def epsilon_between(
 
     Examples
     --------
-    >>> from rappor.parameters import Parameters
+    >>> from rappor import Parameters
     >>> paper = Parameters(n_bits=128, n_hashes=2, n_cohorts=16, f=0.5, p=0.5, q=0.75)
     >>> round(epsilon_between("yes", "no", cohort=3, parameters=paper, reports=1), 4)
     1.0743
@@ -143,7 +143,7 @@ def bit_losses(parameters: Parameters, *, reports: int) -> tuple[float, float]:
 
     Examples
     --------
-    >>> from rappor.parameters import Parameters
+    >>> from rappor import Parameters
     >>> answers = Parameters.basic(1, f=0.0, p=0.25, q=0.75)
     >>> [round(loss, 4) for loss in bit_losses(answers, reports=1)]
     [1.0986, 1.0986]

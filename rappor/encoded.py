@@ -38,7 +38,7 @@ class Reports:
 
     Examples
     --------
-    >>> from rappor.parameters import Parameters
+    >>> from rappor import Parameters
     >>> coin = Parameters.basic(3, f=0.5, p=0.25, q=0.75)
     >>> reports = Reports.from_texts(["110", "001"], [0, 0], parameters=coin)
     >>> reports.sum().ones.tolist(), reports.texts()
@@ -84,7 +84,7 @@ class Reports:
 
         Examples
         --------
-        >>> from rappor.parameters import Parameters
+        >>> from rappor import Parameters
         >>> coin = Parameters.basic(3, f=0.5, p=0.25, q=0.75)
         >>> bits = np.array([[True, False, False]])
         >>> Reports.from_bits(bits, np.array([0]), parameters=coin).texts()
@@ -115,7 +115,7 @@ class Reports:
 
         Examples
         --------
-        >>> from rappor.parameters import Parameters
+        >>> from rappor import Parameters
         >>> coin = Parameters.basic(4, f=0.5, p=0.25, q=0.75)
         >>> Reports.from_texts(["0011"], [0], parameters=coin).packed.tolist()
         [[3]]
@@ -154,7 +154,7 @@ class Reports:
 
         Examples
         --------
-        >>> from rappor.parameters import Parameters
+        >>> from rappor import Parameters
         >>> coin = Parameters.basic(3, f=0.5, p=0.25, q=0.75)
         >>> Reports.from_texts(["001"], [0], parameters=coin).bits().tolist()
         [[True, False, False]]
@@ -167,7 +167,7 @@ class Reports:
 
         Examples
         --------
-        >>> from rappor.parameters import Parameters
+        >>> from rappor import Parameters
         >>> coin = Parameters.basic(3, f=0.5, p=0.25, q=0.75)
         >>> Reports.from_texts(["001"], [0], parameters=coin).texts()
         ['001']
@@ -186,7 +186,7 @@ class Reports:
 
         Examples
         --------
-        >>> from rappor.parameters import Parameters
+        >>> from rappor import Parameters
         >>> coin = Parameters.basic(3, f=0.5, p=0.25, q=0.75)
         >>> Reports.from_texts(["001", "011"], [0, 0], parameters=coin).sum().ones.tolist()
         [[2, 1, 0]]

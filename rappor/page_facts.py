@@ -27,10 +27,7 @@ def decoding_facts(found: Decoding, *, title: str = "") -> DecodingFacts:
 
     Examples
     --------
-    >>> from rappor.decoding.candidates import Candidates
-    >>> from rappor.counts import Counts
-    >>> from rappor.decoding.decode import decode
-    >>> from rappor.parameters import Parameters
+    >>> from rappor import Candidates, Counts, Parameters, decode
     >>> towns = Parameters.basic(2, f=0.0, p=0.25, q=0.75)
     >>> counts = Counts(n=[10_000], ones=[[7_500, 2_500]], parameters=towns)
     >>> found = decode(counts, Candidates.of(["Lyon", "Nice"], parameters=towns))

@@ -33,8 +33,7 @@ def sum_reports(pieces: Iterable[Reports], *, parameters: Parameters) -> Counts:
 
     Examples
     --------
-    >>> from rappor.encoded import Reports
-    >>> from rappor.parameters import Parameters
+    >>> from rappor import Parameters, Reports
     >>> coin = Parameters.basic(2, f=0.5, p=0.25, q=0.75)
     >>> piece = Reports.from_texts(["01", "11"], [0, 0], parameters=coin)
     >>> sum_reports([piece, piece], parameters=coin).ones.tolist()
@@ -79,9 +78,7 @@ def sum_files(
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from rappor.encoded import Reports
-    >>> from rappor.parameters import Parameters
-    >>> from rappor.report_files import write_reports
+    >>> from rappor import Parameters, Reports, write_reports
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "reports.rappor"
     >>> coin = Parameters.basic(2, f=0.5, p=0.25, q=0.75)
     >>> piece = Reports.from_texts(["01", "11"], [0, 0], parameters=coin)

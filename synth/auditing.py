@@ -124,7 +124,7 @@ def audit_engine(
 
     Examples
     --------
-    >>> from synth.marginals.noise import SimulatedNoise
+    >>> from synth import SimulatedNoise
     >>> audit_engine(runs=30, noise=SimulatedNoise(seed=1)).refutes
     False
     """

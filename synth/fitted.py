@@ -37,7 +37,7 @@ class CodeModel(Protocol):
 
     Examples
     --------
-    >>> from synth.marginals.model import TableModel
+    >>> from synth import TableModel
     >>> hasattr(TableModel, "sample") and hasattr(TableModel, "to_json")
     True
     """

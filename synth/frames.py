@@ -237,8 +237,7 @@ def from_codes(
     Examples
     --------
     >>> import numpy as np
-    >>> from synth.schema.columns import Category
-    >>> from synth.schema.schema import Schema
+    >>> from synth import Category, Schema
     >>> schema = Schema(columns=[Category(name="sex", values=["F", "M"])])
     >>> from_codes(np.array([[1], [0]]), numbers={}, schema=schema)["sex"].tolist()
     ['M', 'F']

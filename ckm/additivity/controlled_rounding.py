@@ -46,7 +46,7 @@ def round_additive(
 
     Examples
     --------
-    >>> from ckm.engine.published_table import PublishedTable
+    >>> from ckm import PublishedTable
     >>> from ckm.additivity.equations import TableSums
     >>> table = PublishedTable(
     ...     dimensions={"sex": (np.array([0, 1, 2], np.int32), ["Total", "F", "M"])},
@@ -190,7 +190,7 @@ def round_exactly(
 
     Examples
     --------
-    >>> from ckm.engine.published_table import PublishedTable
+    >>> from ckm import PublishedTable
     >>> from ckm.additivity.equations import TableSums
     >>> table = PublishedTable(
     ...     dimensions={"sex": (np.array([0, 1, 2], np.int32), ["Total", "F", "M"])},

@@ -109,7 +109,7 @@ def measure_restoration(
 
     Examples
     --------
-    >>> from ckm.engine.published_table import PublishedTable
+    >>> from ckm import PublishedTable
     >>> table = PublishedTable(
     ...     dimensions={"sex": (np.array([0, 1, 2], np.int32), ["Total", "F", "M"])},
     ...     measures={"count": np.array([12, 3, 6])},

@@ -64,7 +64,7 @@ class TableSums:
 
         Examples
         --------
-        >>> from ckm.engine.published_table import PublishedTable
+        >>> from ckm import PublishedTable
         >>> table = PublishedTable(
         ...     dimensions={"sex": (np.array([0, 1, 2], np.int32), ["Total", "F", "M"])},
         ...     measures={"count": np.array([7, 3, 5])},
@@ -122,7 +122,7 @@ class TableSums:
 
         Examples
         --------
-        >>> from ckm.engine.published_table import PublishedTable
+        >>> from ckm import PublishedTable
         >>> table = PublishedTable(
         ...     dimensions={"sex": (np.array([0, 1, 2], np.int32), ["Total", "F", "M"])},
         ...     measures={"count": np.array([7, 0, 5])},

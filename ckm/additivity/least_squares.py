@@ -72,7 +72,7 @@ def nearest_additive(
 
     Examples
     --------
-    >>> from ckm.engine.published_table import PublishedTable
+    >>> from ckm import PublishedTable
     >>> from ckm.additivity.equations import TableSums
     >>> table = PublishedTable(
     ...     dimensions={"sex": (np.array([0, 1, 2], np.int32), ["Total", "F", "M"])},

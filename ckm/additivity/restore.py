@@ -79,7 +79,7 @@ def restore_additivity(
 
     Examples
     --------
-    >>> from ckm.engine.published_table import PublishedTable
+    >>> from ckm import PublishedTable
     >>> table = PublishedTable(
     ...     dimensions={"sex": (np.array([0, 1, 2], np.int32), ["Total", "F", "M"])},
     ...     measures={"count": np.array([12, 3, 6])},

@@ -54,7 +54,7 @@ def amount_fact(
 
     Examples
     --------
-    >>> from ckm.engine.magnitudes import MagnitudeNoise
+    >>> from ckm import MagnitudeNoise
     >>> from ckm.engine.magnitudes.examples import amounts
     >>> cells = amounts([[1000.0, 400.0], [30.0, 20.0, 20.0, 10.0]])
     >>> noise = MagnitudeNoise.start()

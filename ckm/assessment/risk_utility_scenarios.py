@@ -39,8 +39,8 @@ class Scenarios:
     Examples
     --------
     >>> from ckm.engine.cell_histogram import CountHistogram
-    >>> from ptable.design.mechanisms import Mechanism
-    >>> from risk.distributions.histogram import Histogram
+    >>> from ptable import Mechanism
+    >>> from risk import Histogram
     >>> some = Histogram.of([1, 2, 9])
     >>> count_histogram = CountHistogram(
     ...     tables={"t": some}, together=some, variables={}, listed=3, distinct=3, record_sets=3

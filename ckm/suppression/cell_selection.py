@@ -269,7 +269,7 @@ def choose_hidden(
     --------
     >>> import pyarrow as pa
     >>> from ckm.config.job.suppression import JobSuppression
-    >>> from ckm.engine.request import TableRequest
+    >>> from ckm import TableRequest
     >>> from tables import Request, StoredKeys, cube, open_source
     >>> records = pa.table({"area": [*"ABBBBCCCCC"], "key": pa.array(range(10), pa.uint8())})
     >>> with open_source(records) as source:

@@ -42,7 +42,7 @@ class Releasing(Protocol):
 
     Examples
     --------
-    >>> from dp.mechanisms.noise import Laplace
+    >>> from dp import Laplace
     >>> all(hasattr(Laplace, name) for name in ("guarantee", "check", "release"))
     True
     """
@@ -265,8 +265,7 @@ class BudgetLedger:
         Examples
         --------
         >>> import tempfile
-        >>> from dp.mechanisms.noise import Geometric
-        >>> from dp.sensitivity import count
+        >>> from dp import Geometric, count
         >>> file = tempfile.mkdtemp() + "/budget.db"
         >>> ledger = BudgetLedger.create(file, epsilon=1, adjacency="add-remove")
         >>> noise = Geometric.calibrated(count(), epsilon=1)

@@ -71,7 +71,7 @@ class Noise:
 
         Examples
         --------
-        >>> from dp.sensitivity import count
+        >>> from dp import count
         >>> isinstance(Geometric.calibrated(count(), epsilon=1).release(28), int)
         True
         """
@@ -89,7 +89,7 @@ class Noise:
 
         Examples
         --------
-        >>> from dp.sensitivity import count
+        >>> from dp import count
         >>> Geometric.calibrated(count(), epsilon=1).check([28, 3])
         Traceback (most recent call last):
         ...
@@ -134,7 +134,7 @@ class Noise:
 
         Examples
         --------
-        >>> from dp.sensitivity import count
+        >>> from dp import count
         >>> round(Laplace.calibrated(count(), epsilon=0.5).accuracy(0.95), 3)
         5.991
         """
@@ -149,7 +149,7 @@ class Noise:
 
         Examples
         --------
-        >>> from dp.sensitivity import count
+        >>> from dp import count
         >>> Laplace(sensitivity=count(), scale=2).variance
         8.0
         """
@@ -161,7 +161,7 @@ class Noise:
 
         Examples
         --------
-        >>> from dp.sensitivity import count
+        >>> from dp import count
         >>> print(Laplace(sensitivity=count(), scale=2).guarantee)
         epsilon = 0.5 (add-remove, per record)
         """
@@ -195,7 +195,7 @@ class Laplace(Noise):
 
     Examples
     --------
-    >>> from dp.sensitivity import mean
+    >>> from dp import mean
     >>> Laplace.calibrated(mean(20, 100, at_least=9), epsilon=0.5).scale
     16.0
     """
@@ -216,7 +216,7 @@ class Laplace(Noise):
 
         Examples
         --------
-        >>> from dp.sensitivity import count
+        >>> from dp import count
         >>> Laplace.calibrated(count(), epsilon=0.5).scale
         2.0
         """
@@ -249,7 +249,7 @@ class Geometric(Noise):
 
     Examples
     --------
-    >>> from dp.sensitivity import count
+    >>> from dp import count
     >>> noise = Geometric.calibrated(count(), epsilon=0.5)
     >>> noise.scale, round(noise.variance, 3), noise.accuracy(0.95)
     (2.0, 7.835, 6.0)
@@ -271,7 +271,7 @@ class Geometric(Noise):
 
         Examples
         --------
-        >>> from dp.sensitivity import histogram
+        >>> from dp import histogram
         >>> Geometric.calibrated(histogram(), epsilon=1).scale
         1.0
         """
@@ -309,7 +309,7 @@ class Gaussian(Noise):
 
     Examples
     --------
-    >>> from dp.sensitivity import count
+    >>> from dp import count
     >>> print(Gaussian(sensitivity=count(), scale=1, delta=1e-5).guarantee)
     epsilon = 4.37718, delta = 1e-05, rho = 0.5 (add-remove, per record)
     """
@@ -345,7 +345,7 @@ class Gaussian(Noise):
 
         Examples
         --------
-        >>> from dp.sensitivity import count
+        >>> from dp import count
         >>> round(Gaussian.calibrated(count(), epsilon=0.5, delta=1e-5).scale, 4)
         7.0318
         """
@@ -392,7 +392,7 @@ class DiscreteGaussian(Noise):
 
     Examples
     --------
-    >>> from dp.sensitivity import histogram
+    >>> from dp import histogram
     >>> noise = DiscreteGaussian.calibrated(histogram(), rho=0.02)
     >>> noise.scale, noise.guarantee.rho
     (5.0, 0.02)
@@ -423,7 +423,7 @@ class DiscreteGaussian(Noise):
 
         Examples
         --------
-        >>> from dp.sensitivity import count
+        >>> from dp import count
         >>> noise = DiscreteGaussian.calibrated(count(), epsilon=1, delta=1e-6)
         >>> round(noise.guarantee.at(1e-6).epsilon, 9)
         1.0

@@ -41,8 +41,7 @@ def save(
     Examples
     --------
     >>> import tempfile, torch
-    >>> from dpsgd import Plan
-    >>> from dpsgd.training.training import PrivateTraining
+    >>> from dpsgd import Plan, PrivateTraining
     >>> plan = Plan(
     ...     dataset_size=100, sampling_rate=0.1, steps=9, noise_multiplier=2, delta=1e-3
     ... )

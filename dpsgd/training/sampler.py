@@ -32,7 +32,7 @@ def check_size(plan: Plan, size: int) -> None:
 
     Examples
     --------
-    >>> from dpsgd.plan import Plan
+    >>> from dpsgd import Plan
     >>> run = {"dataset_size": 100, "sampling_rate": 0.1, "steps": 10, "delta": 1e-3}
     >>> check_size(Plan(**run, noise_multiplier=1), 99)
     """
@@ -63,7 +63,7 @@ def draws(
     Examples
     --------
     >>> import numpy as np
-    >>> from dpsgd.plan import Plan
+    >>> from dpsgd import Plan
     >>> plan = Plan(
     ...     dataset_size=100, sampling_rate=0.1, steps=7, delta=1e-3, noise_multiplier=1
     ... )

@@ -36,7 +36,7 @@ def candidates(goal: Goal) -> Iterator[tuple[str, NoiseSpec]]:
 
     Examples
     --------
-    >>> from ptable.design.goal import Goal
+    >>> from ptable import Goal
     >>> idea, spec = next(candidates(Goal(max_noise=5, p_stay=0.4)))
     >>> idea, spec.variance
     ('one variance', 0.995)

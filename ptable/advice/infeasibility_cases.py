@@ -36,7 +36,7 @@ class Alternative:
 
     Examples
     --------
-    >>> from ptable.advice.alternatives import alternatives
+    >>> from ptable import alternatives
     >>> for found in alternatives(NoiseSpec(max_noise=5, variance=1.0, small=2)):
     ...     print(found)
     small 1 instead of 2

@@ -77,7 +77,7 @@ class RowGuarantee:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
+        >>> from ptable import Mechanism
         >>> guarantee(Mechanism.random_rounding(4).build(), epsilon=0.0).rows[0].delta
         0.25
         """
@@ -126,7 +126,7 @@ class Guarantee:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
+        >>> from ptable import Mechanism
         >>> guarantee(Mechanism.rounding(5).build()).has_privacy
         True
         """
@@ -138,7 +138,7 @@ class Guarantee:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
+        >>> from ptable import Mechanism
         >>> guarantee(Mechanism.random_rounding(3).build()).is_unbiased
         True
         """
@@ -150,7 +150,7 @@ class Guarantee:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
+        >>> from ptable import Mechanism
         >>> guarantee(Mechanism.rounding(5).build()).largest_bias
         Fraction(2, 1)
         """
@@ -162,7 +162,7 @@ class Guarantee:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
+        >>> from ptable import Mechanism
         >>> guarantee(Mechanism.random_rounding(3).build()).max_noise
         Fraction(2, 1)
         """
@@ -174,7 +174,7 @@ class Guarantee:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
+        >>> from ptable import Mechanism
         >>> guarantee(Mechanism.discrete_laplace(1.0, max_noise=5).build()).zeros_stay
         False
         """
@@ -186,7 +186,7 @@ class Guarantee:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
+        >>> from ptable import Mechanism
         >>> guarantee(Mechanism.small_count_rounding(3).build()).unchanged
         (0, 3)
         """
@@ -202,7 +202,7 @@ class Guarantee:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
+        >>> from ptable import Mechanism
         >>> guarantee(Mechanism.rounding(5).build()).never_published(11)
         (1, 2, 3, 4, 6, 7, 8, 9, 11)
         """
@@ -219,7 +219,7 @@ class Guarantee:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
+        >>> from ptable import Mechanism
         >>> guarantee(Mechanism.random_rounding(3).build()).pure_epsilon
         inf
         """
@@ -237,7 +237,7 @@ class Guarantee:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
+        >>> from ptable import Mechanism
         >>> proof = guarantee(Mechanism.discrete_laplace(1.0, max_noise=15).build())
         >>> f"{proof.delta_at(1.0):.1e}"
         '1.4e-07'
@@ -264,7 +264,7 @@ class Guarantee:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
+        >>> from ptable import Mechanism
         >>> proof = guarantee(Mechanism.discrete_gaussian(4.0, max_noise=20).build())
         >>> round(proof.epsilon_at(1e-6), 3)
         2.276
@@ -287,7 +287,7 @@ class Guarantee:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
+        >>> from ptable import Mechanism
         >>> frame = guarantee(Mechanism.random_rounding(3).build()).to_frame()
         >>> frame[["count", "mean", "variance"]].values.tolist()
         [[0.0, 0.0, 0.0], [1.0, 0.0, 2.0], [2.0, 0.0, 2.0]]
@@ -305,7 +305,7 @@ class Guarantee:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
+        >>> from ptable import Mechanism
         >>> print(guarantee(Mechanism.small_count_rounding(3).build()).summary())
         Noise lies between -2 and 2; its mean is exactly 0 for every count.
         Always published as they are: 0, 3 and all larger.

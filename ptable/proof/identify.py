@@ -136,7 +136,7 @@ class Identification:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
+        >>> from ptable import Mechanism
         >>> identify(Mechanism.ons_10_5().build()).is_match
         True
         """

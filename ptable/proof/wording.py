@@ -28,8 +28,7 @@ def describe(proof: Guarantee) -> str:
 
     Examples
     --------
-    >>> from ptable.proof.guarantees import guarantee
-    >>> from ptable.design.mechanisms import Mechanism
+    >>> from ptable import Mechanism, guarantee
     >>> print(describe(guarantee(Mechanism.rounding(5).build())))
     Noise lies between -2 and 2; its mean is not always 0: -2 for count 2.
     Always published as they are: 0, …

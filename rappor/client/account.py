@@ -48,7 +48,7 @@ class ValueLedger:
 
     Examples
     --------
-    >>> from rappor.parameters import Parameters
+    >>> from rappor import Parameters
     >>> paper = Parameters(n_bits=128, n_hashes=2, n_cohorts=16, f=0.5, p=0.5, q=0.75)
     >>> ledger = ValueLedger(paper, key=bytes(32), cap=6)
     >>> for place in ["home", "work", "home"]:
@@ -99,7 +99,7 @@ class ValueLedger:
 
         Examples
         --------
-        >>> from rappor.parameters import Parameters
+        >>> from rappor import Parameters
         >>> coin = Parameters.basic(1, f=0.5, p=0.0, q=1.0)
         >>> round(ValueLedger(coin, key=bytes(32)).would_cost(True, cohort=0), 4)
         1.0986
@@ -124,7 +124,7 @@ class ValueLedger:
 
         Examples
         --------
-        >>> from rappor.parameters import Parameters
+        >>> from rappor import Parameters
         >>> coin = Parameters.basic(2, f=0.5, p=0.0, q=1.0)
         >>> ledger = ValueLedger(coin, key=bytes(32), cap=2.5)
         >>> ledger.record(0, cohort=0)
@@ -149,7 +149,7 @@ class ValueLedger:
 
         Examples
         --------
-        >>> from rappor.parameters import Parameters
+        >>> from rappor import Parameters
         >>> coin = Parameters.basic(2, f=0.5, p=0.0, q=1.0)
         >>> sorted(ValueLedger(coin, key=bytes(32)).to_dict())
         ['cap', 'fingerprint', 'reports']
@@ -180,7 +180,7 @@ class ValueLedger:
 
         Examples
         --------
-        >>> from rappor.parameters import Parameters
+        >>> from rappor import Parameters
         >>> coin = Parameters.basic(2, f=0.5, p=0.0, q=1.0)
         >>> ledger = ValueLedger(coin, key=bytes(32))
         >>> ledger.record(0, cohort=0)
@@ -222,7 +222,7 @@ def usual_cap(parameters: Parameters) -> float:
 
     Examples
     --------
-    >>> from rappor.parameters import Parameters
+    >>> from rappor import Parameters
     >>> paper = Parameters(n_bits=128, n_hashes=2, n_cohorts=16, f=0.5, p=0.5, q=0.75)
     >>> round(usual_cap(paper), 3)
     4.394
@@ -247,8 +247,8 @@ class ClientLedger:
 
     Examples
     --------
-    >>> from tables.secret import Secret
-    >>> from rappor.parameters import Parameters
+    >>> from tables import Secret
+    >>> from rappor import Parameters
     >>> coin = Parameters.basic(3, f=0.5, p=0.0, q=1.0)
     >>> with ClientLedger(None, secret=Secret(bytes(16))) as ledger:
     ...     for value in (0, 1, 1, 2):

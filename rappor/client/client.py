@@ -45,8 +45,8 @@ class Client:
 
     Examples
     --------
-    >>> from tables.secret import Secret
-    >>> from rappor.parameters import Parameters
+    >>> from tables import Secret
+    >>> from rappor import Parameters
     >>> paper = Parameters(n_bits=128, n_hashes=2, n_cohorts=16, f=0.5, p=0.5, q=0.75)
     >>> device = Client(paper, secret=Secret.generate(), metric="home page")
     >>> len(device.encode("example.org").texts()[0])
@@ -90,8 +90,8 @@ class Client:
 
         Examples
         --------
-        >>> from tables.secret import Secret
-        >>> from rappor.parameters import Parameters
+        >>> from tables import Secret
+        >>> from rappor import Parameters
         >>> coin = Parameters.basic(4, f=0.5, p=0.25, q=0.75)
         >>> person = Client(coin, secret=Secret(bytes(16)), metric="age")
         >>> bool((person.permanent(2) == person.permanent(2)).all())
@@ -113,8 +113,8 @@ class Client:
 
         Examples
         --------
-        >>> from tables.secret import Secret
-        >>> from rappor.parameters import Parameters
+        >>> from tables import Secret
+        >>> from rappor import Parameters
         >>> sure = Parameters.basic(4, f=0.0, p=0.0, q=1.0)
         >>> Client(sure, secret=Secret(bytes(16)), metric="age").encode(2).texts()
         ['0100']
@@ -164,8 +164,8 @@ def encode(
 
     Examples
     --------
-    >>> from tables.secret import Secret
-    >>> from rappor.parameters import Parameters
+    >>> from tables import Secret
+    >>> from rappor import Parameters
     >>> sure = Parameters.basic(4, f=0.0, p=0.0, q=1.0)
     >>> encode(
     ...     [2, 0], ["ann", "bob"], parameters=sure, secret=Secret(bytes(16)), metric="a"
@@ -211,8 +211,8 @@ def encode_stream(
 
     Examples
     --------
-    >>> from tables.secret import Secret
-    >>> from rappor.parameters import Parameters
+    >>> from tables import Secret
+    >>> from rappor import Parameters
     >>> sure = Parameters.basic(4, f=0.0, p=0.0, q=1.0)
     >>> pieces = encode_stream([2], [7], parameters=sure, secret=Secret(bytes(16)), metric="a")
     >>> [piece.texts() for piece in pieces]
@@ -254,7 +254,7 @@ def bloom_filter(
 
     Examples
     --------
-    >>> from rappor.parameters import Parameters
+    >>> from rappor import Parameters
     >>> coin = Parameters.basic(3, f=0.5, p=0.25, q=0.75)
     >>> bloom_filter([1], np.array([0]), parameters=coin).tolist()
     [[False, True, False]]

@@ -50,7 +50,7 @@ def as_drawn(parameters: Parameters, *, language: Language) -> Parameters:
 
     Examples
     --------
-    >>> from rappor.parameters import Parameters
+    >>> from rappor import Parameters
     >>> told = Parameters(n_bits=8, n_hashes=2, n_cohorts=128, f=0.45, p=0.39, q=0.61)
     >>> drawn = as_drawn(told, language="cpp")
     >>> drawn.f, drawn.p, drawn.q

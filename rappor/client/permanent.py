@@ -45,8 +45,8 @@ def permanent_key(secret: SecretKey, *, metric: str, parameters: Parameters) -> 
 
     Examples
     --------
-    >>> from tables.secret import Secret
-    >>> from rappor.parameters import Parameters
+    >>> from tables import Secret
+    >>> from rappor import Parameters
     >>> coin = Parameters.basic(1, f=0.5, p=0.25, q=0.75)
     >>> key = Secret(bytes(16))
     >>> permanent_key(key, metric="a", parameters=coin) == permanent_key(
@@ -75,7 +75,7 @@ def cohorts_of(
 
     Examples
     --------
-    >>> from tables.secret import Secret
+    >>> from tables import Secret
     >>> cohorts_of([b"ann", b"bob", b"ann"], secret=Secret(bytes(16)), n_cohorts=64).tolist()
     [8, 52, 8]
     """

@@ -86,7 +86,7 @@ def simulate_counts(
 
     Examples
     --------
-    >>> from rappor.parameters import Parameters
+    >>> from rappor import Parameters
     >>> paper = Parameters(n_bits=128, n_hashes=2, n_cohorts=16, f=0.5, p=0.5, q=0.75)
     >>> rng = np.random.default_rng(1)
     >>> simulate_counts(["a", "b"], np.array([10**6, 5]), parameters=paper, rng=rng).total

@@ -45,7 +45,7 @@ class Candidates:
 
     Examples
     --------
-    >>> from rappor.parameters import Parameters
+    >>> from rappor import Parameters
     >>> google = Parameters(
     ...     n_bits=16, n_hashes=2, n_cohorts=4, f=0.5, p=0.5, q=0.75, hash="md5"
     ... )
@@ -92,7 +92,7 @@ class Candidates:
 
         Examples
         --------
-        >>> from rappor.parameters import Parameters
+        >>> from rappor import Parameters
         >>> towns = Parameters.basic(3, f=0.5, p=0.25, q=0.75)
         >>> Candidates.of(["Lyon", "Nice", "Brest"], parameters=towns).bits[:, 0, 0].tolist()
         [0, 1, 2]
@@ -168,7 +168,7 @@ class Candidates:
 
         Examples
         --------
-        >>> from rappor.parameters import Parameters
+        >>> from rappor import Parameters
         >>> import pathlib, tempfile
         >>> file = pathlib.Path(tempfile.mkdtemp()) / "map.csv"
         >>> google = Parameters(
@@ -207,7 +207,7 @@ class Candidates:
 
         Examples
         --------
-        >>> from rappor.parameters import Parameters
+        >>> from rappor import Parameters
         >>> import pathlib, tempfile
         >>> file = pathlib.Path(tempfile.mkdtemp()) / "map.csv"
         >>> _ = file.write_text("apple,5,1,26,26,38,34,63,62\n")

@@ -72,9 +72,7 @@ def decode(
     Examples
     --------
     >>> import numpy as np
-    >>> from rappor.decoding.candidates import Candidates
-    >>> from rappor.counts import Counts
-    >>> from rappor.parameters import Parameters
+    >>> from rappor import Candidates, Counts, Parameters
     >>> towns = Parameters.basic(3, f=0.0, p=0.25, q=0.75)
     >>> counts = Counts(n=[10_000], ones=[[5_000, 5_000, 2_510]], parameters=towns)
     >>> found = decode(counts, Candidates.of(["Lyon", "Nice", "Brest"], parameters=towns))

@@ -87,8 +87,7 @@ def diagnostics(counts: Counts) -> tuple[Diagnostic, ...]:
 
     Examples
     --------
-    >>> from rappor.counts import Counts
-    >>> from rappor.parameters import Parameters
+    >>> from rappor import Counts, Parameters
     >>> towns = Parameters.basic(2, f=0.0, p=0.25, q=0.75)
     >>> silent = Counts(n=[1_000], ones=[[500, 0]], parameters=towns)
     >>> [diagnostic.name for diagnostic in diagnostics(silent)]

@@ -135,9 +135,7 @@ def joint(
 
     Examples
     --------
-    >>> from rappor.decoding.candidates import Candidates
-    >>> from rappor.encoded import Reports
-    >>> from rappor.parameters import Parameters
+    >>> from rappor import Candidates, Parameters, Reports
     >>> sure = Parameters.basic(2, f=0.0, p=0.0, q=1.0)
     >>> names = Candidates.of(["a", "b"], parameters=sure)
     >>> one = Reports.from_texts(["01", "01", "10", "10"], [0] * 4, parameters=sure)

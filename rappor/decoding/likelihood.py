@@ -36,9 +36,7 @@ def likelihoods(
 
     Examples
     --------
-    >>> from rappor.decoding.candidates import Candidates
-    >>> from rappor.encoded import Reports
-    >>> from rappor.parameters import Parameters
+    >>> from rappor import Candidates, Parameters, Reports
     >>> coin = Parameters.basic(2, f=0.0, p=0.25, q=0.75)
     >>> seen = Reports.from_texts(["01"], [0], parameters=coin)
     >>> likelihoods(seen, Candidates.of(["a", "b"], parameters=coin))[1].round(3).tolist()

@@ -139,8 +139,7 @@ def discover(
 
     Examples
     --------
-    >>> from rappor.encoded import Reports
-    >>> from rappor.parameters import Parameters
+    >>> from rappor import Parameters, Reports
     >>> sure = Parameters(n_bits=64, n_hashes=2, n_cohorts=1, f=0.0, p=0.01, q=0.99)
     >>> from rappor.client.client import bloom_filter
     >>> place = np.zeros(400, np.int64)

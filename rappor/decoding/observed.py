@@ -74,8 +74,7 @@ def observe(counts: Counts) -> Observed:
 
     Examples
     --------
-    >>> from rappor.counts import Counts
-    >>> from rappor.parameters import Parameters
+    >>> from rappor import Counts, Parameters
     >>> coin = Parameters.basic(2, f=0.0, p=0.25, q=0.75)
     >>> observe(Counts(n=[100], ones=[[50, 30]], parameters=coin)).share.round(3).tolist()
     [0.5, 0.1]

@@ -50,7 +50,7 @@ def averaging_attack(
 
     Examples
     --------
-    >>> from rappor.parameters import Parameters
+    >>> from rappor import Parameters
     >>> cells = Parameters.basic(64, f=0.5, p=0.25, q=0.75)
     >>> found = averaging_attack(
     ...     cells,
@@ -149,7 +149,7 @@ def linkage_attack(
 
     Examples
     --------
-    >>> from rappor.parameters import Parameters
+    >>> from rappor import Parameters
     >>> cells = Parameters.basic(64, f=0.5, p=0.25, q=0.75)
     >>> linkage_attack(cells, reports=30, n_people=50, rng=np.random.default_rng(1)) > 0.9
     True

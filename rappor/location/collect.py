@@ -94,7 +94,7 @@ def levels_of(
 
     Examples
     --------
-    >>> from tables.secret import Secret
+    >>> from tables import Secret
     >>> levels_of(4, secret=Secret(bytes(16)), shares=[0.0, 1.0]).tolist()
     [1, 1, 1, 1]
     """
@@ -158,7 +158,7 @@ def collect(
 
     Examples
     --------
-    >>> from tables.secret import Secret
+    >>> from tables import Secret
     >>> from rappor.location.areas import Areas
     >>> design = Collection(areas=Areas(parents=[], n_coarsest=3), f=0.5, p=0.25, q=0.75)
     >>> days = collect(

@@ -55,7 +55,7 @@ def compare(
     Examples
     --------
     >>> import numpy as np
-    >>> from tables.secret import Secret
+    >>> from tables import Secret
     >>> from rappor.location.areas import Grid
     >>> from rappor.location.collect import Collection
     >>> from rappor.location.people import moving_people

@@ -153,7 +153,7 @@ def experiment(
 
     Examples
     --------
-    >>> from tables.secret import Secret
+    >>> from tables import Secret
     >>> from rappor.location.areas import Grid
     >>> from rappor.location.collect import Collection
     >>> grid = Grid(west=0, south=0, east=16, north=16, levels=(1, 3))

@@ -37,9 +37,9 @@ class LevelMap:
 
     Examples
     --------
-    >>> from rappor.counts import Counts
+    >>> from rappor import Counts
     >>> from rappor.location.areas import Areas
-    >>> from rappor.parameters import Parameters
+    >>> from rappor import Parameters
     >>> coin = Parameters.basic(2, f=0.5, p=0.25, q=0.75)
     >>> day = Counts(n=[10_000], ones=[[6_250, 3_750]], parameters=coin)
     >>> (level,) = population_map([(day,)], areas=Areas(parents=[], n_coarsest=2))
@@ -91,9 +91,9 @@ def population_map(
 
     Examples
     --------
-    >>> from rappor.counts import Counts
+    >>> from rappor import Counts
     >>> from rappor.location.areas import Areas
-    >>> from rappor.parameters import Parameters
+    >>> from rappor import Parameters
     >>> coin = Parameters.basic(1, f=0.5, p=0.25, q=0.75)
     >>> day = Counts(n=[10_000], ones=[[6_250]], parameters=coin)
     >>> (level,) = population_map([(day,)], areas=Areas(parents=[], n_coarsest=1))
@@ -151,8 +151,7 @@ def pool(periods: Sequence[Counts]) -> Counts:
 
     Examples
     --------
-    >>> from rappor.counts import Counts
-    >>> from rappor.parameters import Parameters
+    >>> from rappor import Counts, Parameters
     >>> coin = Parameters.basic(2, f=0.5, p=0.25, q=0.75)
     >>> day = Counts(n=[5], ones=[[3, 2]], parameters=coin)
     >>> pool([day, day]).total
@@ -188,8 +187,7 @@ def rate_errors(counts: Counts, *, n_periods: int) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> from rappor.counts import Counts
-    >>> from rappor.parameters import Parameters
+    >>> from rappor import Counts, Parameters
     >>> coin = Parameters.basic(2, f=0.5, p=0.25, q=0.75)
     >>> day = Counts(n=[10_000], ones=[[6_250, 3_750]], parameters=coin)
     >>> rate_errors(day, n_periods=1).round(5).tolist()
@@ -224,9 +222,9 @@ def finest_shares(levels: Sequence[LevelMap], *, areas: Areas) -> NDArray[np.flo
 
     Examples
     --------
-    >>> from rappor.counts import Counts
+    >>> from rappor import Counts
     >>> from rappor.location.areas import Areas
-    >>> from rappor.parameters import Parameters
+    >>> from rappor import Parameters
     >>> coin = Parameters.basic(2, f=0.5, p=0.25, q=0.75)
     >>> day = Counts(n=[10_000], ones=[[6_250, 3_750]], parameters=coin)
     >>> regions = Areas(parents=[], n_coarsest=2)

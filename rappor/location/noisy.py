@@ -119,7 +119,7 @@ def rappor_cells(
 
     Examples
     --------
-    >>> from tables.secret import Secret
+    >>> from tables import Secret
     >>> from rappor.location.areas import Grid
     >>> from rappor.location.people import moving_people
     >>> rng = np.random.default_rng(1)

@@ -77,7 +77,7 @@ class Band:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
+        >>> from ptable import Mechanism
         >>> Band.of(Mechanism.random_rounding(3).build()).width
         5
         """
@@ -89,7 +89,7 @@ class Band:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
+        >>> from ptable import Mechanism
         >>> Band.of(Mechanism.random_rounding(3).build()).highest
         2
         """

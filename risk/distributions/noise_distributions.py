@@ -31,7 +31,7 @@ def published_law(table: PTable, count: int) -> Law:
 
     Examples
     --------
-    >>> from ptable.design.mechanisms import Mechanism
+    >>> from ptable import Mechanism
     >>> published_law(Mechanism.random_rounding(3).build(), 7).support
     array([6, 9])
     """
@@ -56,7 +56,7 @@ def sum_law(table: PTable, counts: ArrayLike) -> Law:
 
     Examples
     --------
-    >>> from ptable.design.mechanisms import Mechanism
+    >>> from ptable import Mechanism
     >>> law = sum_law(Mechanism.random_rounding(3).build(), [1, 2, 2, 4])
     >>> round(law.mean, 4), round(law.variance, 4)
     (9.0, 8.0)
@@ -96,7 +96,7 @@ def difference_law(table: PTable, originals: Sequence[int], *, nested: bool = Fa
 
     Examples
     --------
-    >>> from ptable.design.mechanisms import Mechanism
+    >>> from ptable import Mechanism
     >>> table = Mechanism.random_rounding(3).build()
     >>> difference_law(table, (8, 8), nested=True).support
     array([0])

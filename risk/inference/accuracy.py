@@ -43,7 +43,7 @@ class Accuracy:
 
     Examples
     --------
-    >>> from ptable.design.mechanisms import Mechanism
+    >>> from ptable import Mechanism
     >>> accuracy_of_noise(Mechanism.rounding(5).build(), [5, 10], levels=[0.95])
     Accuracy(n_published=2, levels=(0.95,))
     """
@@ -59,7 +59,7 @@ class Accuracy:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
+        >>> from ptable import Mechanism
         >>> found = accuracy_of_noise(Mechanism.rounding(5).build(), [10], levels=[0.95])
         >>> found.to_frame().values.tolist()
         [[10.0, 0.95, 8.0, 12.0, 2.0]]
@@ -111,8 +111,7 @@ def accuracy_table(
     Examples
     --------
     >>> from ptable import NoiseSpec, solve
-    >>> from risk.inference.inverse import Inverse
-    >>> from risk.distributions.prior import Prior
+    >>> from risk import Inverse, Prior
     >>> inverse = Inverse(table=solve(NoiseSpec(max_noise=5, variance=2.0)), prior=Prior.flat())
     >>> found = accuracy_table(inverse, [0, 1, 100])
     >>> found.half_widths

@@ -62,9 +62,8 @@ class CredibleIntervals:
 
     Examples
     --------
-    >>> from ptable.design.mechanisms import Mechanism
-    >>> from risk.inference.inverse import Inverse
-    >>> from risk.distributions.prior import Prior
+    >>> from ptable import Mechanism
+    >>> from risk import Inverse, Prior
     >>> inverse = Inverse(table=Mechanism.random_rounding(5).build(), prior=Prior.flat())
     >>> found = credible_intervals(inverse, [0, 10], level=0.9)
     >>> found.lower, found.upper
@@ -82,9 +81,8 @@ class CredibleIntervals:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
-        >>> from risk.inference.inverse import Inverse
-        >>> from risk.distributions.prior import Prior
+        >>> from ptable import Mechanism
+        >>> from risk import Inverse, Prior
         >>> inverse = Inverse(table=Mechanism.rounding(5).build(), prior=Prior.flat())
         >>> credible_intervals(inverse, [10]).to_frame().values.tolist()
         [[10.0, 8.0, 12.0, 1.0]]
@@ -114,9 +112,8 @@ def credible_set(inverse: Inverse, published: int, *, level: float = 0.95) -> Cr
 
     Examples
     --------
-    >>> from ptable.design.mechanisms import Mechanism
-    >>> from risk.inference.inverse import Inverse
-    >>> from risk.distributions.prior import Prior
+    >>> from ptable import Mechanism
+    >>> from risk import Inverse, Prior
     >>> inverse = Inverse(table=Mechanism.random_rounding(5).build(), prior=Prior.flat())
     >>> credible_set(inverse, 10, level=0.5).counts
     (9, 10, 11)
@@ -157,8 +154,7 @@ def credible_intervals(
     Examples
     --------
     >>> from ptable import NoiseSpec, solve
-    >>> from risk.inference.inverse import Inverse
-    >>> from risk.distributions.prior import Prior
+    >>> from risk import Inverse, Prior
     >>> table = solve(NoiseSpec(max_noise=5, variance=2.0))
     >>> found = credible_intervals(Inverse(table=table, prior=Prior.flat()), [100])
     >>> found.lower, found.upper, found.probability.round(3)

@@ -38,7 +38,7 @@ class Inverse:
     Examples
     --------
     >>> from ptable import NoiseSpec, solve
-    >>> from risk.distributions.prior import Prior
+    >>> from risk import Prior
     >>> inverse = Inverse(
     ...     table=solve(NoiseSpec(max_noise=2, variance=1.0)),
     ...     prior=Prior.supplied([0.5, 0.2, 0.2, 0.1]),
@@ -64,8 +64,8 @@ class Inverse:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
-        >>> from risk.distributions.prior import Prior
+        >>> from ptable import Mechanism
+        >>> from risk import Prior
         >>> inverse = Inverse(table=Mechanism.rounding(5).build(), prior=Prior.flat())
         >>> inverse.probability([8, 9], 10)
         array([0.2, 0.2])
@@ -84,8 +84,8 @@ class Inverse:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
-        >>> from risk.distributions.prior import Prior
+        >>> from ptable import Mechanism
+        >>> from risk import Prior
         >>> inverse = Inverse(table=Mechanism.random_rounding(3).build(), prior=Prior.flat())
         >>> round(inverse.forward([1, 2], [3]), 4)
         0.5
@@ -112,8 +112,8 @@ class Inverse:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
-        >>> from risk.distributions.prior import Prior
+        >>> from ptable import Mechanism
+        >>> from risk import Prior
         >>> inverse = Inverse(table=Mechanism.random_rounding(3).build(), prior=Prior.flat())
         >>> round(inverse.of_sets([1, 2], [0]), 4)
         0.5
@@ -134,8 +134,8 @@ class Inverse:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
-        >>> from risk.distributions.prior import Prior
+        >>> from ptable import Mechanism
+        >>> from risk import Prior
         >>> prior = Prior.supplied([1, 1, 2])
         >>> Inverse(table=Mechanism.rounding(2).build(), prior=prior).weight([0, 1, 2])
         array([0.25, 0.  , 0.75])
@@ -153,8 +153,8 @@ class Inverse:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
-        >>> from risk.distributions.prior import Prior
+        >>> from ptable import Mechanism
+        >>> from risk import Prior
         >>> inverse = Inverse(table=Mechanism.rounding(5).build(), prior=Prior.flat())
         >>> inverse.possible(12)
         array([ 0,  5, 10])
@@ -174,8 +174,8 @@ class Inverse:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
-        >>> from risk.distributions.prior import Prior
+        >>> from ptable import Mechanism
+        >>> from risk import Prior
         >>> inverse = Inverse(table=Mechanism.random_rounding(5).build(), prior=Prior.flat())
         >>> inverse.reachable([4, 5, 6])
         array([ 0,  5, 10])
@@ -198,8 +198,8 @@ class Inverse:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
-        >>> from risk.distributions.prior import Prior
+        >>> from ptable import Mechanism
+        >>> from risk import Prior
         >>> inverse = Inverse(table=Mechanism.random_rounding(2).build(), prior=Prior.flat())
         >>> inverse.given(2).support
         array([1, 2, 3])
@@ -223,8 +223,8 @@ class Inverse:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
-        >>> from risk.distributions.prior import Prior
+        >>> from ptable import Mechanism
+        >>> from risk import Prior
         >>> inverse = Inverse(table=Mechanism.random_rounding(2).build(), prior=Prior.flat())
         >>> originals, probabilities = inverse.windows([2, 4])
         >>> originals.tolist()
@@ -245,8 +245,8 @@ class Inverse:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
-        >>> from risk.distributions.prior import Prior
+        >>> from ptable import Mechanism
+        >>> from risk import Prior
         >>> inverse = Inverse(table=Mechanism.random_rounding(2).build(), prior=Prior.flat())
         >>> inverse.expected([0, 2]).round(4)
         array([0.3333, 2.    ])
@@ -266,8 +266,8 @@ class Inverse:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
-        >>> from risk.distributions.prior import Prior
+        >>> from ptable import Mechanism
+        >>> from risk import Prior
         >>> inverse = Inverse(table=Mechanism.random_rounding(2).build(), prior=Prior.flat())
         >>> inverse.unchanged([2, 4])
         array([0.5, 0.5])

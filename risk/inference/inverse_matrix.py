@@ -29,9 +29,8 @@ class InverseMatrix:
 
     Examples
     --------
-    >>> from ptable.design.mechanisms import Mechanism
-    >>> from risk.inference.inverse import Inverse
-    >>> from risk.distributions.prior import Prior
+    >>> from ptable import Mechanism
+    >>> from risk import Inverse, Prior
     >>> table = Mechanism.random_rounding(3).build()
     >>> matrix = inverse_matrix(Inverse(table=table, prior=Prior.flat()), up_to=3)
     >>> matrix.published
@@ -49,9 +48,8 @@ class InverseMatrix:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
-        >>> from risk.inference.inverse import Inverse
-        >>> from risk.distributions.prior import Prior
+        >>> from ptable import Mechanism
+        >>> from risk import Inverse, Prior
         >>> inverse = Inverse(table=Mechanism.rounding(3).build(), prior=Prior.flat())
         >>> inverse_matrix(inverse, up_to=3).to_frame()[0].tolist()
         [0.5, 0.5, 0.0, 0.0, 0.0]
@@ -76,9 +74,8 @@ def inverse_matrix(inverse: Inverse, *, up_to: int | None = None) -> InverseMatr
 
     Examples
     --------
-    >>> from ptable.design.mechanisms import Mechanism
-    >>> from risk.inference.inverse import Inverse
-    >>> from risk.distributions.prior import Prior
+    >>> from ptable import Mechanism
+    >>> from risk import Inverse, Prior
     >>> prior = Prior.supplied([1, 1, 2])
     >>> inverse = Inverse(table=Mechanism.random_rounding(2).build(), prior=prior)
     >>> inverse_matrix(inverse).probabilities.round(2).tolist()

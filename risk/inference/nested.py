@@ -75,8 +75,8 @@ def certain_with_one_more(table: PTable, prior: Prior, originals: ArrayLike) -> 
 
     Examples
     --------
-    >>> from ptable.design.mechanisms import Mechanism
-    >>> from risk.distributions.prior import Prior
+    >>> from ptable import Mechanism
+    >>> from risk import Prior
     >>> found = certain_with_one_more(Mechanism.rounding(5).build(), Prior.flat(), [1, 2, 3, 4])
     >>> found.probability, found.original, found.published, found.published_more
     (0.25, 2, 0, 5)
@@ -178,8 +178,8 @@ def differing_answers(table: PTable, histogram: Histogram) -> float:
 
     Examples
     --------
-    >>> from ptable.design.mechanisms import Mechanism
-    >>> from risk.distributions.histogram import Histogram
+    >>> from ptable import Mechanism
+    >>> from risk import Histogram
     >>> table = Mechanism.random_rounding(3).build()
     >>> round(differing_answers(table, Histogram.of([1, 2, 3])), 4)
     0.2963

@@ -62,7 +62,7 @@ class StatisticError:
 
     Examples
     --------
-    >>> from ptable.design.mechanisms import Mechanism
+    >>> from ptable import Mechanism
     >>> error = error_given_originals(Mechanism.random_rounding(5).build(), (20, 99))
     >>> error.errors.round(2), error.probabilities.round(2)
     (array([0.2 , 0.85]), array([0.8, 0.2]))
@@ -78,7 +78,7 @@ class StatisticError:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
+        >>> from ptable import Mechanism
         >>> error = error_given_originals(Mechanism.random_rounding(5).build(), (1, 4))
         >>> round(error.undefined, 4)
         0.2
@@ -95,7 +95,7 @@ class StatisticError:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
+        >>> from ptable import Mechanism
         >>> error = error_given_originals(Mechanism.random_rounding(5).build(), (20, 100))
         >>> error.exceeds(0)
         0.0
@@ -113,7 +113,7 @@ class StatisticError:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
+        >>> from ptable import Mechanism
         >>> error = error_given_originals(Mechanism.random_rounding(5).build(), (20, 100))
         >>> error.reaches(0)
         1.0
@@ -136,7 +136,7 @@ class StatisticError:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
+        >>> from ptable import Mechanism
         >>> error = error_given_originals(Mechanism.random_rounding(5).build(), (20, 99))
         >>> round(error.smallest_beta(0.05), 2), round(error.smallest_beta(0.2), 2)
         (0.85, 0.2)
@@ -151,7 +151,7 @@ class StatisticError:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
+        >>> from ptable import Mechanism
         >>> error = error_given_originals(Mechanism.random_rounding(5).build(), (20, 100))
         >>> error.to_frame().values.tolist()
         [[0.0, 1.0]]
@@ -228,8 +228,7 @@ def error_given_published(
     Examples
     --------
     >>> from ptable import NoiseSpec, solve
-    >>> from risk.inference.inverse import Inverse
-    >>> from risk.distributions.prior import Prior
+    >>> from risk import Inverse, Prior
     >>> table = solve(NoiseSpec(max_noise=5, variance=2.0))
     >>> error = error_given_published(Inverse(table=table, prior=Prior.flat()), (20, 100))
     >>> round(error.exceeds(1), 4)

@@ -33,7 +33,7 @@ def deviation_set(table: PTable, count: int, *, floor: float = NEGLIGIBLE) -> ND
 
     Examples
     --------
-    >>> from ptable.design.mechanisms import Mechanism
+    >>> from ptable import Mechanism
     >>> deviation_set(Mechanism.random_rounding(10).build(), 8)
     array([ 0, 10])
     """
@@ -60,7 +60,7 @@ def possible_set(
 
     Examples
     --------
-    >>> from ptable.design.mechanisms import Mechanism
+    >>> from ptable import Mechanism
     >>> possible_set(Mechanism.random_rounding(10).build(), 0)
     array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
     """

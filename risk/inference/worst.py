@@ -37,9 +37,8 @@ class WorstPosterior:
 
     Examples
     --------
-    >>> from ptable.design.mechanisms import Mechanism
-    >>> from risk.inference.inverse import Inverse
-    >>> from risk.distributions.prior import Prior
+    >>> from ptable import Mechanism
+    >>> from risk import Inverse, Prior
     >>> inverse = Inverse(table=Mechanism.random_rounding(5).build(), prior=Prior.flat())
     >>> found = worst_posterior(inverse, [1, 2, 3, 4])
     >>> found.set_published, round(found.set_probability, 4)
@@ -57,9 +56,8 @@ class WorstPosterior:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
-        >>> from risk.inference.inverse import Inverse
-        >>> from risk.distributions.prior import Prior
+        >>> from ptable import Mechanism
+        >>> from risk import Inverse, Prior
         >>> inverse = Inverse(table=Mechanism.rounding(2).build(), prior=Prior.flat())
         >>> worst_posterior(inverse, [1]).to_frame().values.tolist()
         [[1.0, 2.0, 0.5]]
@@ -95,8 +93,7 @@ def worst_posterior(
     Examples
     --------
     >>> from ptable import NoiseSpec, solve
-    >>> from risk.inference.inverse import Inverse
-    >>> from risk.distributions.prior import Prior
+    >>> from risk import Inverse, Prior
     >>> table = solve(NoiseSpec(max_noise=5, variance=2.0))
     >>> inverse = Inverse(table=table, prior=Prior.supplied([4, 3, 2, 1], beyond="last"))
     >>> worst_posterior(inverse, range(1, 5)).published

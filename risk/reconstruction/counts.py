@@ -231,7 +231,7 @@ class PublishedCounts:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
+        >>> from ptable import Mechanism
         >>> seen = PublishedCounts.from_matrix([[1]], [3], max_noise=2)
         >>> sharp = seen.known_to(Mechanism.small_count_rounding(3).build())
         >>> sharp.lower, sharp.upper

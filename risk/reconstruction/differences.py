@@ -34,7 +34,7 @@ class SliverLaw:
     Examples
     --------
     >>> from ptable import PTable
-    >>> from risk.distributions.noise_distributions import difference_law
+    >>> from risk import difference_law
     >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
     >>> sliver = SliverLaw(difference=1, law=difference_law(table, (2, 1), nested=True))
     >>> sliver.p_seen, sliver.p_exact, sliver.accuracy
@@ -55,7 +55,7 @@ class SliverLaw:
         Examples
         --------
         >>> from ptable import NoiseSpec, solve
-        >>> from risk.distributions.noise_distributions import difference_law
+        >>> from risk import difference_law
         >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
         >>> law = difference_law(table, (60, 59), nested=True)
         >>> round(SliverLaw(difference=1, law=law).p_seen, 3)
@@ -69,7 +69,7 @@ class SliverLaw:
 
         Examples
         --------
-        >>> from risk.distributions.distribution import Law
+        >>> from risk import Law
         >>> SliverLaw(difference=3, law=Law.certain(3)).p_exact
         1.0
         """
@@ -83,7 +83,7 @@ class SliverLaw:
 
         Examples
         --------
-        >>> from risk.distributions.distribution import Law
+        >>> from risk import Law
         >>> SliverLaw(difference=3, law=Law.certain(0)).accuracy
         0.5
         """

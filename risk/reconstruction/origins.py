@@ -77,7 +77,7 @@ def possible_origins(
 
     Examples
     --------
-    >>> from ptable.design.mechanisms import Mechanism
+    >>> from ptable import Mechanism
     >>> possible_origins(Mechanism.rounding(5).build(), [0, 4, 5])
     (array([0, 1, 3]), array([2, 0, 7]))
     """

@@ -62,7 +62,7 @@ def drawn_figures(
 
     Examples
     --------
-    >>> from ptable.design.mechanisms import Mechanism
+    >>> from ptable import Mechanism
     >>> keys = draw_keys(3, n_draws=1, rng=np.random.default_rng(1))
     >>> found = drawn_figures(Mechanism.rounding(2).build(), np.array([2, 4, 8]), keys=keys)
     >>> found["spearman"]

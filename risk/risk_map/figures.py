@@ -51,7 +51,7 @@ class ReadyTable:
 
     Examples
     --------
-    >>> from ptable.design.mechanisms import Mechanism
+    >>> from ptable import Mechanism
     >>> ReadyTable.of(Mechanism.rounding(3).build()).noise
     array([-1,  0,  1])
     """
@@ -70,7 +70,7 @@ class ReadyTable:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
+        >>> from ptable import Mechanism
         >>> ReadyTable.of(Mechanism.rounding(3).build()).band.cycle
         3
         """
@@ -82,7 +82,7 @@ class ReadyTable:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
+        >>> from ptable import Mechanism
         >>> ReadyTable.of(Mechanism.rounding(2).build()).noise
         array([0, 1])
         """
@@ -104,7 +104,7 @@ def own_figures(ready: ReadyTable) -> dict[str, float | None]:
 
     Examples
     --------
-    >>> from ptable.design.mechanisms import Mechanism
+    >>> from ptable import Mechanism
     >>> found = own_figures(ReadyTable.of(Mechanism.random_rounding(3).build()))
     >>> round(found["differencing"], 4), found["averaging_queries"]
     (0.4074, 82.0)
@@ -142,8 +142,8 @@ def risk_figures(
 
     Examples
     --------
-    >>> from ptable.design.mechanisms import Mechanism
-    >>> from risk.distributions.histogram import Histogram
+    >>> from ptable import Mechanism
+    >>> from risk import Histogram
     >>> ready = ReadyTable.of(Mechanism.random_rounding(3).build())
     >>> risk_figures(ready, Histogram.of([1, 2, 3]), sensitive=np.array([1, 2]))["q_worst"]
     0.6666666666666666
@@ -197,8 +197,8 @@ def utility_figures(ready: ReadyTable, histogram: Histogram) -> dict[str, float 
 
     Examples
     --------
-    >>> from ptable.design.mechanisms import Mechanism
-    >>> from risk.distributions.histogram import Histogram
+    >>> from ptable import Mechanism
+    >>> from risk import Histogram
     >>> ready = ReadyTable.of(Mechanism.random_rounding(3).build())
     >>> found = utility_figures(ready, Histogram.of([1, 3, 5, 0]))
     >>> round(found["rmse"], 4), round(found["false_zeros"], 4)

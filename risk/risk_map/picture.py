@@ -58,8 +58,8 @@ def map_picture(
     Examples
     --------
     >>> import numpy as np
-    >>> from ptable.design.mechanisms import Mechanism
-    >>> from risk.risk_map.map import risk_utility_map
+    >>> from ptable import Mechanism
+    >>> from risk import risk_utility_map
     >>> rng = np.random.default_rng(1)
     >>> found = risk_utility_map({"r3": Mechanism.rounding(3)}, {"t": [1, 2]}, rng=rng)
     >>> map_picture(found).description

@@ -69,8 +69,8 @@ class RiskUtilityMap:
     Examples
     --------
     >>> import numpy as np
-    >>> from ptable.design.mechanisms import Mechanism
-    >>> from risk.risk_map.map import risk_utility_map
+    >>> from ptable import Mechanism
+    >>> from risk import risk_utility_map
     >>> found = risk_utility_map(
     ...     {"r3": Mechanism.rounding(3), "r5": Mechanism.rounding(5)},
     ...     {"t": [1, 2, 3, 8]},
@@ -92,8 +92,8 @@ class RiskUtilityMap:
         Examples
         --------
         >>> import numpy as np
-        >>> from ptable.design.mechanisms import Mechanism
-        >>> from risk.risk_map.map import risk_utility_map
+        >>> from ptable import Mechanism
+        >>> from risk import risk_utility_map
         >>> rng = np.random.default_rng(1)
         >>> risk_utility_map({"r3": Mechanism.rounding(3)}, {"t": [1]}, rng=rng).designs
         ('r3',)
@@ -111,8 +111,8 @@ class RiskUtilityMap:
         Examples
         --------
         >>> import numpy as np
-        >>> from ptable.design.mechanisms import Mechanism
-        >>> from risk.risk_map.map import risk_utility_map
+        >>> from ptable import Mechanism
+        >>> from risk import risk_utility_map
         >>> rng = np.random.default_rng(1)
         >>> found = risk_utility_map({"r3": Mechanism.rounding(3)}, {"t": [1, 2]}, rng=rng)
         >>> found.find("r3", "aad")
@@ -146,8 +146,8 @@ class RiskUtilityMap:
         Examples
         --------
         >>> import numpy as np
-        >>> from ptable.design.mechanisms import Mechanism
-        >>> from risk.risk_map.map import risk_utility_map
+        >>> from ptable import Mechanism
+        >>> from risk import risk_utility_map
         >>> designs = {f"r{base}": Mechanism.rounding(base) for base in (2, 3, 5)}
         >>> found = risk_utility_map(
         ...     designs, {"t": [1, 2, 3, 4, 5, 9]}, rng=np.random.default_rng(1)
@@ -171,8 +171,8 @@ class RiskUtilityMap:
         Examples
         --------
         >>> import numpy as np
-        >>> from ptable.design.mechanisms import Mechanism
-        >>> from risk.risk_map.map import risk_utility_map
+        >>> from ptable import Mechanism
+        >>> from risk import risk_utility_map
         >>> rng = np.random.default_rng(1)
         >>> found = risk_utility_map({"r3": Mechanism.rounding(3)}, {"t": [1, 2]}, rng=rng)
         >>> found.to_frame()[["design", "table", "cells", "aad"]].values.tolist()
@@ -214,8 +214,8 @@ class RiskUtilityMap:
         Examples
         --------
         >>> import numpy as np
-        >>> from ptable.design.mechanisms import Mechanism
-        >>> from risk.risk_map.map import risk_utility_map
+        >>> from ptable import Mechanism
+        >>> from risk import risk_utility_map
         >>> rng = np.random.default_rng(1)
         >>> found = risk_utility_map({"r3": Mechanism.rounding(3)}, {"t": [1, 2]}, rng=rng)
         >>> found.picture(utility="aad").svg[:4]

@@ -56,8 +56,7 @@ def ways_of(
 
     Examples
     --------
-    >>> from synth.schema.columns import Category
-    >>> from synth.schema.schema import Schema
+    >>> from synth import Category, Schema
     >>> schema = Schema(columns=[Category(name="sex", values=["F", "M"])])
     >>> blocks = [{"method": "tables", "epsilon": [1, 8]}, {"method": "vine"}]
     >>> list(ways_of(blocks, schema=schema))

@@ -97,7 +97,7 @@ def fit_codes(
 
     Examples
     --------
-    >>> from synth.marginals.noise import SimulatedNoise
+    >>> from synth import SimulatedNoise
     >>> codes = np.repeat([[0, 0], [1, 1]], 500, axis=0)
     >>> model = fit_codes(codes, sizes=[2, 2], rho=0.5, noise=SimulatedNoise(seed=1))
     >>> drawn = model.sample(1000, rng=np.random.default_rng(1))

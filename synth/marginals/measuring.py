@@ -119,7 +119,7 @@ class Measurer:
 
     Examples
     --------
-    >>> from synth.marginals.noise import SimulatedNoise
+    >>> from synth import SimulatedNoise
     >>> from synth.marginals.spending.accountant import PrivacyAccountant
     >>> codes = np.array([[0, 1], [1, 1]])
     >>> measurer = Measurer(

@@ -68,7 +68,7 @@ def encode(records: pd.DataFrame, schema: Schema) -> NDArray[np.int32]:
     Examples
     --------
     >>> import pandas as pd
-    >>> from synth.schema.schema import Schema
+    >>> from synth import Schema
     >>> schema = Schema(
     ...     columns=[
     ...         Whole(name="age", low=0, high=99, missing={"refused": -8}),

@@ -96,8 +96,7 @@ def discover(
     Examples
     --------
     >>> import pandas as pd
-    >>> from synth import Neighbours, SimulatedNoise, Whole
-    >>> from synth.schema.schema import Schema
+    >>> from synth import Neighbours, Schema, SimulatedNoise, Whole
     >>> records = pd.DataFrame({"age": np.arange(1000) % 90})
     >>> found, calls = discover(
     ...     records,

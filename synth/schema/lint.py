@@ -55,8 +55,7 @@ def lint(schema: Schema, *, names: Iterable[str] | None = None) -> list[Finding]
 
     Examples
     --------
-    >>> from synth.schema.columns import Whole
-    >>> from synth.schema.schema import Schema
+    >>> from synth import Schema, Whole
     >>> [one.level for one in lint(Schema(columns=[Whole(name="age")]))]
     ['error', 'note']
     """

@@ -40,8 +40,7 @@ class Prior:
     Examples
     --------
     >>> import pandas as pd
-    >>> from synth.schema.columns import Category
-    >>> from synth.schema.schema import Schema
+    >>> from synth import Category, Schema
     >>> schema = Schema(columns=[Category(name="sex", values=["F", "M"])])
     >>> table = pd.DataFrame({"sex": ["M", "F"], "count": [40, 60]})
     >>> Prior(table=table, source="yearbook 2026").published(schema).counts

@@ -45,7 +45,7 @@ def within_bound(
     Examples
     --------
     >>> import pandas as pd
-    >>> from synth.schema.schema import Unit
+    >>> from synth import Unit
     >>> people = pd.DataFrame({"home": [1, 1, 1, 2], "age": [4, 30, 31, 80]})
     >>> unit = Unit(name="household", identifier="home", most_records=2, excess="truncate")
     >>> within_bound(people, unit, rng=np.random.default_rng(1))["home"].tolist()

@@ -160,7 +160,7 @@ class Design:
 
         Examples
         --------
-        >>> from ptable.design.mechanisms import Mechanism
+        >>> from ptable import Mechanism
         >>> Design.of(Mechanism.rounding(5).build()).largest_gap
         4
         """

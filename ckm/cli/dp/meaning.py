@@ -39,8 +39,7 @@ def explained(meaning: Meaning, *, adjacency: str, unit: str, language: str) -> 
 
     Examples
     --------
-    >>> from dp import Guarantee
-    >>> from dp import meaning as meaning_of
+    >>> from dp import Guarantee, meaning as meaning_of
     >>> facts = meaning_of(Guarantee(epsilon=1, adjacency="add-remove"))
     >>> lines = explained(facts, adjacency="add-remove", unit="person", language="en")
     >>> lines[3][:74]

@@ -38,7 +38,7 @@ def noise_identities(
 
     Examples
     --------
-    >>> from ckm.engine.magnitudes.settings import MagnitudeNoise
+    >>> from ckm import MagnitudeNoise
     >>> one = {"income": MagnitudeNoise.start(spread=0.15, period="2027")}
     >>> two = {"income": MagnitudeNoise.start(spread=0.2, period="2027")}
     >>> list(noise_identities(["income"], one))

@@ -62,7 +62,7 @@ def published_sums(
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from ckm.engine.magnitudes.settings import MagnitudeNoise
+    >>> from ckm import MagnitudeNoise
     >>> from tables import HashedKeys, Request, Secret, cube, open_source
     >>> secret = Secret(bytes(16))
     >>> people = pa.table({"id": range(40), "income": [2000 + 10 * n for n in range(40)]})

@@ -36,7 +36,7 @@ def write_amount_ptables(
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from ckm.engine.magnitudes import MagnitudeNoise
+    >>> from ckm import MagnitudeNoise
     >>> noises = {"income": MagnitudeNoise.start()}
     >>> (found,) = write_amount_ptables(pathlib.Path(tempfile.mkdtemp()), noises)
     >>> found["variable"], found["ptables"]["ptable"]["file"]["file"]

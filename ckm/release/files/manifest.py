@@ -150,7 +150,7 @@ def describe_columns(
     Examples
     --------
     >>> import numpy as np
-    >>> from ckm.engine.published_table import PublishedTable
+    >>> from ckm import PublishedTable
     >>> table = PublishedTable(dimensions={}, measures={"count": np.array([7])})
     >>> describe_columns(table, {})
     (('count', 'integer', 'Number of units, protected.'),)

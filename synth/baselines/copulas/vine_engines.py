@@ -227,8 +227,7 @@ def fit_copula_shirley(
 
     Examples
     --------
-    >>> from synth.claims import Claim
-    >>> from synth.marginals.noise import SimulatedNoise
+    >>> from synth import Claim, SimulatedNoise
     >>> codes = np.random.default_rng(1).integers(0, 5, (200, 2))
     >>> model = fit_copula_shirley(
     ...     codes, sizes=[5, 5], claim=Claim(epsilon=1), ordered=[True] * 2,
@@ -291,7 +290,7 @@ def fit_vine_without_privacy(
 
     Examples
     --------
-    >>> from synth.claims import Claim
+    >>> from synth import Claim
     >>> codes = np.random.default_rng(1).integers(0, 5, (200, 2))
     >>> model = fit_vine_without_privacy(
     ...     codes, sizes=[5, 5], claim=Claim(), ordered=[True] * 2,

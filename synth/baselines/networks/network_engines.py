@@ -267,7 +267,7 @@ def fit_priv_bayes_legacy(
 
     Examples
     --------
-    >>> from synth.claims import Claim
+    >>> from synth import Claim
     >>> codes = np.repeat([[0, 1], [1, 0]], 200, axis=0)
     >>> claim = Claim(epsilon=1)
     >>> model = fit_priv_bayes_legacy(codes, sizes=[2, 2], claim=claim, ordered=[True] * 2)

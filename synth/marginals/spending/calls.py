@@ -147,7 +147,7 @@ def calls_of(spends: Sequence[Spend], names: Sequence[str]) -> list[Call]:
 
     Examples
     --------
-    >>> from synth.marginals.spending.accountant import Spend
+    >>> from synth import Spend
     >>> spend = Spend(what="margin", columns=(0,), sensitivity=1.0, scale=10.0, rho=0.005)
     >>> calls_of([spend], ["age"])[0].law
     'discrete Gaussian'

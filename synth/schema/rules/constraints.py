@@ -68,8 +68,7 @@ def constraints_of(schema: Schema) -> list[Constraint]:
 
     Examples
     --------
-    >>> from synth.schema.columns import Category, Whole
-    >>> from synth.schema.schema import Schema
+    >>> from synth import Category, Schema, Whole
     >>> schema = Schema(
     ...     columns=[
     ...         Whole(name="age", low=0, high=99, bins=4),

@@ -135,7 +135,7 @@ def parse_rule(rule: EditRule, columns: Mapping[str, Column]) -> ParsedRule:
 
     Examples
     --------
-    >>> from synth.schema.columns import Whole
+    >>> from synth import Whole
     >>> age = Whole(name="age", low=0, high=99)
     >>> parse_rule(EditRule(text="age < 18"), {"age": age}).cuts
     {'age': {18}}

@@ -57,7 +57,7 @@ def perturb_magnitudes(
     Examples
     --------
     >>> from ckm.engine.magnitudes.examples import amounts
-    >>> from ckm.engine.magnitudes.settings import MagnitudeNoise
+    >>> from ckm import MagnitudeNoise
     >>> from tables import Secret
     >>> cells = amounts([[40.0, 30.0, 20.0, 10.0], [25.0, 25.0, 25.0, 25.0]])
     >>> noise = MagnitudeNoise.start(spread=0.15)

@@ -131,7 +131,7 @@ class Plan:
         Examples
         --------
         >>> from ckm.engine.magnitudes.examples import amounts
-        >>> from ckm.engine.magnitudes.settings import MagnitudeNoise
+        >>> from ckm import MagnitudeNoise
         >>> noise = MagnitudeNoise.start(spread=0.1)
         >>> plan = plan_noise(amounts([[40.0, 30.0, 20.0, 10.0]]), noise)
         >>> round(float(plan.variances()[0]), 6)  # (0.1 * 40)**2
@@ -167,7 +167,7 @@ def plan_noise(magnitudes: Magnitudes, noise: MagnitudeNoise) -> Plan:
     Examples
     --------
     >>> from ckm.engine.magnitudes.examples import amounts
-    >>> from ckm.engine.magnitudes.settings import MagnitudeNoise
+    >>> from ckm import MagnitudeNoise
     >>> plan = plan_noise(amounts([[40.0, 30.0, 20.0, 10.0], []]), MagnitudeNoise.start())
     >>> plan.row.tolist(), plan.steps.round(2).tolist()
     ([5, 1], [[4.22], [0.0]])

@@ -50,7 +50,7 @@ def own_totals(
     Examples
     --------
     >>> from ckm.engine.magnitudes.examples import amounts
-    >>> from ckm.engine.magnitudes.settings import MagnitudeNoise
+    >>> from ckm import MagnitudeNoise
     >>> from tables import Secret
     >>> cells = amounts([[40.0, 30.0, 20.0, 10.0], []])
     >>> own_totals(cells, MagnitudeNoise.start(), secret=Secret(bytes(16))).tolist()

@@ -45,8 +45,7 @@ def trace_cellkey(
     Examples
     --------
     >>> from ckm.engine.magnitudes.examples import amounts
-    >>> from ckm.engine.magnitudes.noise.scale import Proportional
-    >>> from ckm.engine.magnitudes.settings import MagnitudeNoise
+    >>> from ckm import MagnitudeNoise, Proportional
     >>> from ptable import PTable
     >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
     >>> noise = MagnitudeNoise(ptable=table, scale=Proportional(share=0.1), rules="cellkey")

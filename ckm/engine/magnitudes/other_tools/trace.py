@@ -104,7 +104,7 @@ def table_names(noise: MagnitudeNoise, magnitudes: Magnitudes) -> NDArray[np.str
     Examples
     --------
     >>> from ckm.engine.magnitudes.examples import amounts
-    >>> from ckm.engine.magnitudes.settings import MagnitudeNoise
+    >>> from ckm import MagnitudeNoise
     >>> table_names(MagnitudeNoise.start(), amounts([[5.0]])).tolist()
     ['all']
     """
@@ -138,7 +138,7 @@ def looked_up(
 
     Examples
     --------
-    >>> from ckm.engine.magnitudes.settings import MagnitudeNoise
+    >>> from ckm import MagnitudeNoise
     >>> one = {"totals": np.ones(1), "steps": np.ones(1), "keys": np.zeros(1, np.uint64)}
     >>> looked_up(MagnitudeNoise.start(), np.array(["all"]), **one, key_range=2**64).tolist()
     [-1.0]

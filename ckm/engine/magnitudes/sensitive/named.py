@@ -74,7 +74,7 @@ def named_requests(
 
     Examples
     --------
-    >>> from ckm.engine.magnitudes.settings import MagnitudeNoise
+    >>> from ckm import MagnitudeNoise
     >>> noises = {"income": MagnitudeNoise.start(named_cells=({"region": "North"},))}
     >>> wanted = TableRequest(dimensions=["sex"], measures=["sum:income"])
     >>> list(named_requests([wanted], noises))
