@@ -7,6 +7,8 @@ PYTEST_ARGS ?= -n auto --dist worksteal
 # What is slow waits for processes and browsers: a third worker on two cores uses that time.
 SLOW_ARGS ?= -n 3 --dist worksteal
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Most of what is installed is never imported: Python compiles what is, when it is.
+INSTALL := -m pip install --quiet --no-compile
 # The tests start many processes: without bytecode each would compile the project again.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -19,11 +21,11 @@ help: ## list the recipes
 $(BIN)/.core: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("ckm needs Python 3.11 or newer, not %d.%d; try: make PYTHON=python3.11" % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	$(BIN)/python $(INSTALL) --constraint constraints.txt --editable .
 	@touch $@
 
 $(BIN)/.dev: $(BIN)/.core
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python $(INSTALL) --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
 setup: $(BIN)/.dev ## make the virtual environment with all that a developer needs
@@ -60,7 +62,7 @@ LOWEST_TESTS := $(filter-out $(LONG),$(foreach folder,dp ptable tables,$(wildcar
 $(LOWEST)/.made: pyproject.toml constraints.txt
 	$(PYTHON) -m venv --clear $(LOWEST)
 	sed '/^dpsgd =/,$$d' pyproject.toml | grep -oE '"[a-z0-9-]+>=[0-9.]+' | tr -d '"' | sed 's/>=/==/' > $(LOWEST)/constraints.txt
-	$(LOWEST)/bin/python -m pip install --quiet --constraint $(LOWEST)/constraints.txt --editable '.[dp,synth,web]' $(TOOLS)
+	$(LOWEST)/bin/python $(INSTALL) --constraint $(LOWEST)/constraints.txt --editable '.[dp,synth,web]' $(TOOLS)
 	@touch $@
 
 lowest: $(LOWEST)/.made ## run a choice of tests on the lowest versions that pyproject.toml admits
