@@ -97,6 +97,12 @@ def test_the_second_largest_may_not_tell_the_largest_within_p_percent():
     assert Percent(p=10, q=50).on_amounts(amounts).upper[0] == pytest.approx(11)
 
 
+def test_a_cell_of_one_contributor_is_unsafe_and_an_empty_one_is_not():
+    amounts = Given.of([], [5.0], [3.0, 2.0], [1.0, 1.0, 1.0])
+    found = Frequency(least=3).on_amounts(amounts)
+    assert found.is_primary.tolist() == [False, True, True, False]
+
+
 def test_a_record_of_weight_two_stands_for_two_contributors():
     amounts = Given.of([60.0, 20, 20])
     amounts.top_weight = np.array([[2.0, 1.0, 1.0]])

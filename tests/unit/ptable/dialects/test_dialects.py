@@ -271,6 +271,7 @@ def test_row_names_of_a_matrix_are_no_noise(file):
         ("pcv,ckey,pvalue\n1,0,0\n1,1.5,0\n", "line 3: column 'ckey' must hold integers only"),
         ("pcv,ckey,pvalue\n1,0,.5\n1,1,0\n", "line 2: column 'pvalue' must hold integers"),
         ("pcv,ckey,pvalue\n1,-1,0\n1,1,0\n", "line 2: column 'ckey' must rise from 0 on"),
+        ("pcv,ckey,pvalue\n-1,0,0\n1,1,0\n", "line 2: column 'pcv' must rise from 0 on"),
         ("pcv,ckey,pvalue\n1,0,-2\n1,1,0\n", "line 2, count 1: .*published as -1"),
         ("pcv,ckey,pvalue\n2,0,0\n2,1,0\n", "from 0 or 1"),
         ("pcv,ckey,pvalue\n1,0-1,0\n3,0-1,0\n", "count 2 has no lines"),
