@@ -31,6 +31,22 @@ def test_units_keep_sum_mean_and_variance(total):
         assert max(abs(n - p * total) for n, p in zip(units, law, strict=True)) <= 4
 
 
+def test_a_symmetric_row_with_a_prescribed_centre_keeps_its_variance():
+    rng = np.random.default_rng(20270303)
+    noise = tuple(range(-6, 7))
+    for _ in range(20):
+        *half, centre = rng.integers(1, 100, 7).tolist()
+        weights = (*half, centre, *reversed(half))
+        law = tuple(Fraction(weight, sum(weights)) for weight in weights)
+        variance = sum(p * v * v for p, v in zip(law, noise, strict=True))
+        row = UnitRow(noise=noise, law=law, variance=variance, symmetric=True, held=(6, 0))
+        units = apportion(row, total=2**32)
+        assert sum(units) == 2**32
+        assert units == units[::-1]
+        drift = sum(n * v * v for n, v in zip(units, noise, strict=True)) - variance * 2**32
+        assert abs(drift) <= 1
+
+
 def test_an_upper_bound_on_the_variance_is_never_exceeded():
     law = (Fraction(1, 7), Fraction(5, 7), Fraction(1, 7))
     for total in (100, 101, 2**32):
