@@ -35,7 +35,7 @@ def test_a_long_certificate_is_cut_and_says_how_much_is_missing(folder, monkeypa
     monkeypatch.setattr(import_module("ckm.cli.ptable.check"), "_MAX_ROWS", 2)
     solve(NoiseSpec(max_noise=3, variance=1.5)).write("pt.json")
     shown = run("check", "pt.json").stdout
-    assert "and 2 more rows; solved with" in shown
+    assert "and 1 more rows; solved with" in shown
 
 
 def test_a_changed_probability_is_found_out(folder):
