@@ -6,7 +6,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tables import DataError, HashedKeys, Hierarchy, Request, RequestError, Secret, open_source
+from tables import (
+    DataError,
+    HashedKeys,
+    Hierarchy,
+    KeyQualityError,
+    Request,
+    RequestError,
+    Secret,
+    open_source,
+)
 from tables.sample import read_sample
 
 SECRET = Secret(bytes(16))
@@ -84,3 +93,6 @@ def test_what_cannot_be_sampled_is_refused():
         read(records(), most_records=0)
     with pytest.raises(RequestError, match="'home' is not in the data"):
         read(records(), groups=["home"])
+    unknown = records().set_column(0, "id", [[None, *range(1, 60)]])
+    with pytest.raises(KeyQualityError):
+        read(unknown)

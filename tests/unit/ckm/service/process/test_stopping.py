@@ -351,6 +351,10 @@ def test_a_service_that_is_asked_to_stop_as_it_starts_hears_it(tmp_path, monkeyp
     assert told == [1]
 
 
+def test_a_rendered_table_is_not_shown_by_its_repr():
+    assert "table" not in repr(MADE)
+
+
 @pytest.mark.parametrize("proxies", [(), ("192.0.2.1",)])
 def test_a_forwarded_address_is_believed_of_the_named_proxies_alone(tmp_path, proxies):
     service = read_service(write_service(tmp_path, persons=500))
