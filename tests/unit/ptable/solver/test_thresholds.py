@@ -5,6 +5,7 @@ import pytest
 
 from ptable import NoiseSpec, solve
 from ptable.solver.integer.exchange import exchange
+from ptable.solver.least_cost import _first
 from ptable.solver.thresholds import UnitRow, apportion
 
 
@@ -85,6 +86,11 @@ def test_one_heavy_value_before_a_long_pool_leaves_the_shape(most, floor):
     assert max(abs(n - p * 2**32) for n, p in zip(units, law, strict=True)) <= 4
     drift = sum(n * v * v for n, v in zip(units, noise, strict=True)) - variance * 2**32
     assert abs(drift) <= 1
+
+
+@pytest.mark.parametrize(("least", "first"), [(-1, 0), (0, 0), (7, 7), (10, 10), (11, 10)])
+def test_the_first_number_that_reaches_a_limit_is_found(least, first):
+    assert _first(0, 10, lambda number: number >= least) == first
 
 
 def test_an_exchange_that_cannot_be_is_declined():
