@@ -8,6 +8,7 @@ import pytest
 
 from tables import DataError, RequestError, Secret, SourceError, open_source
 from tables.swapping import swap_records
+from tables.swapping.plan import SwapPlan
 
 GEOGRAPHY = ["region", "town"]
 GIVEN = {"household": "home", "geography": GEOGRAPHY, "risk": ["age", "sex"], "seed": 5}
@@ -39,6 +40,18 @@ def swapped(frame, folder, *, name="swapped.parquet", threads=None, **changes):
     with open_source(frame, threads=threads) as source:
         report = swap_records(source, path=file, **(GIVEN | changes))
     return pd.read_parquet(file), report
+
+
+def test_a_plan_reads_the_columns_that_households_are_to_share():
+    plan = SwapPlan(
+        household="home",
+        geography=("region",),
+        risk=("age",),
+        similar=(("kind",), ()),
+        k=3,
+        rate=0.05,
+    )
+    assert plan.columns == ("home", "region", "age", "kind")
 
 
 def by_person(frame):

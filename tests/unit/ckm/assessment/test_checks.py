@@ -11,8 +11,10 @@ from scipy.stats import chi2
 
 from ckm.assessment.noise.agreement import (
     FAMILY,
+    _class_ends,
     mean_test,
     share_fit,
+    share_limit,
     share_p_value,
     variance_test,
 )
@@ -55,6 +57,23 @@ def spoilt(tables, change, **options):
 
 def failing(found):
     return {name for name, outcome in outcomes(found).items() if outcome == "failed"}
+
+
+def test_the_bound_on_squared_noise_is_that_of_bernstein():
+    # noise of -3, 0 and 3: a square is off by at most 9 - 9/4, and its variance is 243/16
+    rows = [[0], [0], [0], [-3, 0, 3]]
+    ends = [[8], [8], [8], [1, 7, 8]]
+    design = Design.of(PTable(noise=rows, upper=ends, key_range=8))
+    found = variance_test(ObservedCells.of([4] * 100, noise=[0] * 100), design)
+    total = 100 * 243 / 16
+    log = math.log(2 / share_limit())
+    bound = found.allowed * math.sqrt(total)
+    assert bound**2 == pytest.approx(2 * log * (total + (9 - 9 / 4) * bound / 3))
+
+
+def test_every_class_of_counts_holds_as_many_expected_cells():
+    assert _class_ends(np.array([5.0, 5.0, 5.0])) == [1, 2, 3]
+    assert _class_ends(np.array([4.0, 4.0, 4.0, 4.0, 4.0])) == [2, 5]
 
 
 def test_a_sound_release_passes_everything_that_is_computed(tables):

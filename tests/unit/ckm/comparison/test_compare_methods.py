@@ -18,7 +18,7 @@ from ckm.comparison.cell_key_with_ledger import LedgerMethod
 from ckm.comparison.compare_methods import compare_methods
 from ckm.comparison.method_facts import comparison_of_methods, method_facts, methods_csv
 from ckm.comparison.suppression import SuppressionMethod
-from ckm.comparison.swapped_or_synthetic import swapped_records
+from ckm.comparison.swapped_or_synthetic import read_synthetic, swapped_records
 from ckm.comparison.testbed import open_testbed
 from ckm.config import JobError, read_job
 from ckm.config.comparison.method_settings import (
@@ -279,6 +279,16 @@ def test_synthetic_records_are_counted_by_the_categories_of_the_bench(folder):
     assert made.mean_change == 0
     assert made.facts == {"left_out": 0.0, "size": 1.0}
     assert made.criteria.share("found_by_differencing") == 0
+
+
+def test_synthetic_records_of_unknown_categories_are_left_out_and_said(folder):
+    made = pq.read_table("people.parquet").drop(["person_id"]).to_pylist()
+    for row in made[:60]:
+        row["sex"] = "neither"
+    pq.write_table(pa.Table.from_pylist(made), "made.parquet")
+    job = read_job("job.toml")
+    kept, facts = read_synthetic("made.parquet", job, bench_of(job, persons=9))
+    assert (len(kept), facts) == (180, {"left_out": 0.25, "size": 0.75})
 
 
 @pytest.mark.slow

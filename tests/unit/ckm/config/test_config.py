@@ -287,6 +287,16 @@ def test_a_problem_is_named_with_its_place_and_a_way_out(folder, old, new, text,
     assert problem.hint == hint
 
 
+def test_a_file_that_a_hierarchy_names_must_be_there(folder):
+    for old, new, name in (
+        ('tree = "age.csv"', 'tree = "gone.csv"', "ages.tree"),
+        ('{ column = "age", tree = "age.csv" }', '"gone.csv"', "ages"),
+    ):
+        problem = the_problem_of(folder, JOB.replace(old, new))
+        assert (problem.where, name in problem.line()) == ("[hierarchies]", True)
+        assert "gone.csv" in problem.line()
+
+
 def test_all_problems_of_the_parsing_are_shown_together(folder):
     text = JOB.replace("variance = 3", 'varience = "3"').replace("schema = 1", "schema = 3")
     lines = [p.line() for p in problems_of(folder, text + "title2 = 1")]

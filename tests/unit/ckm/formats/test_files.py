@@ -150,6 +150,7 @@ def test_csv_on_the_web_travels_as_an_archive_of_its_two_files(table, about, tmp
     path.write_bytes(to_bytes(table, "csvw", about=about))
     with zipfile.ZipFile(path) as archive:
         assert archive.namelist() == ["JOBS.csv", "JOBS.csv-metadata.json"]
+        assert {entry.create_system for entry in archive.infolist()} == {0}  # on every system
         archive.extractall(tmp_path)
     assert rows(read_table(tmp_path / "JOBS.csv")) == rows(table)
     with pytest.raises(FormatError):  # nothing that can grow without bounds is unpacked

@@ -22,6 +22,7 @@ from ckm.ledger import (
     list_published,
 )
 from ckm.ledger.record_sets.complement import nested_differences
+from ckm.ledger.storage.record import _narrow
 from tables import Request, RequestError, Secret, StoredKeys, cube, open_source
 from tests.strategies import HIERARCHIES, TREE, worked_ptable
 
@@ -356,6 +357,14 @@ def test_the_length_of_an_entry_tells_little_of_the_number_of_its_cells(source, 
         }
     connection.close()
     assert len(sizes) == 1
+
+
+@pytest.mark.parametrize(
+    ("most", "kind"), [(127, "i1"), (128, "i2"), (-129, "i2"), (2**15, "i4"), (2**31, "i8")]
+)
+def test_numbers_of_an_entry_are_stored_small_and_whole(most, kind):
+    found = _narrow(np.array([0, most]))
+    assert (found.dtype, found.tolist()) == (np.dtype(kind), [0, most])
 
 
 def test_the_file_is_private_and_marked_as_a_ledger(source, path):

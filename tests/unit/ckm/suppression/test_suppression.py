@@ -24,6 +24,7 @@ from ckm.suppression import (
     primary_cells,
     publish_true_numbers,
 )
+from ckm.suppression.secondary.cover import Cover
 from ckm.suppression.secondary.search import suppress
 from tables import (
     CodeTree,
@@ -95,6 +96,23 @@ def test_the_second_largest_may_not_tell_the_largest_within_p_percent():
     assert found.is_primary.tolist() == [True, False, True, False]
     assert found.upper.tolist() == pytest.approx([1, 0, 10, 0])
     assert Percent(p=10, q=50).on_amounts(amounts).upper[0] == pytest.approx(11)
+
+
+def test_a_cell_of_one_contributor_is_unsafe_and_an_empty_one_is_not():
+    amounts = Given.of([], [5.0], [3.0, 2.0], [1.0, 1.0, 1.0])
+    found = Frequency(least=3).on_amounts(amounts)
+    assert found.is_primary.tolist() == [False, True, True, False]
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_change_proves_of_a_cell_how_far_others_let_it_go(sign):
+    relations, values = with_margins([5, 2])
+    place, other = (int(np.flatnonzero(values == value)[0]) for value in (5, 2))
+    change = Change(cells=np.array([place, other]), moves=np.array([sign, -sign]))
+    for need, proven in (((5, 2), [(0, 1), (0, -1)]), ((5, 3), [(0, -1)])):
+        primary = needing(values, place, *need)
+        cover = Cover(Problem(relations=relations, values=values, primary=primary))
+        assert cover.proven_by(change) == proven
 
 
 def test_a_record_of_weight_two_stands_for_two_contributors():

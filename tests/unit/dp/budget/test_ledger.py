@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import signal
 import sqlite3
 import subprocess
@@ -55,6 +56,15 @@ def test_three_tenths_hold_three_times_a_tenth_and_no_more(ledger):
     assert ledger.left.epsilon == 0
     assert ledger.spent.epsilon == 0.3
     assert len(ledger.entries()) == 3
+
+
+def test_a_ledger_is_its_owners_alone_whatever_others_may_read(path):
+    before = os.umask(0o022)
+    try:
+        BudgetLedger.create(path, epsilon=0.3, adjacency=ADD)
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_refusal_charges_nothing(ledger):

@@ -11,6 +11,7 @@ import pytest
 
 from ptable import NoiseSpec, PTable, PTableError, PTableWarning, solve
 from ptable.dialects import DIALECTS, detect, read_tables, write_tables
+from ptable.dialects.losses import losses_between
 
 R_HEADER = "i,j,p,v,p_int_lb,p_int_ub,type"
 R_LINES = [
@@ -271,6 +272,7 @@ def test_row_names_of_a_matrix_are_no_noise(file):
         ("pcv,ckey,pvalue\n1,0,0\n1,1.5,0\n", "line 3: column 'ckey' must hold integers only"),
         ("pcv,ckey,pvalue\n1,0,.5\n1,1,0\n", "line 2: column 'pvalue' must hold integers"),
         ("pcv,ckey,pvalue\n1,-1,0\n1,1,0\n", "line 2: column 'ckey' must rise from 0 on"),
+        ("pcv,ckey,pvalue\n-1,0,0\n1,1,0\n", "line 2: column 'pcv' must rise from 0 on"),
         ("pcv,ckey,pvalue\n1,0,-2\n1,1,0\n", "line 2, count 1: .*published as -1"),
         ("pcv,ckey,pvalue\n2,0,0\n2,1,0\n", "from 0 or 1"),
         ("pcv,ckey,pvalue\n1,0-1,0\n3,0-1,0\n", "count 2 has no lines"),
@@ -294,6 +296,14 @@ def test_row_names_of_a_matrix_are_no_noise(file):
 def test_what_is_no_table_is_refused_by_line_and_count(file, content, words):
     with pytest.raises(PTableError, match=words):
         read_tables(file(content))
+
+
+def test_intervals_that_a_file_adds_do_not_make_up_for_those_it_loses():
+    ends = [[8], [2, 6, 8], [8]]
+    table = PTable(noise=[[0], [-1, 0, 1], [0]], upper=ends, key_range=8)
+    again = PTable(noise=[[0], [0], [-1, 0, 1]], upper=[[8], [8], [2, 6, 8]], key_range=8)
+    (loss,) = losses_between(table, again)
+    assert "2 intervals are too narrow to be kept" in loss
 
 
 def test_all_problems_are_counted_and_five_are_shown(file):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import ExitStack
 from decimal import Decimal
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from tables import (
     CodeTree,
+    DataError,
     FilterError,
     HashedKeys,
     Hierarchy,
@@ -307,6 +309,13 @@ def test_a_filter_speaks_of_the_offered_columns_alone(opened):
         with pytest.raises(FilterError) as caught:
             prepared.conditions(where)
         assert "'w'" not in str(caught.value).partition("it has")[2]
+
+
+@pytest.mark.parametrize("weight", [None, -1.0, math.inf])
+def test_weights_that_are_none_are_refused(weight):
+    table = pa.table({"id": [1, 2], "x": ["a", "b"], "w": [1.0, weight]})
+    with open_source(table) as source, pytest.raises(DataError, match="'w'"):
+        ready(source, ["x"])
 
 
 def test_unsound_keys_and_endless_variables_are_refused():

@@ -1,6 +1,7 @@
 """``ckm ptable check`` on tables of any origin, and the keys of ``ckm ptable convert``."""
 
 import json
+from importlib import import_module
 
 import pytest
 from click.testing import CliRunner
@@ -28,6 +29,13 @@ def test_a_table_of_ours_has_its_certificate_recomputed(folder):
     assert "clarabel" in result.stdout
     assert "the certificate holds" in result.stderr
     assert "largest noise 3, variance 1.5 exactly, no published count in 1..1" in result.stderr
+
+
+def test_a_long_certificate_is_cut_and_says_how_much_is_missing(folder, monkeypatch):
+    monkeypatch.setattr(import_module("ckm.cli.ptable.check"), "_MAX_ROWS", 2)
+    solve(NoiseSpec(max_noise=3, variance=1.5)).write("pt.json")
+    shown = run("check", "pt.json").stdout
+    assert "and 1 more rows; solved with" in shown
 
 
 def test_a_changed_probability_is_found_out(folder):

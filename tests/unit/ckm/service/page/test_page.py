@@ -164,6 +164,16 @@ def test_numbers_and_the_variable_across_can_be_chosen(web):
     assert texts(plain, "//table/caption")[0].startswith("Weighted count")
 
 
+@pytest.mark.parametrize(
+    ("codes", "chosen"),
+    [("", "Count"), ("&valuecodes[ContentsCode]=weighted", "Weighted count")],
+)
+def test_the_number_that_is_shown_is_the_one_chosen_in_the_form(web, codes, chosen):
+    tree = page(web.get(TWO + codes))
+    (field,) = tree.xpath("//select[@name='valuecodes[ContentsCode]']")
+    assert texts(field, ".//option[@selected]") == [chosen]
+
+
 @pytest.mark.parametrize("name", list(FORMATS))
 def test_every_format_can_be_downloaded(web, name):
     tree = page(web.get(TWO))

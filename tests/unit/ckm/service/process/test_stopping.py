@@ -22,7 +22,7 @@ from ckm.service.answering.client_error import ClientError
 from ckm.service.answering.render import Rendered, etag_of
 from ckm.service.http.request_context import RequestContext
 from ckm.service.jobs.jobs import Jobs
-from ckm.service.process.server import serve_tables
+from ckm.service.process.server import _config, serve_tables
 from tables import Deadline, StoppedError, open_source
 from tests.unit.ckm.service.conftest import write_service
 from tests.unit.ckm.service.process.test_processes import Process
@@ -352,6 +352,19 @@ def test_a_service_that_is_asked_to_stop_as_it_starts_hears_it(tmp_path, monkeyp
     assert again.is_alive()
     again.cancel()
     assert told == [1]
+
+
+def test_a_rendered_table_is_not_shown_by_its_repr():
+    assert "table" not in repr(MADE)
+
+
+@pytest.mark.parametrize("proxies", [(), ("192.0.2.1",)])
+def test_a_forwarded_address_is_believed_of_the_named_proxies_alone(tmp_path, proxies):
+    service = read_service(write_service(tmp_path, persons=500))
+    service = service.changed(access=service.access.changed(trusted_proxies=proxies))
+    config = _config(service, lambda *_: None)
+    assert config.proxy_headers == bool(proxies)
+    assert not proxies or config.forwarded_allow_ips == [*proxies]
 
 
 def held(server):
