@@ -1,0 +1,285 @@
+"""How many small faults in the engine's packages the tests notice: a sample of mutants.
+
+A first run of the tests notes which of them reach which mutant (`bench.mutants`). Then each
+mutant is turned on in a fork of a process that has collected the tests; the fork runs those
+that reach it until one fails. A mutant that acts at import gets a process of its own.
+
+A run that was stopped goes on where it ended; the sample is in random order, so that its part
+that is done is a sample as well. `--slow 1` gives the survivors the tests marked slow instead;
+what follows `--` goes to pytest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter, defaultdict
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.measure import DATA, arguments, show
+from bench.mutants import ACTIVE, FOLDER, NOTES, ROOT, STATE, draw
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WORK = DATA / "mutation"
+ANSWER, CHOSEN = WORK / "answer.json", WORK / "chosen.json"
+#: Seconds of tests that a mutant gets in the first round and, if it survives, in the second.
+ROUNDS = (20, 90)
+OPTIONS = ("-q", "-p", "no:randomly", "-p", "no:cacheprovider", f"--basetemp={WORK / 'tmp'}")
+MEMORY = 12 << 30
+
+
+class Watch:
+    """Notes which tests reach which mutants, and how long each takes."""
+
+    def __init__(self, tag: str) -> None:
+        self.file = (WORK / f"tests{tag}.jsonl").open("w")
+        self.seconds: Counter[str] = Counter()
+        self.bad: set[str] = set()
+
+    def pytest_runtest_logstart(self) -> None:
+        """Let every test note all that it reaches."""
+        STATE.seen.clear()
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Write down a test once it is over."""
+        self.seconds[report.nodeid] += report.duration
+        if report.failed or report.skipped:
+            self.bad.add(report.nodeid)
+        if report.when == "teardown" and report.nodeid not in self.bad:
+            row = [report.nodeid, round(self.seconds[report.nodeid], 4)]
+            print(json.dumps(row), file=self.file, flush=True)
+
+
+class Plan:
+    """Which tests each mutant gets, and what came out."""
+
+    def __init__(self, tag: str) -> None:
+        self.mutants = json.loads((WORK / "mutants.json").read_text())
+        self.results = WORK / f"results{tag}.jsonl"
+        self.seconds = dict(_rows(WORK / f"tests{tag}.jsonl"))
+        self.files: dict[str, list[str]] = defaultdict(list)
+        for name in self.seconds:
+            self.files[name.split("::")[0]].append(name)
+        self.reached: dict[int, set[str]] = defaultdict(set)
+        for line in (WORK / f"reached{tag}.txt").read_text().splitlines():
+            label, number = line.rsplit("\t", 1)
+            name = re.sub(r" \((setup|call|teardown)\)$", "", label)
+            self.reached[int(number)] |= {name} & self.seconds.keys()
+            self.mutants[int(number)]["at_import"] |= not name
+        self.done = {row["mutant"]: row for row in _rows(self.results)}
+        self.paths = {m["mutant"]: m["path"] for m in self.mutants}
+        if tag:
+            dead = {r["mutant"] for r in _rows(WORK / "results.jsonl") if r["failed"]}
+            self.mutants = [m for m in self.mutants if m["mutant"] not in dead]
+
+    def order(self, mutant: dict[str, Any]) -> list[str]:
+        """Return the tests of a mutant: its folder's first, then by seconds of their file."""
+        path = Path(mutant["path"])
+        folder = str(Path("tests/unit") / path.parent) + "/"
+        reached = set(self.reached[mutant["mutant"]])
+        if not reached and mutant["at_import"]:
+            word = re.compile(
+                rf"\b{path.parent.name if path.stem == '__init__' else path.stem}\b"
+            )
+            near = [f for f in self.files if f == str(path) or f.startswith(folder)]
+            far = [f for f in self.files if f.startswith("tests") and word.search(_text(f))]
+            reached = {name for f in near + far for name in self.files[f]}
+        cost: Counter[str] = Counter()
+        for name in reached:
+            cost[name.split("::")[0]] += self.seconds[name]
+
+        def rank(file: str) -> tuple[bool, bool, float]:
+            own = file == str(path) or file.startswith(folder)
+            return (not own, path.stem not in file, cost[file])
+
+        files = sorted(cost, key=rank)
+        # What a fixture or a cache of a file keeps is reached by the first test alone.
+        shared = [f for f in files if re.search("cache|scope=", _text(f))]
+        return [n for f in files for n in self.files[f] if n in reached] + [
+            n for f in shared for n in self.files[f] if n not in reached
+        ]
+
+    def rounds(self) -> Iterator[tuple[dict[str, Any], list[str]]]:
+        """Yield mutants with tests that they have not had."""
+        for most in ROUNDS:
+            for mutant in self.mutants:
+                row = self.done.get(mutant["mutant"], {"left": 1, "most": 0, "planned": 0})
+                if not row["left"] or row["most"] >= most or row.get("failed"):
+                    continue
+                order, names, total = self.order(mutant), [], 0.0
+                for name in order[row["planned"] :]:
+                    total += self.seconds[name]
+                    if names and total > most:
+                        break
+                    names.append(name)
+                planned = row["planned"] + len(names)
+                left = len(order) - planned
+                row = {**mutant, "reached": len(self.reached[mutant["mutant"]]), "most": most}
+                yield {**row, "planned": planned, "left": left}, names
+
+    def note(self, row: dict[str, Any]) -> None:
+        """Keep what came out."""
+        self.done[row["mutant"]] = row
+        with self.results.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+
+
+class Kill:
+    """Runs the tests that reach a mutant, for one mutant after another."""
+
+    def __init__(self, tag: str, options: tuple[str, ...]) -> None:
+        self.plan = Plan(tag)
+        self.again = ("kill", tag, *options)
+        self.failed = ""
+        self.clean: dict[str, bool] = {}
+
+    def pytest_collection(self) -> None:
+        """Leave out the search for the smallest example: one that fails is enough."""
+        from hypothesis import Phase, settings
+
+        phases = (Phase.explicit, Phase.reuse, Phase.generate)
+        settings.register_profile("kill", settings.default, phases=phases)
+        settings.load_profile("kill")
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Remember which test fails."""
+        self.failed = report.nodeid if report.failed else self.failed
+
+    def pytest_runtestloop(self, session: Any) -> bool:
+        """Run mutants instead of tests."""
+        items = {item.nodeid: item for item in session.items}
+        if ACTIVE in os.environ:
+            if not session.testsfailed:
+                self.run(
+                    [items[n] for n in json.loads(CHOSEN.read_text())["tests"] if n in items]
+                )
+            return True
+        for row, names in self.plan.rounds():
+            started = time.monotonic()
+            failed = ""
+            left = [items[name] for name in names if name in items]
+            while left and not failed:
+                once = self.alone if row["at_import"] else self.fork
+                failed, ran = once(left, row["mutant"])
+                name, left = failed.removeprefix("stopped: "), left[ran:]
+                if name in items and name not in self.clean:
+                    self.clean[name] = not self.fork([items[name]], -1)[0]
+                failed = failed if self.clean.get(name, True) else ""
+            row |= {"failed": failed, "seconds": round(time.monotonic() - started, 1)}
+            self.plan.note(row)
+        return True
+
+    def run(self, items: list[Any]) -> None:
+        """Run tests in this process until one fails."""
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        for at, (item, following) in enumerate(zip(items, [*items[1:], None], strict=True), 1):
+            ANSWER.write_text(json.dumps([f"stopped: {item.nodeid}", at]))
+            signal.alarm(20 + int(10 * self.plan.seconds[item.nodeid]))  # it may loop for ever
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            ANSWER.write_text(json.dumps([self.failed, at]))
+            if self.failed:
+                break
+        signal.alarm(0)
+
+    def fork(self, items: list[Any], active: int) -> tuple[str, int]:
+        """Return the test that fails with a mutant on, if one does, and how many ran."""
+        sys.stdout.flush()
+        shutil.rmtree(WORK / "tmp", ignore_errors=True)
+        if not (child := os.fork()):
+            os.setpgid(0, 0)
+            STATE.active = active
+            os.environ[ACTIVE] = str(active)
+            try:
+                self.run(items)
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)
+        failed, ran = json.loads(ANSWER.read_text())
+        return failed, ran
+
+    def alone(self, items: list[Any], active: int) -> tuple[str, int]:
+        """Do the same in a process in which the mutant is on from the start."""
+        ANSWER.write_text(json.dumps(["stopped: at import", len(items)]))
+        module = self.plan.paths[active].removesuffix(".py").removesuffix("/__init__")
+        chosen = {"module": module.replace("/", "."), "tests": [item.nodeid for item in items]}
+        CHOSEN.write_text(json.dumps(chosen))
+        files = dict.fromkeys(item.nodeid.split("::")[0] for item in items)
+        subprocess.run(
+            _command(*self.again, *files),
+            env={**_environment(), ACTIVE: str(active)},
+            cwd=ROOT,
+            check=False,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        failed, ran = json.loads(ANSWER.read_text())
+        return failed, ran
+
+
+def stage(name: str, tag: str, *options: str) -> int:
+    """Run pytest with what a stage adds to it."""
+    import pytest
+
+    if (
+        ACTIVE in os.environ
+    ):  # before pytest does, which loads a file that it is given by itself
+        import_module(json.loads(CHOSEN.read_text())["module"])
+    plugin = Watch(tag) if name == "watch" else Kill(tag, options[:2])
+    return int(pytest.main([*OPTIONS, *options], plugins=[plugin]))
+
+
+def _rows(file: Path) -> list[Any]:
+    return [json.loads(x) for x in file.read_text().splitlines()] if file.exists() else []
+
+
+def _text(file: str) -> str:
+    return (ROOT / file).read_text()
+
+
+def _command(*words: str) -> list[str]:
+    code = "import sys; import bench.mutation as m; sys.exit(m.stage(*sys.argv[1:]))"
+    return [sys.executable, "-c", code, *words]
+
+
+def _environment() -> dict[str, str]:
+    path = f"{WORK / 'site'}{os.pathsep}{ROOT}"
+    return {**os.environ, FOLDER: str(WORK), "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+
+
+def main() -> None:
+    """Draw, watch, kill, count; what an earlier run has found is kept."""
+    cut = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    sys.argv, extra = sys.argv[:cut], sys.argv[cut + 1 :]
+    given = arguments(__doc__ or "", mutants=300, seed=18, slow=0)
+    tag, marked = ("-slow", "slow") if given.slow else ("", "not slow")
+    if not (WORK / "mutants.json").exists():
+        draw(WORK, number=given.mutants, seed=given.seed)
+    words, notes = (tag, "-m", marked, *extra), WORK / f"reached{tag}.txt"
+    if not notes.exists():
+        env = {**_environment(), NOTES: str(notes)}
+        subprocess.run(_command("watch", *words), env=env, cwd=ROOT, check=False)
+    subprocess.run(_command("kill", *words), env=_environment(), cwd=ROOT, check=False)
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for row in Plan(tag).done.values():
+        for key in (row["path"].split("/")[0], "all"):
+            counts[key]["killed" if row["failed"] else "survived"] += 1
+    rows: list[list[object]] = [[k, c["killed"], c["survived"]] for k, c in counts.items()]
+    show("Mutants", ["package", "killed", "survived"], rows)
+
+
+if __name__ == "__main__":
+    main()
