@@ -22,8 +22,8 @@ from tests.strategies import worked_ptable
 from tests.unit.ckm.service.conftest import Served
 
 # `python -m bench.hostile` sends ten thousand. A fault that one request in a thousand meets is
-# missed by this many once in ten.
-SEED, REQUESTS = 20_270_301, 2400
+# missed by this many once in fifty.
+SEED, REQUESTS = 20_270_301, 4000
 
 
 @pytest.mark.slow
@@ -43,8 +43,8 @@ def test_thousands_of_mixed_requests_find_no_fault_and_no_secret(tmp_path):
     assert sum(report.statuses.values()) + sum(report.cut.values()) == REQUESTS
     assert sum(report.cut.values()) < REQUESTS / 50
     for status, least in {
-        200: 480, 202: 1, 304: 1, 400: 480, 401: 48, 403: 12, 404: 120, 405: 48, 413: 12,
-        422: 120, 429: 1,
+        200: 800, 202: 2, 304: 2, 400: 800, 401: 80, 403: 20, 404: 200, 405: 80, 413: 20,
+        422: 200, 429: 2,
     }.items():  # fmt: skip
         assert report.statuses[status] >= least, (status, report.statuses)
     assert not set(report.statuses) & {500, 503}
