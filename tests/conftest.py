@@ -33,9 +33,9 @@ os.umask(0o077)  # a secret that a test writes is its owner's alone, as it must 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what starts Spark as slow."""
+    """Mark what starts Spark or PostgreSQL as slow."""
     for item in items:
-        if "master" in getattr(item, "fixturenames", ()):
+        if {"master", "postgres_url"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
 
 

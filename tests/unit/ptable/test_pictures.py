@@ -138,6 +138,7 @@ def test_a_picture_is_small_complete_and_says_what_it_shows(name, view):
     assert len(_cells(picture.table)) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [320, 760, 1500])
 @pytest.mark.parametrize("view", VIEWS)
 def test_no_text_and_no_shape_leaves_the_card(name, view, width):
@@ -200,6 +201,7 @@ def test_the_same_table_gives_the_same_bytes(small, view):
     assert prefix.search(other)[1] != prefix.search(view(small).svg)[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", VIEWS)
 def test_drawings_of_one_page_share_no_id_though_they_are_alike(name, view):
     picture = _drawn(name, view)

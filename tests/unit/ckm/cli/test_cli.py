@@ -108,6 +108,7 @@ def test_release_with_a_dry_run_writes_nothing(folder):
     assert not (folder / "out").exists()
 
 
+@pytest.mark.slow
 def test_release_replaces_an_earlier_one_with_force_alone(folder):
     assert run("release", "job.toml", "-o", "out").exit_code == 0
     refused = run("release", "job.toml", "-o", "out")

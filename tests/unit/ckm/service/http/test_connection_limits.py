@@ -204,6 +204,7 @@ def test_more_connections_than_there_may_be_are_turned_away(serve):
         assert answered(held) == b"HTTP/1.1 200 OK"
 
 
+@pytest.mark.slow
 def test_connections_that_behave_are_kept(serve):
     _, address = serve(head_s=0.4)
     with socket.create_connection(address) as connection:
