@@ -69,7 +69,7 @@ lowest: $(LOWEST)/.made ## run a choice of tests on the lowest versions that pyp
 	$(LOWEST)/bin/python -m pytest $(PYTEST_ARGS) -m "not slow" $(LOWEST_TESTS)
 
 check: ## all that CI runs: lint, lowest versions, the tests with more examples, then what is slow
-	$(MAKE) --jobs=2 --output-sync=target lint lowest
+	$(MAKE) --jobs=2 lint lowest
 	CKM_HYPOTHESIS_PROFILE=many $(MAKE) test
 	CKM_HYPOTHESIS_PROFILE=many $(BIN)/python -m pytest $(SLOW_ARGS) --durations=25 -m slow tests
 

@@ -234,9 +234,8 @@ def stage(name: str, tag: str, *options: str) -> int:
     """Run pytest with what a stage adds to it."""
     import pytest
 
-    if (
-        ACTIVE in os.environ
-    ):  # before pytest does, which loads a file that it is given by itself
+    if ACTIVE in os.environ:
+        # before pytest does, which loads a file that it is given by itself
         import_module(json.loads(CHOSEN.read_text())["module"])
     plugin = Watch(tag) if name == "watch" else Kill(tag, options[:2])
     return int(pytest.main([*OPTIONS, *options], plugins=[plugin]))
@@ -244,6 +243,10 @@ def stage(name: str, tag: str, *options: str) -> int:
 
 def _rows(file: Path) -> list[Any]:
     return [json.loads(x) for x in file.read_text().splitlines()] if file.exists() else []
+
+
+def _modules() -> list[str]:
+    return list(json.loads((WORK / "modules.json").read_text()).values())
 
 
 def _text(file: str) -> str:
@@ -268,6 +271,11 @@ def main() -> None:
     tag, marked = ("-slow", "slow") if given.slow else ("", "not slow")
     if not (WORK / "mutants.json").exists():
         draw(WORK, number=given.mutants, seed=given.seed)
+    drawn = (WORK / "mutants.json").stat().st_mtime
+    if any(Path(file).stat().st_mtime > drawn for file in _modules()):
+        raise SystemExit(
+            f"Modules changed after the sample was drawn; remove {WORK} to draw anew."
+        )
     words, notes = (tag, "-m", marked, *extra), WORK / f"reached{tag}.txt"
     if not notes.exists():
         env = {**_environment(), NOTES: str(notes)}

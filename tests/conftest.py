@@ -35,7 +35,7 @@ os.umask(0o077)  # a secret that a test writes is its owner's alone, as it must 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what starts Spark or PostgreSQL as slow."""
     for item in items:
-        if {"master", "postgres_url"} & set(getattr(item, "fixturenames", ())):
+        if {"master", "postgres_server"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
 
 

@@ -42,11 +42,9 @@ def tabulate(data, requests, width, keys=KEYS, **options):
 def expected(keys, width, *, key_range=2**64):
     """Sketch a list of keys by the definition."""
     partitions, shift = [0] * (width + 1), max((key_range - 1).bit_length() - 31, 0)
-    starts = [partition * key_range // (width + 1) for partition in range(width + 1)]
+    starts = [place * key_range // (width + 1) for place in range(width + 1)]
     for key in keys:
-        partitions[
-            max(partition for partition in range(width + 1) if starts[partition] <= key)
-        ] ^= key
+        partitions[max(place for place, start in enumerate(starts) if start <= key)] ^= key
     power_sums = [sum((key >> shift) ** i for key in keys) % PRIME for i in range(1, width + 2)]
     return partitions, power_sums, sorted(keys)[: width + 1] if 0 in partitions else []
 
