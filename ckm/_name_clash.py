@@ -25,18 +25,7 @@ _REINSTALL = "in the project's folder: pip install --force-reinstall --no-deps .
 
 
 def require_own_packages() -> None:
-    """Raise ImportError with the cure when a package of the engine is missing or another's.
-
-    Raises
-    ------
-    ImportError
-        If one of the names would be imported from elsewhere than beside `ckm`, is not
-        there, or if PyTables was installed over `tables`.
-
-    Examples
-    --------
-    >>> require_own_packages()
-    """
+    """Raise ImportError with the cure when a package of the engine is missing or another's."""
     home = Path(__file__).resolve().parent.parent
     for name in _PACKAGES:
         ours = home / name / "__init__.py"

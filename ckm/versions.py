@@ -9,13 +9,7 @@ from ckm import __version__
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of the programs that make a release, and the system.
-
-    Examples
-    --------
-    >>> list(versions())
-    ['ckm', 'python', 'duckdb', 'numpy', 'pyarrow', 'system']
-    """
+    """Return the versions of the programs that make a release, and the system."""
     return {
         "ckm": __version__,
         "python": platform.python_version(),

@@ -37,28 +37,7 @@ class Adjacency(StrEnum):
 
 
 def common(sides: Iterable[tuple[Adjacency, str]]) -> tuple[Adjacency, str]:
-    """Return the one adjacency and unit that all share.
-
-    Parameters
-    ----------
-    sides
-        Adjacency and unit of each.
-
-    Returns
-    -------
-    tuple of Adjacency and str
-        What they share.
-
-    Raises
-    ------
-    DPError
-        If there is none, or they differ: such losses do not add up.
-
-    Examples
-    --------
-    >>> common([(Adjacency.REPLACE, "person"), (Adjacency.REPLACE, "person")])
-    (<Adjacency.REPLACE: 'replace'>, 'person')
-    """
+    """Return the one adjacency and unit that all share."""
     found = list(dict.fromkeys(sides))
     if not found:
         raise DPError("Nothing to compose.", hint="give at least one guarantee")
@@ -77,25 +56,6 @@ def units_changed(stated: Adjacency, wanted: Adjacency, *, is_fixed: bool) -> in
 
     A unit replaced is removed and another added. Both may happen in one part, the most costly
     one: a unit that changes part costs the sum of two parts, which is never more.
-
-    Parameters
-    ----------
-    stated
-        The neighbours for which the parts' guarantees hold.
-    wanted
-        The neighbours of the whole.
-    is_fixed
-        Whether the part of a unit is public and the same in all neighbours.
-
-    Raises
-    ------
-    DPError
-        If nothing follows for the whole.
-
-    Examples
-    --------
-    >>> units_changed(Adjacency.ADD_REMOVE, Adjacency.REPLACE, is_fixed=False)
-    2
     """
     if stated == wanted == Adjacency.ADD_REMOVE:
         return 1

@@ -7,38 +7,12 @@ from footing.checks import Limits, require_integer, require_number
 
 
 def checked_positive(value: float, name: str) -> float:
-    """Return a positive, finite number.
-
-    Parameters
-    ----------
-    value
-        The number.
-    name
-        What it is, for the error.
-
-    Examples
-    --------
-    >>> checked_positive(2, "scale")
-    2.0
-    """
+    """Return a positive, finite number."""
     return require_number(value, name, error=DPError, above=0)
 
 
 def checked_epsilon(value: float, *, may_be_zero: bool = False) -> float:
-    """Return an epsilon: positive and finite.
-
-    Parameters
-    ----------
-    value
-        The epsilon.
-    may_be_zero
-        Whether zero will do.
-
-    Examples
-    --------
-    >>> checked_epsilon(0.5)
-    0.5
-    """
+    """Return an epsilon: positive and finite."""
     least: Limits = {"minimum": 0} if may_be_zero else {"above": 0}
     return require_number(
         value, "epsilon", error=DPError, hint="0.01 to 1 is usual for statistics", **least
@@ -46,79 +20,23 @@ def checked_epsilon(value: float, *, may_be_zero: bool = False) -> float:
 
 
 def checked_loss(value: float, name: str) -> float:
-    """Return a privacy loss: 0 or more, infinite if nothing is promised.
-
-    Parameters
-    ----------
-    value
-        The loss.
-    name
-        What it is, for the error.
-
-    Examples
-    --------
-    >>> checked_loss(float("inf"), "rho")
-    inf
-    """
+    """Return a privacy loss: 0 or more, infinite if nothing is promised."""
     return require_number(value, name, error=DPError, minimum=0, may_be_infinite=True)
 
 
 def checked_delta(value: float, *, may_be_zero: bool = False) -> float:
-    """Return a delta: above 0 and below 1.
-
-    Parameters
-    ----------
-    value
-        The delta.
-    may_be_zero
-        Whether zero will do.
-
-    Examples
-    --------
-    >>> checked_delta(1e-5)
-    1e-05
-    """
+    """Return a delta: above 0 and below 1."""
     ends: Limits = {"minimum": 0, "below": 1} if may_be_zero else {"above": 0, "below": 1}
     way = "take much less than 1 / number of people, 1e-6 for instance"
     return require_number(value, "delta", error=DPError, hint=way, **ends)
 
 
 def checked_probability(value: float, name: str, *, is_open: bool = False) -> float:
-    """Return a number from 0 to 1.
-
-    Parameters
-    ----------
-    value
-        The number.
-    name
-        What it is, for the error.
-    is_open
-        Whether 0 and 1 will not do.
-
-    Examples
-    --------
-    >>> checked_probability(0.5, "prior")
-    0.5
-    """
+    """Return a number from 0 to 1."""
     ends: Limits = {"above": 0, "below": 1} if is_open else {"minimum": 0, "maximum": 1}
     return require_number(value, name, error=DPError, **ends)
 
 
 def checked_count(value: int, name: str, *, least: int = 1) -> int:
-    """Return a whole number, not below the least.
-
-    Parameters
-    ----------
-    value
-        The number.
-    name
-        What it is, for the error.
-    least
-        The smallest that will do.
-
-    Examples
-    --------
-    >>> checked_count(3, "times")
-    3
-    """
+    """Return a whole number, not below the least."""
     return require_integer(value, name, error=DPError, minimum=least)

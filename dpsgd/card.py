@@ -236,23 +236,6 @@ def disagreements(card: PrivacyCard, *, plan: Plan) -> tuple[str, ...]:
     """Return the entries of a card that the plan beside it does not bear out.
 
     The cost is reckoned again, so that a card need not be taken on trust.
-
-    Parameters
-    ----------
-    card
-        The card.
-    plan
-        The plan that the model came with.
-
-    Examples
-    --------
-    >>> from dataclasses import replace
-    >>> from dpsgd import Plan
-    >>> plan = Plan(
-    ...     dataset_size=1000, sampling_rate=0.1, steps=100, noise_multiplier=2, delta=1e-4
-    ... )
-    >>> disagreements(replace(card_of(plan), epsilon=0.5), plan=plan)
-    ('epsilon',)
     """
     count = card.trials if card.tuning == "all trials count" else 1
     found = card_of(plan, trials=max(1, int(count)))

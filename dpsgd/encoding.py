@@ -23,25 +23,6 @@ def features(table: Any, *, schema: Schema) -> NDArray[np.float32]:
     Numbers are moved into their bounds and scaled; each cut adds an indicator of what lies
     from it on; each code adds one; so does absence, where it is declared. What is absent
     without being declared counts as the middle of the bounds, or as no code.
-
-    Parameters
-    ----------
-    table
-        Columns by name: a data frame, an Arrow table or a mapping of arrays.
-    schema
-        The schema.
-
-    Examples
-    --------
-    >>> from dpsgd import Category, Number, Schema
-    >>> schema = Schema(
-    ...     columns=[Number(name="age", low=0, high=100), Category(name="sex", values="FM")],
-    ...     target=Category(name="income", values=["low", "high"]),
-    ... )
-    >>> features({"age": [100, 900, None], "sex": ["F", "F", "?"]}, schema=schema).round(2)
-    array([[0.58, 0.58, 0.  , 0.58],
-           [0.58, 0.58, 0.  , 0.58],
-           [0.  , 0.  , 0.  , 0.58]], dtype=float32)
     """
     pieces = [_encoded(column_of(table, column.name), column) for column in schema.columns]
     pieces.append(np.ones((len(pieces[0]), 1), np.float32))
@@ -51,21 +32,7 @@ def features(table: Any, *, schema: Schema) -> NDArray[np.float32]:
 
 
 def targets(values: Any, *, column: Number | Category) -> NDArray[Any]:
-    """Return the places of codes in their list, or numbers scaled from -1 to 1.
-
-    Parameters
-    ----------
-    values
-        What to predict.
-    column
-        Its entry in the schema.
-
-    Examples
-    --------
-    >>> from dpsgd import Category
-    >>> targets(["b", "a"], column=Category(name="grade", values=["a", "b"]))
-    array([1, 0])
-    """
+    """Return the places of codes in their list, or numbers scaled from -1 to 1."""
     array = np.asarray(values, dtype=object)
     if isinstance(column, Number):
         return _scaled(_numbers(array, column.name), column)
@@ -82,20 +49,7 @@ def targets(values: Any, *, column: Number | Category) -> NDArray[Any]:
 
 
 def column_of(table: Any, name: str) -> NDArray[Any]:
-    """Return a column of a table.
-
-    Parameters
-    ----------
-    table
-        Columns by name.
-    name
-        Which.
-
-    Examples
-    --------
-    >>> column_of({"age": [3, 4]}, "age")
-    array([3, 4], dtype=object)
-    """
+    """Return a column of a table."""
     if hasattr(table, "__arrow_c_stream__"):
         import pyarrow as pa
 

@@ -62,13 +62,7 @@ class _Estimator:
         return {name: getattr(self, name) for name in names}
 
     def set_params(self, **settings: Any) -> Self:
-        """Change settings.
-
-        Parameters
-        ----------
-        settings
-            By name.
-        """
+        """Change settings."""
         known = self.get_params()
         for name, value in settings.items():
             if name not in known:
@@ -94,30 +88,7 @@ class _Estimator:
         is_resumed: bool = False,
         progress: Callable[[int, int], None] | None = None,
     ) -> Self:
-        """Train, once; every step of the plan is taken.
-
-        Parameters
-        ----------
-        table
-            The records.
-        y
-            The labels, where they are not a column of the table.
-        ledger
-            The budget that pays for the whole plan before the first step.
-        who, what
-            Who trains, and what: for the ledger.
-        checkpoint
-            A file that keeps the run, and is removed when the model is saved.
-        is_resumed
-            Go on with the run that the file keeps; it is not paid for again.
-        progress
-            What to call with steps taken and all steps.
-
-        Raises
-        ------
-        dp.BudgetSpentError
-            If the ledger has less left than the plan costs; then no step is taken.
-        """
+        """Train, once; every step of the plan is taken."""
         callbacks = Callbacks(
             ledger=ledger,
             who=who,
@@ -138,26 +109,12 @@ class _Estimator:
     def card(
         self, *, data: str = "", touches: Sequence[str] = (), trials: int = 1
     ) -> PrivacyCard:
-        """Return the privacy card of the model.
-
-        Parameters
-        ----------
-        data, touches, trials
-            As for `dpsgd.card.card_of`.
-        """
+        """Return the privacy card of the model."""
         self._fitted()
         return card_of(self.plan, data=data, touches=tuple(touches), trials=trials)
 
     def save(self, path: str | Path, *, card: PrivacyCard | None = None) -> None:
-        """Write the model, its plan and its privacy card into a file without code in it.
-
-        Parameters
-        ----------
-        path
-            The file.
-        card
-            By default that of `card`; a model without noise has none.
-        """
+        """Write the model, its plan and its privacy card into a file without code in it."""
         write_model(path, self, card=card)
         if self.checkpoint_ is not None:
             self.checkpoint_.unlink(missing_ok=True)
@@ -165,20 +122,7 @@ class _Estimator:
 
     @classmethod
     def load(cls, path: str | Path, *, device: str = "cpu") -> Self:
-        """Read a model that `save` wrote.
-
-        Parameters
-        ----------
-        path
-            The file.
-        device
-            Where it shall predict.
-
-        Raises
-        ------
-        CheckpointError
-            If it is no model, damaged, or of a newer version.
-        """
+        """Read a model that `save` wrote."""
         found = read_model(path, device=device)
         if not isinstance(found, cls):
             raise DPSGDError(

@@ -19,20 +19,7 @@ _NORM_GROUPS = 8
 
 
 def linear_network(inputs: int, outputs: int, *, hidden: Sequence[int] = ()) -> nn.Sequential:
-    """Return a linear model, or layers with a bounded activation between them.
-
-    Parameters
-    ----------
-    inputs, outputs
-        Numbers in and out.
-    hidden
-        Width of each layer between.
-
-    Examples
-    --------
-    >>> len(linear_network(100, 2, hidden=[128, 64]))
-    5
-    """
+    """Return a linear model, or layers with a bounded activation between them."""
     layers: list[nn.Module] = []
     for width in hidden:
         layers += [nn.Linear(inputs, width), nn.Tanh()]
@@ -91,20 +78,7 @@ class _Block(nn.Module):
 
 
 def residual_network(outputs: int = 10, *, channels: int = 3) -> nn.Sequential:
-    """Return a residual network of 20 layers for images of 32 x 32, with group norms.
-
-    Parameters
-    ----------
-    outputs
-        Number of classes.
-    channels
-        Colours.
-
-    Examples
-    --------
-    >>> residual_network()(torch.rand(2, 3, 32, 32)).shape
-    torch.Size([2, 10])
-    """
+    """Return a residual network of 20 layers for images of 32 x 32, with group norms."""
     widths = [16] * 4 + [32] * 3 + [64] * 3
     return nn.Sequential(
         nn.Conv2d(channels, 16, 3, padding=1, bias=False),
@@ -118,21 +92,7 @@ def residual_network(outputs: int = 10, *, channels: int = 3) -> nn.Sequential:
 
 
 def started(build: Callable[[], nn.Module], seed: int | None) -> nn.Module:
-    """Return what a function builds, with weights that depend on the seed alone.
-
-    Parameters
-    ----------
-    build
-        The function.
-    seed
-        None draws them afresh.
-
-    Examples
-    --------
-    >>> first, second = started(image_network, 1), started(image_network, 1)
-    >>> bool((first[0].weight == second[0].weight).all())
-    True
-    """
+    """Return what a function builds, with weights that depend on the seed alone."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(secrets.randbits(63) if seed is None else seed)
         return build()

@@ -49,22 +49,7 @@ _CURVE = tuple(10 ** (place / 10 - 4) for place in range(41))
 
 
 def choices_of(plan: Plan) -> Choices:
-    """Return the run of whole passes and batches that is nearest to a plan, never below it.
-
-    Parameters
-    ----------
-    plan
-        The plan.
-
-    Examples
-    --------
-    >>> from dpsgd import Plan
-    >>> plan = Plan(
-    ...     dataset_size=1000, sampling_rate=0.1, steps=25, noise_multiplier=2, delta=1e-5
-    ... )
-    >>> choices_of(plan).epochs
-    3
-    """
+    """Return the run of whole passes and batches that is nearest to a plan, never below it."""
     batch = min(plan.dataset_size, max(1, math.ceil(plan.expected_batch - 1e-9)))
     each = steps_of(plan.dataset_size, batch_size=batch, epochs=1)
     return Choices(
@@ -79,22 +64,7 @@ def choices_of(plan: Plan) -> Choices:
 def study_facts(
     base: Choices, *, title: str = "", version: str, plan: Plan | None = None
 ) -> StudyFacts:
-    """Return all that the page of a run says before it starts.
-
-    Parameters
-    ----------
-    base
-        The run.
-    title, version
-        Of the page, and of the program.
-    plan
-        The plan that the run was made from.
-
-    Examples
-    --------
-    >>> study_facts.__name__  # it takes some seconds
-    'study_facts'
-    """
+    """Return all that the page of a run says before it starts."""
     found = study(
         base,
         batches=(*BATCHES, base.batch_size),
@@ -177,37 +147,7 @@ def sweep_facts(
     adjacency: str = "",
     classes: int | None = None,
 ) -> SweepFacts:
-    """Return all that the page of a sweep says.
-
-    Parameters
-    ----------
-    outcomes
-        Of `dpsgd.sweeps.sweep.outcomes`.
-    title, version
-        Of the page, and of the program.
-    delta, sampling, adjacency
-        What the epsilons on record hold for; without a delta nothing can be added.
-    dataset_size
-        Number of records, to add runs by Rényi orders.
-    classes
-        How many, for the multiple of chance.
-
-    Examples
-    --------
-    >>> from dpsgd.sweeps.sweep import Outcome
-    >>> best = Outcome(
-    ...     choices={},
-    ...     is_private=True,
-    ...     runs=2,
-    ...     mean=0.8,
-    ...     sd=0.01,
-    ...     epsilon=1.0,
-    ...     times_chance=None,
-    ... )
-    >>> facts = sweep_facts([best], version="1", delta=1e-5)
-    >>> [round(end, 3) for end in (facts.outcomes[0].low, facts.outcomes[0].high)]
-    [0.71, 0.89]
-    """
+    """Return all that the page of a sweep says."""
     several = sorted(outcomes, key=lambda outcome: -outcome.mean)
     is_added = adjacency in {"", "add-remove", "zero-out"} and sampling in {"", "poisson"}
     costs = (
@@ -263,22 +203,7 @@ def _is_front(one: Outcome, several: Sequence[Outcome]) -> bool:
 
 
 def audit_facts(several: Sequence[Evidence], *, title: str = "", version: str) -> AuditFacts:
-    """Return all that the page of audits says.
-
-    Parameters
-    ----------
-    several
-        One a model.
-    title, version
-        Of the page, and of the program.
-
-    Examples
-    --------
-    >>> from dpsgd.audits import Evidence, attack_rates
-    >>> plain = Evidence(name="plain", attacks={"loss": attack_rates([2, 3], [0, 1])})
-    >>> audit_facts([plain], version="1").models[0].attacks[0].auc
-    1.0
-    """
+    """Return all that the page of audits says."""
     return AuditFacts(
         title=title, version=version, models=tuple(_model(evidence) for evidence in several)
     )
@@ -314,35 +239,7 @@ def _model(found: Evidence) -> ModelFact:
 
 
 def card_facts(card: PrivacyCard, *, title: str = "", version: str) -> CardFacts:
-    """Return all that the page of a privacy card says.
-
-    Parameters
-    ----------
-    card
-        The card.
-    title, version
-        Of the page, and of the program.
-
-    Examples
-    --------
-    >>> from dpsgd import PrivacyCard
-    >>> card = PrivacyCard(
-    ...     epsilon=1.0,
-    ...     delta=1e-6,
-    ...     unit="person",
-    ...     adjacency="add-remove",
-    ...     sampling="poisson",
-    ...     accounted_sampling="poisson",
-    ...     accountant="loss distribution",
-    ...     sampling_rate=0.01,
-    ...     noise_multiplier=1.1,
-    ...     clipping_norm=1.0,
-    ...     steps=1000,
-    ...     expected_batch=320,
-    ... )
-    >>> [round(factor, 3) for factor in card_facts(card, version="1").odds]
-    [5.437, 14.778]
-    """
+    """Return all that the page of a privacy card says."""
     means = meaning(
         Guarantee(
             epsilon=card.epsilon, delta=card.delta, adjacency=card.adjacency, unit=card.unit

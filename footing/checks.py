@@ -39,40 +39,14 @@ class Limits(TypedDict, total=False):
 
 
 def is_integer(value: object, **limits: Unpack[Limits]) -> bool:
-    """Tell whether something is an integer from an interval; truth values are none.
-
-    Parameters
-    ----------
-    value
-        Anything.
-    limits
-        The ends.
-
-    Examples
-    --------
-    >>> is_integer(3), is_integer(True), is_integer(2.0), is_integer(3, maximum=2)
-    (True, False, False, False)
-    """
+    """Tell whether something is an integer from an interval; truth values are none."""
     if type(value) is not int and (isinstance(value, bool) or not isinstance(value, Integral)):
         return False
     return _is_within(int(value), limits)
 
 
 def is_number(value: object, **limits: Unpack[Limits]) -> bool:
-    """Tell whether something is a number from an interval; truth values are none.
-
-    Parameters
-    ----------
-    value
-        Anything.
-    limits
-        The ends, and whether the number may be infinite.
-
-    Examples
-    --------
-    >>> is_number(0.5, above=0, below=1), is_number(float("nan")), is_number("1")
-    (True, False, False)
-    """
+    """Tell whether something is a number from an interval; truth values are none."""
     if isinstance(value, bool) or not isinstance(value, Real | Decimal):
         return False
     try:
@@ -97,26 +71,7 @@ def _ends(limits: Limits) -> dict[str, Any]:
 def problems_of(
     value: object, name: str, *, is_whole: bool = False, **limits: Unpack[Limits]
 ) -> list[str]:
-    """Say what a number must be where it is not: one sentence without its full stop, or none.
-
-    Parameters
-    ----------
-    value
-        Anything.
-    name
-        What it is.
-    is_whole
-        Whether it must be an integer.
-    limits
-        As for `is_number`.
-
-    Examples
-    --------
-    >>> problems_of(0, "base", is_whole=True, minimum=2, maximum=2**64)
-    ['base must be an integer from 2 to 2**64, not 0']
-    >>> problems_of(float("nan"), "epsilon", above=0), problems_of(0.5, "share", maximum=1)
-    (['epsilon must be a finite number above 0, not nan'], [])
-    """
+    """Say what a number must be where it is not, without a full stop; else nothing."""
     if is_integer(value, **limits) if is_whole else is_number(value, **limits):
         return []
     ends = _ends(limits)
@@ -134,24 +89,7 @@ def require_number(
     hint: str | None = None,
     **limits: Unpack[Limits],
 ) -> float:
-    """Return a number, or refuse what is none or lies outside an interval.
-
-    Parameters
-    ----------
-    value
-        Anything.
-    name
-        What it is.
-    error, hint
-        What to raise.
-    limits
-        As for `is_number`.
-
-    Examples
-    --------
-    >>> require_number(2, "scale", above=0)
-    2.0
-    """
+    """Return a number, or refuse what is none or lies outside an interval."""
     for problem in problems_of(value, name, **limits):
         raise error(f"{problem}.", hint=hint)
     return float(value)
@@ -165,24 +103,7 @@ def require_integer(
     hint: str | None = None,
     **limits: Unpack[Limits],
 ) -> int:
-    """Return an integer, or refuse what is none or lies outside an interval.
-
-    Parameters
-    ----------
-    value
-        Anything.
-    name
-        What it is.
-    error, hint
-        What to raise.
-    limits
-        As for `is_number`.
-
-    Examples
-    --------
-    >>> require_integer(3, "times", minimum=1)
-    3
-    """
+    """Return an integer, or refuse what is none or lies outside an interval."""
     for problem in problems_of(value, name, is_whole=True, **limits):
         raise error(f"{problem}.", hint=hint)
     return int(value)

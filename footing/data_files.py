@@ -8,18 +8,5 @@ from typing import Any
 
 
 def read_data(package: str, name: str) -> dict[str, Any]:
-    """Read a TOML file of a package.
-
-    Parameters
-    ----------
-    package
-        The package that it lies in.
-    name
-        Its name.
-
-    Examples
-    --------
-    >>> read_data("risk.utility", "measures.toml")["measures"]["max_abs"]["unit"]
-    'counts'
-    """
+    """Read a TOML file of a package."""
     return tomllib.loads(files(package).joinpath(name).read_text(encoding="utf-8"))

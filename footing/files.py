@@ -125,19 +125,7 @@ def _remove_unlocked(draft: Path) -> None:
 
 
 def try_lock(handle: int) -> bool:
-    """Lock an open file; False where another process holds it or there are no locks.
-
-    Parameters
-    ----------
-    handle
-        The file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryFile() as file:
-    ...     _ = try_lock(file.fileno())
-    """
+    """Lock an open file; False where another process holds it or there are no locks."""
     try:
         import fcntl
 
@@ -226,25 +214,6 @@ def locked(
     """Let one process or thread at a time read, change and write a file.
 
     The lock is held on an empty file beside it, which stays: the file itself is replaced.
-
-    Parameters
-    ----------
-    path
-        The file; it need not exist.
-    error
-        What to raise, with a problem and a hint.
-
-    Raises
-    ------
-    ExplainedError
-        The given kind of it, if there is no folder for the file to lie in.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "list.txt"
-    >>> with locked(file):
-    ...     write_whole(file, "one of many")
     """
     target = Path(path)
     beside = target.with_name(f".{target.name}.lock")
@@ -261,20 +230,7 @@ def locked(
 
 @contextlib.contextmanager
 def alone(handle: int) -> Iterator[None]:
-    """Wait until no other process holds the lock of an open file, and hold it.
-
-    Parameters
-    ----------
-    handle
-        The file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryFile() as file, alone(file.fileno()):
-    ...     file.write(b"a line")
-    6
-    """
+    """Wait until no other process holds the lock of an open file, and hold it."""
     if os.name == "nt":
         import msvcrt
 
@@ -291,20 +247,7 @@ def alone(handle: int) -> Iterator[None]:
 
 
 def is_same_file(handle: int, path: Path) -> bool:
-    """Tell whether an open file is the one of a name.
-
-    Parameters
-    ----------
-    handle, path
-        The file, and the name, under which there need not be any.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.NamedTemporaryFile() as file:
-    ...     is_same_file(file.fileno(), Path(file.name))
-    True
-    """
+    """Tell whether an open file is the one of a name."""
     try:
         return os.path.samestat(os.fstat(handle), path.stat())
     except FileNotFoundError:

@@ -13,21 +13,7 @@ if TYPE_CHECKING:
 def lazy(
     package: str, homes: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return the `__getattr__` and the `__dir__` of a package, see PEP 562.
-
-    Parameters
-    ----------
-    package
-        The package's name.
-    homes
-        Public name → the module that defines it.
-
-    Examples
-    --------
-    >>> getter, names = lazy("footing", {"locked": "footing.files"})
-    >>> getter("locked").__module__, "locked" in names()
-    ('footing.files', True)
-    """
+    """Return the `__getattr__` and the `__dir__` of a package, see PEP 562."""
 
     def get(name: str) -> Any:
         if name not in homes:

@@ -25,37 +25,13 @@ _NAMES = {
 
 
 def coordinate(amount: float) -> str:
-    """Write a coordinate, short and the same everywhere.
-
-    Parameters
-    ----------
-    amount
-        In pixels.
-
-    Examples
-    --------
-    >>> coordinate(2.0), coordinate(1 / 3)
-    ('2', '0.33')
-    """
+    """Write a coordinate, short and the same everywhere."""
     text = f"{amount:.2f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
 
 
 def ticks(least: float, most: float, *, number: int = 5) -> list[float]:
-    """Give round values that cover a range.
-
-    Parameters
-    ----------
-    least, most
-        The range.
-    number
-        About how many.
-
-    Examples
-    --------
-    >>> ticks(0, 0.37)
-    [0.0, 0.1, 0.2, 0.3, 0.4]
-    """
+    """Give round values that cover a range."""
     span = (most - least) or abs(most) or 1.0
     rough = span / number
     power = 10.0 ** math.floor(math.log10(rough))
@@ -65,20 +41,7 @@ def ticks(least: float, most: float, *, number: int = 5) -> list[float]:
 
 
 def log_ticks(least: float, most: float) -> list[float]:
-    """Give powers of ten around a range, or 1, 2 and 5 times them where it is short.
-
-    Parameters
-    ----------
-    least, most
-        The range, above 0.
-
-    Examples
-    --------
-    >>> log_ticks(0.02, 3000)
-    [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0]
-    >>> log_ticks(3, 40)
-    [2.0, 5.0, 10.0, 20.0, 50.0]
-    """
+    """Give powers of ten around a range, or 1, 2 and 5 times them where it is short."""
     first, last = math.floor(math.log10(least) + 1e-9), math.ceil(math.log10(most) - 1e-9)
     steps = (1.0,) if last - first > 2 else (1.0, 2.0, 5.0)
     every = [s * 10.0**p for p in range(first, max(last, first + 1) + 1) for s in steps]
@@ -88,22 +51,7 @@ def log_ticks(least: float, most: float) -> list[float]:
 
 
 def text_width(text: str, size: float, *, bold: bool = False) -> float:
-    """Estimate how wide a text is at most, whatever the fonts of whoever looks at it.
-
-    Parameters
-    ----------
-    text
-        The text.
-    size
-        Its size, in pixels.
-    bold
-        Whether it is bold.
-
-    Examples
-    --------
-    >>> text_width("10", 10)
-    13.0
-    """
+    """Estimate how wide a text is at most, whatever the fonts of whoever looks at it."""
     return sum(map(_advance, text)) * size * (1.1 if bold else 1.0)
 
 
@@ -118,22 +66,7 @@ def _advance(letter: str) -> float:
 
 
 def clip(text: str, room: float, size: float, *, bold: bool = False) -> str:
-    """Shorten a text to the room there is.
-
-    Parameters
-    ----------
-    text
-        The text.
-    room
-        How wide it may be, in pixels.
-    size, bold
-        As for `text_width`.
-
-    Examples
-    --------
-    >>> clip("a long label", 40, 10)
-    'a lon…'
-    """
+    """Shorten a text to the room there is."""
     if text_width(text, size, bold=bold) <= room:
         return text
     while text and text_width(text + "…", size, bold=bold) > room:
@@ -142,35 +75,13 @@ def clip(text: str, room: float, size: float, *, bold: bool = False) -> str:
 
 
 def apart(text: str) -> str:
-    r"""Keep a name that runs from right to left from turning its neighbours around.
-
-    Parameters
-    ----------
-    text
-        A name that stands among others on one line.
-
-    Examples
-    --------
-    >>> ascii(apart("\u05d0\u05d1")), apart("ab")
-    ("'\\u200e\\u05d0\\u05d1\\u200e'", 'ab')
-    """
+    r"""Keep a name that runs from right to left from turning its neighbours around."""
     runs_left = any(unicodedata.bidirectional(letter) in {"R", "AL"} for letter in text)
     return f"\u200e{text}\u200e" if runs_left else text
 
 
 def clean(text: str) -> str:
-    r"""Replace what XML cannot hold and what turns the direction of a text around.
-
-    Parameters
-    ----------
-    text
-        Any text.
-
-    Examples
-    --------
-    >>> ascii(clean("a\0b\nc"))
-    "'a\\ufffdb c'"
-    """
+    r"""Replace what XML cannot hold and what turns the direction of a text around."""
     return "".join(map(_clean_letter, _SPACES.sub(" ", text).strip(" ")))
 
 
@@ -182,50 +93,17 @@ def _clean_letter(letter: str) -> str:
 
 
 def moves(*places: tuple[float, float]) -> str:
-    """Write a line through places, as a path has it.
-
-    Parameters
-    ----------
-    *places
-        From the first to the last.
-
-    Examples
-    --------
-    >>> moves((0, 1), (2, 3.5))
-    'M0 1L2 3.5'
-    """
+    """Write a line through places, as a path has it."""
     return "M" + "L".join(f"{coordinate(x)} {coordinate(y)}" for x, y in places)
 
 
 def across(left: float, y: float, length: float) -> str:
-    """Write a line to the right, as a path has it.
-
-    Parameters
-    ----------
-    left, y, length
-        Where it begins, and how long it is.
-
-    Examples
-    --------
-    >>> across(1, 2, 3.5)
-    'M1 2h3.5'
-    """
+    """Write a line to the right, as a path has it."""
     return f"{moves((left, y))}h{coordinate(length)}"
 
 
 def outline(left: float, top: float, wide: float, high: float) -> str:
-    """Write a rectangle, as a path has it; a negative height goes upwards.
-
-    Parameters
-    ----------
-    left, top, wide, high
-        Where it begins, and its sides.
-
-    Examples
-    --------
-    >>> outline(0, 9, 4, -2), outline(1, 1, 2, 3)
-    ('M0 9h4v-2h-4z', 'M1 1h2v3h-2z')
-    """
+    """Write a rectangle, as a path has it; a negative height goes upwards."""
     return f"{across(left, top, wide)}v{coordinate(high)}h{coordinate(-wide)}z"
 
 
@@ -265,15 +143,7 @@ class Axis:
 
 
 class Board:
-    """Collect shapes and texts; how they look is said by attributes of SVG.
-
-    Examples
-    --------
-    >>> board = Board()
-    >>> board.rect((1, 1, 2, 2), css="drawn")
-    >>> board.document("A dot", "It is square.", ids=("t", "d"), width=10, height=10)[-33:]
-    ' height="2" class="drawn"/></svg>'
-    """
+    """Collect shapes and texts; how they look is said by attributes of SVG."""
 
     #: What attributes shapes and texts have where nothing else is said.
     usual: ClassVar[dict[str, dict[str, Any]]] = {}
@@ -343,18 +213,7 @@ def _safe(words: str) -> str:
 
 
 def attributes(given: dict[str, Any]) -> str:
-    """Write attributes of an element; None leaves one out.
-
-    Parameters
-    ----------
-    given
-        Name → number or text; ``_`` stands for ``-``.
-
-    Examples
-    --------
-    >>> attributes({"stroke_width": 1.50, "css": "axis", "anchor": None})
-    ' stroke-width="1.5" class="axis"'
-    """
+    """Write attributes of an element; None leaves one out."""
     return "".join(
         f" {_NAMES.get(name, name.replace('_', '-'))}="
         f'"{value if isinstance(value, str) else coordinate(value)}"'

@@ -47,13 +47,6 @@ class KeyIndex:
         A number that is no noise.
     anchors
         The counts of the rows; empty where they are 0, 1, 2, ...
-
-    Examples
-    --------
-    >>> from ptable import PTable
-    >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
-    >>> KeyIndex.build(table, 4).buckets.tolist()
-    [0, 0, 0, 0, -1, -1, 1, 1]
     """
 
     key_range: int
@@ -69,22 +62,7 @@ class KeyIndex:
 
     @classmethod
     def build(cls, table: PTable, key_range: int) -> KeyIndex:
-        """Convert the thresholds of a table to a key range, exactly.
-
-        Parameters
-        ----------
-        table
-            The p-table.
-        key_range
-            How many different cell keys there are.
-
-        Examples
-        --------
-        >>> from ptable import PTable
-        >>> table = PTable(noise=[[0], [-1, 1]], upper=[[3], [1, 3]], key_range=3)
-        >>> KeyIndex.build(table, 10).uppers[1].tolist()
-        [4]
-        """
+        """Convert the thresholds of a table to a key range, exactly."""
         keys = require_integer(
             key_range, "key_range", error=PTableError, minimum=2, maximum=2**64
         )
@@ -121,20 +99,7 @@ class KeyIndex:
 
 
 def cycle_length(large_counts: str, *, n_rows: int) -> int:
-    """Read the rule for counts beyond the last row.
-
-    Parameters
-    ----------
-    large_counts
-        ``"last"`` or ``"cycle:N"``.
-    n_rows
-        How many rows there are.
-
-    Examples
-    --------
-    >>> cycle_length("cycle:250", n_rows=751)
-    250
-    """
+    """Read the rule for counts beyond the last row."""
     if large_counts == "last":
         return 1
     word, _, number = str(large_counts).partition(":")
@@ -148,42 +113,12 @@ def cycle_length(large_counts: str, *, n_rows: int) -> int:
 
 
 def serving_row(count: int, *, n_rows: int, cycle: int) -> int:
-    """Give the row that serves a count.
-
-    Parameters
-    ----------
-    count
-        The count.
-    n_rows
-        How many rows there are, from count 0 on.
-    cycle
-        How many last rows serve larger counts in turn, see `cycle_length`.
-
-    Examples
-    --------
-    >>> [serving_row(count, n_rows=3, cycle=2) for count in range(6)]
-    [0, 1, 2, 1, 2, 1]
-    """
+    """Give the row that serves a count."""
     return count if count < n_rows else n_rows - cycle + (count - n_rows) % cycle
 
 
 def look_up(index: KeyIndex, counts: ArrayLike, cell_keys: ArrayLike) -> NDArray[np.int64]:
-    """Find the noise of each cell.
-
-    Parameters
-    ----------
-    index
-        The thresholds.
-    counts, cell_keys
-        One integer per cell.
-
-    Examples
-    --------
-    >>> from ptable import PTable
-    >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
-    >>> look_up(KeyIndex.build(table, 8), [1, 1], [3, 4])
-    array([-1,  1])
-    """
+    """Find the noise of each cell."""
     ours = _integers(counts, "counts")
     keys = _integers(cell_keys, "cell_keys")
     if ours.shape != keys.shape:

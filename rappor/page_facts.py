@@ -16,24 +16,7 @@ if TYPE_CHECKING:
 
 
 def decoding_facts(found: Decoding, *, title: str = "") -> DecodingFacts:
-    """Give all that a page says of a decoding.
-
-    Parameters
-    ----------
-    found
-        The decoding.
-    title
-        Of the page.
-
-    Examples
-    --------
-    >>> from rappor import Candidates, Counts, Parameters, decode
-    >>> towns = Parameters.basic(2, f=0.0, p=0.25, q=0.75)
-    >>> counts = Counts(n=[10_000], ones=[[7_500, 2_500]], parameters=towns)
-    >>> found = decode(counts, Candidates.of(["Lyon", "Nice"], parameters=towns))
-    >>> round(decoding_facts(found).limit)
-    170
-    """
+    """Give all that a page says of a decoding."""
     shape = found.parameters
     names = ("n_bits", "n_hashes", "n_cohorts", "f", "p", "q", "hash")
     letters = ("k", "h", "m", "f", "p", "q", "hash")

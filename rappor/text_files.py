@@ -11,26 +11,7 @@ if TYPE_CHECKING:
 
 
 def read_text(path: Path) -> str:
-    """Read a whole text in UTF-8, with or without a byte order mark.
-
-    Parameters
-    ----------
-    path
-        The file.
-
-    Raises
-    ------
-    ReportFileError
-        If it cannot be read or is no text.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> file = pathlib.Path(tempfile.mkdtemp()) / "some.txt"
-    >>> _ = file.write_text("all of it")
-    >>> read_text(file)
-    'all of it'
-    """
+    """Read a whole text in UTF-8, with or without a byte order mark."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:

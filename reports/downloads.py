@@ -28,22 +28,7 @@ class Download:
 
 
 def as_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Write rows as comma-separated text; nothing in it starts a formula.
-
-    Parameters
-    ----------
-    columns
-        Their names.
-    rows
-        Numbers in full, texts, and None for nothing.
-
-    Examples
-    --------
-    >>> print(as_csv(["name", "epsilon"], [("=1+1", 0.5), ("a", None)]), end="")
-    name,epsilon
-    '=1+1,0.5
-    a,
-    """
+    """Write rows as comma-separated text; nothing in it starts a formula."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -52,37 +37,12 @@ def as_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def as_json(facts: Any) -> str:
-    """Write every number of facts as JSON.
-
-    Parameters
-    ----------
-    facts
-        A tree of data classes, mappings and sequences.
-
-    Examples
-    --------
-    >>> from reports.facts.training import SeriesFact
-    >>> as_json(SeriesFact(name="delta", points=()))
-    '{"name": "delta", "points": []}'
-    """
+    """Write every number of facts as JSON."""
     return json.dumps(plain_facts(facts), ensure_ascii=False, allow_nan=False)
 
 
 def download(file: str, content: str) -> Download:
-    """Put a file into a link.
-
-    Parameters
-    ----------
-    file
-        Its name, ending in ``.csv`` or ``.json``.
-    content
-        Its text.
-
-    Examples
-    --------
-    >>> download("a.csv", "x").link
-    'data:text/csv;charset=utf-8;base64,eA=='
-    """
+    """Put a file into a link."""
     kind = _TYPES[file.rpartition(".")[2]]
     packed = base64.b64encode(content.encode("utf-8")).decode("ascii")
     return Download(file=file, link=f"data:{kind};charset=utf-8;base64,{packed}")

@@ -116,18 +116,7 @@ class Figure:
 
 
 def texts(*headings: str) -> tuple[Column, ...]:
-    """Give columns of texts.
-
-    Parameters
-    ----------
-    headings
-        One per column.
-
-    Examples
-    --------
-    >>> texts("Table")
-    (Column(heading='Table', is_number=False),)
-    """
+    """Give columns of texts."""
     return tuple(Column(heading) for heading in headings)
 
 
@@ -143,14 +132,6 @@ class Lines(Generic[_Item]):
         What the lines are about.
     columns, entries
         The columns so far, and what each says of an item.
-
-    Examples
-    --------
-    >>> from reports.i18n.languages import words_of
-    >>> lines = Lines(words_of("fr"), [("a", 1200), ("b", None)])
-    >>> lines = lines.text("Table", lambda line: line[0])
-    >>> lines.number("Cells", lambda line: line[1], "count").table("t", "").rows
-    (('a', '1\u202f200'), ('b', '–'))
     """
 
     words: Words

@@ -223,22 +223,7 @@ def synthesis_report(
 def rendered(
     facts: Any, *, edition: Edition, language: str, links: Mapping[str, str] | None, page: Any
 ) -> Report:
-    """Make a report from facts and the function that arranges them.
-
-    Parameters
-    ----------
-    facts
-        All that is known.
-    edition, language, links
-        As for `release_report`.
-    page
-        Given words and facts, return the name of a template and what it is given.
-
-    Examples
-    --------
-    >>> rendered.__name__  # see `release_report`
-    'rendered'
-    """
+    """Make a report from facts and the function that arranges them."""
     words = words_of(language)
     beside = _checked_links(links or {}, language)
     require_sound(facts)
@@ -271,18 +256,7 @@ def _checked_links(links: Mapping[str, str], language: str) -> list[tuple[str, s
 
 @cache
 def environment(language: str) -> Environment:
-    """Give the templates with the words of a language.
-
-    Parameters
-    ----------
-    language
-        Its code.
-
-    Examples
-    --------
-    >>> environment("en").autoescape
-    True
-    """
+    """Give the templates with the words of a language."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -307,18 +281,7 @@ def environment(language: str) -> Environment:
 
 
 def without_controls(html: str) -> str:
-    r"""Replace characters that HTML cannot hold.
-
-    Parameters
-    ----------
-    html
-        The page.
-
-    Examples
-    --------
-    >>> without_controls("a\x00b")
-    'a�b'
-    """
+    r"""Replace characters that HTML cannot hold."""
     return _CONTROLS.sub("\ufffd", html)
 
 

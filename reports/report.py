@@ -144,18 +144,7 @@ class Report:
 
 
 def plain_facts(facts: Any) -> Any:
-    """Turn facts into what JSON has; the names of a mapping become texts.
-
-    Parameters
-    ----------
-    facts
-        A tree of data classes, mappings and sequences.
-
-    Examples
-    --------
-    >>> plain_facts({1: (2, None)})
-    {'1': [2, None]}
-    """
+    """Turn facts into what JSON has; the names of a mapping become texts."""
     if is_dataclass(facts):
         return {
             member.name: plain_facts(getattr(facts, member.name)) for member in fields(facts)

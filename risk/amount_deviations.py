@@ -36,14 +36,6 @@ class AmountDeviations:
         not exceed. Cells whose original is 0 have none.
     within
         For each bound, the share of the cells whose relative deviation does not exceed it.
-
-    Examples
-    --------
-    >>> found = amount_deviations([100.0, 200.0, 0.0], [110.0, 198.0, 0.0])
-    >>> found.cells, round(found.bias, 4), found.mean_absolute
-    (2, 0.0267, 6.0)
-    >>> found.relative[1.0], found.within[0.05]
-    (0.1, 0.5)
     """
 
     cells: int
@@ -54,14 +46,7 @@ class AmountDeviations:
     within: dict[float, float]
 
     def to_frame(self) -> pd.DataFrame:
-        """Give one line per figure.
-
-        Examples
-        --------
-        >>> frame = amount_deviations([100.0], [110.0]).to_frame()
-        >>> float(frame.set_index("figure")["value"]["mean_absolute"])
-        10.0
-        """
+        """Give one line per figure."""
         import pandas as pd
 
         names = ("cells", "bias", "mean_absolute", "root_mean_square")
@@ -74,27 +59,8 @@ class AmountDeviations:
 def amount_deviations(original: ArrayLike, published: ArrayLike) -> AmountDeviations:
     """Measure how far published totals lie from original ones.
 
-    Parameters
-    ----------
-    original
-        Original totals.
-    published
-        Published totals, aligned.
-
-    Raises
-    ------
-    RiskError
-        If the two are not aligned, not finite, or hold no cell above or below 0.
-
-    Notes
-    -----
     With d the published less the original total X: ``sum(d) / sum(|X|)``, ``mean(|d|)``,
     ``sqrt(mean(d**2))``, and quantiles of ``|d / X|`` that are values of cells.
-
-    Examples
-    --------
-    >>> amount_deviations([-10.0], [-12.0]).relative[0.5]
-    0.2
     """
     before = read_numbers(original, name="original").ravel()
     after = read_numbers(published, name="published").ravel()

@@ -150,12 +150,6 @@ class LargestBounds:
     lower, upper
         The ends, which belong; a lower end above the upper one says that what was taken for
         known does not fit.
-
-    Examples
-    --------
-    >>> bounds = LargestBounds(lower=np.array([80.0]), upper=np.array([125.0]))
-    >>> bounds.relative_width.tolist()
-    [0.36]
     """
 
     lower: NDArray[np.float64]
@@ -163,13 +157,7 @@ class LargestBounds:
 
     @property
     def relative_width(self) -> NDArray[np.float64]:
-        """The width of the interval as a share of its upper end; 0 where that is 0.
-
-        Examples
-        --------
-        >>> LargestBounds(lower=np.array([0.0]), upper=np.array([0.0])).relative_width.tolist()
-        [0.0]
-        """
+        """The width of the interval as a share of its upper end; 0 where that is 0."""
         gap = self.upper - self.lower
         return np.divide(gap, self.upper, out=np.zeros_like(gap), where=self.upper > 0)
 
@@ -183,34 +171,10 @@ def largest_bounds(
 ) -> LargestBounds:
     """Bound the largest contributor, as who knows the noise but not its key can.
 
-    Parameters
-    ----------
-    noise
-        The noise.
-    published
-        The published totals.
-    known
-        What the intruder contributes: 0 for an outsider, the second largest amount for the
-        nearest rival, who knows that the largest is no smaller.
-    unknown
-        How many contributors there are besides the largest and the intruder; None if unknown.
-
-    Notes
-    -----
     With the total ``P = x + k + R + s x V``, V between a and b and R of 0 or more, x is at most
     ``(P - k) / (1 + s a)``. Each of m unknown contributors has at most x, and for the second
     largest at most k: x is at least ``(P - k) / (1 + m + s b)``, or ``(P - k - m k) /
     (1 + s b)``, and k. Where ``1 + s a`` is not above 0 there is no upper end.
-
-    Examples
-    --------
-    >>> noise = AmountNoise(share=0.1, values=(-2, 0, 2), probabilities=(0.2, 0.6, 0.2))
-    >>> alone = largest_bounds(noise, [96.0], unknown=0)
-    >>> alone.lower.round(6).tolist(), alone.upper.round(6).tolist()
-    ([80.0], [120.0])
-    >>> rival = largest_bounds(noise, [126.0], known=30.0)
-    >>> rival.lower.tolist(), rival.upper.round(6).tolist()
-    ([30.0], [120.0])
     """
     totals, own = _pairs(published, known)
     rest = np.maximum(totals - own, 0.0)
@@ -269,37 +233,8 @@ def largest_posterior(
 ) -> NDArray[np.float64]:
     """Give the probability of each candidate for the only unknown contributor.
 
-    Parameters
-    ----------
-    noise
-        The noise, with jitter.
-    published
-        The published total.
-    candidates
-        Amounts above 0 that the contributor may have.
-    prior
-        Their weights before publication, for example how often each occurs.
-    known
-        What all others contribute; 0 for a single contributor.
-
-    Returns
-    -------
-    numpy.ndarray
-        Probabilities that sum to 1, or zeros where no candidate can be.
-
-    Notes
-    -----
     Bayes: ``prior(x) f((P - k - x) / (s x)) / (s x)`` with the density f of the noise, which
     must be made for the unknown contributor as the largest.
-
-    Examples
-    --------
-    >>> noise = AmountNoise(
-    ...     share=0.1, values=(-1, 0, 1), probabilities=(0.2, 0.6, 0.2), width=1
-    ... )
-    >>> found = largest_posterior(noise, 100.0, candidates=[50, 90, 100], prior=[1, 1, 1])
-    >>> found.round(3).tolist()
-    [0.0, 0.27, 0.73]
     """
     amounts = read_numbers(candidates, name="candidates")
     before = read_numbers(prior, name="prior")

@@ -19,20 +19,7 @@ if TYPE_CHECKING:
 
 
 def read_array(values: ArrayLike, *, name: str) -> NDArray[Any]:
-    """Read numbers as an array; missing or ragged ones are an error.
-
-    Parameters
-    ----------
-    values
-        Numbers.
-    name
-        How an error calls them.
-
-    Examples
-    --------
-    >>> read_array([[1, 2]], name="queries").shape
-    (1, 2)
-    """
+    """Read numbers as an array; missing or ragged ones are an error."""
     if _is_masked(values):
         raise RiskError(
             f"{name} must not be missing; some are masked.", hint="fill or leave them out"
@@ -46,20 +33,7 @@ def read_array(values: ArrayLike, *, name: str) -> NDArray[Any]:
 
 
 def read_numbers(values: ArrayLike, *, name: str) -> NDArray[np.float64]:
-    """Read finite numbers, of any shape.
-
-    Parameters
-    ----------
-    values
-        The numbers.
-    name
-        How an error calls them.
-
-    Examples
-    --------
-    >>> read_numbers([1, 2.5], name="weights")
-    array([1. , 2.5])
-    """
+    """Read finite numbers, of any shape."""
     array = read_array(values, name=name)
     if array.size and array.dtype.kind not in "iuf":
         raise RiskError(f"{name} must be numbers, not {array.dtype}.", hint="none missing")
@@ -70,20 +44,7 @@ def read_numbers(values: ArrayLike, *, name: str) -> NDArray[np.float64]:
 
 
 def read_pair(values: Sequence[int], *, name: str) -> tuple[int, int]:
-    """Read two counts.
-
-    Parameters
-    ----------
-    values
-        The counts.
-    name
-        How an error calls them.
-
-    Examples
-    --------
-    >>> read_pair((20, 100), name="originals")
-    (20, 100)
-    """
+    """Read two counts."""
     numbers = require_counts(values, name=name)
     if numbers.shape != (2,):
         raise RiskError(f"{name} must be two counts.", hint="for example (20, 100)")
@@ -97,20 +58,7 @@ def _is_masked(values: object) -> bool:
 
 
 def require_counts(numbers: ArrayLike, *, name: str) -> NDArray[np.int64]:
-    """Read whole numbers of 0 or more, of any shape.
-
-    Parameters
-    ----------
-    numbers
-        The counts.
-    name
-        How an error calls them.
-
-    Examples
-    --------
-    >>> require_counts([0, 3], name="published")
-    array([0, 3])
-    """
+    """Read whole numbers of 0 or more, of any shape."""
     array = read_array(numbers, name=name)
     if array.size == 0 and array.dtype.kind in "iuf":
         return array.astype(np.int64)
@@ -140,19 +88,7 @@ def require_between(
 
 
 def require_plain(table: PTable) -> PTable:
-    """Refuse tables of magnitudes, whose noise scales with the magnitude.
-
-    Parameters
-    ----------
-    table
-        The p-table.
-
-    Examples
-    --------
-    >>> from ptable import PTable
-    >>> require_plain(PTable(noise=[[0]], upper=[[8]], key_range=8))
-    PTable(n_rows=1, max_noise=0, key_range=8)
-    """
+    """Refuse tables of magnitudes, whose noise scales with the magnitude."""
     if table.step != 1 or table.anchors is not None:
         raise RiskError(
             "The p-table must be one for counts, not one for magnitudes.",

@@ -50,20 +50,6 @@ class EngineAudit:
         How many records the second file has; the bounds are of one record.
     error
         The chance that a bound is wrong.
-
-    Examples
-    --------
-    >>> EngineAudit(
-    ...     epsilon=8,
-    ...     delta=1e-5,
-    ...     measured=7,
-    ...     found=6.6,
-    ...     found_directly=3,
-    ...     runs=4000,
-    ...     records=1,
-    ...     error=0.05,
-    ... ).refutes
-    False
     """
 
     epsilon: float

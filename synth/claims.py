@@ -47,20 +47,7 @@ class Claim:
 
 
 def words_of(account: Mapping[str, Any]) -> str:
-    """Say what a method promises that spends more than it claims: nothing.
-
-    Parameters
-    ----------
-    account
-        What `synth.Model.account` gives.
-
-    Examples
-    --------
-    >>> words_of({"label": "A net", "claimed": 1.0, "epsilon": None, "parts": {"net": None}})
-    'A net: NOT differentially private as claimed: epsilon 1 claimed, no bound (net unbounded)'
-    >>> words_of({"label": "A net", "claimed": 1.0, "epsilon": 501.0, "parts": {"net": 501.0}})
-    'A net: NOT differentially private as claimed: epsilon 1 claimed, 501 spent (net 501)'
-    """
+    """Say what a method promises that spends more than it claims: nothing."""
     claimed, spent = account["claimed"], account["epsilon"]
     parts = ", ".join(
         f"{part} {'unbounded' if price is None else f'{price:g}'}"
@@ -76,18 +63,7 @@ def words_of(account: Mapping[str, Any]) -> str:
 
 
 def wrong_account(account: Mapping[str, Any]) -> list[str]:
-    """Return what does not add up in an account.
-
-    Parameters
-    ----------
-    account
-        As for `words_of`.
-
-    Examples
-    --------
-    >>> wrong_account({"claimed": 1.0, "epsilon": 2.0, "parts": {"margins": None}})
-    ['The account states less than the sum of its parts.']
-    """
+    """Return what does not add up in an account."""
     prices = [
         math.inf if price is None else float(price) for price in account["parts"].values()
     ]

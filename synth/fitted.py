@@ -33,14 +33,7 @@ _FORMAT = "ckm-synth-fitted"
 
 
 class CodeModel(Protocol):
-    """What an engine returns: a distribution over codes.
-
-    Examples
-    --------
-    >>> from synth import TableModel
-    >>> hasattr(TableModel, "sample") and hasattr(TableModel, "to_json")
-    True
-    """
+    """What an engine returns: a distribution over codes."""
 
     def sample(
         self,

@@ -28,23 +28,7 @@ CONTAINERS = ("pandas", "arrow", "polars")
 
 
 def read_records(path: str | os.PathLike[str]) -> Any:
-    """Read records from a Parquet or CSV file.
-
-    Parameters
-    ----------
-    path
-        The file; everything in a CSV file is text, and an empty field is null.
-
-    Returns
-    -------
-    pyarrow.Table
-        The records.
-
-    Raises
-    ------
-    DomainError
-        If it cannot be read.
-    """
+    """Read records from a Parquet or CSV file."""
     import pyarrow as pa
 
     file = Path(path)
@@ -64,18 +48,7 @@ def read_records(path: str | os.PathLike[str]) -> Any:
 
 
 def names_of(path: str | os.PathLike[str]) -> list[str]:
-    """Return the names of the columns of a file; no value is looked at.
-
-    Parameters
-    ----------
-    path
-        A Parquet or CSV file.
-
-    Raises
-    ------
-    DomainError
-        If it cannot be read.
-    """
+    """Return the names of the columns of a file; no value is looked at."""
     import pyarrow as pa
 
     file = Path(path)
@@ -110,24 +83,7 @@ def _read_csv(file: Path) -> Any:
 
 
 def write_records(records: Any, path: str | os.PathLike[str]) -> None:
-    """Write records to a Parquet or CSV file.
-
-    Parameters
-    ----------
-    records
-        A frame.
-    path
-        The file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import pandas as pd
-    >>> file = tempfile.mkdtemp() + "/people.csv"
-    >>> write_records(pd.DataFrame({"age": [4]}), file)
-    >>> read_records(file)["age"].to_pylist()
-    ['4']
-    """
+    """Write records to a Parquet or CSV file."""
     table, file = _arrow(records), Path(path)
     if file.suffix.lower() == ".parquet":
         import pyarrow.parquet as pq
@@ -160,17 +116,6 @@ def to_records(frame: Any) -> tuple[pd.DataFrame, str]:
     """Return a frame as pandas, and which of `CONTAINERS` it came in.
 
     Its types are not returned: most follow from the values of all records.
-
-    Parameters
-    ----------
-    frame
-        A pandas frame, or anything that speaks Arrow.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> to_records(pa.table({"age": [4, None]}))[1]
-    'arrow'
     """
     import pandas as pd
 
@@ -221,27 +166,7 @@ def from_codes(
     schema: Schema,
     container: str = "pandas",
 ) -> Any:
-    """Return codes as a frame, whose types follow from the schema alone.
-
-    Parameters
-    ----------
-    codes
-        The codes.
-    numbers
-        The numbers of each column of numbers.
-    schema
-        The declaration.
-    container
-        One of `CONTAINERS`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from synth import Category, Schema
-    >>> schema = Schema(columns=[Category(name="sex", values=["F", "M"])])
-    >>> from_codes(np.array([[1], [0]]), numbers={}, schema=schema)["sex"].tolist()
-    ['M', 'F']
-    """
+    """Return codes as a frame, whose types follow from the schema alone."""
     import pyarrow as pa
 
     columns = {

@@ -162,19 +162,7 @@ class Guarantee:
 
 
 def beside(data: str | os.PathLike[str]) -> Path:
-    """Return where the certificate of synthetic records lies, or will.
-
-    Parameters
-    ----------
-    data
-        The file of records. Two files that differ in their ending have certificates of their
-        own; where there is none, that of the earlier name without the ending is looked for.
-
-    Examples
-    --------
-    >>> beside("synthetic.parquet").name
-    'synthetic.parquet.certificate.json'
-    """
+    """Return where the certificate of synthetic records lies, or will."""
     file = Path(data)
     found = file.with_name(f"{file.name}.certificate.json")
     earlier = file.with_name(f"{file.stem}.certificate.json")
@@ -206,28 +194,7 @@ def guarantee_beside(data: str | os.PathLike[str]) -> Guarantee:
 def guarantee_of(
     certificate: Certificate, *, data: str | os.PathLike[str] | None = None, name: str = ""
 ) -> Guarantee:
-    """Say what a certificate promises.
-
-    Parameters
-    ----------
-    certificate
-        The certificate.
-    data
-        The records that it should be of.
-    name
-        The name of its file.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from synth import Budget, Category, Schema, Synthesizer
-    >>> schema = Schema(columns=[Category(name="sex", values=["F", "M"])])
-    >>> model = Synthesizer(schema=schema).fit(
-    ...     pd.DataFrame({"sex": ["F", "M"] * 50}), Budget(epsilon=1, delta=1e-6)
-    ... )
-    >>> guarantee_of(Certificate.of(model)).status
-    'private'
-    """
+    """Say what a certificate promises."""
     found = certificate.facts
     known: dict[str, Any] = {"certificate": name, "method": str(found.get("method"))}
     if certificate.is_unprotected:

@@ -71,76 +71,24 @@ _SETTINGS = {
 
 
 def is_unprotected(method: str) -> bool:
-    """Tell whether a method is not differentially private as claimed.
-
-    Parameters
-    ----------
-    method
-        The name of the method.
-
-    Examples
-    --------
-    >>> is_unprotected("tables"), is_unprotected("copula-shirley")
-    (False, True)
-    """
+    """Tell whether a method is not differentially private as claimed."""
     return method in UNPROTECTED
 
 
 def fitter_of(method: str) -> Callable[..., Any]:
-    """Return what fits codes.
-
-    Parameters
-    ----------
-    method
-        The name of the method.
-
-    Examples
-    --------
-    >>> fitter_of("tables").__name__
-    'fit_codes'
-    """
+    """Return what fits codes."""
     fitter: Callable[..., Any] = _named(METHODS[_known(method)][0])
     return fitter
 
 
 def reader_of(method: str) -> Callable[[str], CodeModel]:
-    """Return what reads a model of a method.
-
-    Parameters
-    ----------
-    method
-        The name of the method.
-
-    Examples
-    --------
-    >>> reader_of("tables").__name__
-    'from_json'
-    """
+    """Return what reads a model of a method."""
     reader: Callable[[str], CodeModel] = _named(METHODS[_known(method)][1])
     return reader
 
 
 def settings_of(method: str, given: Mapping[str, Any]) -> Any:
-    """Return the settings of a method; None where nothing is given.
-
-    Parameters
-    ----------
-    method
-        The name of the method.
-    given
-        Name of a setting → its value, as from a file.
-
-    Raises
-    ------
-    SynthError
-        If the method has no such setting, or a value cannot be meant.
-
-    Examples
-    --------
-    >>> settings_of("priv-bayes", {"degree": 2})
-    NetworkSettings(degree=2)
-    >>> settings_of("histogram", {})
-    """
+    """Return the settings of a method; None where nothing is given."""
     _known(method)
     if not given:
         return None

@@ -43,13 +43,7 @@ class Drawn:
     repeated: int = 0
 
     def take(self, kept: NDArray[np.generic]) -> Drawn:
-        """Return some of the records.
-
-        Parameters
-        ----------
-        kept
-            Which ones: places, or a truth value each.
-        """
+        """Return some of the records."""
         numbers = {name: values[kept] for name, values in self.numbers.items()}
         return Drawn(self.codes[kept], numbers, self.tries, self.repeated)
 
@@ -79,26 +73,6 @@ def draw_kept(
 ) -> Drawn:
     """Draw records until enough of them are kept.
 
-    Parameters
-    ----------
-    number
-        How many are wanted.
-    draw
-        Draws as many records as it is asked for.
-    is_kept
-        Tells which records keep the rules.
-    rng
-        Randomness.
-    progress
-        Told the stage, how many are done, and of how many.
-
-    Raises
-    ------
-    RuleError
-        If none is kept among very many.
-
-    Notes
-    -----
     Every record that is returned was kept. After ``50 * number + 20000`` draws the rest are
     copies of kept ones, and a warning says so.
     """

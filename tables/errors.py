@@ -81,27 +81,7 @@ class KeyQualityWarning(DataWarning):
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> tuple[str, str]:
-    """Word the problem and the hint for a name that does not exist.
-
-    Parameters
-    ----------
-    kind
-        What the name stands for, capitalised: ``"Column"``.
-    name
-        The name that was asked for.
-    known
-        The names that exist.
-
-    Returns
-    -------
-    tuple of str
-        The problem and the hint.
-
-    Examples
-    --------
-    >>> unknown_name("Column", "depp", ["dep", "sexe"])
-    ("Column 'depp' is not in the data; it has 'dep', 'sexe'.", "did you mean 'dep'?")
-    """
+    """Word the problem and the hint for a name that does not exist."""
     names = list(known)
     shown = ", ".join(repr(n) for n in names[:12]) + (", …" if len(names) > 12 else "")
     close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)

@@ -98,50 +98,7 @@ def read_sample(
     seed: int = 1,
     tolerate_missing_keys: bool = False,
 ) -> RecordSample:
-    """Read records as codes: all of them, or where there are more a sample.
-
-    Parameters
-    ----------
-    source
-        The records.
-    keys
-        Their keys; None for records that have none, whose keys are 0.
-    requests
-        Dimension → a request of that dimension alone, with its hierarchy and categories.
-    area
-        A dimension. Where records are sampled, all those of some of its finest categories are
-        taken, so that their cells are as small as they are; records are drawn one by one only
-        where not even two areas are small enough.
-    groups
-        Further columns that say which records belong together.
-    most_records, most_areas
-        The size of the sample.
-    seed
-        What is drawn depends on it, on the record keys and on the categories alone.
-    tolerate_missing_keys
-        Count a missing key as zero instead of refusing.
-
-    Returns
-    -------
-    RecordSample
-        The records, in the order of their keys.
-
-    Raises
-    ------
-    TablesError
-        If a column is missing or the keys are not sound, or if there is no record.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from tables import Request, StoredKeys, open_source
-    >>> records = pa.table({"sex": ["F", "M", "F"], "key": pa.array([1, 2, 3], pa.uint8())})
-    >>> with open_source(records) as source:
-    ...     sex = {"sex": Request(dimensions=["sex"])}
-    ...     found = read_sample(source, StoredKeys(column="key"), requests=sex)
-    >>> found.dimensions["sex"].codes[0].tolist(), found.dimensions["sex"].labels[0]
-    ([0, 1, 0], (('F',), ('M',)))
-    """
+    """Read records as codes: all of them, or where there are more a sample."""
     if most_records < 1 or most_areas < 1:
         raise RequestError("A sample needs a record and an area at least.")
     require_fit(requests, source)

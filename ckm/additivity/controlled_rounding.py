@@ -26,35 +26,10 @@ def round_additive(
 ) -> NDArray[np.int64]:
     """Find a near table of multiples of a base that adds up, of any size.
 
-    Parameters
-    ----------
-    sums
-        What adds up to what.
-    published
-        The published numbers, to which the result is near.
-    start
-        A table that adds up, such as that of `nearest_additive`.
-    base
-        Every number is a multiple of it.
-
-    Notes
-    -----
     Running sums of the inner cells are rounded, so that the sum of any run of neighbours is
     off by less than the base. Then single inner cells go up or down by the base, and pairs in
     one line go against each other, as long as that brings the table nearer in least squares.
     The result is near a local optimum.
-
-    Examples
-    --------
-    >>> from ckm import PublishedTable
-    >>> from ckm.additivity.equations import TableSums
-    >>> table = PublishedTable(
-    ...     dimensions={"sex": (np.array([0, 1, 2], np.int32), ["Total", "F", "M"])},
-    ...     measures={"count": np.array([12, 3, 6])},
-    ... )
-    >>> y = table.measures["count"].astype(float)
-    >>> round_additive(TableSums.of_table(table), y, start=np.array([11.0, 4, 7])).tolist()
-    [11, 4, 7]
     """
     running = np.rint(np.cumsum(start[sums.inner]) / base)
     inner = np.maximum(np.diff(running, prepend=0.0), 0.0) * base
@@ -158,25 +133,6 @@ def round_exactly(
 ) -> NDArray[np.int64]:
     """Find the table of multiples of a base that adds up and deviates least in total.
 
-    Parameters
-    ----------
-    sums
-        What adds up to what.
-    published
-        The published numbers.
-    base
-        Every number is a multiple of it.
-    lower, upper
-        The bounds of every cell.
-    limit_s
-        Seconds that the program may take.
-
-    Raises
-    ------
-    ReleaseError
-        If the table is too large for a program in whole numbers, if no such table lies within
-        the bounds, or none was proven best in time.
-
     Notes
     -----
     Minimises ``Σ |z - y|`` over ``z = base · A n``, with ``n`` whole: controlled rounding
@@ -187,18 +143,6 @@ def round_exactly(
     ----------
     J. J. Salazar-González (2006), Controlled rounding and cell perturbation: statistical
     disclosure limitation methods for tabular data, Mathematical Programming 105.
-
-    Examples
-    --------
-    >>> from ckm import PublishedTable
-    >>> from ckm.additivity.equations import TableSums
-    >>> table = PublishedTable(
-    ...     dimensions={"sex": (np.array([0, 1, 2], np.int32), ["Total", "F", "M"])},
-    ...     measures={"count": np.array([12, 3, 6])},
-    ... )
-    >>> y = table.measures["count"].astype(float)
-    >>> round_exactly(TableSums.of_table(table), y, base=3, lower=y - 3, upper=y + 3).tolist()
-    [12, 3, 9]
     """
     from scipy import sparse
     from scipy.optimize import Bounds, LinearConstraint, milp

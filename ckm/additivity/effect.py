@@ -45,18 +45,6 @@ class RestorationEffect:
         the largest noise and, of the restored table, how it was made. None for large tables.
     pinned
         The share of inner cells that may have one count only.
-
-    Examples
-    --------
-    >>> effect = RestorationEffect(
-    ...     gap=(3.0, 0.0),
-    ...     deviation=(1.2, 1.0),
-    ...     read_right=(0.3, 0.35),
-    ...     width=(2.0, 6.0),
-    ...     pinned=(0.1, 0.0),
-    ... )
-    >>> effect
-    RestorationEffect(…)
     """
 
     gap: tuple[float, float]

@@ -46,31 +46,6 @@ class TableSums:
         """Read from the categories of a published table what adds up to what.
 
         A cell holds the inner cells that agree with it in every column where it is no total.
-
-        Parameters
-        ----------
-        table
-            The table. Inner cells that it does not list were published as 0 and stay so.
-        trees
-            Column → its code tree, where the categories of one column hold each other. The
-            columns of a hierarchy in several columns need none.
-        total_label
-            What totals are called.
-
-        Raises
-        ------
-        ReleaseError
-            If no cell is an inner one, or a tree does not know a category.
-
-        Examples
-        --------
-        >>> from ckm import PublishedTable
-        >>> table = PublishedTable(
-        ...     dimensions={"sex": (np.array([0, 1, 2], np.int32), ["Total", "F", "M"])},
-        ...     measures={"count": np.array([7, 3, 5])},
-        ... )
-        >>> TableSums.of_table(table).matrix.toarray().astype(int).tolist()
-        [[1, 1], [1, 0], [0, 1]]
         """
         known = dict(trees or {})
         strangers = [name for name in known if name not in table.dimensions]
@@ -113,23 +88,7 @@ class TableSums:
         return cls(matrix=matrix, inner=inner)
 
     def without(self, rows: NDArray[np.bool_]) -> TableSums:
-        """Leave out inner cells, which then are 0 in every table that adds up.
-
-        Parameters
-        ----------
-        rows
-            Per cell, whether it is to be left out.
-
-        Examples
-        --------
-        >>> from ckm import PublishedTable
-        >>> table = PublishedTable(
-        ...     dimensions={"sex": (np.array([0, 1, 2], np.int32), ["Total", "F", "M"])},
-        ...     measures={"count": np.array([7, 0, 5])},
-        ... )
-        >>> TableSums.of_table(table).without(np.array([False, True, False])).inner
-        array([2])
-        """
+        """Leave out inner cells, which then are 0 in every table that adds up."""
         kept = np.flatnonzero(~rows[self.inner])
         return TableSums(matrix=self.matrix[:, kept].tocsr(), inner=self.inner[kept])
 

@@ -31,25 +31,6 @@ def nearest_additive(
 ) -> Numbers:
     """Find the table that adds up, stays in bounds and is nearest to the published one.
 
-    Parameters
-    ----------
-    sums
-        What adds up to what.
-    published
-        The published numbers.
-    lower, upper
-        The bounds of every cell; those of inner cells are 0 or more.
-
-    Returns
-    -------
-    numpy.ndarray
-        Numbers that add up exactly, as floats, and keep to their bounds within 1e-4.
-
-    Raises
-    ------
-    ReleaseError
-        If no table that adds up lies within the bounds.
-
     Notes
     -----
     With ``A`` the sums, ``y`` the published numbers and ``z = A x``: minimise ``‖z - y‖²``
@@ -69,19 +50,6 @@ def nearest_additive(
 
     S. Boyd et al. (2011), Distributed optimization and statistical learning via the alternating
     direction method of multipliers, Foundations and Trends in Machine Learning 3(1).
-
-    Examples
-    --------
-    >>> from ckm import PublishedTable
-    >>> from ckm.additivity.equations import TableSums
-    >>> table = PublishedTable(
-    ...     dimensions={"sex": (np.array([0, 1, 2], np.int32), ["Total", "F", "M"])},
-    ...     measures={"count": np.array([12, 3, 6])},
-    ... )
-    >>> y = table.measures["count"].astype(float)
-    >>> found = nearest_additive(TableSums.of_table(table), y, lower=y - 2, upper=y + 2)
-    >>> [float(number) for number in found.round(6)]
-    [11.0, 4.0, 7.0]
     """
     plane = _Plane(sums)
     inner = plane.not_negative(published)

@@ -95,12 +95,6 @@ class Restorer:
         The job. Its code trees are read at once.
     max_noise
         The largest noise of a count.
-
-    Examples
-    --------
-    >>> from ckm.config import read_job
-    >>> Restorer(read_job("job.toml"), max_noise=5)  # doctest: +SKIP
-    Restorer(0 tables)
     """
 
     def __init__(self, job: Job, *, max_noise: int) -> None:
@@ -121,13 +115,7 @@ class Restorer:
         published: NDArray[np.int64],
         table: PublishedTable,
     ) -> None:
-        """Keep the original counts of a table until it is restored, in the order of its rows.
-
-        Parameters
-        ----------
-        name, request, cells, published, table
-            See `ckm.engine.engine.Observer`.
-        """
+        """Keep the original counts of a table until it is restored, in row order."""
         beside = publish(
             cells,
             published,
@@ -140,18 +128,7 @@ class Restorer:
         self._counts[name] = np.asarray(beside.measures[column]).astype(np.int64)
 
     def restore(self, name: str, table: PublishedTable) -> PublishedTable:
-        """Return the nearest table of whole numbers that adds up.
-
-        Parameters
-        ----------
-        name, table
-            The table that was observed.
-
-        Raises
-        ------
-        ReleaseError
-            If it cannot be made to add up.
-        """
+        """Return the nearest table of whole numbers that adds up."""
         (column,) = measure_columns(["count"], table.dimensions)
         trees = {
             dimension: t

@@ -33,34 +33,11 @@ def amount_fact(
 ) -> AmountFact:
     """Measure what the noise did to the sums of a variable.
 
-    Parameters
-    ----------
-    table
-        Its name.
-    magnitudes
-        The amounts of its cells.
-    published
-        Their published sums.
-    noise
-        How they were perturbed.
-
-    Notes
-    -----
     A cell is exposed where the second largest contributor, who knows the own amount and
     subtracts it, would come within a tenth of the largest without noise: what the rest adds is
     no more than that. The chance with noise is that of the p-table, jitter included. Where
     three or more contributors have amounts of both signs, the rest may cancel out, and nobody
     knows how near the estimate is: these cells are not judged.
-
-    Examples
-    --------
-    >>> from ckm import MagnitudeNoise
-    >>> from ckm.engine.magnitudes.examples import amounts
-    >>> cells = amounts([[1000.0, 400.0], [30.0, 20.0, 20.0, 10.0]])
-    >>> noise = MagnitudeNoise.start()
-    >>> fact = amount_fact("t", cells, np.array([1500.0, 79.0]), noise=noise)
-    >>> fact.cells, fact.exposed, fact.expected, fact.found
-    (2, 1, 0.0, 1.0)
     """
     try:
         deviations = amount_deviations(magnitudes.total, published)

@@ -48,20 +48,6 @@ class Assessor:
         What totals are called.
     noises
         Variable → the noise of its sums.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from ckm import Engine, Secret, TableRequest
-    >>> from ptable import NoiseSpec, solve
-    >>> people = pa.table({"id": range(90), "sex": ["F", "M", "F"] * 30})
-    >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
-    >>> assessor = Assessor(table, is_mixed=True)
-    >>> with Engine(people, id="id", secret=Secret(bytes(16)), ptable=table) as engine:
-    ...     request = {"people": TableRequest(dimensions=["sex"])}
-    ...     tables = engine.tabulate_all(request, observe=assessor.observe)
-    >>> assessor.tables["people"].margins
-    1
     """
 
     def __init__(
@@ -91,17 +77,7 @@ class Assessor:
         published: NDArray[np.int64],
         table: PublishedTable,
     ) -> None:
-        """Take in one table; what is kept of it stays in the process.
-
-        Parameters
-        ----------
-        name, request
-            The table.
-        cells, published
-            Its cells and their published counts.
-        table
-            What is published of them.
-        """
+        """Take in one table; what is kept of it stays in the process."""
         design = self._applied(cells.key_range)
         held = cells.count > 0
         size = min(grid_size(cells), _LARGEST_GRID)
@@ -142,15 +118,7 @@ class Assessor:
     def observe_sums(
         self, name: str, cells: Cells, sums: Mapping[str, NDArray[np.float64]]
     ) -> None:
-        """Take in the sums of a table; what is kept of them stays in the process.
-
-        Parameters
-        ----------
-        name
-            The table.
-        cells, sums
-            Its cells, and variable → their published sums.
-        """
+        """Take in the sums of a table; what is kept of them stays in the process."""
         for variable, published in sums.items():
             magnitudes = (cells.magnitudes or {})[variable]
             noise = self.noises[variable]

@@ -38,25 +38,7 @@ class _Case(NamedTuple):
 def attack_facts(
     ptable: PTable, *, is_mixed: bool, limits: Mapping[str, float]
 ) -> tuple[AttackFact, ...]:
-    """Attack a p-table through large counts, with no other rule in the way.
-
-    Parameters
-    ----------
-    ptable
-        The p-table as it is applied.
-    is_mixed
-        Whether cell keys are mixed with a secret.
-    limits
-        Name of an attack → the probability of success that the office allows.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec, solve
-    >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
-    >>> found = attack_facts(table, is_mixed=True, limits={"differencing": 0.9})
-    >>> found[0].name, round(found[0].closed_form, 3), found[0].allowed
-    ('differencing', 0.781, 0.9)
-    """
+    """Attack a p-table through large counts, with no other rule in the way."""
     return tuple(
         replace(fact, allowed=limits.get(fact.name)) for fact in _attacked(ptable, is_mixed)
     )

@@ -55,21 +55,7 @@ def _outcome(is_passed: bool) -> Outcome:  # noqa: FBT001
 
 
 def made_checks(assessor: Assessor) -> Iterator[CheckFact]:
-    """Check what must hold for every single cell: bounds, small counts, zeros, same records.
-
-    Parameters
-    ----------
-    assessor
-        What was observed.
-
-    Examples
-    --------
-    >>> from ckm.assessment.assessor import Assessor
-    >>> from ptable import NoiseSpec, solve
-    >>> nothing = Assessor(solve(NoiseSpec(max_noise=2, variance=1.0)), is_mixed=True)
-    >>> {check.outcome for check in made_checks(nothing)}
-    {'passed'}
-    """
+    """Check what must hold for every single cell: bounds, small counts, zeros, same records."""
     tables, design = list(assessor.tables.values()), assessor.design
     everything = assessor.everything
     outside = [table.name for table in tables if not _fits(table.cells, design)]
@@ -120,25 +106,7 @@ def _counted(
 
 
 def noise_checks(cells: ObservedCells, design: Design) -> Iterator[CheckFact]:
-    """Check mean, variance and shares of the noise against the p-table.
-
-    Parameters
-    ----------
-    cells
-        Cells with independent noise; none where there is no telling.
-    design
-        The p-table.
-
-    Examples
-    --------
-    >>> from ckm.assessment.noise.applied import Design
-    >>> from ckm.assessment.observed import ObservedCells
-    >>> from ptable import PTable
-    >>> design = Design.of(PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8))
-    >>> cells = ObservedCells.of([4] * 100, noise=[-1, 1] * 50)
-    >>> [(check.name, check.outcome) for check in noise_checks(cells, design)][0]
-    ('noise-mean', 'passed')
-    """
+    """Check mean, variance and shares of the noise against the p-table."""
     n = len(cells)
     drift, spread = mean_test(cells, design), variance_test(cells, design)
     mean = float(cells.noise.mean()) if n else 0.0
@@ -186,22 +154,7 @@ def _tested(name: str, test: SumTest | None, *, found: Mapping[str, float]) -> C
 
 
 def proof_checks(ptable: PTable, quality: KeyQuality | None) -> Iterator[CheckFact]:
-    """Check what the noise rests on: the record keys, and the p-table's certificate.
-
-    Parameters
-    ----------
-    ptable
-        The p-table of the job.
-    quality
-        What a look at the record keys found; None where nobody looked.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec, solve
-    >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
-    >>> [check.outcome for check in proof_checks(table, None)]
-    ['not computed', 'passed']
-    """
+    """Check what the noise rests on: the record keys, and the p-table's certificate."""
     from ptable import PTableError
 
     outcome: Outcome = "not computed"
@@ -232,22 +185,7 @@ def limit_checks(
     attacks: Sequence[AttackFact],
     utility: Sequence[MeasureFact],
 ) -> Iterator[CheckFact]:
-    """Hold a release to the limits that the office set.
-
-    Parameters
-    ----------
-    limits
-        What is allowed.
-    worst, attacks, utility
-        What was found.
-
-    Examples
-    --------
-    >>> from ckm.config import JobLimits
-    >>> limits = JobLimits(posterior=0.9)
-    >>> [check.outcome for check in limit_checks(limits, worst=[], attacks=[], utility=[])]
-    ['passed', 'no limit', 'no limit', 'not computed']
-    """
+    """Hold a release to the limits that the office set."""
     tables = [fact for fact in worst if fact.table] or list(worst)
     single = {fact.table: fact.probability for fact in tables}
     together = {fact.table: fact.set_probability for fact in tables}

@@ -43,19 +43,6 @@ def posteriors(
 ) -> tuple[str, tuple[PosteriorFact, ...]]:
     """Give what each small published count tells of the original one, and the prior's name.
 
-    Parameters
-    ----------
-    table
-        The p-table as it was applied.
-    count_histogram
-        How many cells have each original count, empty ones included.
-    tables
-        What was published.
-    sensitive
-        The sensitive counts.
-
-    Notes
-    -----
     The prior is the share of each original count among the cells themselves. Originals of
     less than half a percent are left out.
     """
@@ -102,17 +89,6 @@ def worst(
 
     Several tables together come as one more, without a name. Tables that publish nothing that
     a sensitive count can have become are left out, and so are those whose prior has none.
-
-    Parameters
-    ----------
-    table
-        The p-table as it was applied.
-    count_histogram
-        How many cells have each original count, empty ones included.
-    tables
-        What was published.
-    sensitive
-        The sensitive counts.
     """
     suspects = np.array(sorted(set(sensitive)))
     band = Band.of(table)

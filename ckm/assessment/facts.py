@@ -59,19 +59,7 @@ def findings(
     quality: KeyQuality | None,
     designs: Mapping[str, MapDesign] | None = None,
 ) -> Findings:
-    """Compute every number of the reports from what was observed.
-
-    Parameters
-    ----------
-    assessor
-        What was observed.
-    job
-        The job.
-    quality
-        What a look at the record keys found; None where nobody looked.
-    designs
-        Other designs to compare.
-    """
+    """Compute every number of the reports from what was observed."""
     limits, design = job.report.limits, assessor.design
     cells = _drawn(assessor, quality)
     utility = assessor.utility()
@@ -160,23 +148,7 @@ def release_facts(
     warnings: Sequence[str],
     reproduction: ReproductionFacts,
 ) -> ReleaseFacts:
-    """Put the numbers of a release beside what the office says of it.
-
-    Parameters
-    ----------
-    found
-        The numbers.
-    assessor
-        What was observed.
-    job
-        The job.
-    tables
-        What was written.
-    warnings
-        What the engine warned of.
-    reproduction
-        How to make the release again.
-    """
+    """Put the numbers of a release beside what the office says of it."""
     report = job.report
     return fact_of(
         ReleaseFacts,
@@ -228,15 +200,7 @@ def _levels(utility: Sequence[MeasureFact]) -> dict[str, list[str]]:
 
 
 def level_facts(job: Job, levels: Mapping[str, Iterable[str]]) -> dict[str, LevelFact]:
-    """Give the job's words for levels and their categories, where it has some.
-
-    Parameters
-    ----------
-    job
-        The job.
-    levels
-        Level, as measures name it → codes of its categories.
-    """
+    """Give the job's words for levels and their categories, where it has some."""
     nested = {n: h for n, h in job.hierarchies.items() if isinstance(h, list)}
     above = {column: name for name, columns in nested.items() for column in columns}
     found = {}

@@ -31,11 +31,6 @@ class Margins:
         Per cell the number of its combination, finest first.
     names
         Per combination the columns that it shows; none of the grand total.
-
-    Examples
-    --------
-    >>> Margins(np.array([0, 1], np.int32), ("sex", "")).is_finest
-    array([ True, False])
     """
 
     def __init__(self, place: NDArray[np.int32], names: tuple[str, ...]) -> None:
@@ -49,24 +44,7 @@ class Margins:
 
 
 def margins_of(cells: Cells) -> Margins:
-    """Find the combination of levels of each cell.
-
-    Parameters
-    ----------
-    cells
-        The cells.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from tables import Request, StoredKeys, cube, open_source
-    >>> records = pa.table({"sex": ["F", "M", "F"], "key": pa.array([1, 2, 3], pa.uint8())})
-    >>> with open_source(records) as source:
-    ...     (cells,) = cube(source, StoredKeys(column="key"), [Request(dimensions=["sex"])])
-    >>> found = margins_of(cells)
-    >>> found.place.tolist(), found.names
-    ([0, 0, 1], ('sex', ''))
-    """
+    """Find the combination of levels of each cell."""
     code = np.zeros(len(cells), np.int64)
     wanted = np.zeros(len(cells.level_sets), np.int64)
     for number, (axis, ranks) in enumerate(zip(cells.axes, cells.ranks, strict=True)):
@@ -87,13 +65,7 @@ def margins_of(cells: Cells) -> Margins:
 
 
 def _level_of(axis: Axis) -> NDArray[np.int32]:
-    """Give the level that publishes each category of an axis, by rank; 0 is the finest.
-
-    Parameters
-    ----------
-    axis
-        The axis.
-    """
+    """Give the level that publishes each category of an axis, by rank; 0 is the finest."""
     found = np.zeros(axis.size, np.int32)
     for place in reversed(range(len(axis.levels))):
         level = axis.levels[place]
@@ -102,15 +74,7 @@ def _level_of(axis: Axis) -> NDArray[np.int32]:
 
 
 def _level_name(axis: Axis, level: int) -> str:
-    """Name a level below the total: its column, with its depth where one column has several.
-
-    Parameters
-    ----------
-    axis
-        The axis.
-    level
-        The level, 0 for the finest.
-    """
+    """Name a level below the total: its column, with its depth where one column has several."""
     depth = len(axis.levels) - 1 - level
     if len(axis.columns) > 1:
         return axis.columns[depth - 1]
@@ -119,15 +83,7 @@ def _level_name(axis: Axis, level: int) -> str:
 
 
 def _ancestors(axis: Axis, level: int) -> NDArray[np.int32]:
-    """Give, by rank, the category of a level that each category lies in; -1 where above it.
-
-    Parameters
-    ----------
-    axis
-        The axis.
-    level
-        The level, 0 for the finest.
-    """
+    """Give, by rank, the category of a level that each category lies in; -1 where above it."""
     found = np.full(axis.size, _NONE)
     target = axis.levels[level].ranks
     climb = np.arange(len(target))
@@ -140,31 +96,7 @@ def _ancestors(axis: Axis, level: int) -> NDArray[np.int32]:
 
 
 def categories(cells: Cells, *, at_most: int) -> Iterator[tuple[str, Codes, list[str]]]:
-    """Give, for each level with few categories, the category that each cell lies in.
-
-    Parameters
-    ----------
-    cells
-        The cells.
-    at_most
-        The most categories of a level.
-
-    Yields
-    ------
-    tuple
-        The name of the level, per cell the number of its category or -1 for totals over the
-        level, and the categories.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from tables import Request, StoredKeys, cube, open_source
-    >>> records = pa.table({"sex": ["F", "M", "F"], "key": pa.array([1, 2, 3], pa.uint8())})
-    >>> with open_source(records) as source:
-    ...     (cells,) = cube(source, StoredKeys(column="key"), [Request(dimensions=["sex"])])
-    >>> [(name, inside.tolist()) for name, inside, _ in categories(cells, at_most=20)]
-    [('sex', [0, 1, -1])]
-    """
+    """Give, for each level with few categories, the category that each cell lies in."""
     for axis, ranks in zip(cells.axes, cells.ranks, strict=True):
         for level in reversed(range(len(axis.levels) - 1)):
             if len(axis.levels[level].ranks) > at_most:
@@ -179,15 +111,7 @@ def categories(cells: Cells, *, at_most: int) -> Iterator[tuple[str, Codes, list
 
 
 def _level_column(axis: Axis, level: int) -> int:
-    """Give the output column that names the categories of a level.
-
-    Parameters
-    ----------
-    axis
-        The axis.
-    level
-        The level, 0 for the finest.
-    """
+    """Give the output column that names the categories of a level."""
     return len(axis.columns) - 1 - level if len(axis.columns) > 1 else 0
 
 
@@ -195,26 +119,6 @@ def parents(cells: Cells) -> Iterator[tuple[str, Codes]]:
     """Give, for each dimension, the position of the total that each cell is a part of.
 
     Where the next coarser level is not shown, the total is the nearest one that is.
-
-    Parameters
-    ----------
-    cells
-        The cells.
-
-    Yields
-    ------
-    tuple
-        The dimension by its finest column, and per cell a position, or -1 for none.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from tables import Request, StoredKeys, cube, open_source
-    >>> records = pa.table({"sex": ["F", "M", "F"], "key": pa.array([1, 2, 3], pa.uint8())})
-    >>> with open_source(records) as source:
-    ...     (cells,) = cube(source, StoredKeys(column="key"), [Request(dimensions=["sex"])])
-    >>> [(name, parent.tolist()) for name, parent in parents(cells)]
-    [('sex', [2, 2, -1])]
     """
     find = _Finder(cells)
     for number, (axis, ranks) in enumerate(zip(cells.axes, cells.ranks, strict=True)):

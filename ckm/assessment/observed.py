@@ -27,11 +27,6 @@ class ObservedCells:
         Cell keys.
     is_finest
         Which cells are no totals.
-
-    Examples
-    --------
-    >>> ObservedCells.of([4, 9], noise=[1, 0]).published
-    array([5, 9])
     """
 
     count: NDArray[np.int64]
@@ -41,18 +36,7 @@ class ObservedCells:
 
     @classmethod
     def of(cls, count: ArrayLike, *, noise: ArrayLike) -> ObservedCells:
-        """Take finest cells that hold different records.
-
-        Parameters
-        ----------
-        count, noise
-            Original counts, and published less original ones.
-
-        Examples
-        --------
-        >>> len(ObservedCells.of([4, 9], noise=[1, 0]))
-        2
-        """
+        """Take finest cells that hold different records."""
         counts = np.asarray(count, np.int64)
         return cls(
             count=counts,
@@ -76,19 +60,7 @@ class ObservedCells:
         )
 
     def take(self, where: NDArray[np.generic]) -> ObservedCells:
-        """Take some of the cells.
-
-        Parameters
-        ----------
-        where
-            Positions, or a truth value per cell.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> ObservedCells.of([4, 9], noise=[1, 0]).take(np.array([1])).count
-        array([9])
-        """
+        """Take some of the cells."""
         return ObservedCells(
             count=self.count[where],
             noise=self.noise[where],

@@ -35,25 +35,6 @@ class Scenarios:
         Design → p-table, as it is published with: empty cells stay 0.
     chosen
         The design that is the job's own.
-
-    Examples
-    --------
-    >>> from ckm.engine.cell_histogram import CountHistogram
-    >>> from ptable import Mechanism
-    >>> from risk import Histogram
-    >>> some = Histogram.of([1, 2, 9])
-    >>> count_histogram = CountHistogram(
-    ...     tables={"t": some}, together=some, variables={}, listed=3, distinct=3, record_sets=3
-    ... )
-    >>> found = map_scenarios(
-    ...     {"r5": Mechanism.rounding(5)},
-    ...     count_histogram,
-    ...     own=Mechanism.rounding(3).build(),
-    ...     name="ours",
-    ...     sensitive=[1],
-    ... )
-    >>> [(design.name, design.chosen) for design in found.facts().designs]
-    [('ours', True), ('r5', False)]
     """
 
     map: RiskUtilityMap
@@ -61,18 +42,7 @@ class Scenarios:
     chosen: str
 
     def designs(self, table: str = EVERY_TABLE) -> tuple[DesignFact, ...]:
-        """Give the figures of each design on a table; without draws, those with a formula.
-
-        Parameters
-        ----------
-        table
-            The table; none is all of them together.
-
-        Examples
-        --------
-        >>> Scenarios.designs.__name__  # see the example of the class
-        'designs'
-        """
+        """Give the figures of each design on a table; without draws, those with a formula."""
         front = set(self.map.pareto(risk=RISK, utility=LOSS, table=table))
         return tuple(
             DesignFact(
@@ -90,13 +60,7 @@ class Scenarios:
         )
 
     def facts(self) -> ScenarioFacts:
-        """Give what a page says of the designs on all tables together.
-
-        Examples
-        --------
-        >>> Scenarios.facts.__name__  # see the example of the class
-        'facts'
-        """
+        """Give what a page says of the designs on all tables together."""
         return ScenarioFacts(
             designs=self.designs(), refused=dict(self.map.refused), risk=RISK, utility=LOSS
         )
@@ -117,28 +81,6 @@ def map_scenarios(
 
     Figures of risk take all empty cells of the grids, figures of use those that the tables
     list. For all tables together, a cell that several of them show counts once.
-
-    Parameters
-    ----------
-    designs
-        Name → design, see `risk.risk_map.map.risk_utility_map`.
-    count_histogram
-        The cells.
-    own
-        The p-table of the job; where a design has the same probabilities, it is that one.
-    name
-        What it is called if none has; with an asterisk where a design has that name.
-    sensitive
-        The sensitive counts.
-    n_draws, progress
-        As for `risk.risk_map.map.risk_utility_map`.
-    seed
-        Of the keys that are drawn; the same seed gives the same map.
-
-    Examples
-    --------
-    >>> map_scenarios.__name__  # see the example of `Scenarios`
-    'map_scenarios'
     """
     from risk.risk_map.designs import build_designs, keep_zeros
     from risk.risk_map.map import risk_utility_map

@@ -65,27 +65,7 @@ def table_measures(
     total_label: str,
     threshold: int,
 ) -> tuple[MeasureFact, ...]:
-    """Measure a table: as a whole, by class of counts, margin and category, and its sums.
-
-    Parameters
-    ----------
-    name
-        The table.
-    cells, pairs
-        Its cells, and their original and published counts.
-    ptable
-        The p-table as it was applied.
-    drawn
-        The positions of cells whose noises are independent.
-    margins
-        The combination of levels of each cell.
-    empty
-        How many empty cells it shows.
-    total_label
-        What the grand total is called.
-    threshold
-        The largest small count.
-    """
+    """Measure a table: as a whole, by class of counts, margin and category, and its sums."""
     found = list(
         all_measures(name, pairs, ptable=ptable, drawn=drawn, empty=empty, threshold=threshold)
     )
@@ -111,23 +91,7 @@ def all_measures(
     empty: int,
     threshold: int,
 ) -> Iterator[MeasureFact]:
-    """Measure cells as a whole with everything, by class with the core and quantiles.
-
-    Parameters
-    ----------
-    name
-        The table; empty for all tables together.
-    pairs
-        Original and published counts.
-    ptable
-        The p-table as it was applied.
-    drawn
-        The positions of cells whose noises are independent.
-    empty
-        How many empty cells are shown.
-    threshold
-        The largest small count.
-    """
+    """Measure cells as a whole with everything, by class with the core and quantiles."""
     sample = pairs.take(drawn)
     whole = (
         *(measure for measure in deviations(pairs) if measure.name != "bias_z"),

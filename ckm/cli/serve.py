@@ -21,17 +21,7 @@ _PATH = click.Path(path_type=Path)
 
 
 def require_web() -> None:
-    """Raise with the way to install what a service needs, where it is missing.
-
-    Raises
-    ------
-    click.ClickException
-        If a package of the extra is missing.
-
-    Examples
-    --------
-    >>> require_web()
-    """
+    """Raise with the way to install what a service needs, where it is missing."""
     missing = [name for name in _WEB if importlib.util.find_spec(name) is None]
     if missing:
         raise click.ClickException(

@@ -38,12 +38,6 @@ class KeyedMethod:
         The p-table.
     secret
         What mixes the keys of cells; None looks them up as they are.
-
-    Examples
-    --------
-    >>> from ckm.comparison.testbed import open_testbed
-    >>> testbed = open_testbed(job, Experiment(), secret=secret)  # doctest: +SKIP
-    >>> KeyedMethod(testbed, ptable, secret=secret).publish(request)  # doctest: +SKIP
     """
 
     def __init__(self, testbed: Testbed, ptable: PTable, *, secret: Secret | None) -> None:
@@ -93,11 +87,6 @@ class AdditiveMethod:
         The method before.
     bound
         How far a number may move; None for no bound.
-
-    Examples
-    --------
-    >>> keyed = KeyedMethod(testbed, ptable, secret=secret)  # doctest: +SKIP
-    >>> AdditiveMethod(testbed, keyed, bound=None).publish(request)  # doctest: +SKIP
     """
 
     def __init__(

@@ -53,18 +53,6 @@ class LedgerMethod:
         Differences of so few records are thin.
     smallest
         Cells of fewer records are not compared.
-
-    Raises
-    ------
-    ConfigError
-        If the record keys cannot tell records apart.
-
-    Examples
-    --------
-    >>> with LedgerMethod(
-    ...     testbed, ptable, secret=secret, mix=True, planned=[], threshold=2, smallest=10
-    ... ) as method:  # doctest: +SKIP
-    ...     method.publish(request)
     """
 
     def __init__(

@@ -70,10 +70,6 @@ class MethodResult:
         Of synthetic records, what the certificate beside them promises; None for others.
     seconds
         How long it took.
-
-    Examples
-    --------
-    >>> MethodResult(choice=DEFAULTS["swapping"], reason="there is only one area").criteria
     """
 
     choice: MethodChoice
@@ -98,13 +94,6 @@ class MethodComparison:
         What was asked of them.
     results
         One per method.
-
-    Examples
-    --------
-    >>> from ckm.config import read_job
-    >>> found = compare_methods(read_job("job.toml"))  # doctest: +SKIP
-    >>> found.result("rounding").criteria.share("additive")  # doctest: +SKIP
-    0.52
     """
 
     testbed: Testbed
@@ -112,23 +101,7 @@ class MethodComparison:
     results: tuple[MethodResult, ...]
 
     def result(self, name: str) -> MethodResult:
-        """Return what was measured of a method.
-
-        Parameters
-        ----------
-        name
-            What the method is called.
-
-        Raises
-        ------
-        ConfigError
-            If it was not compared.
-
-        Examples
-        --------
-        >>> found.result("cell-key").reason  # doctest: +SKIP
-        ''
-        """
+        """Return what was measured of a method."""
         for result in self.results:
             if result.choice.name == name:
                 return result
@@ -151,35 +124,6 @@ def compare_methods(
 
     The records are a sample where there are many, and the same for all methods, as are the
     persons sought. Nothing is published.
-
-    Parameters
-    ----------
-    job
-        The job, from `ckm.config.read_job`.
-    methods
-        Name → method, see `ckm.config.comparison.method_settings.choose_methods`.
-    experiment
-        What they are tried on.
-    progress
-        Called with a stage, how much of it is done, and how much there is.
-    memory_limit, threads
-        Limits of DuckDB; they never change a result.
-
-    Returns
-    -------
-    MethodComparison
-        The criteria of all methods, and why one could not be tried.
-
-    Raises
-    ------
-    ConfigError, TablesError
-        If the data cannot be read, or no table can be tried.
-
-    Examples
-    --------
-    >>> from ckm.config import read_job
-    >>> compare_methods(read_job("job.toml"))  # doctest: +SKIP
-    MethodComparison(13 methods)
     """
     from ckm.release.job_inputs import load_ptable, load_secret
 

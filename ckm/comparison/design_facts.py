@@ -40,24 +40,8 @@ _LIKELY = 0.01
 def comparison_facts(found: Comparison, *, rules: Rules) -> ComparisonFacts:
     """Give all that a page says of a comparison.
 
-    Parameters
-    ----------
-    found
-        The comparison.
-    rules
-        The limits behind the conclusion.
-
-    Notes
-    -----
     Measures by variable are expectations over uniform keys, for the distinct cells of all
     tables that hold somebody.
-
-    Examples
-    --------
-    >>> from ckm.comparison.compare_designs import compare
-    >>> from ckm.config import read_designs, read_job
-    >>> found = compare(read_job("job.toml"), read_designs("d.toml"))  # doctest: +SKIP
-    >>> comparison_facts(found, rules=found.rules).conclusion  # doctest: +SKIP
     """
     inverses = _inverses(found)
     count_histogram = found.count_histogram

@@ -22,20 +22,7 @@ _VARIANTS = ("keys", "others")
 
 
 def method_facts(found: MethodComparison) -> MethodFacts:
-    """Give all that a page says of the methods.
-
-    Parameters
-    ----------
-    found
-        The comparison.
-
-    Examples
-    --------
-    >>> from ckm.config import read_job
-    >>> from ckm.comparison.compare_methods import compare_methods
-    >>> method_facts(compare_methods(read_job("job.toml"))).drawn  # doctest: +SKIP
-    'areas'
-    """
+    """Give all that a page says of the methods."""
     testbed = found.testbed
     return fact_of(
         MethodFacts,
@@ -53,20 +40,7 @@ def method_facts(found: MethodComparison) -> MethodFacts:
 
 
 def comparison_of_methods(found: MethodComparison, *, title: Text) -> ComparisonFacts:
-    """Give what a page says where methods alone were compared.
-
-    Parameters
-    ----------
-    found
-        The comparison.
-    title
-        Of the job; empty for none.
-
-    Examples
-    --------
-    >>> comparison_of_methods.__name__  # see the example of `method_facts`
-    'comparison_of_methods'
-    """
+    """Give what a page says where methods alone were compared."""
     return ComparisonFacts(
         title=title,
         version=__version__,
@@ -83,18 +57,7 @@ def comparison_of_methods(found: MethodComparison, *, title: Text) -> Comparison
 
 
 def methods_csv(found: MethodComparison) -> str:
-    """Write one line per method and criterion, and further numbers, as CSV.
-
-    Parameters
-    ----------
-    found
-        The comparison.
-
-    Examples
-    --------
-    >>> methods_csv.__name__  # see the example of `method_facts`
-    'methods_csv'
-    """
+    """Write one line per method and criterion, and further numbers, as CSV."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["method", "kind", "parameters", "name", "number", "base"])

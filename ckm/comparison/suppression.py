@@ -42,21 +42,6 @@ class SuppressionMethod:
     others
         Whether tables that were not planned are ``"refused"``, or each is protected
         ``"alone"``.
-
-    Examples
-    --------
-    >>> from risk.criteria.coded import CodedRecords, CubeRequest
-    >>> table = CubeRequest(dimensions=(0,))
-    >>> method = SuppressionMethod(
-    ...     CodedRecords([[0]] * 9 + [[1]] * 2 + [[2]] * 5),
-    ...     [table],
-    ...     least=3,
-    ...     search="auto",
-    ...     limit_s=9.0,
-    ...     others="refused",
-    ... )
-    >>> method.publish(table)
-    array([ 9., nan, nan, 16.])
     """
 
     def __init__(

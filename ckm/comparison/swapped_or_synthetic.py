@@ -37,33 +37,7 @@ def swapped_records(
     household: str | None = None,
     risk: Sequence[str] | None = None,
 ) -> tuple[CodedRecords, Mapping[str, float | None]]:
-    """Swap households between areas, and tell what moved.
-
-    Parameters
-    ----------
-    testbed
-        The records.
-    k
-        The least number of alike records in an area.
-    rate
-        The least share of households that move.
-    seed
-        Of the draws.
-    household
-        The column of households; by default every record is one.
-    risk
-        The dimensions that make a record easy to find; by default all that are no areas.
-
-    Raises
-    ------
-    TablesError, ConfigError
-        If records cannot be swapped so.
-
-    Examples
-    --------
-    >>> swapped_records(testbed, k=3, rate=0.05, seed=1)[1]  # doctest: +SKIP
-    {'moved_households': 0.06, 'moved_records': 0.06, 'at_risk': 0.02, 'not_moved': 0.0}
-    """
+    """Swap households between areas, and tell what moved."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -124,13 +98,6 @@ class SyntheticMethod:
     ----------
     records
         The synthetic records.
-
-    Examples
-    --------
-    >>> from risk.criteria.coded import CodedRecords, CubeRequest
-    >>> made = SyntheticMethod(CodedRecords([[0], [1]]))
-    >>> made.publish(CubeRequest(dimensions=(0,), without=(0,)))
-    array([1., 1., 2.])
     """
 
     records: CodedRecords
@@ -143,26 +110,7 @@ class SyntheticMethod:
 def read_synthetic(
     path: Path, job: Job, testbed: Testbed
 ) -> tuple[CodedRecords, Mapping[str, float | None]]:
-    """Read synthetic records of the same columns, those that the bench has categories for.
-
-    Parameters
-    ----------
-    path
-        The file.
-    job
-        The job, which says what its dimensions are.
-    testbed
-        The records that the synthetic ones stand for.
-
-    Raises
-    ------
-    TablesError, ConfigError
-        If the file lacks columns, or no record of it fits.
-
-    Examples
-    --------
-    >>> read_synthetic(Path("made.parquet"), job, testbed)  # doctest: +SKIP
-    """
+    """Read synthetic records of the same columns, those that the bench has categories for."""
     from tables import open_source
     from tables.sample import read_sample
 

@@ -86,18 +86,7 @@ class Testbed:
     levels: Mapping[str, str] = field(default_factory=dict)
 
     def place(self, name: str) -> int:
-        """Return the attribute of a dimension.
-
-        Parameters
-        ----------
-        name
-            The dimension.
-
-        Raises
-        ------
-        ConfigError
-            If no table has it.
-        """
+        """Return the attribute of a dimension."""
         if name not in self.names:
             known = ", ".join(repr(n) for n in self.names if n)
             raise ConfigError(
@@ -112,20 +101,7 @@ class Testbed:
         return sum(int(np.prod([sizes[place] + 1 for place in t])) for t in self.tables)
 
     def narrowed(self, most_cells: int, *, seed: int) -> Testbed:
-        """Return the records of fewer areas, so that the tables have no more cells than that.
-
-        Parameters
-        ----------
-        most_cells
-            How many.
-        seed
-            Of the areas that are kept.
-
-        Raises
-        ------
-        ConfigError
-            If the tables of two areas have more.
-        """
+        """Return the records of fewer areas, so that the tables have at most so many cells."""
         n_areas = self.records.sizes[self.geography]
         order = np.random.default_rng(seed).permutation(n_areas)
         found = self
@@ -174,32 +150,6 @@ def open_testbed(
 
     Filters and sums are left out: all tables count all records. Every other dimension is
     taken at its finest level of at most 100 categories.
-
-    Parameters
-    ----------
-    job
-        The job.
-    experiment
-        The sample and what is sought.
-    secret
-        The secret of the job; None where it needs none.
-    households
-        Columns of households.
-    memory_limit, threads
-        Limits of DuckDB.
-
-    Raises
-    ------
-    TablesError, ConfigError
-        If the data cannot be read, or no table can be tried.
-
-    Examples
-    --------
-    >>> from ckm.config import read_job
-    >>> from ckm.release.job_inputs import load_secret
-    >>> from ckm.config.comparison.method_settings import Experiment
-    >>> job = read_job("job.toml")  # doctest: +SKIP
-    >>> open_testbed(job, Experiment(), secret=load_secret(job))  # doctest: +SKIP
     """
     from tables import open_source
     from tables.sample import read_sample
@@ -232,24 +182,7 @@ def _record_keys(job: Job, secret: Secret | None) -> HashedKeys | StoredKeys:
 
 
 def dimensions_of(job: Job) -> dict[str, Request]:
-    """Ask for every dimension of a job's tables by itself, with hierarchy and categories.
-
-    Parameters
-    ----------
-    job
-        The job.
-
-    Raises
-    ------
-    ConfigError
-        If no table has a dimension.
-
-    Examples
-    --------
-    >>> from ckm.config import read_job
-    >>> list(dimensions_of(read_job("job.toml")))  # doctest: +SKIP
-    ['sex', 'age']
-    """
+    """Ask for every dimension of a job's tables by itself, with hierarchy and categories."""
     from ckm.engine.inputs import as_hierarchy, find_categories
     from tables import Request
 

@@ -57,13 +57,7 @@ class JobError(ConfigError):
 
 
 def did_you_mean(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
-    """Return a hint with the known name that is closest, if one is close.
-
-    Examples
-    --------
-    >>> did_you_mean("varience", ["variance", "small"])
-    "did you mean 'variance'?"
-    """
+    """Return a hint with the known name that is closest, if one is close."""
     close = difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)
     return f"did you mean {close[0]!r}?" if close else None
 
@@ -125,22 +119,7 @@ def problem_from_pydantic(
     sections: dict[str, tuple[str, ...]],
     names: Mapping[str, Sequence[str]],
 ) -> Problem:
-    """Word one error of the parsing model, without echoing the value that was given.
-
-    Parameters
-    ----------
-    error
-        An entry of ``ValidationError.errors()``.
-    sections
-        The keys that each section knows; the top level under ``""``.
-    names
-        Repeated section → what to call each of them.
-
-    Returns
-    -------
-    Problem
-        Place, problem and hint.
-    """
+    """Word one error of the parsing model, without echoing the value that was given."""
     loc = [str(part) for part in error["loc"]]
     kind, context = error["type"], error.get("ctx", {})
     section, where, rest = _place(loc, names, sections)

@@ -146,38 +146,14 @@ def job_schema() -> dict[str, Any]:
 
 
 def open_settings(path: Path | str, *, kind: str) -> tuple[Reading, dict[str, Any]]:
-    """Return a TOML file that is to be read, and what is in it.
-
-    Parameters
-    ----------
-    path
-        The file.
-    kind
-        What people call it.
-
-    Raises
-    ------
-    ConfigError
-        If it cannot be read, or is no TOML.
-    """
+    """Return a TOML file that is to be read, and what is in it."""
     path = Path(path).absolute()
     text = _read_text(path, kind=kind)
     return Reading(path, text), _parse(path, text)
 
 
 def keys_in(path: Path) -> set[str]:
-    """Return the keys at the top of a TOML file; none where it cannot be read.
-
-    Parameters
-    ----------
-    path
-        The file.
-
-    Examples
-    --------
-    >>> keys_in(Path("nowhere.toml"))
-    set()
-    """
+    """Return the keys at the top of a TOML file; none where it cannot be read."""
     try:
         return set(open_settings(path, kind="TOML")[1])
     except ValueError:
@@ -191,24 +167,7 @@ def build(
     *,
     sections: dict[str, tuple[str, ...]] | None = None,
 ) -> _S:
-    """Build what a file describes.
-
-    Parameters
-    ----------
-    model
-        What the file holds.
-    document
-        The parsed file.
-    reading
-        The file, with the problems that are known.
-    sections
-        The keys of each section, where they are not those of the model.
-
-    Raises
-    ------
-    JobError
-        With every problem of the file.
-    """
+    """Build what a file describes."""
     try:
         found = model.model_validate(document, context=reading)
     except ValidationError as error:
@@ -226,19 +185,7 @@ def build(
 
 
 def read_section(model: type[_S], given: Any, reading: Reading, *, section: str) -> _S | None:
-    """Read one section of a file; None where problems were noted.
-
-    Parameters
-    ----------
-    model
-        What it holds.
-    given
-        What the file says.
-    reading
-        The file.
-    section
-        What people call it.
-    """
+    """Read one section of a file; None where problems were noted."""
     try:
         return model.model_validate(given, context=reading)
     except ValidationError as error:
@@ -248,15 +195,7 @@ def read_section(model: type[_S], given: Any, reading: Reading, *, section: str)
 
 
 def add_unknown(reading: Reading, found: Iterable[str], known: Sequence[str]) -> None:
-    """Note keys at the top of a file that are unknown.
-
-    Parameters
-    ----------
-    reading
-        The file.
-    found, known
-        Keys.
-    """
+    """Note keys at the top of a file that are unknown."""
     for key in found:
         if key not in known:
             reading.add("", f"Unknown key {key!r}.", did_you_mean(key, known))

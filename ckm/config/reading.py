@@ -21,13 +21,6 @@ class Reading:
         The file; relative paths start at its folder.
     text
         What it says.
-
-    Examples
-    --------
-    >>> reading = Reading(Path("/jobs/job.toml"))
-    >>> reading.require_file("[data]", "path", reading.resolve("http://x"))
-    >>> reading.problems[0].line()
-    '[data] path must be a file of this machine.'
     """
 
     def __init__(self, path: Path, text: str = "") -> None:
@@ -83,13 +76,7 @@ class Reading:
 
 
 def files_of(path: Path) -> tuple[Path, ...]:
-    """Return the files that a path or a glob stands for, sorted.
-
-    Examples
-    --------
-    >>> files_of(Path("people.parquet"))
-    (PosixPath('people.parquet'),)
-    """
+    """Return the files that a path or a glob stands for, sorted."""
     if not glob.has_magic(str(path)) or path.exists():
         return (path,)
     found = glob.glob(str(path), recursive=True)  # noqa: PTH207 (an absolute pattern)

@@ -169,18 +169,7 @@ Date = Annotated[str, ReadAs(dt.date, lambda date, _: date.isoformat())]
 
 
 def keys_of(model: type[Section]) -> dict[str, tuple[str, ...]]:
-    """Return the keys of each section of a file; those of its top level under ``""``.
-
-    Parameters
-    ----------
-    model
-        The file.
-
-    Examples
-    --------
-    >>> keys_of(TextModel)
-    {'': ('en', 'fr')}
-    """
+    """Return the keys of each section of a file; those of its top level under ``""``."""
     fields = {field.alias or name: field for name, field in model.model_fields.items()}
     found = {"": tuple(fields)}
     for key, field in fields.items():
@@ -202,20 +191,7 @@ def _sections_in(kind: Any) -> Iterator[type[Section]]:
 
 
 def schema_of(model: type[BaseModel], *, title: str) -> dict[str, Any]:
-    """Return the JSON Schema of a kind of file, for editors.
-
-    Parameters
-    ----------
-    model
-        What the file holds.
-    title
-        What the file is called.
-
-    Examples
-    --------
-    >>> schema_of(TextModel, title="A text")["required"]
-    ['en', 'fr']
-    """
+    """Return the JSON Schema of a kind of file, for editors."""
     schema = model.model_json_schema(by_alias=True)
     schema.pop("description", None)
     return {

@@ -85,34 +85,6 @@ def read_swap(path: Path | str) -> SwapJob:
     r"""Read and check a swap file; relative paths start at its folder.
 
     The data are not opened.
-
-    Parameters
-    ----------
-    path
-        The file.
-
-    Raises
-    ------
-    JobError
-        With every problem of the file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> _ = (folder / "people.csv").write_text("home,town,age\n1,A,30\n2,B,40\n")
-    >>> _ = (folder / "swap.toml").write_text('''
-    ... schema = 1
-    ... data = { path = "people.csv" }
-    ... [swap]
-    ... household = "home"
-    ... geography = ["town"]
-    ... risk = ["age"]
-    ... seed = 2027
-    ... ''')
-    >>> read_swap(folder / "swap.toml").swap.plan.columns
-    ('home', 'town', 'age')
     """
     reading, document = open_settings(path, kind="swap")
     if "swap" not in document and "table" in document:
@@ -123,28 +95,10 @@ def read_swap(path: Path | str) -> SwapJob:
 
 
 def is_swap_file(path: Path) -> bool:
-    """Return whether a TOML file describes a swap.
-
-    Parameters
-    ----------
-    path
-        The file; False where it cannot be read.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> is_swap_file(Path("job.toml"))
-    False
-    """
+    """Return whether a TOML file describes a swap."""
     return "swap" in keys_in(path)
 
 
 def swap_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a swap file, for editors.
-
-    Examples
-    --------
-    >>> swap_schema()["title"]
-    'A swap of ckm'
-    """
+    """Return the JSON Schema of a swap file, for editors."""
     return schema_of(SwapJob, title="A swap of ckm")

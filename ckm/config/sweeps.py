@@ -47,33 +47,6 @@ class SweepPlan(SettingsFile):
 
 
 def read_sweep(path: Path | str) -> SweepPlan:
-    r"""Read the file of a sweep; its paths start at its folder.
-
-    Parameters
-    ----------
-    path
-        The TOML file.
-
-    Raises
-    ------
-    JobError
-        With every problem of the file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> file = Path(tempfile.mkdtemp()) / "sweep.toml"
-    >>> _ = file.write_text('''
-    ... schema = 1
-    ... data = "people.parquet"
-    ... declared = "schema.json"
-    ... [[ways]]
-    ... method = "tables"
-    ... epsilon = [1, 8]
-    ... ''')
-    >>> [dict(way) for way in read_sweep(file).ways]
-    [{'method': 'tables', 'epsilon': [1, 8]}]
-    """
+    r"""Read the file of a sweep; its paths start at its folder."""
     reading, document = open_settings(path, kind="sweep")
     return build(SweepPlan, document, reading)

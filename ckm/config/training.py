@@ -143,13 +143,7 @@ class TrainingJob(SettingsFile):
 
     @property
     def names(self) -> list[str]:
-        """The columns that the model reads, and the one it predicts, last.
-
-        Examples
-        --------
-        >>> read_training(None, changes=_EXAMPLE).names
-        ['age', 'retired']
-        """
+        """The columns that the model reads, and the one it predicts, last."""
         return [column.name for column in (*self.column, self.target)]
 
     @property
@@ -158,20 +152,7 @@ class TrainingJob(SettingsFile):
         return self.target.values is not None
 
     def plan(self, *, seed: int | None = None, **changes: Any) -> Plan:
-        """Return the plan.
-
-        Parameters
-        ----------
-        seed
-            Makes a demonstration.
-        changes
-            Entries of ``[plan]`` that replace those of the file.
-
-        Examples
-        --------
-        >>> read_training(None, changes=_EXAMPLE).plan().steps
-        20
-        """
+        """Return the plan."""
         from dpsgd import Plan, PlanError
 
         entries = {**dict(self.promise), **changes, "schema": self.declared, "seed": seed}
@@ -193,24 +174,6 @@ def read_training(
     """Read and check a training file; relative paths start at its folder.
 
     The data are not opened.
-
-    Parameters
-    ----------
-    path
-        The file; None where the changes say everything.
-    changes
-        Section → entries that are put into it.
-
-    Raises
-    ------
-    JobError
-        With every problem of the file.
-
-    Examples
-    --------
-    >>> job = read_training(None, changes=_EXAMPLE)
-    >>> job.is_classifier, job.plan(epochs=4, steps=None).steps
-    (True, 40)
     """
     reading, document = Reading(Path.cwd() / "the options"), dict[str, Any]({"schema": 1})
     if path is not None:
@@ -219,29 +182,12 @@ def read_training(
 
 
 def is_training_file(path: Path) -> bool:
-    """Return whether a TOML file describes a training.
-
-    Parameters
-    ----------
-    path
-        The file; False where it cannot be read.
-
-    Examples
-    --------
-    >>> is_training_file(Path("job.toml"))
-    False
-    """
+    """Return whether a TOML file describes a training."""
     return {"plan", "target"} <= keys_in(path)
 
 
 def training_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a training file, for editors.
-
-    Examples
-    --------
-    >>> training_schema()["title"]
-    'A training of ckm dpsgd'
-    """
+    """Return the JSON Schema of a training file, for editors."""
     return schema_of(TrainingJob, title="A training of ckm dpsgd")
 
 

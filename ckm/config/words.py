@@ -18,18 +18,7 @@ LANGUAGES = ("en", "fr")
 
 
 def texts_of(text: str | TextModel | None) -> Texts:
-    """Return a text by language; one text serves both.
-
-    Parameters
-    ----------
-    text
-        As it was parsed.
-
-    Examples
-    --------
-    >>> texts_of("Sex")
-    {'en': 'Sex', 'fr': 'Sex'}
-    """
+    """Return a text by language; one text serves both."""
     if text is None:
         return {}
     if isinstance(text, str):
@@ -38,41 +27,13 @@ def texts_of(text: str | TextModel | None) -> Texts:
 
 
 def one_text(texts: Mapping[str, str]) -> str | Mapping[str, str]:
-    """Return one text where all languages have the same, empty where nothing was said.
-
-    Parameters
-    ----------
-    texts
-        Language → text.
-
-    Examples
-    --------
-    >>> one_text({"en": "Sex", "fr": "Sexe"}), one_text({"en": "Age", "fr": "Age"})
-    ({'en': 'Sex', 'fr': 'Sexe'}, 'Age')
-    """
+    """Return one text where all languages have the same, empty where nothing was said."""
     different = set(texts.values())
     return dict(texts) if len(different) > 1 else next(iter(different), "")
 
 
 def read_codelist(path: Path, *, add: Callable[[str, str | None], None]) -> dict[str, Texts]:
-    r"""Read a code list: code → what readers see, by language.
-
-    Parameters
-    ----------
-    path
-        A CSV file with the columns ``code``, ``en``, ``fr``; an empty text is the code.
-    add
-        Called with a problem and a hint where it is no such file; one that does not exist is
-        told of elsewhere.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "sex.csv"
-    >>> _ = path.write_text("code,en,fr\nF,Women,Femmes\n")
-    >>> read_codelist(path, add=print)
-    {'F': {'en': 'Women', 'fr': 'Femmes'}}
-    """
+    r"""Read a code list: code → what readers see, by language."""
     if not path.is_file():
         return {}
     try:

@@ -153,24 +153,7 @@ def make_demo(
 def write_register(
     folder: Path | str, *, persons: int = _PERSONS, seed: int = 2024
 ) -> Register:
-    """Make up a register and write it with its lists of places and zones, and a secret.
-
-    Parameters
-    ----------
-    folder
-        Where ``register.parquet``, ``places.csv``, ``zones.csv`` and ``secret.key`` go.
-    persons, seed
-        As for `make_demo`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> len(write_register(folder, persons=1000).zones)
-    13
-    >>> sorted(path.name for path in folder.iterdir())
-    ['places.csv', 'register.parquet', 'secret.key', 'zones.csv']
-    """
+    """Make up a register and write it with its lists of places and zones, and a secret."""
     import pyarrow as pa
     import pyarrow.parquet as pq
     from pyarrow import csv
@@ -189,20 +172,7 @@ def write_register(
 
 
 def refuse_other_than_demo(folder: Path) -> None:
-    """Refuse to replace a folder that holds anything but a demonstration.
-
-    Raises
-    ------
-    ReleaseError
-        With the reason.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> refuse_other_than_demo(Path(tempfile.mkdtemp()))
-    Traceback (most recent call last):
-    ckm.errors.ReleaseError: ...
-    """
+    """Refuse to replace a folder that holds anything but a demonstration."""
     try:
         is_demo = MARK in (folder / "README.md").read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -225,23 +195,7 @@ def refuse_other_than_demo(folder: Path) -> None:
 def sample_table(
     folder: Path, name: str, *, where: Mapping[str, str], rows: int | None = None
 ) -> pd.DataFrame:
-    """Read the first rows of a released table.
-
-    Parameters
-    ----------
-    folder
-        The release.
-    name
-        The table.
-    where
-        Column → the category wanted.
-    rows
-        How many rows; all by default.
-
-    Examples
-    --------
-    >>> sample_table(Path("demo/out"), "ages", rows=3, where={})  # doctest: +SKIP
-    """
+    """Read the first rows of a released table."""
     import pandas as pd
 
     frame = pd.read_parquet(folder / "public" / f"{name}.parquet")
@@ -251,24 +205,7 @@ def sample_table(
 
 
 def compare_zones(folder: Path, moved_zones: tuple[str, ...]) -> tuple[ZonePair, ...]:
-    """Pair the published totals of the zones under both vintages, from public files alone.
-
-    Parameters
-    ----------
-    folder
-        The release of a demonstration.
-    moved_zones
-        The zones whose boundary moved, which a map shows to everybody.
-
-    Returns
-    -------
-    tuple of ZonePair
-        One for each zone that both tables show.
-
-    Examples
-    --------
-    >>> compare_zones(Path("demo/out"), ("Z01001-1",))  # doctest: +SKIP
-    """
+    """Pair the published totals of the zones under both vintages, from public files alone."""
     totals = {"sex": "Total", "category": "Total", "age_group": "Total"}
     counts = []
     for vintage in ("zone_2015", "zone_2024"):

@@ -56,14 +56,6 @@ class CountHistogram:
         Distinct ones among them.
     record_sets
         Different sets of records; None where stored keys are too few to tell.
-
-    Examples
-    --------
-    >>> some = Histogram.of([4, 1, 1])
-    >>> CountHistogram(
-    ...     tables={}, together=some, variables={}, listed=3, distinct=3, record_sets=2
-    ... )
-    CountHistogram(…)
     """
 
     tables: Mapping[str, Histogram]
@@ -83,31 +75,7 @@ def count_histogram(
     *,
     empty_cells: Mapping[str, EmptyCells],
 ) -> CountHistogram:
-    """Count the cells of several tables, each distinct one once.
-
-    Parameters
-    ----------
-    requests
-        Name → what was tabulated.
-    cells
-        Name → its cells.
-    empty_cells
-        Name → whether it shows its empty cells, see `ckm.engine.request.TableRequest`.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from tables import Request, StoredKeys, cube, open_source
-    >>> records = pa.table({"sex": ["F", "M", "F"], "key": pa.array([1, 2, 3], pa.uint64())})
-    >>> wanted = {"a": Request(dimensions=["sex"]), "b": Request(dimensions=["sex"])}
-    >>> with open_source(records) as source:
-    ...     found = cube(source, StoredKeys(column="key"), list(wanted.values()))
-    >>> result = count_histogram(
-    ...     wanted, dict(zip("ab", found, strict=True)), empty_cells={"a": "auto", "b": "auto"}
-    ... )
-    >>> result.listed, result.distinct, result.record_sets
-    (6, 3, 3)
-    """
+    """Count the cells of several tables, each distinct one once."""
     counter = CountHistogramBuilder()
     for name, request in requests.items():
         counter.add(name, cells[name], where=request.where, empty_cells=empty_cells[name])
@@ -120,13 +88,7 @@ def count_histogram(
 
 
 class CountHistogramBuilder:
-    """Count the cells of tables one after the other.
-
-    Examples
-    --------
-    >>> CountHistogramBuilder().result().listed
-    0
-    """
+    """Count the cells of tables one after the other."""
 
     def __init__(self) -> None:
         self.tables: dict[str, Histogram] = {}
@@ -143,19 +105,7 @@ class CountHistogramBuilder:
         where: str | Filter | None,
         empty_cells: EmptyCells,
     ) -> NDArray[np.bool_]:
-        """Count a table, and tell which of its cells no table before it shows.
-
-        Parameters
-        ----------
-        name
-            The table.
-        cells
-            Its cells.
-        where
-            Its filter.
-        empty_cells
-            Whether it lists its empty cells, see `ckm.engine.request.TableRequest`.
-        """
+        """Count a table, and tell which of its cells no table before it shows."""
         lists_grid = shows_grid(cells, empty_cells)
         size = min(grid_size(cells), _MAX_CELLS)
         if size:
@@ -176,13 +126,7 @@ class CountHistogramBuilder:
         return is_new
 
     def result(self) -> CountHistogram:
-        """Give what was counted so far.
-
-        Examples
-        --------
-        >>> CountHistogramBuilder().result().together.n_cells
-        0
-        """
+        """Give what was counted so far."""
         blocks = self._blocks.values()
         return CountHistogram(
             tables=dict(self.tables),

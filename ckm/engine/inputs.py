@@ -18,23 +18,7 @@ if TYPE_CHECKING:
 
 
 def require_counts(ptable: PTable) -> None:
-    """Refuse tables for magnitudes, and say when noise on zeros is left out.
-
-    Parameters
-    ----------
-    ptable
-        The p-table of counts.
-
-    Raises
-    ------
-    ConfigError
-        If it is no p-table, or one for magnitudes.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec, solve
-    >>> require_counts(solve(NoiseSpec(max_noise=2, variance=1.0)))
-    """
+    """Refuse tables for magnitudes, and say when noise on zeros is left out."""
     if not hasattr(ptable, "lookup"):
         raise ConfigError(
             f"ptable must be a PTable, not {type(ptable).__name__!r}.",
@@ -65,30 +49,7 @@ def open_records(
     memory_limit: str | None = None,
     threads: int | None = None,
 ) -> Source:
-    """Open the records for what shall tabulate them.
-
-    Parameters
-    ----------
-    data, engine, master, table, memory_limit, threads
-        See `ckm.Engine`.
-
-    Returns
-    -------
-    tables.Source
-        The records; whoever opened them closes them.
-
-    Raises
-    ------
-    ConfigError, tables.TablesError
-        If nothing of that name tabulates, or the data cannot be read.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> with open_records(pa.table({"id": range(3)})) as source:
-    ...     source.columns
-    {'id': 'BIGINT'}
-    """
+    """Open the records for what shall tabulate them."""
     if engine == "duckdb":
         return open_source(data, table=table, memory_limit=memory_limit, threads=threads)
     if engine != "spark":
@@ -107,30 +68,7 @@ def open_records(
 def find_secret(
     secret: Secret | str | os.PathLike[str] | None, *, is_needed: bool
 ) -> Secret | None:
-    """Return the secret itself, that of a file, or that of the environment.
-
-    Parameters
-    ----------
-    secret
-        The secret, the file that holds it, or None.
-    is_needed
-        Look into the environment when None is given.
-
-    Returns
-    -------
-    tables.Secret or None
-        The secret; None when none is given and none is needed.
-
-    Raises
-    ------
-    ConfigError, tables.TablesError
-        If one is needed and there is none, or it cannot be read.
-
-    Examples
-    --------
-    >>> find_secret(None, is_needed=False) is None
-    True
-    """
+    """Return the secret itself, that of a file, or that of the environment."""
     if isinstance(secret, Secret):
         return secret
     if secret is not None:
@@ -146,25 +84,7 @@ def find_secret(
 
 
 def as_hierarchy(name: str, given: object) -> Hierarchy:
-    """Return a hierarchy from columns, the file of a code tree, or a column and a file.
-
-    Parameters
-    ----------
-    name
-        The dimension.
-    given
-        What the user wrote.
-
-    Raises
-    ------
-    ConfigError, tables.TablesError
-        If it is nothing of that kind, or the file cannot be read.
-
-    Examples
-    --------
-    >>> as_hierarchy("place", ["region", "commune"]).columns
-    ('region', 'commune')
-    """
+    """Return a hierarchy from columns, the file of a code tree, or a column and a file."""
     if isinstance(given, Hierarchy):
         return given
     if isinstance(given, (str, os.PathLike)):
@@ -186,27 +106,7 @@ def as_hierarchy(name: str, given: object) -> Hierarchy:
 def find_categories(
     name: str, given: object, *, nested: Hierarchy | None = None
 ) -> Sequence[object]:
-    """Return declared categories: a list, or those that a file lists.
-
-    Parameters
-    ----------
-    name
-        The dimension.
-    given
-        What the user wrote.
-    nested
-        The hierarchy of that dimension, if it has one.
-
-    Raises
-    ------
-    ConfigError, tables.TablesError
-        If it is nothing of that kind, or the file cannot be read.
-
-    Examples
-    --------
-    >>> find_categories("sex", ["F", "M"])
-    ['F', 'M']
-    """
+    """Return declared categories: a list, or those that a file lists."""
     if not isinstance(given, (str, os.PathLike)):
         if not isinstance(given, Sequence):
             raise ConfigError(f"The categories of {name!r} are a list or a file.")

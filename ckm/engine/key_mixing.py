@@ -68,30 +68,7 @@ def mix_keys(cell_keys: NDArray[np.uint64], *, secret: Secret) -> NDArray[np.uin
 def siphash(
     words: NDArray[np.uint64], key: NDArray[np.uint64], *, rounds: tuple[int, int] = (2, 4)
 ) -> NDArray[np.uint64]:
-    """Compute SipHash of messages of one 64-bit little-endian word each.
-
-    Parameters
-    ----------
-    words
-        The messages, uint64.
-    key
-        Two 64-bit words; or two rows of them, with a key for each message.
-    rounds
-        The numbers of rounds for a word and at the end; by default SipHash-2-4.
-
-    Returns
-    -------
-    numpy.ndarray
-        The hashes, uint64.
-
-    Examples
-    --------
-    The test vector of the reference implementation for the message 00 01 … 07:
-
-    >>> key = np.frombuffer(bytes(range(16)), "<u8")
-    >>> hex(siphash(np.frombuffer(bytes(range(8)), "<u8"), key)[0])
-    '0x93f5f5799a932462'
-    """
+    """Compute SipHash of messages of one 64-bit little-endian word each."""
     words = words.astype(np.uint64, copy=False)
     state = [
         np.full(len(words), start) ^ key[half]

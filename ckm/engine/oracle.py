@@ -44,12 +44,6 @@ class PublishedCell:
         The table.
     at
         Column of the published table → category; columns left out are those of the total.
-
-    Examples
-    --------
-    >>> cell = PublishedCell(request=TableRequest(dimensions=["sex"]), at={"sex": "F"})
-    >>> cell.at
-    {'sex': 'F'}
     """
 
     request: TableRequest
@@ -274,19 +268,7 @@ class EngineOracle:
         return cls(engine, question, remembers=True, total_label=total_label)
 
     def __call__(self, request: CountRequest, /) -> list[int | None]:
-        """Publish one count per group, None where it is refused.
-
-        Parameters
-        ----------
-        request
-            What to count.
-
-        Raises
-        ------
-        RiskError
-            If the request is about lines or categories that the oracle does not have, or the
-            data or the keys cannot be used.
-        """
+        """Publish one count per group, None where it is refused."""
         if not self._remembers:
             self._known.clear()
         asked = [self._question(request.line, group) for group in request.groups]

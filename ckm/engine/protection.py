@@ -61,24 +61,6 @@ class Protection:
         The column of weights, or None.
     rounds_weighted
         Round weighted counts to about one mean weight of their cell.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from ckm.engine.magnitudes.variables import VariableNoises
-    >>> from ptable import NoiseSpec, solve
-    >>> from tables import HashedKeys, Request, Secret, cube, open_source
-    >>> secret = Secret(bytes(16))
-    >>> with open_source(pa.table({"id": range(40)})) as source:
-    ...     keys = HashedKeys(column="id", secret=secret)
-    ...     (cells,) = cube(source, keys, [Request(dimensions=[])])
-    >>> protection = Protection(
-    ...     ptable=solve(NoiseSpec(max_noise=2, variance=1.0)),
-    ...     secret=secret,
-    ...     noises=VariableNoises(None),
-    ... )
-    >>> abs(int(protection.counts(cells)[0]) - 40) <= 2
-    True
     """
 
     ptable: PTable
@@ -89,13 +71,7 @@ class Protection:
     rounds_weighted: bool = True
 
     def counts(self, cells: Cells) -> NDArray[np.int64]:
-        """Return the published count of every cell.
-
-        Parameters
-        ----------
-        cells
-            The cells.
-        """
+        """Return the published count of every cell."""
         return perturb(cells, ptable=self.ptable, secret=self.secret if self.mixes else None)
 
     def numbers(
@@ -105,17 +81,7 @@ class Protection:
         *,
         measures: Sequence[str] = ("count",),
     ) -> dict[str, NDArray[Any]]:
-        """Return the published counts and weighted counts of cells.
-
-        Parameters
-        ----------
-        cells
-            The cells.
-        published
-            Their published counts, where they are known already.
-        measures
-            ``"count"``, ``"weighted"``.
-        """
+        """Return the published counts and weighted counts of cells."""
         return published_numbers(
             cells,
             self.counts(cells) if published is None else published,
@@ -126,17 +92,7 @@ class Protection:
     def protect(
         self, cells: Cells, request: TableRequest, *, secret: Secret | None = None
     ) -> ProtectedCells:
-        """Protect and lay out the cells of one table.
-
-        Parameters
-        ----------
-        cells
-            The cells.
-        request
-            What was asked for.
-        secret
-            That of the noise of sums, from `sums_secret`.
-        """
+        """Protect and lay out the cells of one table."""
         published = self.counts(cells)
         sums = published_sums(
             cells,
@@ -157,50 +113,19 @@ class Protection:
         return ProtectedCells(published, sums, table)
 
     def sums_secret(self, requests: Iterable[TableRequest]) -> Secret | None:
-        """Return the secret of the noise of sums, or say at once that it is missing.
-
-        Parameters
-        ----------
-        requests
-            The requests that will be answered.
-
-        Raises
-        ------
-        ConfigError
-            If a sum needs one and there is none.
-        """
+        """Return the secret of the noise of sums, or say at once that it is missing."""
         variables = {name for request in requests for name in request.variables}
         is_needed = any(self.noises[name].rules == "ckm" for name in variables)
         return self.secret or find_secret(None, is_needed=is_needed)
 
     def noise_identities(self, requests: Iterable[TableRequest]) -> dict[str, str]:
-        """Return what tells the noise of the sums of tables apart, for a ledger.
-
-        Parameters
-        ----------
-        requests
-            The requests that will be answered.
-        """
+        """Return what tells the noise of the sums of tables apart, for a ledger."""
         variables = dict.fromkeys(name for request in requests for name in request.variables)
         return noise_identities(variables, self.noises, weight=self.weight)
 
     def require_keys(self, requests: Iterable[TableRequest], *, quality: KeyQuality) -> None:
         """Refuse sums of records without a key, which ``checks="warn"`` accepts for counts.
 
-        Parameters
-        ----------
-        requests
-            The requests that will be answered.
-        quality
-            What was found of the record keys.
-
-        Raises
-        ------
-        MagnitudeError
-            If a table has sums and some records have no key.
-
-        Notes
-        -----
         A contributor without a key does not change the noise: two cells that differ by this
         contributor alone would differ by the exact amount.
         """
@@ -213,20 +138,7 @@ class Protection:
             )
 
     def require_amounts(self, requests: Iterable[TableRequest], *, source: Source) -> None:
-        """Refuse variables whose sums are counts, once a scan has looked at them.
-
-        Parameters
-        ----------
-        requests
-            The requests that will be answered.
-        source
-            The records, scanned.
-
-        Raises
-        ------
-        MagnitudeError
-            If a variable holds 0 and 1 alone.
-        """
+        """Refuse variables whose sums are counts, once a scan has looked at them."""
         for request in requests:
             for name in request.variables:
                 spread = source.spreads[name]

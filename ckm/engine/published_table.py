@@ -137,28 +137,7 @@ def publish(
     round_weighted: bool,
     amounts: Mapping[str, NDArray[Any]] | None = None,
 ) -> PublishedTable:
-    """Turn cells and their published counts into a table that carries nothing else.
-
-    Parameters
-    ----------
-    cells
-        The cells.
-    published
-        Their published counts.
-    measures
-        ``"count"``, ``"weighted"``.
-    empty_cells
-        ``"auto"``, ``"grid"`` or ``"drop"``, see `TableRequest`.
-    round_weighted
-        Round weighted counts to about one mean weight of their cell.
-    amounts
-        Measure of a variable → its published numbers, see `ckm.engine.magnitudes.measures`.
-
-    Returns
-    -------
-    PublishedTable
-        The table.
-    """
+    """Turn cells and their published counts into a table that carries nothing else."""
     wants_grid = shows_grid(cells, empty_cells)
     numbers = published_numbers(
         cells, published, measures=measures, round_weighted=round_weighted
@@ -188,13 +167,7 @@ def published_numbers(
     measures: Sequence[str],
     round_weighted: bool,
 ) -> dict[str, NDArray[Any]]:
-    """Return the numbers of every measure, cell by cell.
-
-    Parameters
-    ----------
-    cells, published, measures, round_weighted
-        See `publish`.
-    """
+    """Return the numbers of every measure, cell by cell."""
     numbers: dict[str, NDArray[Any]] = {}
     if "count" in measures:
         numbers["count"] = published
@@ -246,20 +219,7 @@ def _hide_unseen(
 def measure_columns(
     measures: Sequence[str], dimensions: Mapping[str, object]
 ) -> dict[str, str]:
-    """Return the columns of a table's measures: column → measure.
-
-    Parameters
-    ----------
-    measures
-        The measures of the request.
-    dimensions
-        The columns of its dimensions.
-
-    Examples
-    --------
-    >>> measure_columns(["count", "sum:income"], {"sex": 0})
-    {'count': 'count', 'sum_income': 'sum:income'}
-    """
+    """Return the columns of a table's measures: column → measure."""
     return {free_name(column_of(measure), dimensions): measure for measure in measures}
 
 
@@ -309,28 +269,14 @@ def _drop_zeros(
 
 
 def shows_grid(cells: Cells, empty_cells: str) -> bool:
-    """Return whether a table lists its empty cells.
-
-    Parameters
-    ----------
-    cells
-        The cells.
-    empty_cells
-        What was asked for, see `TableRequest`.
-    """
+    """Return whether a table lists its empty cells."""
     return empty_cells == "grid" or (
         empty_cells == "auto" and all(axis.is_declared for axis in cells.axes)
     )
 
 
 def grid_size(cells: Cells) -> int:
-    """Count all combinations of categories that a table shows, empty or not.
-
-    Parameters
-    ----------
-    cells
-        The cells.
-    """
+    """Count all combinations of categories that a table shows, empty or not."""
     shown = [[int(level.is_shown.sum()) for level in axis.levels] for axis in cells.axes]
     return sum(
         int(np.prod([s[level] for s, level in zip(shown, levels, strict=True)], dtype=float))

@@ -119,20 +119,7 @@ class TableRequest:
 
 
 def variable_of(measure: object) -> str | None:
-    """Return the column of a measure such as ``"sum:income"``; None where there is none.
-
-    Parameters
-    ----------
-    measure
-        The measure.
-
-    Examples
-    --------
-    >>> variable_of("mean:income")
-    'income'
-    >>> variable_of("count") is None
-    True
-    """
+    """Return the column of a measure such as ``"sum:income"``; None where there is none."""
     statistic, _, column = measure.partition(":") if isinstance(measure, str) else ("", "", "")
     return column if column and statistic in STATISTICS else None
 
@@ -140,19 +127,7 @@ def variable_of(measure: object) -> str | None:
 def column_of(measure: str) -> str:
     """Return what a measure's column is called in a published table.
 
-    Parameters
-    ----------
-    measure
-        The measure.
-
-    Notes
-    -----
     A colon would be refused by SDMX and need quotes in SQL.
-
-    Examples
-    --------
-    >>> column_of("sum:income"), column_of("count")
-    ('sum_income', 'count')
     """
     return measure if variable_of(measure) is None else measure.replace(":", "_", 1)
 

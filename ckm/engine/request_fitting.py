@@ -38,18 +38,6 @@ class RequestFitter:
         Dimension → declared categories.
     labels
         What totals and missing categories are called.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from ckm import TableRequest
-    >>> from ckm.engine.magnitudes.variables import VariableNoises
-    >>> from tables import StoredKeys, open_source
-    >>> with open_source(pa.table({"rk": [1, 2], "sex": ["F", "M"]})) as source:
-    ...     keys = StoredKeys(column="rk", key_range=4)
-    ...     fitter = RequestFitter(source=source, keys=keys, noises=VariableNoises(None))
-    ...     fitter.fit({"sexes": TableRequest(dimensions=["sex"])})["sexes"].dimensions
-    ('sex',)
     """
 
     source: Source
@@ -61,23 +49,7 @@ class RequestFitter:
     labels: tuple[str, str] = ("Total", "(missing)")
 
     def fit(self, requests: Mapping[str, TableRequest]) -> dict[str, Request]:
-        """Build the requests; raise one error with the problems of all of them.
-
-        Parameters
-        ----------
-        requests
-            Name → request.
-
-        Returns
-        -------
-        dict
-            Name → the request of its cells.
-
-        Raises
-        ------
-        ConfigError, tables.RequestError
-            If requests contradict themselves or do not fit the columns.
-        """
+        """Build the requests; raise one error with the problems of all of them."""
         built, errors = {}, []
         for name, request in requests.items():
             prefix = f"table {name!r}: " if name else ""

@@ -178,34 +178,12 @@ def _problems(about: TableAbout) -> list[str]:
 
 
 def is_dataflow(text: str) -> bool:
-    """Return whether a text names a dataflow of SDMX.
-
-    Parameters
-    ----------
-    text
-        It.
-
-    Examples
-    --------
-    >>> is_dataflow("OFFICE:JOBS(1.0)"), is_dataflow("JOBS")
-    (True, False)
-    """
+    """Return whether a text names a dataflow of SDMX."""
     return _DATAFLOW.fullmatch(text) is not None
 
 
 def is_text(text: object) -> bool:
-    """Return whether something is a text that can be encoded.
-
-    Parameters
-    ----------
-    text
-        It.
-
-    Examples
-    --------
-    >>> is_text("é"), is_text(chr(0xD800))
-    (True, False)
-    """
+    """Return whether something is a text that can be encoded."""
     if not isinstance(text, str):
         return False
     try:
@@ -219,18 +197,6 @@ def about_table(about: TableAbout, table: PublishedTable) -> TableAbout:
     """Keep what is said about a table's own columns and categories.
 
     A name of a category that the table does not show may tell that it is there: it stays out.
-
-    Parameters
-    ----------
-    about
-        What is said, perhaps of many tables.
-    table
-        The table.
-
-    Returns
-    -------
-    TableAbout
-        What a file of the table may hold.
     """
     columns = set(table.columns)
     shown = {name: set(categories) for name, (_, categories) in table.dimensions.items()}
@@ -260,18 +226,7 @@ def about_table(about: TableAbout, table: PublishedTable) -> TableAbout:
 
 
 def is_run(part: Sequence[str], whole: Sequence[str]) -> bool:
-    """Return whether texts stand side by side among others, in their order.
-
-    Parameters
-    ----------
-    part, whole
-        The texts, and all of them.
-
-    Examples
-    --------
-    >>> is_run(["b", "c"], ["a", "b", "c"]), is_run(["a", "c"], ["a", "b", "c"])
-    (True, False)
-    """
+    """Return whether texts stand side by side among others, in their order."""
     if not part or part[0] not in whole:
         return False
     start = list(whole).index(part[0])
@@ -279,18 +234,7 @@ def is_run(part: Sequence[str], whole: Sequence[str]) -> bool:
 
 
 def to_plain(about: TableAbout) -> dict[str, Any]:
-    """Return what differs from a bare `TableAbout` as JSON values.
-
-    Parameters
-    ----------
-    about
-        What is said.
-
-    Examples
-    --------
-    >>> to_plain(TableAbout(title="Job seekers"))
-    {'title': 'Job seekers'}
-    """
+    """Return what differs from a bare `TableAbout` as JSON values."""
     bare = TableAbout()
     plain = {k: v for k, v in asdict(about).items() if v != getattr(bare, k)}
     if about.updated is not None:
@@ -299,18 +243,7 @@ def to_plain(about: TableAbout) -> dict[str, Any]:
 
 
 def from_plain(plain: Mapping[str, Any]) -> TableAbout:
-    """Undo `to_plain`; keys of later versions are left out.
-
-    Parameters
-    ----------
-    plain
-        JSON values.
-
-    Examples
-    --------
-    >>> from_plain({"title": "Job seekers"}).title
-    'Job seekers'
-    """
+    """Undo `to_plain`; keys of later versions are left out."""
     known = {part.name for part in fields(TableAbout)}
     kept = {name: value for name, value in plain.items() if name in known}
     if "updated" in kept:
@@ -319,16 +252,5 @@ def from_plain(plain: Mapping[str, Any]) -> TableAbout:
 
 
 def read_date(text: str) -> dt.date | dt.datetime:
-    """Read a date, or a time with its zone.
-
-    Parameters
-    ----------
-    text
-        In the notation of ISO 8601.
-
-    Examples
-    --------
-    >>> read_date("2027-03-01")
-    datetime.date(2027, 3, 1)
-    """
+    """Read a date, or a time with its zone."""
     return dt.datetime.fromisoformat(text) if "T" in text else dt.date.fromisoformat(text)

@@ -22,32 +22,7 @@ _DECIMAL = ("weighted", "sum_", "mean_")
 
 
 def checked(table: PublishedTable) -> PublishedTable:
-    """Check a table, and leave out categories that no row shows, since their names may tell.
-
-    Parameters
-    ----------
-    table
-        The table. A masked number (`numpy.ma`) is a suppressed one.
-
-    Returns
-    -------
-    PublishedTable
-        The same rows.
-
-    Raises
-    ------
-    FormatError
-        If columns repeat, differ in length, hold no text, or numbers that are none.
-
-    Examples
-    --------
-    >>> table = PublishedTable(
-    ...     dimensions={"sex": (np.array([2, 0], np.int32), ["F", "X", "M"])},
-    ...     measures={"count": np.array([5, 7])},
-    ... )
-    >>> checked(table).dimensions["sex"][1]
-    ['F', 'M']
-    """
+    """Check a table, and leave out categories that no row shows, since their names may tell."""
     _check_columns(table)
     dimensions = {}
     for name, (codes, categories) in table.dimensions.items():
@@ -107,80 +82,30 @@ def _check_numbers(name: str, values: NDArray[Any], size: int) -> None:
 
 
 def shown(values: NDArray[Any]) -> NDArray[Any]:
-    """Return the numbers with zeros for suppressed ones.
-
-    Parameters
-    ----------
-    values
-        Numbers, perhaps masked.
-
-    Examples
-    --------
-    >>> shown(np.ma.array([3, 8], mask=[False, True])).tolist()
-    [3, 0]
-    """
+    """Return the numbers with zeros for suppressed ones."""
     return np.ma.filled(values, 0) if isinstance(values, np.ma.MaskedArray) else values
 
 
 def hidden(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which numbers are suppressed.
-
-    Parameters
-    ----------
-    values
-        Numbers, perhaps masked.
-
-    Examples
-    --------
-    >>> hidden(np.ma.array([3, 8], mask=[False, True])).tolist()
-    [False, True]
-    """
+    """Return which numbers are suppressed."""
     return np.asarray(np.ma.getmaskarray(values))
 
 
 def masked(values: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[Any]:
-    """Return numbers as they are where none is suppressed, else masked, zeros underneath.
-
-    Parameters
-    ----------
-    values, mask
-        Numbers, and which of them are suppressed.
-
-    Examples
-    --------
-    >>> masked(np.array([3, 8]), np.array([False, False])).tolist()
-    [3, 8]
-    """
+    """Return numbers as they are where none is suppressed, else masked, zeros underneath."""
     if not mask.any():
         return values
     return np.ma.array(np.where(mask, 0, values).astype(values.dtype), mask=mask)
 
 
 def texts_of(table: PublishedTable, column: str) -> list[str]:
-    """Return the texts of a dimension, row by row.
-
-    Parameters
-    ----------
-    table, column
-        The table, and one of its dimensions.
-    """
+    """Return the texts of a dimension, row by row."""
     codes, categories = table.dimensions[column]
     return list(np.array([*categories, ""], object)[codes])
 
 
 def encoded(texts: Sequence[str]) -> tuple[NDArray[np.int32], list[str]]:
-    """Code texts by first appearance.
-
-    Parameters
-    ----------
-    texts
-        Row by row.
-
-    Examples
-    --------
-    >>> encoded(["b", "a", "b"])
-    (array([0, 1, 0], dtype=int32), ['b', 'a'])
-    """
+    """Code texts by first appearance."""
     places: dict[str, int] = {}
     codes = np.fromiter(
         (places.setdefault(text, len(places)) for text in texts), np.int32, len(texts)
@@ -189,53 +114,18 @@ def encoded(texts: Sequence[str]) -> tuple[NDArray[np.int32], list[str]]:
 
 
 def is_weighted(name: str) -> bool:
-    """Return whether a measure holds decimals where its numbers alone do not tell.
-
-    Parameters
-    ----------
-    name
-        Of the measure.
-
-    Examples
-    --------
-    >>> is_weighted("weighted"), is_weighted("sum_income"), is_weighted("count")
-    (True, True, False)
-    """
+    """Return whether a measure holds decimals where its numbers alone do not tell."""
     return name.startswith(_DECIMAL)
 
 
 def own_units(told: Sequence[tuple[str, str]]) -> tuple[str, dict[str, str]]:
-    """Return the unit of the first measure, and those of measures that have another.
-
-    Parameters
-    ----------
-    told
-        Measures, and their units.
-
-    Examples
-    --------
-    >>> own_units([("count", "persons"), ("weighted", "persons"), ("sum_income", "euros")])
-    ('persons', {'sum_income': 'euros'})
-    """
+    """Return the unit of the first measure, and those of measures that have another."""
     common = told[0][1] if told else ""
     return common, {name: unit for name, unit in told if unit != common}
 
 
 def require_doubles(table: PublishedTable, what: str) -> None:
-    """Refuse whole numbers that a double cannot hold.
-
-    Parameters
-    ----------
-    table
-        The table.
-    what
-        The format, for the message.
-
-    Raises
-    ------
-    FormatError
-        If there is one.
-    """
+    """Refuse whole numbers that a double cannot hold."""
     for name, values in table.measures.items():
         numbers = shown(values)
         if (

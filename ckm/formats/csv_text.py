@@ -36,13 +36,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", 
 
 
 def write_csv(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> None:
-    """Write a table as CSV.
-
-    Parameters
-    ----------
-    table, stream, about
-        The table, where to, and what is said about it, of which CSV holds nothing.
-    """
+    """Write a table as CSV."""
     import pyarrow as pa
 
     del about
@@ -63,35 +57,12 @@ def _quoted(text: str) -> str:
 
 
 def is_formula(text: str) -> bool:
-    """Return whether a spreadsheet would take a text for a formula.
-
-    Parameters
-    ----------
-    text
-        A category, or the name of a column.
-
-    Examples
-    --------
-    >>> [is_formula(text) for text in ("=1+1", "-1", "1-1", "")]
-    [True, True, False, False]
-    """
+    """Return whether a spreadsheet would take a text for a formula."""
     return text.startswith(_FORMULA)
 
 
 def formulas(table: PublishedTable) -> dict[str, list[str]]:
-    """Return the texts that a spreadsheet would take for formulas, by column.
-
-    Parameters
-    ----------
-    table
-        The table. The name of a column counts among its texts.
-
-    Examples
-    --------
-    >>> sex = (np.array([0, 1], np.int32), ["=1+1", "1+1"])
-    >>> formulas(PublishedTable(dimensions={"sex": sex}, measures={"count": np.arange(2)}))
-    {'sex': ['=1+1']}
-    """
+    """Return the texts that a spreadsheet would take for formulas, by column."""
     texts = {name: [name] for name in table.measures}
     texts |= {name: [name, *categories] for name, (_, categories) in table.dimensions.items()}
     found = {name: list(filter(is_formula, listed)) for name, listed in texts.items()}
@@ -99,20 +70,7 @@ def formulas(table: PublishedTable) -> dict[str, list[str]]:
 
 
 def without_formulas(table: PublishedTable) -> PublishedTable:
-    """Return a table with an apostrophe before each text that could be a formula.
-
-    Parameters
-    ----------
-    table
-        The table.
-
-    Examples
-    --------
-    >>> sex = (np.array([0, 1], np.int32), ["=1+1", "1+1"])
-    >>> table = PublishedTable(dimensions={"sex": sex}, measures={"count": np.arange(2)})
-    >>> without_formulas(table).dimensions["sex"][1]
-    ["'=1+1", '1+1']
-    """
+    """Return a table with an apostrophe before each text that could be a formula."""
 
     def escaped(text: str) -> str:
         return f"'{text}" if is_formula(text) else text
@@ -130,16 +88,6 @@ def plain_numbers(values: Any) -> pa.Array:
     """Return numbers as texts without an exponent, empty where they are suppressed.
 
     Each text reads back as the same number.
-
-    Parameters
-    ----------
-    values
-        Numbers, perhaps masked.
-
-    Examples
-    --------
-    >>> plain_numbers(np.array([1.223016106e11, 1e-7, 2.5])).to_pylist()
-    ['122301610600', '0.0000001', '2.5']
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -154,13 +102,7 @@ def plain_numbers(values: Any) -> pa.Array:
 
 
 def lines_of(columns: Sequence[pa.Array | pa.Scalar]) -> bytes:
-    """Join texts, quoted where they must be, into lines.
-
-    Parameters
-    ----------
-    columns
-        Of the file.
-    """
+    """Join texts, quoted where they must be, into lines."""
     import pyarrow.compute as pc
 
     lines = pc.binary_join_element_wise(*columns, ",")
@@ -175,16 +117,6 @@ def read_csv(path: Path) -> tuple[PublishedTable, TableAbout]:
     a measure whose name begins with ``weighted``, ``sum_`` or ``mean_``. A file without
     quotation marks, as other programs save it, has the measures ``count`` and ``weighted``
     at its end.
-
-    Parameters
-    ----------
-    path
-        The file.
-
-    Raises
-    ------
-    FormatError
-        If it is no such file.
     """
     names, is_dimension = _columns(path)
     kinds = {name: "text" for name, says in zip(names, is_dimension, strict=True) if says}
@@ -193,22 +125,7 @@ def read_csv(path: Path) -> tuple[PublishedTable, TableAbout]:
 
 
 def read_rows(path: Path, names: Sequence[str], kinds: Mapping[str, str]) -> PublishedTable:
-    """Read the rows of a CSV file whose columns are known.
-
-    Parameters
-    ----------
-    path
-        The file.
-    names
-        Its columns.
-    kinds
-        Column → ``"text"``, ``"whole"`` or ``"double"``; others are numbers of either kind.
-
-    Raises
-    ------
-    FormatError
-        If the rows do not fit.
-    """
+    """Read the rows of a CSV file whose columns are known."""
     arrow = read_texts(path, names, {name: kinds.get(name, "") for name in names})
     dimensions, measures = {}, {}
     for name in names:
@@ -221,18 +138,7 @@ def read_rows(path: Path, names: Sequence[str], kinds: Mapping[str, str]) -> Pub
 
 
 def read_texts(path: Path, names: Sequence[str], kinds: Mapping[str, str]) -> pa.Table:
-    """Read a CSV file into Arrow, each column of a given kind, or of what it holds.
-
-    Parameters
-    ----------
-    path, names, kinds
-        See `read_rows`.
-
-    Raises
-    ------
-    FormatError
-        If a row has too many or too few columns, or a number is none.
-    """
+    """Read a CSV file into Arrow, each column of a given kind, or of what it holds."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -275,18 +181,7 @@ def _numbers(name: str, column: pa.Array) -> Any:
 
 
 def read_header(path: Path) -> list[str]:
-    """Return the names of the columns of a CSV file.
-
-    Parameters
-    ----------
-    path
-        The file.
-
-    Raises
-    ------
-    FormatError
-        If it has none.
-    """
+    """Return the names of the columns of a CSV file."""
     return [name for name, _ in _start(path)[0]]
 
 
@@ -341,18 +236,7 @@ def _record(text: bytes, place: int) -> tuple[list[tuple[bytes, bool]], int]:
 
 
 def read_json(path: Path, data: bytes) -> Any:
-    """Read JSON, or say that it is none.
-
-    Parameters
-    ----------
-    path, data
-        The file, and what it holds.
-
-    Raises
-    ------
-    FormatError
-        If it is no JSON.
-    """
+    """Read JSON, or say that it is none."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError):

@@ -40,15 +40,7 @@ _TEXTS = {
 def write_metadata(
     table: PublishedTable, stream: IO[bytes], about: TableAbout, *, name: str
 ) -> None:
-    """Write the metadata of a table's CSV file.
-
-    Parameters
-    ----------
-    table, stream, about
-        The table, where to, and what is said about it.
-    name
-        The name of the CSV file.
-    """
+    """Write the metadata of a table's CSV file."""
     about = about_table(about, table)
     said = to_plain(about)
     document: dict[str, Any] = {
@@ -100,18 +92,7 @@ def _measure(column: str, values: Any, about: TableAbout) -> dict[str, Any]:
 
 
 def read_csvw(path: Path) -> tuple[PublishedTable, TableAbout]:
-    """Read a table from a CSV file and its metadata.
-
-    Parameters
-    ----------
-    path
-        The CSV file, its metadata beside it.
-
-    Raises
-    ------
-    FormatError
-        If there are none, or they are those of another file.
-    """
+    """Read a table from a CSV file and its metadata."""
     beside = path.with_name(path.name + METADATA_SUFFIX)
     if not beside.is_file():
         raise FormatError(

@@ -99,20 +99,7 @@ class Cube:
 
 
 def cube_of(table: PublishedTable, about: TableAbout, *, what: str) -> Cube:
-    """Turn a table into a cube.
-
-    Parameters
-    ----------
-    table, about
-        The table, and what is said about it.
-    what
-        The format, for messages.
-
-    Raises
-    ------
-    FormatError
-        If the cube is too large, or two rows of the table are the same cell.
-    """
+    """Turn a table into a cube."""
     require_doubles(table, what)
     about = about_table(about, table)
     axes, codes = _axes(table, about)
@@ -255,24 +242,7 @@ def _unescape(code: str) -> str:
 
 
 def paths_of(axis: Axis) -> list[Path]:
-    """Return the texts of an axis's columns for each of its categories.
-
-    Parameters
-    ----------
-    axis
-        The axis.
-
-    Raises
-    ------
-    FormatError
-        If the categories do not say.
-
-    Examples
-    --------
-    >>> axis = Axis(name="geo", columns=("region", "area"), ids=["1/Total", "1/a"])
-    >>> paths_of(axis)
-    [('1', 'Total'), ('1', 'a')]
-    """
+    """Return the texts of an axis's columns for each of its categories."""
     width = len(axis.columns)
     if width == 1:
         return [(text,) for text in axis.ids]
@@ -296,15 +266,7 @@ def paths_of(axis: Axis) -> list[Path]:
 def table_of(
     axes: Sequence[Axis], place: NDArray[np.int64], measures: Mapping[str, NDArray[Any]]
 ) -> PublishedTable:
-    """Turn a cube back into its table.
-
-    Parameters
-    ----------
-    axes, place
-        See `Cube`.
-    measures
-        Measure → its numbers, row by row.
-    """
+    """Turn a cube back into its table."""
     dimensions: dict[str, tuple[NDArray[np.int32], Sequence[str]]] = {}
     shape = [len(axis.ids) for axis in axes]
     codes = np.unravel_index(place, shape) if axes and len(place) else [place] * len(axes)
@@ -320,13 +282,7 @@ def table_of(
 
 
 def labels_of(axis: Axis) -> dict[str, dict[str, str]]:
-    """Return the labels of an axis's columns: column → category → label.
-
-    Parameters
-    ----------
-    axis
-        The axis.
-    """
+    """Return the labels of an axis's columns: column → category → label."""
     if len(axis.columns) == 1:
         return {axis.columns[0]: dict(axis.labels)} if axis.labels else {}
     found: dict[str, dict[str, str]] = {}
@@ -344,18 +300,7 @@ def labels_of(axis: Axis) -> dict[str, dict[str, str]]:
 
 
 def free_name(name: str, taken: Sequence[str]) -> str:
-    """Return a name that no column has.
-
-    Parameters
-    ----------
-    name, taken
-        The name, and those of the columns.
-
-    Examples
-    --------
-    >>> free_name("a", ["a", "b"])
-    'a_'
-    """
+    """Return a name that no column has."""
     while name in taken:
         name += "_"
     return name

@@ -21,17 +21,6 @@ FORMAT_NAMES = (
 
 
 def without_repeats(formats: Iterable[str]) -> tuple[str, ...]:
-    """Return formats, each once; CSV on the Web writes the file of CSV itself.
-
-    Parameters
-    ----------
-    formats
-        Names of formats.
-
-    Examples
-    --------
-    >>> without_repeats(["px", "csv", "csvw", "px"])
-    ('px', 'csvw')
-    """
+    """Return formats, each once; CSV on the Web writes the file of CSV itself."""
     names = list(dict.fromkeys(formats))
     return tuple(name for name in names if name != "csv" or "csvw" not in names)

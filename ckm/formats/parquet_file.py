@@ -21,13 +21,7 @@ _KEY = b"table"
 
 
 def write_parquet(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> None:
-    """Write a table as Parquet.
-
-    Parameters
-    ----------
-    table, stream, about
-        The table, where to, and what is said about it.
-    """
+    """Write a table as Parquet."""
     import pyarrow.parquet as pq
 
     arrow = table.to_arrow()
@@ -38,18 +32,7 @@ def write_parquet(table: PublishedTable, stream: IO[bytes], about: TableAbout) -
 
 
 def read_parquet(path: Path) -> tuple[PublishedTable, TableAbout]:
-    """Read a table from Parquet: texts are dimensions, numbers measures.
-
-    Parameters
-    ----------
-    path
-        The file.
-
-    Raises
-    ------
-    FormatError
-        If it is no Parquet file, or holds something else than a table.
-    """
+    """Read a table from Parquet: texts are dimensions, numbers measures."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -46,18 +46,7 @@ _PERIOD = re.compile(r"(\d{4})(?:([HQMW])(\d{1,2}))?")
 
 
 def write_px(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> None:
-    """Write a table as PX.
-
-    Parameters
-    ----------
-    table, stream, about
-        The table, where to, and what is said about it.
-
-    Raises
-    ------
-    FormatError
-        If it does not fit.
-    """
+    """Write a table as PX."""
     if not table.n_rows:
         raise FormatError("A PX file holds no table without rows.", hint="choose CSV")
     cube = cube_of(table, about, what="PX")

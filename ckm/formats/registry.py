@@ -147,23 +147,7 @@ FORMATS: dict[str, Format] = {each.name: each for each in _FORMATS}
 
 
 def format_named(name: str) -> Format:
-    """Return a format.
-
-    Parameters
-    ----------
-    name
-        Of the format.
-
-    Raises
-    ------
-    FormatError
-        If there is none of that name.
-
-    Examples
-    --------
-    >>> format_named("px").suffixes
-    ('.px',)
-    """
+    """Return a format."""
     if name not in FORMATS:
         close = get_close_matches(str(name), FORMATS, n=1)
         raise FormatError(
@@ -177,22 +161,6 @@ def format_of(path: Path) -> Format:
     """Return the format of a file by the end of its name, the longest that fits.
 
     A CSV file with metadata beside it is CSV on the Web when it is read.
-
-    Parameters
-    ----------
-    path
-        The file.
-
-    Raises
-    ------
-    FormatError
-        If no format ends so.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> format_of(Path("jobs.sdmx.csv")).name, format_of(Path("jobs.csv")).name
-    ('sdmx-csv', 'csv')
     """
     name = path.name.lower()
     fitting = [(s, f) for f in FORMATS.values() for s in f.suffixes if name.endswith(s)]

@@ -39,34 +39,12 @@ _CHUNK = 1 << 16
 
 
 def write_sdmx_csv_2(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> None:
-    """Write a table as SDMX-CSV 2.0.
-
-    Parameters
-    ----------
-    table, stream, about
-        The table, where to, and what is said about it.
-
-    Raises
-    ------
-    FormatError
-        If a name of a column cannot be an id of SDMX.
-    """
+    """Write a table as SDMX-CSV 2.0."""
     _write(table, stream, about, version="2.0")
 
 
 def write_sdmx_csv_1(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> None:
-    """Write a table as SDMX-CSV 1.0.
-
-    Parameters
-    ----------
-    table, stream, about
-        The table, where to, and what is said about it.
-
-    Raises
-    ------
-    FormatError
-        If a name of a column cannot be an id of SDMX.
-    """
+    """Write a table as SDMX-CSV 1.0."""
     _write(table, stream, about, version="1.0")
 
 

@@ -17,18 +17,7 @@ MISSING = "(missing)"  # the code of missing categories, where a job names no ot
 
 
 def read_words(package: str, name: str) -> dict[str, tuple[str, str]]:
-    """Read words: key → English, French.
-
-    Parameters
-    ----------
-    package, name
-        Of a TOML file with a table for each key.
-
-    Examples
-    --------
-    >>> read_words("ckm.formats", "words.toml")["count"]
-    ('Count', 'Effectif')
-    """
+    """Read words: key → English, French."""
     return {key: (entry["en"], entry["fr"]) for key, entry in read_data(package, name).items()}
 
 
@@ -37,37 +26,11 @@ WORDS = read_words("ckm.formats", "words.toml")
 
 
 def say(key: str, language: str) -> str:
-    """Return words in a language.
-
-    Parameters
-    ----------
-    key
-        One of `WORDS`.
-    language
-        ``"en"`` or ``"fr"``.
-
-    Examples
-    --------
-    >>> say("count", "fr")
-    'Effectif'
-    """
+    """Return words in a language."""
     return WORDS[key][LANGUAGES.index(language)]
 
 
 def category_labels(labels: Mapping[str, str]) -> dict[str, str]:
-    """Return the labels of a column's categories; none where they only repeat the codes.
-
-    Parameters
-    ----------
-    labels
-        Category → label, for every category of the column.
-
-    Examples
-    --------
-    >>> category_labels({"Total": "Total", "F": "F"})
-    {}
-    >>> category_labels({"Total": "Total", "F": "Women"})
-    {'Total': 'Total', 'F': 'Women'}
-    """
+    """Return the labels of a column's categories; none where they only repeat the codes."""
     said = any(label != category for category, label in labels.items())
     return dict(labels) if said else {}

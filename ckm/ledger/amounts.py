@@ -17,25 +17,8 @@ _PREFIX = "amount "
 def sealed_noises(noises: Mapping[str, str], *, seal: Seal) -> dict[str, str]:
     """Return what a ledger keeps of the noise of variables.
 
-    Parameters
-    ----------
-    noises
-        What names the noise of a variable → what the noise is made of.
-    seal
-        The keys of the ledger.
-
-    Notes
-    -----
     Names and settings stay inside: both are keyed digests, the second of the name too, so
     that nobody sees which variables have the same noise.
-
-    Examples
-    --------
-    >>> from ckm.ledger.storage.seal import Seal
-    >>> from tables import Secret
-    >>> found = sealed_noises({"income": "spread 0.15"}, seal=Seal(Secret(bytes(16))))
-    >>> [len(name) for name in found], "income" in str(found)
-    ([39], False)
     """
     return {
         _PREFIX + seal.digest(f"amount {name}".encode()).hex(): seal.digest(
@@ -46,25 +29,7 @@ def sealed_noises(noises: Mapping[str, str], *, seal: Seal) -> dict[str, str]:
 
 
 def new_noises(wanted: Mapping[str, str], *, known: Mapping[str, str]) -> dict[str, str]:
-    """Return those of the sealed noises that are not known; raise where one is another.
-
-    Parameters
-    ----------
-    wanted
-        Of the tables to be published, from `sealed_noises`.
-    known
-        Those of the ledger, among its other settings.
-
-    Raises
-    ------
-    LedgerError
-        If a variable was published with another noise.
-
-    Examples
-    --------
-    >>> new_noises({"amount a": "1", "amount b": "2"}, known={"amount a": "1"})
-    {'amount b': '2'}
-    """
+    """Return those of the sealed noises that are not known; raise where one is another."""
     if any(known.get(name, noise) != noise for name, noise in wanted.items()):
         raise LedgerError(
             "A variable of these tables is in the ledger with another noise of sums: its "

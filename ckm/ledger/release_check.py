@@ -28,13 +28,6 @@ class ReleaseCheck:
         Sees the tables on their way out; None without a ledger.
     record
         What the internal manifest says of the ledger; its entries once the tables passed.
-
-    Examples
-    --------
-    >>> release_check = ReleaseCheck(None, None)
-    >>> release_check.compare()
-    ()
-    >>> release_check.publish()
     """
 
     def __init__(self, ledger: Ledger | None, rules: JobLedger | None) -> None:
@@ -56,13 +49,7 @@ class ReleaseCheck:
             }
 
     def compare(self) -> tuple[str, ...]:
-        """Compare the tables with those that were published; return what to warn of.
-
-        Raises
-        ------
-        ThinDifferenceError
-            If some differ by too few records and the policy is to refuse.
-        """
+        """Compare the tables with those that were published; return what to warn of."""
         if self.watch is None:
             return ()
         pairs = self.watch.check()
@@ -75,15 +62,7 @@ class ReleaseCheck:
         return tuple(dict.fromkeys([*new, *map(_reminder, self.watch.standing())]))
 
     def publish(self) -> None:
-        """Record the tables; only then may anybody see them.
-
-        Raises
-        ------
-        ThinDifferenceError
-            If somebody published in between what they differ from by too few records.
-        LedgerError
-            If the ledger cannot be written.
-        """
+        """Record the tables; only then may anybody see them."""
         if self.watch is not None:
             self.watch.publish(allowed=self._flagged)
         if self.record is not None and self.watch is not None:

@@ -35,23 +35,7 @@ logger = logging.getLogger(__name__)
 
 
 def load_ptable(job: Job) -> PTable:
-    """Read the p-table of a job, or solve it. Only solving loads a solver.
-
-    Parameters
-    ----------
-    job
-        The job.
-
-    Raises
-    ------
-    PTableError
-        If the file holds no sound p-table, or no p-table satisfies the specification.
-
-    Examples
-    --------
-    >>> from ckm.config import read_job
-    >>> load_ptable(read_job("demo/job.toml"))  # doctest: +SKIP
-    """
+    """Read the p-table of a job, or solve it. Only solving loads a solver."""
     if job.ptable is None:
         raise ConfigError(
             f"The job {job.path.name!r} has no noise: it is one for suppression.",
@@ -71,29 +55,7 @@ def load_ptable(job: Job) -> PTable:
 
 
 def load_noises(job: Job) -> dict[str, MagnitudeNoise]:
-    """Read or solve the p-tables of the variables that a job sums.
-
-    Parameters
-    ----------
-    job
-        The job.
-
-    Returns
-    -------
-    dict
-        Variable → its noise; empty where all tables hold counts.
-
-    Raises
-    ------
-    ConfigError, PTableError
-        If a p-table cannot be had or does not fit the noise.
-
-    Examples
-    --------
-    >>> from ckm.config import read_job
-    >>> load_noises(read_job("demo/job.toml"))  # doctest: +SKIP
-    {}
-    """
+    """Read or solve the p-tables of the variables that a job sums."""
     made: dict[NoiseSpec | Path, PTable] = {}
     noises = {}
     for variable, magnitude in job.magnitudes.items():
@@ -129,26 +91,7 @@ def _read_or_solve(wanted: NoiseSpec | Path) -> PTable:
 
 
 def zero_sums_caution(job: Job, ptable: PTable) -> str | None:
-    """Tell how many sums of few records become 0, if a job publishes sums.
-
-    Parameters
-    ----------
-    job
-        The job.
-    ptable
-        The p-table of its counts.
-
-    Returns
-    -------
-    str or None
-        A sentence with the mean of published over true sums; None where none becomes 0.
-
-    Examples
-    --------
-    >>> from ckm.config import read_job
-    >>> job = read_job("demo/job.toml")  # doctest: +SKIP
-    >>> zero_sums_caution(job, load_ptable(job))  # doctest: +SKIP
-    """
+    """Tell how many sums of few records become 0, if a job publishes sums."""
     names = [
         name for name, t in job.tables.items() if any(m.startswith("sum:") for m in t.measures)
     ]
@@ -168,24 +111,7 @@ def zero_sums_caution(job: Job, ptable: PTable) -> str | None:
 
 
 def load_secret(job: Job) -> Secret | None:
-    """Read the secret of a job from its file or from the environment.
-
-    Parameters
-    ----------
-    job
-        The job.
-
-    Raises
-    ------
-    ConfigError
-        If the job needs a secret and there is none, or it cannot be used.
-
-    Examples
-    --------
-    >>> from ckm.config import read_job
-    >>> load_secret(read_job("demo/job.toml"))  # doctest: +SKIP
-    Secret(…)
-    """
+    """Read the secret of a job from its file or from the environment."""
     if not job.needs_secret and not _is_given(job.keys.secret):
         return None
     return read_secret(
@@ -199,20 +125,7 @@ def _is_given(path: Path | None) -> bool:
 
 
 def read_secret(path: Path | None, *, problem: str) -> Secret:
-    """Read a secret from its file, or without one from the environment.
-
-    Parameters
-    ----------
-    path
-        The file.
-    problem
-        What to say where there is neither.
-
-    Raises
-    ------
-    ConfigError
-        If there is none, or it cannot be used.
-    """
+    """Read a secret from its file, or without one from the environment."""
     if not _is_given(path):
         raise ConfigError(problem, hint="make one with: ckm keys secret secret.key")
     try:
@@ -230,41 +143,7 @@ def opened_ledger(
     noises: Mapping[str, MagnitudeNoise] | None = None,
     is_kept: bool = True,
 ) -> Iterator[Ledger | None]:
-    """Open the ledger of a job for the time of a block; None where the job names none.
-
-    Parameters
-    ----------
-    ledger
-        What the job, or the service over it, says of its ledger.
-    job
-        The job, whose secret seals the ledger.
-    ptable
-        Its p-table; a ledger is for the noise of one.
-    noises
-        The noise of the variables that it sums, from `load_noises`; they keep that which they
-        were published with.
-    is_kept
-        Make it where it is not yet there. False makes one that goes again with the block.
-
-    Yields
-    ------
-    ckm.ledger.Ledger or None
-        The ledger.
-
-    Raises
-    ------
-    ConfigError, LedgerError
-        If it cannot be opened, or has another secret, noise or threshold.
-
-    Examples
-    --------
-    >>> from ckm.config import read_job
-    >>> job = read_job("demo/job.toml")  # doctest: +SKIP
-    >>> with opened_ledger(
-    ...     job.ledger, job, ptable=load_ptable(job)
-    ... ) as ledger:  # doctest: +SKIP
-    ...     pass
-    """
+    """Open the ledger of a job for the time of a block; None where the job names none."""
     if ledger is None:
         yield None
         return
@@ -319,30 +198,7 @@ def open_engine(
     memory_limit: str | None = None,
     threads: int | None = None,
 ) -> Engine:
-    """Open the data of a job with its keys and its p-table.
-
-    Parameters
-    ----------
-    job
-        The job.
-    ptable
-        Its p-table.
-    noises
-        The noise of the variables that it sums; by default from `load_noises`.
-    memory_limit, threads
-        Limits of the tabulation; they never change a result.
-
-    Raises
-    ------
-    TablesError
-        If the data cannot be opened or lack a column that the job names.
-
-    Examples
-    --------
-    >>> from ckm.config import read_job
-    >>> job = read_job("demo/job.toml")  # doctest: +SKIP
-    >>> open_engine(job, load_ptable(job))  # doctest: +SKIP
-    """
+    """Open the data of a job with its keys and its p-table."""
     from ckm.engine.engine import Engine
 
     data = job.data
@@ -398,32 +254,6 @@ def opened_job(
     """Open all that a job needs for the time of a block, and check that it fits together.
 
     No row of the data is read. Checks, dry runs and releases all begin here.
-
-    Parameters
-    ----------
-    job
-        The job.
-    tables, ledger
-        What is wanted of the data, and the ledger, instead of those of the job.
-    is_kept
-        False for a dry run: a ledger that is not there yet goes again.
-    step
-        Called with an event and a sentence when a part is found right.
-    progress
-        Called with a stage, how much of it is done, and how much there is.
-    memory_limit, threads
-        Limits of the tabulation.
-
-    Raises
-    ------
-    CkmError, PTableError, tables.TablesError
-        If something is missing or does not fit.
-
-    Examples
-    --------
-    >>> from ckm.config import read_job
-    >>> with opened_job(read_job("demo/job.toml")) as opened:  # doctest: +SKIP
-    ...     opened.engine
     """
     from ckm.ledger.storage.store import has_ledger
     from ptable import InfeasibleError, NoiseSpec, solve

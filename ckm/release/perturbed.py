@@ -121,27 +121,6 @@ def rehearse(
 
     What stops the release of the job, stops this; only the folder of the release is not there
     to be looked at.
-
-    Parameters
-    ----------
-    job
-        The job, from `ckm.config.read_job`.
-    quick
-        Stop before the first row of the data is read.
-    step
-        Called with an event and a sentence when a part is found right.
-    progress, memory_limit, threads
-        As for `release`.
-
-    Raises
-    ------
-    CkmError, tables.TablesError, PTableError
-        What `release` raises.
-
-    Examples
-    --------
-    >>> from ckm.config import read_job
-    >>> rehearse(read_job("job.toml"))  # doctest: +SKIP
     """
     run = _Run(job, progress=progress, is_kept=False)
     run.rehearse(quick=quick, step=step, memory_limit=memory_limit, threads=threads)

@@ -304,20 +304,7 @@ class ReleaseRun(ABC, Generic[_Opened]):
         first: Mapping[str, str] | None = None,
         last: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Write what the office needs to explain and repeat the release.
-
-        Parameters
-        ----------
-        internal
-            The folder to write it to.
-        tables, inputs
-            What was published, and the files that the numbers depend on.
-        job
-            What there is to tell of the job beside its formats.
-        method, inside, first, last
-            What a kind of release tells of its method, of its other files inside, before
-            everything else, and after it.
-        """
+        """Write what the office needs to explain and repeat the release."""
         public = sorted((internal.parent / "public").iterdir())
         manifest = {
             "kind": self.kind,

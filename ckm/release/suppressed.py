@@ -110,27 +110,7 @@ def rehearse_true_numbers(
     memory_limit: str | None = None,
     threads: int | None = None,
 ) -> None:
-    """Make the suppression of a job in a private folder that goes again.
-
-    Parameters
-    ----------
-    job, progress, memory_limit, threads
-        As for `release_true_numbers`.
-    quick
-        Stop before the first row of the data is read.
-    step
-        Called with an event and a sentence when a part is found right.
-
-    Raises
-    ------
-    CkmError, tables.TablesError
-        What `release_true_numbers` raises.
-
-    Examples
-    --------
-    >>> from ckm.config import read_job
-    >>> rehearse_true_numbers(read_job("job.toml"))  # doctest: +SKIP
-    """
+    """Make the suppression of a job in a private folder that goes again."""
     run = _Run(job, progress=progress, is_kept=False)
     run.rehearse(quick=quick, step=step, memory_limit=memory_limit, threads=threads)
 

@@ -141,27 +141,7 @@ def rehearse_swap(
     memory_limit: str | None = None,
     threads: int | None = None,
 ) -> None:
-    """Make a swap in a private folder that goes again.
-
-    Parameters
-    ----------
-    job, progress, memory_limit, threads
-        As for `swap`.
-    quick
-        Stop before the first row of the data is read.
-    step
-        Called with an event and a sentence when a part is found right.
-
-    Raises
-    ------
-    CkmError, tables.TablesError
-        What `swap` raises.
-
-    Examples
-    --------
-    >>> from ckm.config.swap import read_swap
-    >>> rehearse_swap(read_swap("swap.toml"))  # doctest: +SKIP
-    """
+    """Make a swap in a private folder that goes again."""
     limits: dict[str, Any] = {"memory_limit": memory_limit, "threads": threads}
     _secret(job)
     with open_source(str(job.data.path), table=job.data.table, **limits) as source:

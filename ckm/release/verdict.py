@@ -28,32 +28,7 @@ _OURS = "this points to a bug of ckm or to a p-table that was changed: please re
 
 
 def judge(checks: Sequence[CheckFact], job: Job) -> list[str]:
-    """Raise where a check failed that nobody allowed to fail.
-
-    Parameters
-    ----------
-    checks
-        What was found.
-    job
-        The job: ``[keys] checks = "warn"`` publishes all the same, and so do exceptions that
-        name the check.
-
-    Returns
-    -------
-    list of str
-        What failed all the same, in words.
-
-    Raises
-    ------
-    CheckFailedError
-        Naming every check that failed.
-
-    Examples
-    --------
-    >>> from ckm.config import read_job
-    >>> judge([], read_job("job.toml"))  # doctest: +SKIP
-    []
-    """
+    """Raise where a check failed that nobody allowed to fail."""
     failed = [check for check in checks if check.outcome == "failed"]
     granted = {entry.check for entry in job.report.exceptions}
     open_ones = [check for check in failed if check.name not in granted]

@@ -19,18 +19,6 @@ def captured_warnings() -> Iterator[list[str]]:
     """Collect our own warnings, each once; whoever else listens hears them as well.
 
     Warnings of other libraries are left out: they speak to programmers, and may quote data.
-
-    Yields
-    ------
-    list of str
-        Grows while the block runs.
-
-    Examples
-    --------
-    >>> with captured_warnings() as captured:
-    ...     logging.getLogger("ckm.example").warning("Look at %s.", "this")
-    >>> captured
-    ['Look at this.']
     """
     captured: list[str] = []
     handler = _Listener(captured)

@@ -35,15 +35,7 @@ _COUNTERS = {
 
 
 class Metrics:
-    """Counts what happens, in this process and those that share its folder.
-
-    Examples
-    --------
-    >>> metrics = Metrics()
-    >>> metrics.count("ckm_tables_total", outcome="published")
-    >>> 'ckm_tables_total{outcome="published"} 1.0' in metrics.text()
-    True
-    """
+    """Counts what happens, in this process and those that share its folder."""
 
     def __init__(self) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call,unused-ignore]
@@ -71,17 +63,7 @@ class Metrics:
     def watch(
         self, name: str, text: str, figure: Callable[[], float], *, is_total: bool = False
     ) -> None:
-        """Show a figure of this moment, summed over processes.
-
-        Parameters
-        ----------
-        name, text
-            What it is called, and what it is.
-        figure
-            Tells it.
-        is_total
-            Whether processes that ended count, too.
-        """
+        """Show a figure of this moment, summed over processes."""
         gauge = Gauge(
             name,
             text,
@@ -92,23 +74,11 @@ class Metrics:
         gauge.set(figure())
 
     def count(self, name: str, **labels: str) -> None:
-        """Add one to a counter.
-
-        Parameters
-        ----------
-        name, labels
-            The counter, and its labels.
-        """
+        """Add one to a counter."""
         self._counters[name].labels(**labels).inc()
 
     def took(self, route: str, seconds: float) -> None:
-        """Note how long an answer took.
-
-        Parameters
-        ----------
-        route, seconds
-            Which, and how long.
-        """
+        """Note how long an answer took."""
         self._seconds.labels(route=route).observe(seconds)
         self._refresh()
 
@@ -130,13 +100,5 @@ class Metrics:
 
 
 def forget_process(process: int, folder: Path) -> None:
-    """Take a process that ended out of the figures of this moment; its counts stay.
-
-    Parameters
-    ----------
-    process
-        Its number.
-    folder
-        Where figures are added up.
-    """
+    """Take a process that ended out of the figures of this moment; its counts stay."""
     mark_process_dead(process, path=str(folder))  # type: ignore[no-untyped-call,unused-ignore]

@@ -87,25 +87,13 @@ class TableService:
         return self._tokens is not None
 
     def sign_in(self, caller: Caller) -> str:
-        """Begin a session for who has a token, and return its name.
-
-        Parameters
-        ----------
-        caller
-            Whose token was shown, from `verify`.
-        """
+        """Begin a session for who has a token, and return its name."""
         name = self._sessions.open(caller.id)
         self._audit.note(who=caller.id, role=caller.role, outcome="signed in")
         return name
 
     def sign_out(self, session: str) -> None:
-        """End a session.
-
-        Parameters
-        ----------
-        session
-            Its name.
-        """
+        """End a session."""
         who = self._sessions.token_id(session)
         self._sessions.close(session)
         if who is not None:
@@ -114,22 +102,7 @@ class TableService:
     def recognise(
         self, *, token: str | None, address: str, session: str | None = None
     ) -> Caller | None:
-        """Return who asks; None where the secret of a token is still to be verified.
-
-        Parameters
-        ----------
-        token
-            The token given, if one.
-        address
-            The caller's address.
-        session
-            The name of a session, where one counts: at the page.
-
-        Raises
-        ------
-        ClientError
-            If one is needed.
-        """
+        """Return who asks; None where the secret of a token is still to be verified."""
         if token is not None and self._tokens is not None:
             known = self._tokens.recognise(token)
             return known if isinstance(known, Caller) else None
@@ -143,20 +116,7 @@ class TableService:
         return Caller(id=f"address {address}")
 
     def verify(self, token: str, *, address: str, is_sign_in: bool = False) -> Caller:
-        """Return whose a token is, as far as neither it nor its sender was wrong too often.
-
-        Parameters
-        ----------
-        token, address
-            The token, and whence it comes.
-        is_sign_in
-            Whether somebody signs in at the page, where fewer attempts are allowed.
-
-        Raises
-        ------
-        ClientError
-            If the token is wrong, or too many were.
-        """
+        """Return whose a token is, as far as neither it nor its sender was wrong too often."""
         known = None if self._tokens is None else self._tokens.recognise(token)
         if isinstance(known, Caller):
             return known
@@ -188,15 +148,7 @@ class TableService:
         return f"wrong token {address}", self.service.limits.per_hour("public")
 
     def budget(self, caller: Caller, *, cost: int = 1) -> Budget:
-        """Take a request from a caller's budget.
-
-        Parameters
-        ----------
-        caller
-            Who asks.
-        cost
-            How many requests this one counts for; 0 only looks.
-        """
+        """Take a request from a caller's budget."""
         limits = self.service.limits
         limit = caller.requests_per_hour or limits.per_hour(caller.role)
         return self._rates.take(
@@ -204,61 +156,23 @@ class TableService:
         )
 
     def require(self, budget: Budget) -> None:
-        """Raise if a request is not within its budget.
-
-        Parameters
-        ----------
-        budget
-            What `budget` returned.
-
-        Raises
-        ------
-        ClientError
-            With the requests of the window that is used up, and how long to wait.
-        """
+        """Raise if a request is not within its budget."""
         if not budget.is_allowed:
             raise ClientError("too_many_requests", limit=budget.limit, wait=budget.reset_s)
 
     def may_filter(self, caller: Caller) -> bool:
-        """Return whether a caller may say who is counted.
-
-        Parameters
-        ----------
-        caller
-            Who asks.
-        """
+        """Return whether a caller may say who is counted."""
         return ROLES.index(caller.role) >= ROLES.index(self.service.access.filters)
 
     def require_filters(self, query: Query, caller: Caller) -> None:
-        """Refuse a filter of a caller who may not filter.
-
-        Parameters
-        ----------
-        query
-            What is asked for.
-        caller
-            Who asks.
-
-        Raises
-        ------
-        ClientError
-            If the query counts some persons alone, and the caller may not ask so.
-        """
+        """Refuse a filter of a caller who may not filter."""
         if (query.where is not None or query.within) and not self.may_filter(caller):
             raise ClientError(
                 "no_filters", role=Phrase(key=f"role_{self.service.access.filters}")
             )
 
     def rules(self, caller: Caller, *, is_job: bool = False) -> RuleSettings:
-        """Return the rules for a caller.
-
-        Parameters
-        ----------
-        caller
-            Who asks.
-        is_job
-            Whether the answer may be large.
-        """
+        """Return the rules for a caller."""
         settings = self.answerer.settings
         limits = self.service.limits
         most = settings.maximum_cells
@@ -278,21 +192,7 @@ class TableService:
         is_job: bool = False,
         deadline: Deadline | None = None,
     ) -> Rendered | Refusal:
-        """Answer a query with the bytes of a file, or with a refusal.
-
-        Parameters
-        ----------
-        query
-            What is asked for.
-        format, language
-            How it is written.
-        caller
-            Who asks.
-        is_job
-            Whether the answer may be large.
-        deadline
-            When the work must end.
-        """
+        """Answer a query with the bytes of a file, or with a refusal."""
         self.require_filters(query, caller)
         rules = self.rules(caller, is_job=is_job)
         key = query.digest, format, language, rules
@@ -319,17 +219,7 @@ class TableService:
         return made
 
     def show(self, query: Query, *, caller: Caller, deadline: Deadline | None = None) -> Answer:
-        """Answer a query with a table for the eye, or with a refusal in it.
-
-        Parameters
-        ----------
-        query
-            What is asked for.
-        caller
-            Who asks.
-        deadline
-            When the work must end.
-        """
+        """Answer a query with a table for the eye, or with a refusal in it."""
         self.require_filters(query, caller)
         answer = self.answerer.answer(query, settings=self.rules(caller), deadline=deadline)
         self._note(query, caller, form="page", outcome=_outcome_of(answer))
@@ -351,13 +241,7 @@ class TableService:
         language: str,
         caller: Caller,
     ) -> Job:
-        """Ask for a large table.
-
-        Parameters
-        ----------
-        query, format, language, caller
-            As for `serve`.
-        """
+        """Ask for a large table."""
         self.require_filters(query, caller)
         return self.jobs.submit(
             lambda deadline: self.serve(
@@ -372,13 +256,7 @@ class TableService:
         )
 
     def note_mistake(self, caller: Caller, *, route: str, key: str) -> None:
-        """Note a request that was wrong.
-
-        Parameters
-        ----------
-        caller, route, key
-            Who asked where, and what was wrong.
-        """
+        """Note a request that was wrong."""
         self._audit.note(who=caller.id, route=route, outcome=f"mistake: {key}")
 
     def figures(self) -> str:

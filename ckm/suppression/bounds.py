@@ -32,11 +32,6 @@ class Reach:
         The weights of a bound on the distance: over all changes that leave the sums as they
         are, it is at most the sum of the parts above 0 times how far each cell may fall, and
         of those below 0, without sign, times how far it may rise.
-
-    Examples
-    --------
-    >>> Reach(distance=1.0, moves=np.zeros(1), weights=np.zeros(1)).distance
-    1.0
     """
 
     distance: float
@@ -53,14 +48,6 @@ class Attack:
         Which cells add up to which.
     cells
         Cells that may move, rising; by default all.
-
-    Examples
-    --------
-    >>> from ckm.suppression import Grid, Relations
-    >>> attack = Attack(Relations.of_grids([Grid.full([[-1, 0, 0]])]))
-    >>> free = np.array([0.0, 9.0, 2.0])
-    >>> attack.reach(1, sign=1, down=free, up=free, most=5.0).distance
-    2.0
     """
 
     def __init__(self, relations: Relations, cells: NDArray[np.int64] | None = None) -> None:
@@ -86,23 +73,7 @@ class Attack:
         self._place = place
 
     def reach(self, cell: int, *, sign: int, down: Numbers, up: Numbers, most: float) -> Reach:
-        """Move a cell up or down as far as it goes.
-
-        Parameters
-        ----------
-        cell
-            The cell.
-        sign
-            1 for up, -1 for down.
-        down, up
-            How far every cell may fall and rise.
-        most
-            How far to go at most.
-
-        Examples
-        --------
-        See `Attack`.
-        """
+        """Move a cell up or down as far as it goes."""
         own, n = int(self._place[cell]), len(self.cells)
         low, high = -down[self.cells], up[self.cells]
         if sign > 0:

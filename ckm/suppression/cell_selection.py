@@ -227,36 +227,6 @@ def choose_hidden(
 ) -> Choice:
     """Choose the cells to hide, for all tables and measures together.
 
-    Parameters
-    ----------
-    tables
-        Name → cells.
-    requests
-        Name → what was asked for.
-    rules
-        Which cells are unsafe, and how the others are chosen.
-    groups
-        For each table, the groups of its records, from `tables.record_groups`; one table alone
-        that shows all margins needs none.
-    whole
-        For tables that do not show all margins, their name and the cells with all.
-    progress
-        Called with a stage, the measures done and all of them.
-
-    Returns
-    -------
-    Choice
-        The hidden cells.
-
-    Raises
-    ------
-    ConfigError
-        If amounts are negative.
-    CheckFailedError
-        If cells cannot be protected as demanded, or tables cannot be linked in the time.
-
-    Notes
-    -----
     Each measure is a problem of its own, and a cell that one of them hides is hidden in all
     columns of all tables. Hiding more never narrows an interval, so that the union protects
     every measure. What is hidden already costs the next measure nothing.
@@ -264,27 +234,6 @@ def choose_hidden(
     A reader adds up over several dimensions at once, and over the cells of one table to those
     of another: whatever as a set of records is a combination of others is linked to them, see
     `additive_relations`. The margins between are cells that nobody sees.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from ckm.config.job.suppression import JobSuppression
-    >>> from ckm import TableRequest
-    >>> from tables import Request, StoredKeys, cube, open_source
-    >>> records = pa.table({"area": [*"ABBBBCCCCC"], "key": pa.array(range(10), pa.uint8())})
-    >>> with open_source(records) as source:
-    ...     cells = cube(source, StoredKeys(column="key"), [Request(dimensions=["area"])])
-    >>> choice = choose_hidden(
-    ...     {"areas": cells[0]},
-    ...     {"areas": TableRequest(dimensions=["area"])},
-    ...     rules=JobSuppression(threshold=3),
-    ... )
-    >>> choice.publish("areas").to_arrow().to_pydict()
-    {'area': ['Total', 'A', 'B', 'C'], 'count': [10, None, None, 5]}
-    >>> choice.audits(), choice.unproven().size
-    ({'count': Audit(2 hidden, 0 exact, 0 under-protected, 0 exposed)}, 0)
-    >>> choice.names(np.array([0, 1]))
-    "'areas' (area A) and 'areas' (area B)"
     """
     report_progress = progress or (lambda _stage, _done, _total: None)
     every = [*tables.values(), *(cells for _, cells in whole)]

@@ -35,25 +35,8 @@ _TRIES = 3
 def same_cells(grids: Sequence[Grid], leaves: Sequence[Places]) -> list[Places]:
     """Give the cells of some tables numbers, those of the same records the same.
 
-    Parameters
-    ----------
-    grids
-        The tables.
-    leaves
-        For each table, the finest cell in which every group of records is; -1 for none.
-
-    Notes
-    -----
     Every group has a random number of 64 bits; cells of the same sum are taken for the same.
     Among a million cells, two others agree with a probability below 1e-7.
-
-    Examples
-    --------
-    >>> from ckm.suppression import Grid
-    >>> grid = Grid.full([[-1, 0, 0]])
-    >>> one, two = same_cells([grid, grid], [np.array([1, 2]), np.array([1, 1])])
-    >>> one[0] == two[0] == two[1], one[1] == two[0]
-    (np.True_, np.False_)
     """
     n_groups = len(leaves[0]) if leaves else 0
     rng = np.random.default_rng(0)
@@ -72,22 +55,7 @@ def same_cells(grids: Sequence[Grid], leaves: Sequence[Places]) -> list[Places]:
 
 
 def roll_up(grid: Grid, leaves: Places) -> Any:
-    """Return a sparse matrix that adds up the finest cells to every cell of a table.
-
-    Parameters
-    ----------
-    grid
-        The table.
-    leaves
-        Its finest cells.
-
-    Examples
-    --------
-    >>> from ckm.suppression import Grid
-    >>> grid = Grid.full([[-1, 0, 0]])
-    >>> roll_up(grid, np.array([1, 2])).toarray().tolist()
-    [[0, 1, 1], [0, 1, 0], [0, 0, 1]]
-    """
+    """Return a sparse matrix that adds up the finest cells to every cell of a table."""
     from scipy.sparse import csr_array
 
     rows, columns = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
@@ -117,42 +85,11 @@ def sums_between(
 ) -> list[Sum]:
     """Find sums over cells of several tables, from which all others follow.
 
-    Parameters
-    ----------
-    grids, leaves
-        As for `same_cells`.
-    numbers
-        The number of every cell of each table.
-
-    Returns
-    -------
-    list
-        Numbers of cells and their weights, in whole numbers, whose sum is 0.
-
-    Raises
-    ------
-    CheckFailedError
-        If there are too many groups and cells to find them all.
-
-    Notes
-    -----
     With ``A`` the finest cells of all tables by groups, 1 where a group is in a cell, every
     sum that holds whatever the groups are is a vector of the null space of ``A'``. With ``W``
     random weights of the groups, that of ``A W A'`` is the same, but for bad luck. Computed
     modulo a prime it may only be larger: no sum is missed, and each is checked in whole
     numbers. Tables all of whose finest cells another table shows add nothing.
-
-    Examples
-    --------
-    Regions A and I are a group of their own; groups of records are the regions A, I and B:
-
-    >>> from ckm.suppression import Grid
-    >>> one, two = Grid.full([[-1, 0, 0, 0]]), Grid.full([[-1, 0, 0]])
-    >>> leaves = [np.array([1, 2, 3]), np.array([1, 1, 2])]
-    >>> numbers = same_cells([one, two], leaves)
-    >>> [sum_] = sums_between([one, two], leaves, numbers)
-    >>> len(sum_[0]), sorted(sum_[1].tolist())
-    (3, [-1, -1, 1])
     """
     chosen = _needed(leaves, numbers)
     if len(chosen) < 2 or not leaves[0].size:
@@ -192,29 +129,7 @@ def sums_between(
 def remainders(
     grids: Sequence[Grid], leaves: Sequence[Places], numbers: Sequence[Places]
 ) -> list[Sum]:
-    """Find what is left of the cells of a table without those of another that lie in them.
-
-    Parameters
-    ----------
-    grids, leaves, numbers
-        As for `sums_between`.
-
-    Returns
-    -------
-    list
-        The cell, those within it and, last, the remainder, with a number of its own; and
-        their weights. No table shows a remainder, but a reader knows that it is not negative:
-        there are no more women than people.
-
-    Examples
-    --------
-    >>> from ckm.suppression import Grid
-    >>> grid = Grid.full([[-1, 0, 0]])
-    >>> leaves = [np.array([1, 1, 2, 2]), np.array([1, -1, 2, -1])]
-    >>> found = remainders([grid, grid], leaves, same_cells([grid, grid], leaves))
-    >>> [(cells.tolist(), weights.tolist()) for cells, weights in found]
-    [([0, 3, 6], [1, -1, -1]), ([1, 4, 7], [1, -1, -1]), ([2, 5, 8], [1, -1, -1])]
-    """
+    """Find what is left of the cells of a table without those of another that lie in them."""
     n_cells = 1 + max((int(number.max(initial=-1)) for number in numbers), default=-1)
     chosen = _needed(leaves, numbers)
     if len(chosen) < 2 or not leaves[0].size:

@@ -61,30 +61,7 @@ class Originals:
     def cells(
         self, *, progress: Callable[[str, int, int], None] | None = None
     ) -> dict[str, Cells]:
-        """Tabulate; what comes out is disclosive and stays inside.
-
-        Parameters
-        ----------
-        progress
-            Called with a stage, the steps done and the steps in all.
-
-        Returns
-        -------
-        dict
-            Name of a table → its cells.
-
-        Raises
-        ------
-        tables.TablesError
-            If the data do not fit the job.
-
-        Examples
-        --------
-        >>> from ckm.config import read_job
-        >>> with open_originals(read_job("job.toml")) as found:  # doctest: +SKIP
-        ...     found.cells()
-        {'people': Cells(1 dimensions, 2 margins)}
-        """
+        """Tabulate; what comes out is disclosive and stays inside."""
         report_progress = progress or (lambda _stage, _done, _total: None)
         report_progress("keys", 0, 1)
         check_keys(self.source, self.keys, action=self.job.keys.checks)
@@ -100,22 +77,7 @@ class Originals:
         return dict(zip(self.requests, found, strict=True))
 
     def groups(self) -> list[Groups]:
-        """Find, for each table, the groups of records that its cells are made of.
-
-        Returns
-        -------
-        list
-            What `tables.record_groups` returns; empty where one table shows all margins.
-
-        Raises
-        ------
-        CheckFailedError
-            If there are too many to find how the tables are linked.
-
-        Examples
-        --------
-        See `cells`.
-        """
+        """Find, for each table, the groups of records that its cells are made of."""
         requests = list(self.requests.values())
         if len(requests) == 1 and requests[0].margins == "all":
             return []
@@ -130,22 +92,7 @@ class Originals:
         return found
 
     def whole(self) -> list[tuple[str, Cells]]:
-        """Tabulate the margins between cells, shown by no table; inside use only.
-
-        Returns
-        -------
-        list
-            A table that does not show all margins, and its cells with all.
-
-        Raises
-        ------
-        ConfigError
-            If a table has more margins than can be tabulated.
-
-        Examples
-        --------
-        See `cells`.
-        """
+        """Tabulate the margins between cells, shown by no table; inside use only."""
         wider = [
             (name, _wider(name, request))
             for name, request in self.requests.items()
@@ -166,32 +113,7 @@ class Originals:
 def open_originals(
     job: Job, *, memory_limit: str | None = None, threads: int | None = None
 ) -> Iterator[Originals]:
-    """Open the records of a job for the time of a block, and check that its tables fit.
-
-    Parameters
-    ----------
-    job
-        The job; it needs neither a p-table nor a secret.
-    memory_limit, threads
-        Limits of the tabulation; they never change a result.
-
-    Yields
-    ------
-    Originals
-        What can be tabulated.
-
-    Raises
-    ------
-    ConfigError, tables.TablesError
-        If the data cannot be opened, or do not have what the tables ask for.
-
-    Examples
-    --------
-    >>> from ckm.config import read_job
-    >>> with open_originals(read_job("job.toml")) as found:  # doctest: +SKIP
-    ...     list(found.requests)
-    ['people']
-    """
+    """Open the records of a job for the time of a block, and check that its tables fit."""
     data = job.data
     source = open_records(
         str(data.path),

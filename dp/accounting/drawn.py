@@ -19,17 +19,6 @@ def fixed_batches_epsilon(
 ) -> float:
     """Return the epsilon of Gaussian noise on batches of a fixed size; neighbours replace.
 
-    Parameters
-    ----------
-    delta
-        The delta.
-    dataset_size, batch_size
-        Each batch is drawn without replacement, afresh.
-    noise_multiplier
-        Standard deviation over the largest norm of one record's part of the sum.
-    steps
-        How many batches.
-
     Notes
     -----
     A record and the one that takes its place in the batch move the sum twice as far as one.
@@ -37,12 +26,6 @@ def fixed_batches_epsilon(
     References
     ----------
     Wang, Balle, Kasiviswanathan 2019.
-
-    Examples
-    --------
-    >>> run = {"batch_size": 10, "noise_multiplier": 4.0, "steps": 100}
-    >>> round(fixed_batches_epsilon(1e-5, dataset_size=1000, **run), 2)
-    0.43
     """
     size, batch = checked_count(dataset_size, "dataset_size"), checked_count(batch_size, "size")
     if batch > size:
@@ -70,25 +53,7 @@ def finite_epsilon_below(
     delta: float,
     grid: float,
 ) -> float:
-    """Return an epsilon that repetitions of two finite laws do not go below.
-
-    Parameters
-    ----------
-    first, second
-        Chances of the same outcomes, all positive; what is left of 1 counts for nothing.
-    times
-        How many repetitions.
-    delta
-        The delta.
-    grid
-        Distance between two losses told apart; losses are rounded towards less.
-
-    Examples
-    --------
-    >>> law = np.array([0.75, 0.25])
-    >>> round(finite_epsilon_below(law, law[::-1], times=2, delta=1e-9, grid=1e-4), 3)
-    2.197
-    """
+    """Return an epsilon that repetitions of two finite laws do not go below."""
     try:
         from dp_accounting.pld import privacy_loss_distribution as distributions
     except ImportError:

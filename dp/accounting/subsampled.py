@@ -37,29 +37,9 @@ def subsampled_gaussian_loss(
     Each record is in the batch with the sampling rate, independently; the neighbours have a
     record more or less; the noise multiplier is the standard deviation over the sensitivity.
 
-    Parameters
-    ----------
-    orders
-        The orders, above 1; infinity is allowed.
-    sampling_rate
-        Chance of a record to be in the batch.
-    noise_multiplier
-        Standard deviation over l2-sensitivity; 0 for no noise.
-
-    Returns
-    -------
-    numpy.ndarray
-        The loss at each order.
-
     References
     ----------
     Mironov, Talwar, Zhang 2019, sections 3.2 and 3.3.
-
-    Examples
-    --------
-    >>> loss = subsampled_gaussian_loss([2.5, 13], sampling_rate=0.01, noise_multiplier=1)
-    >>> print(f"{loss[0]:.9e}")
-    2.175753323e-04
     """
     rate = checked_probability(sampling_rate, "sampling_rate")
     grid = np.asarray(orders, dtype=np.float64)

@@ -146,21 +146,7 @@ def training_cost(
 
 
 def weak_points(cost: TrainingCost, *, dataset_size: int, batch_size: int) -> list[str]:
-    """Return what weakens an account, each with its cure.
-
-    Parameters
-    ----------
-    cost
-        The account.
-    dataset_size, batch_size
-        What it was made for.
-
-    Examples
-    --------
-    >>> cost = training_cost(100, batch_size=30, noise_multiplier=1, epochs=1, strict=False)
-    >>> len(weak_points(cost, dataset_size=100, batch_size=30))
-    1
-    """
+    """Return what weakens an account, each with its cure."""
     notes = []
     if cost.delta >= 1 / dataset_size:
         notes.append(

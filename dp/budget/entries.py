@@ -227,34 +227,12 @@ class Settings:
 
 
 def amount(value: float) -> str:
-    """Write a number with all its digits.
-
-    Parameters
-    ----------
-    value
-        The number.
-
-    Examples
-    --------
-    >>> amount(0.1), amount(1)
-    ('0.1', '1.0')
-    """
+    """Write a number with all its digits."""
     return repr(float(value))
 
 
 def exact(text: str) -> Decimal:
-    """Read a decimal number.
-
-    Parameters
-    ----------
-    text
-        What `amount` wrote, or a sum of such.
-
-    Examples
-    --------
-    >>> exact("0.1") * 3 == exact("0.3")
-    True
-    """
+    """Read a decimal number."""
     try:
         number = Decimal(text)
     except (InvalidOperation, TypeError, ValueError):
@@ -265,40 +243,13 @@ def exact(text: str) -> Decimal:
 
 
 def chained(entry: Entry, before: str) -> Entry:
-    """Return the entry with the digest that it has after another.
-
-    Parameters
-    ----------
-    entry
-        The entry.
-    before
-        The digest before.
-
-    Examples
-    --------
-    >>> row = (1, "2027-01-01", "Ada", "ages", "1.0", "0.0", "inf", "1.0", "0.0", "")
-    >>> chained(Entry.from_row(row), "start").digest[:8]
-    '5fcb3e4a'
-    """
+    """Return the entry with the digest that it has after another."""
     content = json.dumps([before, *entry.row[:-1]], ensure_ascii=True)
     return replace(entry, digest=hashlib.sha256(content.encode()).hexdigest())
 
 
 def checked_text(text: str, name: str) -> str:
-    """Return a line of words for the ledger.
-
-    Parameters
-    ----------
-    text
-        The words.
-    name
-        What they are, for the error.
-
-    Examples
-    --------
-    >>> checked_text("  mean age ", "what")
-    'mean age'
-    """
+    """Return a line of words for the ledger."""
     words = text.strip()
     if not words or len(words) > _LONGEST or not words.isprintable():
         raise DPError(f"{name} must be a line of 1 to {_LONGEST} printable characters.")

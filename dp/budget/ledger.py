@@ -38,14 +38,7 @@ _COLUMNS = "number, at, who, what, epsilon, delta, rho, spent_first, spent_secon
 
 
 class Releasing(Protocol):
-    """What a ledger can charge and run: every noise and choice of this package, and places.
-
-    Examples
-    --------
-    >>> from dp import Laplace
-    >>> all(hasattr(Laplace, name) for name in ("guarantee", "check", "release"))
-    True
-    """
+    """What a ledger can charge and run: every noise and choice of this package, and places."""
 
     @property
     def guarantee(self) -> Guarantee:

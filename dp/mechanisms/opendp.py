@@ -64,18 +64,7 @@ def add_noise(law: str, values: NDArray[Any], *, scale: float) -> NDArray[Any]:
 
 
 def numbers_of(values: NDArray[Any]) -> tuple[str, list[Any]]:
-    """Return the kind of numbers that noise goes on, and the numbers, all checked.
-
-    Parameters
-    ----------
-    values
-        Integers or floats.
-
-    Examples
-    --------
-    >>> numbers_of(np.array([5, 2]))
-    ('int', [5, 2])
-    """
+    """Return the kind of numbers that noise goes on, and the numbers, all checked."""
     if values.dtype.kind in "iu":
         return "int", _checked_integers(values)
     if values.dtype.kind == "f":
@@ -87,31 +76,7 @@ def numbers_of(values: NDArray[Any]) -> tuple[str, list[Any]]:
 
 
 def noise_loss(law: str, *, is_integer: bool, scale: float, distance: float) -> float:
-    """Return what the noise guarantees, rounded upwards.
-
-    Parameters
-    ----------
-    law
-        ``"laplace"`` or ``"gaussian"``.
-    is_integer
-        Whether the numbers are integers.
-    scale
-        Scale of the noise.
-    distance
-        The sensitivity: l1 for Laplace, l2 for Gaussian.
-
-    Returns
-    -------
-    float
-        Epsilon for Laplace, rho for Gaussian.
-
-    Examples
-    --------
-    >>> noise_loss("laplace", is_integer=True, scale=2.0, distance=1)
-    0.5
-    >>> noise_loss("gaussian", is_integer=False, scale=10.0, distance=1)
-    0.005
-    """
+    """Return what the noise guarantees, rounded upwards."""
     mechanism = _mechanism(law, "int" if is_integer else "float", float(scale))
     if is_integer and law == "laplace":
         return float(mechanism.map(math.ceil(distance)))
@@ -119,37 +84,12 @@ def noise_loss(law: str, *, is_integer: bool, scale: float, distance: float) -> 
 
 
 def choose_largest(scores: NDArray[Any], *, scale: float, law: str = "gumbel") -> int:
-    """Return the index of a score that is largest after noise.
-
-    Parameters
-    ----------
-    scores
-        Finite numbers.
-    scale
-        Scale of the noise.
-    law
-        ``"gumbel"`` for the exponential mechanism, ``"exponential"`` for permute-and-flip.
-
-    Examples
-    --------
-    >>> choose_largest(np.array([1.0, 9.0, 2.0]), scale=1e-3)
-    1
-    """
+    """Return the index of a score that is largest after noise."""
     return int(_chooser(law, float(scale))(_checked_floats(np.asarray(scores, np.float64))))
 
 
 def check_scores(scores: NDArray[Any]) -> None:
-    """Raise what `choose_largest` would raise, without a choice.
-
-    Parameters
-    ----------
-    scores
-        Finite numbers.
-
-    Examples
-    --------
-    >>> check_scores(np.array([1.0, 9.0]))
-    """
+    """Raise what `choose_largest` would raise, without a choice."""
     _opendp()
     _checked_floats(np.asarray(scores, np.float64))
 

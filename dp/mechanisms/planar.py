@@ -38,13 +38,6 @@ _WORD = 2.0**-64
 def radius_at(chance: float, *, epsilon: float) -> float:
     """Return the distance that planar Laplace noise keeps within, with a chance.
 
-    Parameters
-    ----------
-    chance
-        From 0 up to, not including, 1.
-    epsilon
-        Of the noise, per unit of distance.
-
     Notes
     -----
     ``-(W((chance - 1) / e) + 1) / epsilon``, with the lower branch of Lambert's W.
@@ -52,11 +45,6 @@ def radius_at(chance: float, *, epsilon: float) -> float:
     References
     ----------
     Andrés, Bordenabe, Chatzikokolakis, Palamidessi 2013, section 4.1.
-
-    Examples
-    --------
-    >>> round(radius_at(0.95, epsilon=0.01), 1)
-    474.4
     """
     from scipy.special import lambertw
 

@@ -27,38 +27,7 @@ def epsilon_of_run(
     sampling: str,
     size: int | None,
 ) -> tuple[float, str]:
-    """Return the epsilon of a run and the name of the account that gave it.
-
-    Parameters
-    ----------
-    rate
-        The expected batch over the data.
-    sigma
-        Standard deviation of the noise over the clipping norm.
-    steps
-        How many batches.
-    delta
-        The delta.
-    adjacency
-        The neighbours.
-    sampling
-        How batches are drawn, a value of `Sampling`.
-    size
-        Number of records, where batches are of a fixed size.
-
-    Examples
-    --------
-    >>> epsilon_of_run(
-    ...     rate=1.0,
-    ...     sigma=10.0,
-    ...     steps=100,
-    ...     delta=1e-5,
-    ...     adjacency=Adjacency.ADD_REMOVE,
-    ...     sampling="poisson",
-    ...     size=None,
-    ... )[1]
-    'Gaussian curve'
-    """
+    """Return the epsilon of a run and the name of the account that gave it."""
     if sampling == "poisson" and rate < 1:
         grid = _grid(rate, sigma)
         step = PrivacyLoss.gaussian(sigma, sampling_rate=rate, adjacency=adjacency, grid=grid)
@@ -82,22 +51,7 @@ def epsilon_of_run(
 
 
 def guessed_noise(epsilon: float, *, delta: float, rate: float, steps: int) -> float:
-    """Return roughly the noise that a budget needs, by the central limit of many losses.
-
-    Parameters
-    ----------
-    epsilon, delta
-        The budget.
-    rate
-        The expected batch over the data.
-    steps
-        How many batches.
-
-    Examples
-    --------
-    >>> round(guessed_noise(1.0, delta=1e-5, rate=0.0314, steps=640), 1)
-    3.5
-    """
+    """Return roughly the noise that a budget needs, by the central limit of many losses."""
     from scipy.special import ndtri
 
     edge = max(0.1, -float(ndtri(delta)))

@@ -17,22 +17,7 @@ _MAX_EPOCHS = 1 << 40
 
 
 def steps_of(dataset_size: int, *, batch_size: int, epochs: int) -> int:
-    """Return the number of steps: each pass is rounded up, not their sum.
-
-    Parameters
-    ----------
-    dataset_size
-        Number of records.
-    batch_size
-        Records in a batch, or their expected number.
-    epochs
-        Passes over the data.
-
-    Examples
-    --------
-    >>> steps_of(60_000, batch_size=64, epochs=15)
-    14070
-    """
+    """Return the number of steps: each pass is rounded up, not their sum."""
     size = checked_count(dataset_size, "dataset_size")
     batch = checked_count(batch_size, "batch_size")
     if batch > size:
@@ -57,31 +42,6 @@ def compute_dp_sgd_privacy(
 
     The figure of the first libraries, for Poisson batches and neighbours with a record more or
     less; `dpsgd.accounting.claims` states it beside those of other samplers and neighbours.
-
-    Parameters
-    ----------
-    dataset_size
-        Number of records.
-    batch_size
-        Expected records in a batch.
-    noise_multiplier
-        Standard deviation of the noise over the clipping norm.
-    epochs
-        Passes over the data.
-    delta
-        The delta.
-    alphas
-        Rényi orders.
-    report_progress
-        What to do with each line of the account, `print` for instance; nothing by default.
-
-    Examples
-    --------
-    >>> epsilon, order = compute_dp_sgd_privacy(
-    ...     60_000, batch_size=64, noise_multiplier=1.0, epochs=15
-    ... )
-    >>> round(epsilon, 10), order
-    (1.1663206747, 13.0)
     """
     cost = training_cost(
         dataset_size,
@@ -111,25 +71,7 @@ def apply_dp_sgd_analysis(
     alphas: Sequence[float] = CLASSIC_ORDERS,
     report_progress: Callable[[str], None] | None = None,
 ) -> tuple[float, float]:
-    """Return epsilon by the classic formula for a number of steps, and the order that gave it.
-
-    Parameters
-    ----------
-    sample_rate
-        Chance of a record to be in a batch.
-    noise_multiplier, delta, alphas, report_progress
-        As for `compute_dp_sgd_privacy`.
-    steps
-        How many batches.
-
-    Examples
-    --------
-    >>> found = apply_dp_sgd_analysis(
-    ...     64 / 60_000, noise_multiplier=1.0, steps=14_070, report_progress=print
-    ... )
-    sampling rate 0.107 %, noise multiplier 1, 14,070 steps
-    epsilon 1.17 at delta 1e-05, order 13 (Poisson batches, add-remove)
-    """
+    """Return epsilon after a number of steps by the classic formula, and the order used."""
     curve = RenyiCurve.subsampled_gaussian(
         sampling_rate=sample_rate, noise_multiplier=noise_multiplier, orders=alphas
     )
@@ -156,30 +98,7 @@ def epochs_for_budget(
     orders: Sequence[float] = WIDE_ORDERS,
     conversion: str = "tight",
 ) -> int:
-    """Return how many passes over the data a budget allows; 0 if not even one.
-
-    Parameters
-    ----------
-    epsilon, delta
-        The budget; Poisson batches, a record more or less.
-    dataset_size
-        Number of records.
-    batch_size
-        Expected records in a batch.
-    noise_multiplier
-        Standard deviation of the noise over the clipping norm.
-    orders
-        Rényi orders.
-    conversion
-        ``"tight"`` or ``"classic"``.
-
-    Examples
-    --------
-    >>> epochs_for_budget(
-    ...     1, delta=1e-5, dataset_size=60_000, batch_size=64, noise_multiplier=1.0
-    ... )
-    24
-    """
+    """Return how many passes over the data a budget allows; 0 if not even one."""
     target = checked_epsilon(epsilon)
     steps = steps_of(dataset_size, batch_size=batch_size, epochs=1)
     step = RenyiCurve.subsampled_gaussian(

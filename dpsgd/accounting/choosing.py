@@ -36,11 +36,6 @@ class ChoosingCost:
         How many, or their mean.
     epsilon, delta
         The cost.
-
-    Examples
-    --------
-    >>> ChoosingCost(way="one", runs=1, epsilon=1.0, delta=1e-5).way
-    'one'
     """
 
     way: str
@@ -57,16 +52,6 @@ def cost_of_choosing(
 ) -> tuple[ChoosingCost, ...]:
     """Return what keeping the most accurate private run costs, the least first.
 
-    Parameters
-    ----------
-    outcomes
-        Of a sweep, on confidential records.
-    delta
-        Of each run, and of the whole where the orders are known.
-    dataset_size
-        Number of records; with it, and batch, noise and passes in every outcome, the runs are
-        added by Rényi orders, for Poisson batches and neighbours with a record more or less.
-
     Notes
     -----
     Where the number of runs is drawn at random, each run draws its setting as well. Its loss is
@@ -76,24 +61,6 @@ def cost_of_choosing(
     References
     ----------
     Papernot, Steinke 2022, theorem 2.
-
-    Examples
-    --------
-    >>> from dpsgd.sweeps.sweep import Outcome
-    >>> run = {"batch_size": 64, "noise_multiplier": 2.0, "epochs": 5}
-    >>> best = Outcome(
-    ...     choices=run,
-    ...     is_private=True,
-    ...     runs=10,
-    ...     mean=0.8,
-    ...     sd=None,
-    ...     epsilon=1.0,
-    ...     times_chance=None,
-    ... )
-    >>> [cost.way for cost in cost_of_choosing([best], delta=1e-5, dataset_size=10_000)]
-    ['one', 'logarithmic', 'geometric', 'sum']
-    >>> [round(cost.epsilon, 6) for cost in cost_of_choosing([best], delta=1e-5)]
-    [1.0, 10.0]
     """
     delta = checked_delta(delta)
     private = [o for o in outcomes if o.is_private]

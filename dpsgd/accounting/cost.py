@@ -216,19 +216,7 @@ def noise_for(
 
 
 def check_neighbours(sampling: Sampling, adjacency: Adjacency) -> None:
-    """Refuse neighbours for which nothing is known of batches drawn so.
-
-    Parameters
-    ----------
-    sampling
-        How batches are drawn.
-    adjacency
-        The neighbours.
-
-    Examples
-    --------
-    >>> check_neighbours(Sampling.POISSON, Adjacency.ADD_REMOVE)
-    """
+    """Refuse neighbours for which nothing is known of batches drawn so."""
     known = {Adjacency.ZERO_OUT, Adjacency.REPLACE}
     if sampling == Sampling.POISSON:
         known.add(Adjacency.ADD_REMOVE)

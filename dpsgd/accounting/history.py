@@ -19,17 +19,6 @@ def strong_composition(
     No promise: where the noise of a step is small, a step's own epsilon is above 1, its
     formula does not hold, and the true loss is larger.
 
-    Parameters
-    ----------
-    noise_multiplier
-        Standard deviation of the noise over the clipping norm.
-    sampling_rate
-        Chance of a record to be in a batch.
-    steps
-        How many batches.
-    delta
-        The delta.
-
     Notes
     -----
     A step is taken to have epsilon ``q e`` and delta ``q d`` with ``e = sqrt(2 ln(1.25 / d)) /
@@ -38,11 +27,6 @@ def strong_composition(
     References
     ----------
     Abadi et al. 2016, section 5.1.
-
-    Examples
-    --------
-    >>> round(strong_composition(4, sampling_rate=0.01, steps=10_000, delta=1e-5), 2)
-    9.35
     """
     sigma = checked_positive(noise_multiplier, "noise_multiplier")
     rate = checked_probability(sampling_rate, "sampling_rate")

@@ -21,14 +21,6 @@ class PublishedRun:
         Epsilon and accuracy as printed.
     corrected_noise
         The noise that gives the epsilon printed; None where that printed does.
-
-    Examples
-    --------
-    >>> run = PublishedRun(
-    ...     batch_size=64, noise_multiplier=1, epochs=150, printed=8.3, accuracy=0.57
-    ... )
-    >>> round(run.epsilon(), 2)
-    8.3
     """
 
     batch_size: int
@@ -39,13 +31,7 @@ class PublishedRun:
     corrected_noise: float | None = None
 
     def epsilon(self, noise_multiplier: float | None = None) -> float:
-        """Return the epsilon by the classic formula, at the delta of the publication.
-
-        Parameters
-        ----------
-        noise_multiplier
-            Another noise than that printed.
-        """
+        """Return the epsilon by the classic formula, at the delta of the publication."""
         found, _ = compute_dp_sgd_privacy(
             _RECORDS,
             batch_size=self.batch_size,

@@ -28,13 +28,6 @@ class Choices:
     ----------
     dataset_size, batch_size, noise_multiplier, epochs, delta
         As for `dp.training_cost`.
-
-    Examples
-    --------
-    >>> round(
-    ...     Choices(dataset_size=10_000, batch_size=4, noise_multiplier=0.8).cost().epsilon, 8
-    ... )
-    1.46561338
     """
 
     dataset_size: int
@@ -57,13 +50,7 @@ class Choices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """An epsilon where one choice has another value.
-
-    Examples
-    --------
-    >>> Point(value=0.8, epsilon=1.4656, order=9.4, is_at_edge=False).order
-    9.4
-    """
+    """An epsilon where one choice has another value."""
 
     value: float
     epsilon: float
@@ -81,11 +68,6 @@ class Series:
         The choice: one of `Choices`, or ``"order"`` for the curve whose least value counts.
     points
         In rising order of the value.
-
-    Examples
-    --------
-    >>> Series(name="delta", points=()).name
-    'delta'
     """
 
     name: str
@@ -108,13 +90,6 @@ class Study:
         The rows and columns of the surface.
     surface
         Epsilon by batch size and noise.
-
-    Examples
-    --------
-    >>> base = Choices(dataset_size=1_000, batch_size=100, noise_multiplier=2)
-    >>> found = study(base, batches=[50], noises=[1])
-    >>> [series.name for series in found.series]
-    ['order', 'dataset_size', 'batch_size', 'noise_multiplier', 'epochs', 'delta']
     """
 
     base: Choices
@@ -134,24 +109,8 @@ def study(
 ) -> Study:
     """Vary each choice of a run by itself, and batch size and noise together.
 
-    Parameters
-    ----------
-    base
-        The run.
-    batches, noises
-        Of the surface; batches larger than the data are left out.
-
-    Notes
-    -----
     More records, more noise and a larger delta lower epsilon; larger batches and more passes
     raise it. Copies of a record, turned or shifted, are no further records.
-
-    Examples
-    --------
-    >>> base = Choices(dataset_size=10_000, batch_size=4, noise_multiplier=0.8)
-    >>> found = study(base, batches=[16, 64], noises=[0.7, 1])
-    >>> [[round(epsilon, 4) for epsilon in row] for row in found.surface]
-    [[2.9503, 1.2279], [5.0899, 2.0446]]
     """
     cost = base.cost()
     if cost.noise_multiplier == 0:

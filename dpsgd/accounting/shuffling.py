@@ -27,17 +27,6 @@ def shuffled_lower_bound(
 ) -> float:
     """Return an epsilon below which no promise for shuffled batches can be true.
 
-    Parameters
-    ----------
-    noise_multiplier
-        Standard deviation of the noise over the clipping norm.
-    steps_per_epoch
-        Batches of a pass.
-    epochs
-        Passes, each shuffled anew.
-    delta
-        The delta.
-
     Notes
     -----
     The other records pull against the one in question, and the attacker looks at the largest
@@ -49,14 +38,6 @@ def shuffled_lower_bound(
     ----------
     Chua, Ghazi, Kamath, Kumar, Manurangsi, Sinha, Zhang 2024, "How private are DP-SGD
     implementations?", section 4.
-
-    Examples
-    --------
-    The usual account of this run says 0.83:
-
-    >>> bound = shuffled_lower_bound(1.3, steps_per_epoch=250, epochs=15, delta=1e-5)
-    >>> round(bound, 1)
-    3.1
     """
     sigma = checked_positive(noise_multiplier, "noise_multiplier")
     steps = checked_count(steps_per_epoch, "steps_per_epoch")

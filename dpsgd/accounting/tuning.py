@@ -27,17 +27,6 @@ _MAX_TRIALS = 10**6
 def best_of_random(trial: RenyiCurve, *, mean_trials: float, shape: float = 1.0) -> RenyiCurve:
     """Return the loss of keeping the best of a random number of trials.
 
-    Parameters
-    ----------
-    trial
-        The loss of one trial, with its score: the score is released too, or computed from
-        public data.
-    mean_trials
-        Mean of the number of trials, above 1; `draw_trials` draws it.
-    shape
-        1 for the geometric law; 0 for the logarithmic one, which costs less and varies more;
-        any number above -1 between.
-
     Notes
     -----
     With ``K`` from the truncated negative binomial law of shape ``h`` and parameter ``g``, and
@@ -51,14 +40,6 @@ def best_of_random(trial: RenyiCurve, *, mean_trials: float, shape: float = 1.0)
     References
     ----------
     Papernot, Steinke 2022, theorem 2.
-
-    Examples
-    --------
-    >>> trial = RenyiCurve.subsampled_gaussian(sampling_rate=0.0314, noise_multiplier=3) * 640
-    >>> round(trial.epsilon(1e-5).epsilon, 2)
-    1.14
-    >>> round(best_of_random(trial, mean_trials=30).epsilon(1e-5).epsilon, 1)
-    2.7
     """
     gamma = _gamma(mean_trials, shape)
     orders, losses = np.array(trial.orders), np.array(trial.losses)
@@ -71,45 +52,14 @@ def best_of_random(trial: RenyiCurve, *, mean_trials: float, shape: float = 1.0)
 
 
 def sum_of_trials(trial: RenyiCurve, *, trials: int, delta: float) -> Spent:
-    """Return what a fixed number of trials costs: all of them, whichever is kept.
-
-    Parameters
-    ----------
-    trial
-        The loss of one.
-    trials
-        How many were run.
-    delta
-        The delta.
-
-    Examples
-    --------
-    >>> trial = RenyiCurve.subsampled_gaussian(sampling_rate=0.0314, noise_multiplier=3) * 640
-    >>> round(sum_of_trials(trial, trials=30, delta=1e-5).epsilon, 1)
-    7.6
-    """
+    """Return what a fixed number of trials costs: all of them, whichever is kept."""
     return (trial * checked_count(trials, "trials")).epsilon(checked_delta(delta))
 
 
 def draw_trials(
     mean_trials: float, *, generator: np.random.Generator, shape: float = 1.0
 ) -> int:
-    """Draw how many trials to run; before the first, and kept secret after the last.
-
-    Parameters
-    ----------
-    mean_trials
-        Its mean, above 1.
-    generator
-        Where the chance comes from.
-    shape
-        As for `best_of_random`.
-
-    Examples
-    --------
-    >>> draw_trials(10, generator=np.random.default_rng(1), shape=1)
-    7
-    """
+    """Draw how many trials to run; before the first, and kept secret after the last."""
     gamma = _gamma(mean_trials, shape)
     chance = float(generator.random())
     # P(1), then P(k + 1) = P(k) (1 - g) (k + h) / (k + 1)

@@ -34,14 +34,6 @@ class Rate:
         The share of members found, and its interval.
     ceiling
         What the guarantee allows; None where none was given.
-
-    Examples
-    --------
-    >>> rate = Rate(
-    ...     false_positive_rate=0.01, true_positive_rate=0.2, low=0.1, high=0.3, ceiling=0.03
-    ... )
-    >>> rate.is_above
-    True
     """
 
     false_positive_rate: float
@@ -212,20 +204,7 @@ def _widest(number: int, error: float) -> float:
 
 
 def binomial_interval(hits: int, *, trials: int, error: float) -> tuple[float, float]:
-    """Return the interval of Clopper and Pearson of a share.
-
-    Parameters
-    ----------
-    hits, trials
-        How often, out of how many.
-    error
-        The chance that the share lies outside.
-
-    Examples
-    --------
-    >>> [round(end, 4) for end in binomial_interval(0, trials=100, error=0.05)]
-    [0.0, 0.0362]
-    """
+    """Return the interval of Clopper and Pearson of a share."""
     from scipy.stats import beta
 
     low = float(beta.ppf(error / 2, hits, trials - hits + 1)) if hits else 0.0

@@ -17,19 +17,6 @@ class MemberShares:
         The same of records that were not: what can be had without them.
     ceiling
         What the guarantee allows for members, given the share of the others.
-
-    Examples
-    --------
-    >>> MemberShares(
-    ...     members=1.0,
-    ...     members_low=0.9,
-    ...     members_high=1.0,
-    ...     others=0.0,
-    ...     others_low=0.0,
-    ...     others_high=0.1,
-    ...     ceiling=0.3,
-    ... ).is_above
-    True
     """
 
     members: float

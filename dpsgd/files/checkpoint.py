@@ -27,36 +27,7 @@ def save(
     *,
     about: dict[str, Any] | None = None,
 ) -> None:
-    """Write a run, so that it can go on: model, optimizer, steps taken, clipping norm.
-
-    Parameters
-    ----------
-    training
-        The run.
-    path
-        The file; replaced as a whole or not at all.
-    about
-        Plain values to give back to whoever resumes.
-
-    Examples
-    --------
-    >>> import tempfile, torch
-    >>> from dpsgd import Plan, PrivateTraining
-    >>> plan = Plan(
-    ...     dataset_size=100, sampling_rate=0.1, steps=9, noise_multiplier=2, delta=1e-3
-    ... )
-    >>> model = torch.nn.Linear(3, 2)
-    >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    >>> training = PrivateTraining(plan, model=model, optimizer=optimizer)
-    >>> data = torch.randn(100, 3), torch.randint(0, 2, (100,))
-    >>> training.run(*data, criterion=torch.nn.CrossEntropyLoss(reduction="none"), until=4)
-    >>> file = tempfile.mkdtemp() + "/run.safetensors"
-    >>> save(training, file)
-    >>> training.steps_taken = 0
-    >>> _ = resume(training, file)
-    >>> training.steps_taken
-    4
-    """
+    """Write a run, so that it can go on: model, optimizer, steps taken, clipping norm."""
     tensors = {f"model.{n}": t for n, t in training.model.state_dict().items()}
     state = training.optimizer.state_dict()
     plain: dict[str, Any] = {}
@@ -85,18 +56,6 @@ def resume(training: PrivateTraining, path: str | os.PathLike[str]) -> dict[str,
 
     Steps that an interrupted run took after it was saved were not released; what this run
     releases has cost what it says.
-
-    Parameters
-    ----------
-    training
-        A run of the same plan, model and optimizer.
-    path
-        The file.
-
-    Returns
-    -------
-    dict
-        What `save` was told about the run.
     """
     tensors, facts = read_tensors(path, kind="run")
     if facts.get("plan") != training.plan.to_json():
@@ -139,27 +98,7 @@ def write_tensors(
     kind: str,
     facts: dict[str, Any],
 ) -> None:
-    """Write tensors and facts into one file, which appears whole or not at all.
-
-    Parameters
-    ----------
-    path
-        The file.
-    tensors
-        By name.
-    kind
-        What the file is.
-    facts
-        Plain values.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> file = tempfile.mkdtemp() + "/one.safetensors"
-    >>> write_tensors(file, {"one": torch.ones(1)}, kind="model", facts={"steps": 3})
-    >>> read_tensors(file, kind="model")
-    ({'one': tensor([1.])}, {'steps': 3})
-    """
+    """Write tensors and facts into one file, which appears whole or not at all."""
     own = {n: t.detach().cpu().clone().contiguous() for n, t in tensors.items()}
     content = sealed(tensor_files.save(own), kind=kind, facts=facts)
     write_whole(path, content, error=CheckpointError)
@@ -168,15 +107,7 @@ def write_tensors(
 def read_tensors(
     path: str | os.PathLike[str], *, kind: str
 ) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read what `write_tensors` wrote.
-
-    Parameters
-    ----------
-    path
-        The file.
-    kind
-        What it must be.
-    """
+    """Read what `write_tensors` wrote."""
     content, facts = opened(path, kind=kind)
     try:
         return tensor_files.load(content), facts

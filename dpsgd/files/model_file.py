@@ -60,34 +60,7 @@ def write_model(
     *,
     card: PrivacyCard | None = None,
 ) -> None:
-    """Write a trained model; an older file stays until the new one is whole.
-
-    Parameters
-    ----------
-    path
-        The file.
-    model
-        The model.
-    card
-        Its card, where more is to be said than the plan says; it must bear the plan out.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import dpsgd
-    >>> schema = dpsgd.Schema(
-    ...     columns=[dpsgd.Number(name="age", low=0, high=100)],
-    ...     target=dpsgd.Category(name="retired", values=["no", "yes"]),
-    ... )
-    >>> plan = dpsgd.Plan.for_noise(
-    ...     8.0, delta=1e-4, dataset_size=100, batch_size=100, steps=2, schema=schema
-    ... )
-    >>> model = dpsgd.DPClassifier(plan).fit({"age": [20, 80], "retired": ["no", "yes"]})
-    >>> file = Path(tempfile.mkdtemp()) / "model.safetensors"
-    >>> write_model(file, model)
-    >>> read_facts(file).card.epsilon <= 1, type(read_model(file)).__name__
-    (True, 'DPClassifier')
-    """
+    """Write a trained model; an older file stays until the new one is whole."""
     from dpsgd.files.checkpoint import write_tensors
 
     fitted = model._fitted()  # noqa: SLF001

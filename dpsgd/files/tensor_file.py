@@ -21,24 +21,7 @@ _WIDTH = 8  # of the number that says how long the header is
 
 
 def sealed(content: bytes, *, kind: str, facts: dict[str, Any]) -> bytes:
-    """Return safetensors with facts beside the tensors, and a digest of all of it.
-
-    Parameters
-    ----------
-    content
-        What the package safetensors wrote.
-    kind
-        What the file is: ``"model"`` or ``"run"``.
-    facts
-        Plain values.
-
-    Examples
-    --------
-    >>> empty = (2).to_bytes(8, "little") + b"{}"
-    >>> found = sealed(empty, kind="model", facts={"steps": 3})
-    >>> found.startswith(b'{"__metadata__"', 8), len(found) % 8
-    (True, 0)
-    """
+    """Return safetensors with facts beside the tensors, and a digest of all of it."""
     start = _WIDTH + int.from_bytes(content[:_WIDTH], "little")
     tensors = json.loads(content[_WIDTH:start])
     tensors.pop("__metadata__", None)
@@ -55,29 +38,7 @@ def sealed(content: bytes, *, kind: str, facts: dict[str, Any]) -> bytes:
 
 
 def opened(path: str | os.PathLike[str], *, kind: str) -> tuple[bytes, dict[str, Any]]:
-    """Return a sealed file, and the facts in it; whatever is not whole and ours is refused.
-
-    Parameters
-    ----------
-    path
-        The file.
-    kind
-        What it must be.
-
-    Raises
-    ------
-    CheckpointError
-        If the file is cut short, damaged, foreign, of another kind or of a newer version.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "one.safetensors"
-    >>> empty = (2).to_bytes(8, "little") + b"{}"
-    >>> _ = file.write_bytes(sealed(empty, kind="model", facts={"steps": 3}))
-    >>> opened(file, kind="model")[1]
-    {'steps': 3}
-    """
+    """Return a sealed file, and the facts in it; whatever is not whole and ours is refused."""
     file = Path(path)
     content, tensors = _read(file)
     about = tensors.pop("__metadata__", None)

@@ -150,32 +150,7 @@ def run_sweep(
     file: str | os.PathLike[str],
     report_progress: Callable[[int, int], None] | None = None,
 ) -> int:
-    """Run what is not in the file yet, and return how many runs that were.
-
-    Parameters
-    ----------
-    sweep
-        What to run.
-    train
-        The training; all its epochs are recorded together, or none.
-    file
-        A CSV file with a line an epoch. A file of the same sweep is gone on with; each run
-        replaces it whole, so that an interruption loses the run it interrupts and no other.
-    report_progress
-        What to call with runs done and all runs.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> def train(choices, is_private, seed):
-    ...     yield 0.5 + 0.1 * is_private, 1.0 if is_private else None
-    >>> sweep = Sweep(values={"batch_size": [64, 32]}, repetitions=2)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     run_sweep(sweep, train, file=Path(folder) / "runs.csv")
-    ...     run_sweep(sweep, train, file=Path(folder) / "runs.csv")
-    4
-    0
-    """
+    """Run what is not in the file yet, and return how many runs that were."""
     target = Path(file)
     lines = _read(target)
     done = {_key(line) for line in lines}
@@ -264,29 +239,8 @@ def outcomes(
 ) -> tuple[Outcome, ...]:
     """Return mean and standard deviation of each combination of a sweep's file, best first.
 
-    Parameters
-    ----------
-    file
-        What `run_sweep` wrote.
-    classes
-        Number of classes, for the multiple of chance.
-
-    Notes
-    -----
     To choose the best by accuracies of confidential data is a query of those data: see
     `dpsgd.accounting.tuning`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> def train(choices, is_private, seed):
-    ...     yield 0.55, 8.3
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "runs.csv"
-    ...     _ = run_sweep(Sweep(values={"epochs": [1]}), train, file=path)
-    ...     found = outcomes(path, classes=102)
-    >>> round(found[0].times_chance)
-    56
     """
     if classes is not None and classes < 2:
         raise DPSGDError("There are at least 2 classes.")

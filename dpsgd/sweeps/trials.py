@@ -41,21 +41,6 @@ class Trials:
         Settings of `DPClassifier`.
     is_seeded
         Draw all chance from the seeds of the sweep, so that it can be repeated.
-
-    Examples
-    --------
-    >>> from dpsgd import Category, Number, Plan, Schema
-    >>> schema = Schema(
-    ...     columns=[Number(name="age", low=0, high=100)],
-    ...     target=Category(name="retired", values=["no", "yes"]),
-    ... )
-    >>> def plan(**changes):
-    ...     usual = {"noise_multiplier": 2.0, "batch_size": 50, "epochs": 2, **changes}
-    ...     return Plan.for_noise(**usual, delta=1e-4, dataset_size=100, schema=schema)
-    >>> table = {"age": [*range(100)], "retired": ["no"] * 60 + ["yes"] * 40}
-    >>> train = Trials(plan, table=table, test=table, schema=schema, is_seeded=True)
-    >>> [epsilon for _, epsilon in train({"learning_rate": 0.5}, False, 0)]
-    [None, None]
     """
 
     def __init__(
@@ -123,20 +108,7 @@ class Trials:
 
 
 def changes_of(choices: Mapping[str, float], *, is_private: bool) -> dict[str, Any]:
-    """Return the entries of a plan that the choices of a run replace.
-
-    Parameters
-    ----------
-    choices
-        See `dpsgd.sweeps.sweep.CHOICES`.
-    is_private
-        Whether noise is added.
-
-    Examples
-    --------
-    >>> changes_of({"noise_multiplier": 2.0, "learning_rate": 1.0}, is_private=True)
-    {'noise_multiplier': 2.0, 'epsilon': None}
-    """
+    """Return the entries of a plan that the choices of a run replace."""
     changes: dict[str, Any] = {}
     for name in ("batch_size", "epochs"):
         if name in choices:

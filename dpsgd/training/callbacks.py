@@ -45,11 +45,6 @@ class Callbacks:
         Go on with the run that the file keeps.
     progress
         What to call with steps taken and all steps; it learns nothing about the data.
-
-    Examples
-    --------
-    >>> Callbacks(who="Ada").checkpoint is None
-    True
     """
 
     ledger: BudgetLedger | None = None
@@ -72,19 +67,7 @@ class Callbacks:
         criterion: Callable[..., Tensor],
         settings: dict[str, Any],
     ) -> None:
-        """Take the steps that are left.
-
-        Parameters
-        ----------
-        training
-            The run.
-        data
-            Inputs and targets, a row for each record.
-        criterion
-            Gives a loss for each row of outputs and targets.
-        settings
-            Plain values that must be the same when a run goes on.
-        """
+        """Take the steps that are left."""
         about = self._begin(training, settings)
         self._pay(training.plan, about["run"])
         plan = training.plan

@@ -45,11 +45,6 @@ class ClippedSum:
         The sum, by parameter.
     within
         For each record, whether its gradient stayed whole.
-
-    Examples
-    --------
-    >>> ClippedSum(gradients={}, within=torch.tensor([True]))
-    ClippedSum(…)
     """
 
     gradients: dict[str, Tensor]
@@ -60,22 +55,7 @@ class ClippedSum:
 
 
 def check_model(model: nn.Module) -> None:
-    """Refuse a model in which records mix, or parameters are shared between layers.
-
-    Parameters
-    ----------
-    model
-        The model.
-
-    Examples
-    --------
-    >>> check_model(nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)))
-    >>> try:
-    ...     check_model(nn.BatchNorm1d(4))
-    ... except UnsupportedLayerError as error:
-    ...     print(error.hint)
-    use torch.nn.GroupNorm, or LayerNorm for tables
-    """
+    """Refuse a model in which records mix, or parameters are shared between layers."""
     for name, layer in model.named_modules():
         if _may_mix(layer):
             _check_watched([(name, layer)])
@@ -96,15 +76,6 @@ def check_precision(parameters: Mapping[str, Tensor]) -> None:
 
     In 16 bits the sum of gradients is rounded before and after the noise is added; steps of
     that grid tell two data sets apart for certain.
-
-    Parameters
-    ----------
-    parameters
-        The parameters by name.
-
-    Examples
-    --------
-    >>> check_precision(dict(nn.Linear(1, 1).named_parameters()))
     """
     for name, parameter in parameters.items():
         if parameter.requires_grad and parameter.dtype not in _PRECISE:
@@ -160,14 +131,6 @@ class RecordGradients:
     ----------
     model
         The model; its trainable parameters are looked at now.
-
-    Examples
-    --------
-    >>> model = nn.Linear(1, 1, bias=False)
-    >>> books = RecordGradients(model)
-    >>> losses = model(torch.tensor([[1.0], [30.0]])).squeeze(1)
-    >>> books.clipped_sum(losses, norm=10.0).gradients["weight"].round(decimals=3)
-    tensor([[11.]])
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -192,12 +155,7 @@ class RecordGradients:
             self._opacus = _opacus(model)
 
     def close(self) -> None:
-        """Take all hooks off the model.
-
-        Examples
-        --------
-        >>> RecordGradients(nn.Linear(1, 1)).close()
-        """
+        """Take all hooks off the model."""
         for handle in self._handles:
             handle.remove()
         if self._opacus is not None:
@@ -208,15 +166,6 @@ class RecordGradients:
         """Return the sum of the records' gradients, each at most as long as the norm.
 
         A record whose gradient is not finite contributes nothing.
-
-        Parameters
-        ----------
-        losses
-            One for each row that went through the model since the last call.
-        norm
-            The longest gradient.
-        copies
-            How many rows in succession make up a record; its gradient is their mean.
         """
         if losses.dim() != 1 or len(losses) % copies:
             raise DPSGDError(

@@ -25,38 +25,18 @@ _Call: TypeAlias = "tuple[Tensor, Tensor]"
 
 
 class Part:
-    """The gradients of all records with respect to one layer.
-
-    Examples
-    --------
-    >>> layer = nn.Linear(2, 1)
-    >>> part = part_of(layer, [(torch.tensor([[3.0, 4.0]]), torch.tensor([[2.0]]))], copies=1)
-    >>> part.squares()  # 2 * (3, 4), and 2 for the bias
-    tensor([104.])
-    """
+    """The gradients of all records with respect to one layer."""
 
     def squares(self) -> Tensor:
         """Return the squared norm of each record's gradient."""
         raise NotImplementedError
 
     def weighted(self, weights: Tensor) -> dict[str, Tensor]:
-        """Return the sum of the gradients, each times its weight, by parameter.
-
-        Parameters
-        ----------
-        weights
-            One for each record.
-        """
+        """Return the sum of the gradients, each times its weight, by parameter."""
         raise NotImplementedError
 
     def keep(self, mask: Tensor) -> Part:
-        """Return the same with the gradients of other records set to zero.
-
-        Parameters
-        ----------
-        mask
-            Whether to keep it, for each record.
-        """
+        """Return the same with the gradients of other records set to zero."""
         raise NotImplementedError
 
 
@@ -177,34 +157,12 @@ def _kept(array: Tensor, mask: Tensor) -> Tensor:
 
 
 def written(gradients: dict[str, Tensor]) -> Part:
-    """Return gradients that were written out, by parameter.
-
-    Parameters
-    ----------
-    gradients
-        A row for each record.
-
-    Examples
-    --------
-    >>> written({"weight": torch.tensor([[3.0, 4.0]])}).squares()
-    tensor([25.])
-    """
+    """Return gradients that were written out, by parameter."""
     return _Written(gradients)
 
 
 def supported(layer: nn.Module) -> bool:
-    """Return whether gradients of a layer's records follow from products.
-
-    Parameters
-    ----------
-    layer
-        The layer.
-
-    Examples
-    --------
-    >>> supported(nn.Linear(2, 1)), supported(nn.LSTM(2, 1))
-    (True, False)
-    """
+    """Return whether gradients of a layer's records follow from products."""
     if isinstance(layer, nn.Embedding):
         return not (layer.max_norm is not None or layer.scale_grad_by_freq or layer.sparse)
     if isinstance(layer, nn.Conv1d | nn.Conv2d):
@@ -213,23 +171,7 @@ def supported(layer: nn.Module) -> bool:
 
 
 def part_of(layer: nn.Module, calls: Sequence[_Call], *, copies: int) -> Part:
-    """Return the gradients of a layer's records.
-
-    Parameters
-    ----------
-    layer
-        The layer.
-    calls
-        What went in and the gradient of what came out, for each time the layer was used.
-    copies
-        How many rows in succession belong to one record.
-
-    Examples
-    --------
-    >>> ones = torch.ones(4, 1)
-    >>> part_of(nn.Linear(1, 1, bias=False), [(ones, ones)], copies=2).squares()
-    tensor([4., 4.])
-    """
+    """Return the gradients of a layer's records."""
     return _KINDS[type(layer)](layer, calls, copies)
 
 

@@ -44,21 +44,6 @@ class Footprint:
         The most at any moment; it counts, as what passes within a stage can be far larger.
     device
         ``"cpu"`` (memory of the process) or ``"cuda"`` (memory of the allocator).
-
-    Examples
-    --------
-    >>> footprint = Footprint(
-    ...     configuration={},
-    ...     start=0,
-    ...     model=10,
-    ...     batch=12,
-    ...     backward=30,
-    ...     step=32,
-    ...     peak=50,
-    ...     device="cpu",
-    ... )
-    >>> footprint.increments
-    {'model': 10, 'batch': 2, 'backward': 18, 'step': 2}
     """
 
     configuration: Mapping[str, Any]
@@ -86,20 +71,6 @@ def measure(
     """Measure one step of training for each configuration, each in a process of its own.
 
     Memory that one model left behind would count for the next.
-
-    Parameters
-    ----------
-    stages
-        Does the step; see `STAGES` for what it yields.
-    configurations
-        What to train.
-    device
-        ``"cpu"`` or ``"cuda"``.
-
-    Examples
-    --------
-    >>> measure(None, [])
-    []
     """
     if device not in {"cpu", "cuda"}:
         raise DPSGDError(f"Unknown device {device!r}.", hint="known: 'cpu', 'cuda'")
@@ -184,31 +155,10 @@ def flowers_estimate(
     Formulas fitted to measurements of one network (a head of 25,088 inputs and 102 classes,
     trained by Adam on a graphics card); for another, measure.
 
-    Parameters
-    ----------
-    hidden_units
-        Of the head.
-    batch_size
-        Records in a batch.
-    image_factor
-        By what the sides of an image of 224 x 224 are divided.
-    is_private
-        Whether each record's gradient is kept.
-
-    Notes
-    -----
     Images and labels are what the allocator of a graphics card holds for them: whole grains of
     512 bytes, and whole pages of 2 MiB for a large block that nearly fills its last one.
     Keeping gradients adds ``108,500`` bytes a record and hidden unit in the last stage: the
     head itself, 4 bytes a weight, and 8 % more.
-
-    Examples
-    --------
-    >>> found = flowers_estimate(
-    ...     hidden_units=26, batch_size=64, image_factor=2, is_private=True
-    ... )
-    >>> found["model"], found["batch"]
-    (63386062.0, 9634304.0)
     """
     units = checked_count(hidden_units, "hidden_units")
     batch = checked_count(batch_size, "batch_size")
@@ -235,20 +185,8 @@ def _held(size: float) -> int:
 def advice(batch_size: int) -> str:
     """Say what to do when a batch does not fit into memory.
 
-    Parameters
-    ----------
-    batch_size
-        That did not fit.
-
-    Notes
-    -----
     Just below a power of two, because allocators round blocks up. The size of the logical
     batch belongs to the plan and keeps its privacy; only the parts it is worked off in shrink.
-
-    Examples
-    --------
-    >>> advice(100)
-    'work the batch off in parts of 63 records, or 31: the batch of the plan stays as it is'
     """
     batch = checked_count(batch_size, "batch_size")
     power = 1 << max(1, (batch - 1).bit_length() - 1)

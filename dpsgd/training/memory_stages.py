@@ -15,19 +15,7 @@ if TYPE_CHECKING:
 
 
 def table_stages(configuration: Mapping[str, Any]) -> Iterator[str]:
-    """Take one step on made-up records; for `dpsgd.training.memory.measure`.
-
-    Parameters
-    ----------
-    configuration
-        ``inputs``, ``outputs``, ``hidden`` (widths), ``batch_size``, ``is_private``.
-
-    Examples
-    --------
-    >>> shape = {"inputs": 4, "outputs": 2, "hidden": [8], "batch_size": 16}
-    >>> [*table_stages({**shape, "is_private": True})]
-    ['model', 'batch', 'backward', 'step']
-    """
+    """Take one step on made-up records; for `dpsgd.training.memory.measure`."""
     torch.set_num_threads(1)
     size, outputs = configuration["batch_size"], configuration["outputs"]
     network = linear_network(configuration["inputs"], outputs, hidden=configuration["hidden"])

@@ -20,13 +20,6 @@ class Randomness:
     seed
         None takes keys from the operating system; they are never written anywhere. A number
         gives the same draws to anybody.
-
-    Examples
-    --------
-    >>> bool((Randomness(1).noise(3) == Randomness(1).noise(3)).all())
-    True
-    >>> bool((Randomness(None).noise(3) == Randomness(None).noise(3)).all())
-    False
     """
 
     def __init__(self, seed: int | None) -> None:
@@ -43,49 +36,18 @@ class Randomness:
         return self._coins
 
     def noise(self, size: int) -> NDArray[np.float32]:
-        """Return standard normal numbers.
-
-        Parameters
-        ----------
-        size
-            How many.
-
-        Examples
-        --------
-        >>> Randomness(None).noise(2).shape
-        (2,)
-        """
+        """Return standard normal numbers."""
         return self._noise.standard_normal(size, dtype=np.float32)
 
     def state(self) -> dict[str, Any] | None:
-        """Return where a demonstration stands; None for a release, which starts anew.
-
-        Examples
-        --------
-        >>> Randomness(None).state() is None
-        True
-        """
+        """Return where a demonstration stands; None for a release, which starts anew."""
         if self.seed is None:
             return None
         pair = (self._coins, self._noise)
         return {name: _plain(g) for name, g in zip(("coins", "noise"), pair, strict=True)}
 
     def restore(self, state: dict[str, Any] | None) -> None:
-        """Go on where a demonstration stood.
-
-        Parameters
-        ----------
-        state
-            What `state` returned.
-
-        Examples
-        --------
-        >>> first, second = Randomness(1), Randomness(1)
-        >>> _ = first.noise(5)
-        >>> second.restore(first.state())
-        >>> bool(first.noise(1) == second.noise(1))
-        True
-        """
+        """Go on where a demonstration stood."""
         if self.seed is None or state is None:
             return
         for name, generator in (("coins", self._coins), ("noise", self._noise)):

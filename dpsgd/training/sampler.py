@@ -22,19 +22,6 @@ def check_size(plan: Plan, size: int) -> None:
     """Refuse data of another size, where the size is public.
 
     Where it is not, under ``add-remove``, a refusal would give the size away.
-
-    Parameters
-    ----------
-    plan
-        The plan.
-    size
-        Number of records.
-
-    Examples
-    --------
-    >>> from dpsgd import Plan
-    >>> run = {"dataset_size": 100, "sampling_rate": 0.1, "steps": 10, "delta": 1e-3}
-    >>> check_size(Plan(**run, noise_multiplier=1), 99)
     """
     if plan.adjacency != Adjacency.ADD_REMOVE and size != plan.dataset_size:
         raise TrainingDataError(
@@ -47,29 +34,7 @@ def check_size(plan: Plan, size: int) -> None:
 def draws(
     plan: Plan, *, size: int, coins: np.random.Generator, done: int = 0
 ) -> Iterator[NDArray[np.intp]]:
-    """Yield the records of each batch of a plan; a batch may be empty.
-
-    Parameters
-    ----------
-    plan
-        The plan.
-    size
-        Number of records.
-    coins
-        Where chance comes from.
-    done
-        Batches that were drawn before; shuffled passes start anew after them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dpsgd import Plan
-    >>> plan = Plan(
-    ...     dataset_size=100, sampling_rate=0.1, steps=7, delta=1e-3, noise_multiplier=1
-    ... )
-    >>> len(list(draws(plan, size=100, coins=np.random.default_rng(1))))
-    7
-    """
+    """Yield the records of each batch of a plan; a batch may be empty."""
     check_size(plan, size)
     batch = round(plan.expected_batch)
     left = np.empty(0, dtype=np.intp)

@@ -15,19 +15,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def limited_threads(number: int = 1) -> Iterator[None]:
-    """Let PyTorch use as many threads for as long as the block runs.
-
-    Parameters
-    ----------
-    number
-        How many.
-
-    Examples
-    --------
-    >>> with limited_threads():
-    ...     torch.get_num_threads()
-    1
-    """
+    """Let PyTorch use as many threads for as long as the block runs."""
     wanted, before = checked_count(number, "threads"), torch.get_num_threads()
     torch.set_num_threads(wanted)
     try:

@@ -475,20 +475,7 @@ def privatise(
 
 
 def losses_of(criterion: Callable[..., Tensor], *values: Tensor) -> Tensor:
-    """Return the losses, or an error that does not quote a record's label.
-
-    Parameters
-    ----------
-    criterion
-        Gives a loss for each row.
-    values
-        Outputs and targets.
-
-    Examples
-    --------
-    >>> losses_of(lambda outputs: outputs, torch.zeros(2))
-    tensor([0., 0.])
-    """
+    """Return the losses, or an error that does not quote a record's label."""
     try:
         return criterion(*values)
     except IndexError:

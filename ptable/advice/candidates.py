@@ -22,25 +22,7 @@ _FARTHEST_NOISE = 6
 
 
 def candidates(goal: Goal) -> Iterator[tuple[str, NoiseSpec]]:
-    """Try the goal as it is, then with other largest noise, then with fewer blocked counts.
-
-    Parameters
-    ----------
-    goal
-        What is wanted.
-
-    Yields
-    ------
-    tuple
-        What was tried, in words, and the specification.
-
-    Examples
-    --------
-    >>> from ptable import Goal
-    >>> idea, spec = next(candidates(Goal(max_noise=5, p_stay=0.4)))
-    >>> idea, spec.variance
-    ('one variance', 0.995)
-    """
+    """Try the goal as it is, then with other largest noise, then with fewer blocked counts."""
     yield from _for_shape(goal, goal.fields())
     others = [
         {"max_noise": goal.max_noise + extra}
@@ -131,20 +113,7 @@ def _prescribed(
 
 
 def variance_for(spec: NoiseSpec, p_stay: float) -> Fraction | None:
-    """Find the variance at which the last row stays this often, or the nearest to it.
-
-    Parameters
-    ----------
-    spec
-        The specification; its variance does not matter.
-    p_stay
-        How often large counts are to stay.
-
-    Examples
-    --------
-    >>> float(variance_for(NoiseSpec(max_noise=5, variance=1.0), 0.4))
-    0.995
-    """
+    """Find the variance at which the last row stays this often, or the nearest to it."""
     row = spec.row(spec.last_count)
     ends = variance_bounds(row)
     if ends is None or 0 not in row.noise:

@@ -133,24 +133,7 @@ def figures(spec: NoiseSpec | StackedSpec, *, prior: float = 1.0) -> Figures:
 
 
 def figures_of(rows: Mapping[int, _Law], *, last_count: int, prior: float = 1.0) -> Figures:
-    """Compute the figures of rows of noise.
-
-    Parameters
-    ----------
-    rows
-        The probabilities of every row, by count and noise; a count that may not be published
-        has no noise 0.
-    last_count
-        The count of the row that serves all larger counts.
-    prior
-        The ratio of the prior over counts from 1 on, in (0, 1]; 1 is flat.
-
-    Examples
-    --------
-    >>> third = 1 / 3
-    >>> figures_of({1: {-1: third, 0: third, 1: third}}, last_count=1).p_source
-    ((1, 0.5), (2, 0.3333333333333333))
-    """
+    """Compute the figures of rows of noise."""
     if not 0 < prior <= 1:
         raise PTableError(f"prior must lie in (0, 1], not {prior!r}.", hint="1 is flat")
     last = rows[last_count]
@@ -171,19 +154,7 @@ def figures_of(rows: Mapping[int, _Law], *, last_count: int, prior: float = 1.0)
 
 
 def laws(spec: NoiseSpec | StackedSpec) -> dict[int, dict[int, float]]:
-    """Give the noise of greatest entropy of every row, by count and noise, in floats.
-
-    Parameters
-    ----------
-    spec
-        A specification that can be met.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec
-    >>> {v: round(p, 4) for v, p in laws(NoiseSpec(max_noise=2, variance=1.0))[1].items()}
-    {-1: 0.3981, 0: 0.3058, 1: 0.1942, 2: 0.1019}
-    """
+    """Give the noise of greatest entropy of every row, by count and noise, in floats."""
     return {
         row.problem.count: dict(zip(row.problem.noise, _priced(row)[0], strict=True))
         for row in resolve(spec)
@@ -202,13 +173,6 @@ class FewOutcomes:
         Pairs of a published count and its probability, the two most likely.
     effective
         The effective number of outcomes, ``exp(entropy)``: 2 for two equally likely ones.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec
-    >>> (row,) = few_outcomes(NoiseSpec(max_noise=10, variance=10.0))
-    >>> print(row)
-    count 1 becomes 0 (91%) or 11 (9%), 1.4 effective outcomes
     """
 
     count: int
@@ -225,23 +189,8 @@ def few_outcomes(
 ) -> tuple[FewOutcomes, ...]:
     """Find the rows that have two effective outcomes or fewer, and more at less variance.
 
-    Parameters
-    ----------
-    spec
-        A specification of noise for counts that can be met.
-    proof
-        Its certificate, which saves looking at rows whose entropy is larger.
-
-    Notes
-    -----
     With less variance, the entropy of these rows rises, by a tenth of the outcomes at least.
     Rows of little noise, and those where blocked counts leave no more, are not meant.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec
-    >>> [row.count for row in few_outcomes(NoiseSpec(max_noise=5, variance=3.0))]
-    []
     """
     if spec.step != 1 or spec.anchors is not None:
         return ()
@@ -267,17 +216,6 @@ def smaller_variance(spec: NoiseSpec) -> NoiseSpec | None:
     """Find the nearest smaller variance at which no row has few outcomes; None without one.
 
     One variance for all rows is tried first, then one for each row that has few.
-
-    Parameters
-    ----------
-    spec
-        A specification that can be met.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec
-    >>> smaller_variance(NoiseSpec(max_noise=10, variance=10.0)).variance
-    8.7
     """
     counts = [row.count for row in few_outcomes(spec)]
     if not counts:
@@ -301,19 +239,7 @@ def smaller_variance(spec: NoiseSpec) -> NoiseSpec | None:
 def name_few_outcomes(
     spec: NoiseSpec | StackedSpec, *, proof: Certificate | None = None
 ) -> str:
-    """Warn of rows with few outcomes, with a way out; empty where there is none.
-
-    Parameters
-    ----------
-    spec, proof
-        As for `few_outcomes`.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec
-    >>> name_few_outcomes(NoiseSpec(max_noise=10, variance=10.0)).partition(". ")[2]
-    'A variance of 8.7 is the nearest smaller one where no row is so.'
-    """
+    """Warn of rows with few outcomes, with a way out; empty where there is none."""
     rows = few_outcomes(spec, proof=proof)
     if not rows:
         return ""
@@ -366,22 +292,7 @@ def _priced(row: ResolvedRow) -> tuple[tuple[float, ...], float]:
 
 
 def last_stay(row: RowProblem, variance: float) -> float:
-    """Give the probability that a count far from zero stays, at another variance.
-
-    Parameters
-    ----------
-    row
-        A row whose noise values are symmetric about zero.
-    variance
-        The variance, inside the reach of the row, in squared steps.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec
-    >>> row = NoiseSpec(max_noise=2, variance=1.0).row(2)
-    >>> round(last_stay(row, 0.5), 4)
-    0.563
-    """
+    """Give the probability that a count far from zero stays, at another variance."""
     problem = replace(row, variance=Fraction(variance))
     if row.unimodal:  # the middle is the best peak where both sides are alike
         problem = problem.with_peak(row.noise.index(0))

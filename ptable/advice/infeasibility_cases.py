@@ -69,12 +69,6 @@ class Case:
         The counts of the rows that matter; None for all.
     tough
         The counts whose rows failed last, tried first.
-
-    Examples
-    --------
-    >>> case = Case(fields={"max_noise": 2, "variance": 3.0})
-    >>> case.works() is None, case.works(variance=1.0).variance, case.tough
-    (True, 1.0, [1])
     """
 
     fields: dict[str, Any]
@@ -126,18 +120,7 @@ class Case:
 
 
 def can(problem: RowProblem) -> bool:
-    """Say whether a row can be met.
-
-    Parameters
-    ----------
-    problem
-        The row.
-
-    Examples
-    --------
-    >>> can(NoiseSpec(max_noise=2, variance=3.0).row(1))
-    False
-    """
+    """Say whether a row can be met."""
     if not problem.nearest or reaches(problem):
         return reaches(problem)
     ends = variance_bounds(problem)
@@ -145,18 +128,7 @@ def can(problem: RowProblem) -> bool:
 
 
 def name_counts(counts: list[int]) -> str:
-    """Name some counts, and say how many more there are.
-
-    Parameters
-    ----------
-    counts
-        The counts.
-
-    Examples
-    --------
-    >>> name_counts([1, 2, 3, 4, 5])
-    'counts 1, 2, 3, 4 and 1 more'
-    """
+    """Name some counts, and say how many more there are."""
     named = ", ".join(map(str, counts[:_MAX_NAMED]))
     more = f" and {len(counts) - _MAX_NAMED} more" if len(counts) > _MAX_NAMED else ""
     return f"count{'s' if len(counts) > 1 else ''} {named}{more}"

@@ -23,21 +23,7 @@ _MAX_STEPS = 12
 
 
 def single_changes(case: Case, *, sizes: bool = True) -> Iterator[Alternative]:
-    """Find the nearest requests in reach that change one option.
-
-    Parameters
-    ----------
-    case
-        What cannot be met.
-    sizes
-        Whether to search other values of `max_noise` and `small` too, which takes longest.
-
-    Examples
-    --------
-    >>> case = Case(fields={"max_noise": 2, "variance": 3.0})
-    >>> str(next(single_changes(case, sizes=False)))
-    'variance 2 instead of 3 (count 1 has only one law there)'
-    """
+    """Find the nearest requests in reach that change one option."""
     if sizes:
         yield from _small(case)
     yield from variance_changes(case)
@@ -48,21 +34,7 @@ def single_changes(case: Case, *, sizes: bool = True) -> Iterator[Alternative]:
 
 
 def variance_changes(case: Case, *, per_row: bool = True) -> Iterator[Alternative]:
-    """Move the variance into the reach of all rows, or of each row by itself.
-
-    Parameters
-    ----------
-    case
-        What cannot be met.
-    per_row
-        Whether one variance per row may be offered.
-
-    Examples
-    --------
-    >>> case = Case(fields={"max_noise": 5, "variance": 4.0, "small": 4})
-    >>> list(variance_changes(case, per_row=False))
-    []
-    """
+    """Move the variance into the reach of all rows, or of each row by itself."""
     probe = case.design(variance=0.5)
     if probe is None:
         return
@@ -126,18 +98,7 @@ def _max_noise(case: Case) -> Iterator[Alternative]:
 
 
 def farthest(case: Case) -> int:
-    """Say how far larger noise is worth looking for.
-
-    Parameters
-    ----------
-    case
-        What cannot be met; its largest noise is one number.
-
-    Examples
-    --------
-    >>> farthest(Case(fields={"max_noise": 5, "variance": 1.0}))
-    20
-    """
+    """Say how far larger noise is worth looking for."""
     return min(_MAX_NOISE, 2 * int(case.get("max_noise")) + 2 * int(case.get("small")) + 10)
 
 

@@ -17,18 +17,7 @@ Design: TypeAlias = NoiseSpec | StackedSpec | Mechanism
 
 
 def design_from_dict(fields: Mapping[str, Any]) -> Design:
-    """Build a design from what its ``to_dict`` gave.
-
-    Parameters
-    ----------
-    fields
-        The fields by name; ``kind`` says which design, and is missing for a `NoiseSpec`.
-
-    Examples
-    --------
-    >>> design_from_dict({"max_noise": 2, "variance": 1.0}).last_count
-    2
-    """
+    """Build a design from what its ``to_dict`` gave."""
     if not isinstance(fields, Mapping):
         raise PTableError(f"A design is a mapping of fields, not a {type(fields).__name__}.")
     rest = dict(fields)

@@ -16,58 +16,19 @@ _DIGITS = Context(prec=60, rounding=ROUND_HALF_EVEN, Emin=-999_999, Emax=999_999
 
 
 def laplace_weights(epsilon: float, *, max_noise: int) -> list[Decimal]:
-    """Weigh noise 0, 1, ... `max_noise` by ``exp(-epsilon v)``.
-
-    Parameters
-    ----------
-    epsilon
-        The rate, taken as it prints.
-    max_noise
-        The largest noise.
-
-    Examples
-    --------
-    >>> [round(weight, 4) for weight in laplace_weights(0.5, max_noise=2)]
-    [Decimal('1.0000'), Decimal('0.6065'), Decimal('0.3679')]
-    """
+    """Weigh noise 0, 1, ... `max_noise` by ``exp(-epsilon v)``."""
     rate = Decimal(repr(epsilon))
     return [_DIGITS.exp(_DIGITS.multiply(-v, rate)) for v in range(max_noise + 1)]
 
 
 def gaussian_weights(variance: float, *, max_noise: int) -> list[Decimal]:
-    """Weigh noise 0, 1, ... `max_noise` by ``exp(-v²/(2 variance))``.
-
-    Parameters
-    ----------
-    variance
-        The parameter of the law, taken as it prints.
-    max_noise
-        The largest noise.
-
-    Examples
-    --------
-    >>> [round(weight, 4) for weight in gaussian_weights(2.0, max_noise=2)]
-    [Decimal('1.0000'), Decimal('0.7788'), Decimal('0.3679')]
-    """
+    """Weigh noise 0, 1, ... `max_noise` by ``exp(-v²/(2 variance))``."""
     twice = _DIGITS.multiply(2, Decimal(repr(variance)))
     return [_DIGITS.exp(_DIGITS.divide(-v * v, twice)) for v in range(max_noise + 1)]
 
 
 def share(weights: Mapping[int, Decimal], *, total: int) -> dict[int, int]:
-    """Share out keys in proportion to weights, by largest remainder.
-
-    Parameters
-    ----------
-    weights
-        The weight of each noise; equal remainders go to the smaller noise first.
-    total
-        How many keys there are.
-
-    Examples
-    --------
-    >>> share({-1: Decimal(1), 0: Decimal(1), 1: Decimal(1)}, total=8)
-    {-1: 3, 0: 3, 1: 2}
-    """
+    """Share out keys in proportion to weights, by largest remainder."""
     whole, rests = _quotas(weights, total)
     left = total - sum(whole.values())
     first = sorted(rests, key=lambda v: (rests[v], -abs(v), -v), reverse=True)[:left]
@@ -77,22 +38,8 @@ def share(weights: Mapping[int, Decimal], *, total: int) -> dict[int, int]:
 def share_even(half: Sequence[Decimal], *, total: int) -> dict[int, int]:
     """Share out keys by a symmetric law, so that noise ``v`` and ``-v`` get as many.
 
-    Parameters
-    ----------
-    half
-        The weights of noise 0, 1, 2, ...
-    total
-        How many keys there are.
-
-    Notes
-    -----
     Pairs of noise get their keys by largest remainder, two at a time; no noise keeps the
     rest, within one key of its share.
-
-    Examples
-    --------
-    >>> share_even([Decimal(2), Decimal(1)], total=10)
-    {-1: 2, 0: 6, 1: 2}
     """
     reach = len(half) - 1
     weights = {v: half[abs(v)] for v in range(-reach, reach + 1)}
@@ -124,28 +71,7 @@ def _sum(numbers: Iterable[Decimal]) -> Decimal:
 
 
 def bounded_rows(half: Sequence[Decimal], *, edge: Edge, total: int) -> list[dict[int, int]]:
-    """Give the noise of counts 0, 1, ... under a symmetric law that may not go below zero.
-
-    Parameters
-    ----------
-    half
-        The weights of noise 0, 1, ... and, by symmetry, of noise -1, -2, ...
-    edge
-        What happens to results below zero: ``"clamp"`` makes them 0, ``"fold"`` takes away
-        their sign, ``"truncate"`` excludes them from the law.
-    total
-        How many keys there are.
-
-    Examples
-    --------
-    >>> half = [Decimal(2), Decimal(1)]
-    >>> bounded_rows(half, edge="clamp", total=8)
-    [{0: 6, 1: 2}, {-1: 2, 0: 4, 1: 2}]
-    >>> bounded_rows(half, edge="fold", total=8)[0]
-    {0: 4, 1: 4}
-    >>> bounded_rows(half, edge="truncate", total=9)[0]
-    {0: 6, 1: 3}
-    """
+    """Give the noise of counts 0, 1, ... under a symmetric law that may not go below zero."""
     reach = len(half) - 1
     full = share_even(half, total=total)
     if edge == "truncate":

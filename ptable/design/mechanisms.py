@@ -312,28 +312,7 @@ class Mechanism:
 
 
 def verify(table: PTable) -> None:
-    """Build a table again from its mechanism, and raise where the two differ.
-
-    Parameters
-    ----------
-    table
-        The p-table; its specification is a `Mechanism`.
-
-    Raises
-    ------
-    PTableError
-        If the table is not what its mechanism builds.
-
-    Examples
-    --------
-    >>> table = Mechanism.rounding(5).build()
-    >>> verify(table)
-    >>> try:
-    ...     verify(table.with_proof(Mechanism.random_rounding(5), None))
-    ... except PTableError as error:
-    ...     print(error.problem)
-    The p-table is not what Mechanism.random_rounding(base=5) builds.
-    """
+    """Build a table again from its mechanism, and raise where the two differ."""
     if not isinstance(table.spec, Mechanism):
         raise PTableError("A p-table without a mechanism cannot be built again from it.")
     if table.certificate is not None or table.spec.build() != table:

@@ -26,43 +26,14 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
 
 
 def parameters_of(name: object) -> tuple[str, ...]:
-    """Name the parameters of a mechanism.
-
-    Parameters
-    ----------
-    name
-        The mechanism's name.
-
-    Examples
-    --------
-    >>> parameters_of("random-rounding")
-    ('base',)
-    """
+    """Name the parameters of a mechanism."""
     if not isinstance(name, str) or name not in _PARAMETERS:
         raise PTableError(f"name must be one of {', '.join(_PARAMETERS)}, not {name!r}.")
     return tuple(_PARAMETERS[name])
 
 
 def checked_parameters(name: object, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a mechanism's parameters as plain values, complete and checked.
-
-    Parameters
-    ----------
-    name
-        The mechanism's name.
-    given
-        Values by parameter; None where nothing was given.
-
-    Raises
-    ------
-    PTableError
-        With everything that is wrong.
-
-    Examples
-    --------
-    >>> checked_parameters("rounding", {"base": 5})
-    {'base': 5, 'ties': 'up', 'threshold': 0}
-    """
+    """Return a mechanism's parameters as plain values, complete and checked."""
     known = parameters_of(name)
     problems = [
         f"{parameter} is none of its parameters"

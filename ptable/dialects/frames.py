@@ -18,22 +18,7 @@ if TYPE_CHECKING:
 def table_from_frame(
     frame: Any, *, key_range: int | None, digits: int | None, label: str
 ) -> PTable:
-    """Build a table from one line per interval; see `PTable.from_frame`.
-
-    Parameters
-    ----------
-    frame
-        Lines with ``i``, ``j`` or ``v``, and ``upper`` or ``p_int_ub``.
-    key_range, digits, label
-        As for `PTable.from_frame`.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> frame = pd.DataFrame({"i": [1, 1], "j": [0, 2], "upper": [4, 8]})
-    >>> table_from_frame(frame, key_range=8, digits=None, label="").units(1)
-    {-1: 4, 1: 4}
-    """
+    """Build a table from one line per interval; see `PTable.from_frame`."""
     check_options(key_range=key_range, digits=digits)
     sheet = sheet_of_frame(frame, stem=label)
     reading = Reading(key_range=key_range, digits=digits)
@@ -53,21 +38,6 @@ def table_from_frame(
 
 
 def table_from_key_frame(frame: Any, *, large_counts: str, label: str) -> PTable:
-    """Build a table from one line per count and key; see `PTable.from_key_table`.
-
-    Parameters
-    ----------
-    frame
-        Lines with ``pcv``, ``ckey`` and ``pvalue``.
-    large_counts, label
-        As for `PTable.from_key_table`.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> lines = pd.DataFrame({"pcv": [1, 1], "ckey": [1, 0], "pvalue": [0, 1]})
-    >>> table_from_key_frame(lines, large_counts="last", label="").noise
-    ((0,), (1, 0))
-    """
+    """Build a table from one line per count and key; see `PTable.from_key_table`."""
     sheet = sheet_of_frame(frame, stem=label)
     return read_key_lines(sheet, Reading(large_counts=large_counts))["all"]

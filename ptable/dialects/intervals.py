@@ -56,25 +56,7 @@ class _Line:
 
 
 def read_decimal_intervals(sheet: Sheet, reading: Reading) -> dict[str, PTable]:
-    r"""Read decimal thresholds: the layouts of R ptable, cellKey, ckm, τ-ARGUS and SAS.
-
-    Parameters
-    ----------
-    sheet
-        Columns ``i``, ``j`` or ``v``, ``p_int_ub`` and, where there, ``p_int_lb``, ``p``
-        and ``type``.
-    reading
-        The options.
-
-    Examples
-    --------
-    >>> from ptable.dialects.options import Reading
-    >>> from ptable.dialects.text import sheet_of_bytes
-    >>> text = b"i;j;p;v;p_int_ub\n1;0;0.5;-1;0.5\n1;2;0.5; 1;1.0\n"
-    >>> sheet = sheet_of_bytes(text, source="The text", stem="text")
-    >>> read_decimal_intervals(sheet, Reading())["all"].units(1)
-    {-1: 5, 1: 5}
-    """
+    r"""Read decimal thresholds: the layouts of R ptable, cellKey, ckm, τ-ARGUS and SAS."""
     parser = _Parser(sheet, {"p_int_lb": "lower", "p_int_ub": "upper"})
     kinds = parser.read(is_decimal=True)
     try:
@@ -94,23 +76,7 @@ def read_decimal_intervals(sheet: Sheet, reading: Reading) -> dict[str, PTable]:
 
 
 def read_key_intervals(sheet: Sheet, reading: Reading) -> dict[str, PTable]:
-    r"""Read integer thresholds: the layout of `PTable.to_frame`.
-
-    Parameters
-    ----------
-    sheet
-        Columns ``i``, ``j`` or ``v``, ``upper`` and, where there, ``lower``, ``p``, ``type``.
-    reading
-        The options; the key range is the largest threshold unless given.
-
-    Examples
-    --------
-    >>> from ptable.dialects.options import Reading
-    >>> from ptable.dialects.text import sheet_of_bytes
-    >>> sheet = sheet_of_bytes(b"i,v,upper\n1,-1,4\n1,1,8\n", source="The text", stem="")
-    >>> read_key_intervals(sheet, Reading())["all"].key_range
-    8
-    """
+    r"""Read integer thresholds: the layout of `PTable.to_frame`."""
     parser = _Parser(sheet, {"lower": "lower", "upper": "upper"})
     kinds = parser.read(is_decimal=False)
     everything = [line for lines in kinds.values() for line in lines]

@@ -26,25 +26,7 @@ _RANGE = re.compile(r"([0-9]{1,9})\s*-\s*([0-9]{1,9})", re.ASCII)
 
 
 def read_key_lines(sheet: Sheet, reading: Reading) -> dict[str, PTable]:
-    r"""Read noise by count and key: the layouts of the ONS and of Cantabular.
-
-    Parameters
-    ----------
-    sheet
-        Columns ``pcv``, ``ckey``, ``pvalue``, or ``cell_value``, ``cell_key``,
-        ``perturbation``; a key may be a range such as ``0-63``.
-    reading
-        The options. A table with rows up to 750 uses the last 250 in turn, as the ONS does.
-
-    Examples
-    --------
-    >>> from ptable.dialects.options import Reading
-    >>> from ptable.dialects.text import sheet_of_bytes
-    >>> text = b"cell_value,cell_key,perturbation\n1,0-2,0\n1,3,1\n"
-    >>> sheet = sheet_of_bytes(text, source="The text", stem="text")
-    >>> read_key_lines(sheet, Reading())["all"].units(1)
-    {0: 3, 1: 1}
-    """
+    r"""Read noise by count and key: the layouts of the ONS and of Cantabular."""
     problems = Problems(sheet.source)
     rows = _parse(sheet, problems)
     problems.stop()
@@ -169,20 +151,7 @@ def _keys(first: int, last: int) -> str:
 
 
 def in_keys(table: PTable, n_keys: int) -> list[list[tuple[int, int, int]]]:
-    """Give each row as first key, last key and noise out of a number of keys.
-
-    Parameters
-    ----------
-    table
-        A p-table whose thresholds are whole in that number of keys.
-    n_keys
-        How many keys.
-
-    Examples
-    --------
-    >>> in_keys(PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8), 4)
-    [[(0, 3, 0)], [(0, 1, -1), (2, 3, 1)]]
-    """
+    """Give each row as first key, last key and noise out of a number of keys."""
     if any(end * n_keys % table.key_range for row in table.upper for end in row):
         raise PTableError(
             f"{n_keys} keys cannot hold the thresholds of this p-table exactly.",
@@ -198,19 +167,7 @@ def in_keys(table: PTable, n_keys: int) -> list[list[tuple[int, int, int]]]:
 
 
 def whole_noise(table: PTable, dialect: str) -> None:
-    """Refuse a table for magnitudes.
-
-    Parameters
-    ----------
-    table
-        The p-table.
-    dialect
-        The layout that cannot hold it.
-
-    Examples
-    --------
-    >>> whole_noise(PTable(noise=[[0]], upper=[[8]], key_range=8), "ons")
-    """
+    """Refuse a table for magnitudes."""
     if table.step != 1 or table.anchors is not None:
         raise PTableError(
             f"The layout '{dialect}' holds whole noise for every count, not tables for "
@@ -220,24 +177,7 @@ def whole_noise(table: PTable, dialect: str) -> None:
 
 
 def write_cantabular(table: PTable, writing: Writing) -> str:
-    """Write a table for Cantabular: 256 keys, in ranges of equal noise.
-
-    Parameters
-    ----------
-    table
-        The p-table.
-    writing
-        The options.
-
-    Examples
-    --------
-    >>> from ptable.dialects.options import Writing
-    >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
-    >>> print(write_cantabular(table, Writing()), end="")
-    cell_value,cell_key,perturbation
-    1,0-127,-1
-    1,128-255,1
-    """
+    """Write a table for Cantabular: 256 keys, in ranges of equal noise."""
     del writing
     whole_noise(table, "cantabular")
     lines = ["cell_value,cell_key,perturbation"]
@@ -251,23 +191,7 @@ def write_cantabular(table: PTable, writing: Writing) -> str:
 
 
 def write_ons(table: PTable, writing: Writing) -> str:
-    """Write a table for the ONS package: counts 1 to 750, one line per count and key.
-
-    Parameters
-    ----------
-    table
-        The p-table.
-    writing
-        The options.
-
-    Examples
-    --------
-    >>> from ptable.dialects.options import Writing
-    >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
-    >>> text = write_ons(table, Writing()).splitlines()
-    >>> text[:2], text[-1], len(text)
-    (['pcv,ckey,pvalue', '1,0,-1'], '750,7,1', 6001)
-    """
+    """Write a table for the ONS package: counts 1 to 750, one line per count and key."""
     from ptable.dialects.losses import row_number
 
     del writing

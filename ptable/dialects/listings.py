@@ -39,26 +39,7 @@ def _intervals(table: PTable, digits: int | None) -> Iterator[_Interval]:
 
 
 def write_r_ptable(tables: Mapping[str, PTable], writing: Writing) -> str:
-    """Write the columns of R ptable, which cellKey and INSEE's ckm read.
-
-    Parameters
-    ----------
-    tables
-        The p-tables by type.
-    writing
-        The options; `digits` rounds, otherwise thresholds are written in full.
-
-    Examples
-    --------
-    >>> from ptable import PTable
-    >>> from ptable.dialects.options import Writing
-    >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
-    >>> print(write_r_ptable({"all": table}, Writing()), end="")
-    i,j,p,v,p_int_lb,p_int_ub,type
-    0,0,1,0,0,1,all
-    1,0,0.5,-1,0,0.5,all
-    1,2,0.5,1,0.5,1,all
-    """
+    """Write the columns of R ptable, which cellKey and INSEE's ckm read."""
     lines = ["i,j,p,v,p_int_lb,p_int_ub,type"]
     for kind, table in tables.items():
         digits = writing.digits or digits_for(table.key_range)
@@ -69,47 +50,12 @@ def write_r_ptable(tables: Mapping[str, PTable], writing: Writing) -> str:
 
 
 def write_tau_argus(tables: Mapping[str, PTable], writing: Writing) -> str:
-    """Write R ptable's export to τ-ARGUS: upper thresholds only, padded columns, 8 digits.
-
-    Parameters
-    ----------
-    tables
-        The p-tables by type.
-    writing
-        The options.
-
-    Examples
-    --------
-    >>> from ptable import PTable
-    >>> from ptable.dialects.options import Writing
-    >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
-    >>> print(write_tau_argus({"all": table}, Writing()), end="")
-    i;j;p;v;p_int_ub
-    0;0;1.00000000; 0;1.00000000
-    1;0;0.50000000;-1;0.50000000
-    1;2;0.50000000; 1;1.00000000
-    """
+    """Write R ptable's export to τ-ARGUS: upper thresholds only, padded columns, 8 digits."""
     return _export(tables, writing, has_lower=False)
 
 
 def write_sas(tables: Mapping[str, PTable], writing: Writing) -> str:
-    """Write R ptable's export to SAS: as for τ-ARGUS, with lower thresholds.
-
-    Parameters
-    ----------
-    tables
-        The p-tables by type.
-    writing
-        The options.
-
-    Examples
-    --------
-    >>> from ptable import PTable
-    >>> from ptable.dialects.options import Writing
-    >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
-    >>> write_sas({"all": table}, Writing()).splitlines()[2]
-    '1;0;0.50000000;-1;0.00000000;0.50000000'
-    """
+    """Write R ptable's export to SAS: as for τ-ARGUS, with lower thresholds."""
     return _export(tables, writing, has_lower=True)
 
 
@@ -159,23 +105,7 @@ def _noise_digits(table: PTable) -> int:
 
 
 def write_frame(tables: Mapping[str, PTable], writing: Writing) -> str:
-    """Write the columns of `PTable.to_frame`, with thresholds in whole keys.
-
-    Parameters
-    ----------
-    tables
-        The p-tables by type.
-    writing
-        The options.
-
-    Examples
-    --------
-    >>> from ptable import PTable
-    >>> from ptable.dialects.options import Writing
-    >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
-    >>> write_frame({"all": table}, Writing()).splitlines()[:2]
-    ['i,j,v,p,lower,upper', '0,0,0,1,0,8']
-    """
+    """Write the columns of `PTable.to_frame`, with thresholds in whole keys."""
     del writing
     lines = ["i,j,v,p,lower,upper" + (",type" if len(tables) > 1 else "")]
     for kind, table in tables.items():

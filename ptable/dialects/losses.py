@@ -18,44 +18,13 @@ _MAX_COMPARED = 20_000
 
 
 def row_number(table: PTable, count: int) -> int:
-    """Give the row that serves a count.
-
-    Parameters
-    ----------
-    table
-        A p-table without anchors.
-    count
-        The count.
-
-    Examples
-    --------
-    >>> from ptable import PTable
-    >>> table = PTable(noise=[[0], [0], [1]], upper=[[8]] * 3, key_range=8)
-    >>> row_number(table, 1), row_number(table, 100)
-    (1, 2)
-    """
+    """Give the row that serves a count."""
     cycle = cycle_length(table.large_counts, n_rows=table.n_rows)
     return serving_row(count, n_rows=table.n_rows, cycle=cycle)
 
 
 def losses_between(table: PTable, again: PTable) -> tuple[str, ...]:
-    """Name what differs between a table and what its file says.
-
-    Parameters
-    ----------
-    table
-        The table that was written.
-    again
-        The table that was read back.
-
-    Examples
-    --------
-    >>> from ptable import PTable
-    >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
-    >>> again = PTable(noise=[[0], [-1, 1]], upper=[[10], [5, 10]], key_range=10)
-    >>> losses_between(table, again)
-    ('the key range, 8, is not kept: it reads back as 10, with the same noise for every key',)
-    """
+    """Name what differs between a table and what its file says."""
     moves = _moves(table, again)
     losses = [*_moved(moves), *_large_counts(table, again)]
     if table.key_range != again.key_range:

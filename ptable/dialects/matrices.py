@@ -38,22 +38,6 @@ def read_superstar(sheet: Sheet, reading: Reading) -> dict[str, PTable]:
     Counts beyond the last column P take one of the last S in turn: count c takes column
     P - S + 1 + (c mod S). The table gets rows up to P + S, from which on the last S rows follow
     in turn.
-
-    Parameters
-    ----------
-    sheet
-        256 lines, below a line of names or not.
-    reading
-        The options; `small_n` is S.
-
-    Examples
-    --------
-    >>> from ptable.dialects.options import Reading
-    >>> from ptable.dialects.text import sheet_of_bytes
-    >>> sheet = sheet_of_bytes(b"1,0,0\n-1,2,-1\n", source="The text", stem="text")
-    >>> table = read_superstar(sheet, Reading(key_range=2, small_n=2))["all"]
-    >>> table.n_rows, table.large_counts, table.lookup([3, 4, 5, 6], [1] * 4, key_range=2)
-    (6, 'cycle:2', array([-1,  2, -1,  2]))
     """
     problems = Problems(sheet.source)
     is_named = any(parse_whole(cell) is None for cell in sheet.cells[0])
@@ -103,23 +87,7 @@ def read_superstar(sheet: Sheet, reading: Reading) -> dict[str, PTable]:
 
 
 def write_superstar(table: PTable, writing: Writing) -> str:
-    """Write a matrix with a line for each of 256 keys and a column per count from 1 on.
-
-    Parameters
-    ----------
-    table
-        The p-table; its zeros stay zero.
-    writing
-        The options; `small_n` is SuperSTAR's SmallN.
-
-    Examples
-    --------
-    >>> from ptable.dialects.options import Writing
-    >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
-    >>> text = write_superstar(table, Writing()).splitlines()
-    >>> len(text), text[127][:8], text[128][:8]
-    (256, '-1,-1,-1', '1,1,1,1,')
-    """
+    """Write a matrix with a line for each of 256 keys and a column per count from 1 on."""
     whole_noise(table, "superstar")
     if table.noise[0] != (0,):
         raise PTableError(
@@ -164,23 +132,7 @@ def _columns_needed(table: PTable, small: int) -> int:
 
 
 def read_destatis(sheet: Sheet, reading: Reading) -> dict[str, PTable]:
-    r"""Read an overlay: noise values in the first line, then cumulative shares by count.
-
-    Parameters
-    ----------
-    sheet
-        Below the first line one line per count from 0 on, or with the count as first cell.
-    reading
-        The options.
-
-    Examples
-    --------
-    >>> from ptable.dialects.options import Reading
-    >>> from ptable.dialects.text import sheet_of_bytes
-    >>> sheet = sheet_of_bytes(b"-1,0,1\n0,1,1\n.25,.75,1\n", source="The text", stem="")
-    >>> read_destatis(sheet, Reading())["all"].units(1)
-    {-1: 25, 0: 50, 1: 25}
-    """
+    r"""Read an overlay: noise values in the first line, then cumulative shares by count."""
     problems = Problems(sheet.source)
     has_counts = parse_whole(sheet.cells[0][0]) is None
     noise = [parse_whole(cell) for cell in sheet.cells[0][int(has_counts) :]]
@@ -273,24 +225,7 @@ def _overlay_row(
 
 
 def write_destatis(table: PTable, writing: Writing) -> str:
-    """Write an overlay: noise values in the first line, then cumulative shares by count.
-
-    Parameters
-    ----------
-    table
-        A p-table whose noise rises with the key in every row.
-    writing
-        The options; `digits` rounds the shares.
-
-    Examples
-    --------
-    >>> from ptable.dialects.options import Writing
-    >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
-    >>> print(write_destatis(table, Writing()), end="")
-    i,-1,0,1
-    0,0,1,1
-    1,0.5,0.5,1
-    """
+    """Write an overlay: noise values in the first line, then cumulative shares by count."""
     whole_noise(table, "destatis")
     values = sorted({v for row in table.noise for v in row})
     lines = [",".join(["i", *map(str, values)])]

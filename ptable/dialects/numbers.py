@@ -32,18 +32,7 @@ _BINARY = 2**32
 
 
 def parse_whole(cell: str) -> int | None:
-    """Read an integer; None where the cell holds none.
-
-    Parameters
-    ----------
-    cell
-        The text.
-
-    Examples
-    --------
-    >>> parse_whole("-12"), parse_whole("3.0"), parse_whole("1.5")
-    (-12, 3, None)
-    """
+    """Read an integer; None where the cell holds none."""
     if _WHOLE.fullmatch(cell):
         return int(cell.partition(".")[0])
     decimal = parse_decimal(cell) if "e" in cell.lower() else None
@@ -56,18 +45,6 @@ def parse_decimal(cell: str, *, has_commas: bool = False) -> Decimal | None:
     """Read a decimal as printed; None where the cell holds none.
 
     More than 15 digits are the print of a double, and stand for its shortest decimal.
-
-    Parameters
-    ----------
-    cell
-        The text.
-    has_commas
-        Whether the decimal mark is a comma.
-
-    Examples
-    --------
-    >>> parse_decimal("0.45285965999999999"), parse_decimal("nan")
-    (Decimal('0.45285966'), None)
     """
     text = cell.replace(",", ".") if has_commas else cell
     if not _DECIMAL.fullmatch(text):
@@ -82,35 +59,13 @@ def parse_decimal(cell: str, *, has_commas: bool = False) -> Decimal | None:
 
 
 def places(number: Decimal) -> int:
-    """Give the number of digits behind the point, without trailing zeros.
-
-    Parameters
-    ----------
-    number
-        A finite decimal.
-
-    Examples
-    --------
-    >>> places(Decimal("0.2500")), places(Decimal("100"))
-    (2, 0)
-    """
+    """Give the number of digits behind the point, without trailing zeros."""
     return max(0, -int(number.normalize(_EXACT).as_tuple().exponent))
 
 
 @cache
 def as_noise(number: Decimal) -> Fraction | None:
-    """Read a noise value as a fraction with a denominator of at most 1000, or None.
-
-    Parameters
-    ----------
-    number
-        The printed noise; where it has six digits or more, it may have been rounded.
-
-    Examples
-    --------
-    >>> as_noise(Decimal("-0.8")), as_noise(Decimal("0.3333333"))
-    (Fraction(-4, 5), Fraction(1, 3))
-    """
+    """Read a noise value as a fraction with a denominator of at most 1000, or None."""
     if abs(number) > MAX_NOISE:
         return None
     digits = places(number)
@@ -136,13 +91,6 @@ class Scale:
         Round to so many digits first; None takes all.
     boundary
         Which end of an interval belongs to it.
-
-    Examples
-    --------
-    >>> Scale(key_range=100).keys(Fraction(1, 4))
-    25
-    >>> Scale(key_range=100, boundary="(]").keys(Fraction(1, 4))
-    26
     """
 
     key_range: int
@@ -150,17 +98,7 @@ class Scale:
     boundary: Boundary = "[)"
 
     def keys(self, number: Fraction) -> int | None:
-        """Give how many keys lie below a threshold; None where that is no whole number.
-
-        Parameters
-        ----------
-        number
-            The threshold.
-
-        Examples
-        --------
-        >>> Scale(key_range=4).keys(Fraction(3, 10))
-        """
+        """Give how many keys lie below a threshold; None where that is no whole number."""
         exact = number * self.key_range
         if self.boundary == "(]":
             # Key k out of K lies in (lb, ub] when lb K < k <= ub K; key 0 joins the first.
@@ -171,18 +109,7 @@ class Scale:
         return int(exact) if exact.denominator == 1 else None
 
     def rounded(self, number: Fraction) -> Fraction:
-        """Round to the digits asked for.
-
-        Parameters
-        ----------
-        number
-            The threshold.
-
-        Examples
-        --------
-        >>> Scale(key_range=100, digits=2).rounded(Fraction(1, 3))
-        Fraction(33, 100)
-        """
+        """Round to the digits asked for."""
         return number if self.digits is None else round(number, self.digits)
 
 
@@ -193,20 +120,7 @@ def choose_scale(
     digits: int | None,
     boundary: Boundary,
 ) -> Scale:
-    """Find the key range in which all thresholds are whole.
-
-    Parameters
-    ----------
-    thresholds
-        The decimals, from 0 to 1.
-    key_range, digits, boundary
-        What the user asked for; None where it is to follow from the decimals.
-
-    Examples
-    --------
-    >>> choose_scale([Decimal("0.25")], key_range=None, digits=None, boundary="[)").key_range
-    100
-    """
+    """Find the key range in which all thresholds are whole."""
     if key_range is not None or boundary == "(]":
         if key_range is None:
             raise PTableError(
@@ -232,17 +146,7 @@ def choose_scale(
 def check_options(
     *, boundary: str = "[)", key_range: object = None, digits: object = None
 ) -> None:
-    """Refuse options that mean nothing.
-
-    Parameters
-    ----------
-    boundary, key_range, digits
-        As for `read_tables`.
-
-    Examples
-    --------
-    >>> check_options(boundary="(]", key_range=256, digits=8)
-    """
+    """Refuse options that mean nothing."""
     if boundary not in {"[)", "(]"}:
         raise PTableError(f"boundary must be '[)' or '(]', not {boundary!r}.")
     for name, number, least, most in (
@@ -255,38 +159,13 @@ def check_options(
 
 
 def digits_for(key_range: int) -> int | None:
-    """Give the digits to round thresholds to; None where they can be written in full.
-
-    Parameters
-    ----------
-    key_range
-        What the thresholds count out of.
-
-    Examples
-    --------
-    >>> digits_for(256), digits_for(2**32), digits_for(3)
-    (None, None, 12)
-    """
+    """Give the digits to round thresholds to; None where they can be written in full."""
     is_short = 10**MAX_DIGITS % key_range == 0 or _BINARY % key_range == 0
     return None if is_short else MAX_DIGITS
 
 
 def print_decimal(number: Fraction, *, digits: int | None = None) -> str:
-    """Write a fraction as a decimal, without an exponent.
-
-    Parameters
-    ----------
-    number
-        The fraction.
-    digits
-        How many digits to write; None writes a short decimal in full, and otherwise the
-        shortest one that stands for the same double.
-
-    Examples
-    --------
-    >>> print_decimal(Fraction(1, 8)), print_decimal(Fraction(1, 3), digits=4)
-    ('0.125', '0.3333')
-    """
+    """Write a fraction as a decimal, without an exponent."""
     if digits is None and 10**MAX_DIGITS % number.denominator == 0:
         return _fixed(number, MAX_DIGITS).rstrip("0").rstrip(".")
     if digits is None:

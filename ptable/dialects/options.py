@@ -17,11 +17,6 @@ class Reading:
     ----------
     boundary, key_range, digits, large_counts, anchors, small_n
         As for `read_tables`.
-
-    Examples
-    --------
-    >>> Reading().boundary
-    '[)'
     """
 
     boundary: Boundary = "[)"
@@ -40,11 +35,6 @@ class Writing:
     ----------
     digits, small_n
         As for `write_tables`.
-
-    Examples
-    --------
-    >>> Writing().small_n
-    10
     """
 
     digits: int | None = None

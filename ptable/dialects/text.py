@@ -25,16 +25,6 @@ class Problems:
     ----------
     source
         What the message calls the source.
-
-    Examples
-    --------
-    >>> problems = Problems("The file 'pt.csv'")
-    >>> problems.add("the cell of column 'v' is empty", line=17, count=3)
-    >>> try:
-    ...     problems.stop()
-    ... except PTableError as error:
-    ...     print(error)
-    The file 'pt.csv' is no p-table: line 17, count 3: the cell of column 'v' is empty.
     """
 
     def __init__(self, source: str) -> None:
@@ -44,19 +34,7 @@ class Problems:
         self._total = 0
 
     def add(self, problem: str, *, line: int | None = None, count: int | None = None) -> None:
-        """Note a problem and where it is.
-
-        Parameters
-        ----------
-        problem
-            What is wrong.
-        line, count
-            The line of the file and the count of the row, where they are known.
-
-        Examples
-        --------
-        >>> Problems("The frame").add("the file is empty")
-        """
+        """Note a problem and where it is."""
         self._total += 1
         if self._total <= _SHOWN:
             place = [f"line {line}"] if line is not None else []
@@ -64,12 +42,7 @@ class Problems:
             self._shown.append(": ".join([", ".join(place), problem] if place else [problem]))
 
     def stop(self) -> None:
-        """Raise what was noted; do nothing when that is nothing.
-
-        Examples
-        --------
-        >>> Problems("The frame").stop()
-        """
+        """Raise what was noted; do nothing when that is nothing."""
         if self._total:
             more = f" (and {self._total - _SHOWN} more)" if self._total > _SHOWN else ""
             raise PTableError(
@@ -77,25 +50,7 @@ class Problems:
             )
 
     def fail(self, problem: str, *, line: int | None = None, hint: str | None = None) -> None:
-        """Note a problem beyond which nothing can be read, and raise.
-
-        Parameters
-        ----------
-        problem
-            What is wrong.
-        line
-            The line of the file.
-        hint
-            One way out.
-
-        Examples
-        --------
-        >>> try:
-        ...     Problems("The frame").fail("it has no lines")
-        ... except PTableError as error:
-        ...     print(error)
-        The frame is no p-table: it has no lines.
-        """
+        """Note a problem beyond which nothing can be read, and raise."""
         self.add(problem, line=line)
         self.hint = hint or self.hint
         self.stop()
@@ -117,12 +72,6 @@ class Sheet:
         What parted the cells.
     has_commas
         Whether decimals are written with a comma.
-
-    Examples
-    --------
-    >>> sheet = sheet_of_bytes(b"i;v\n1; -1\n", source="The text", stem="")
-    >>> sheet.cells, sheet.separator
-    ([['i', 'v'], ['1', '-1']], ';')
     """
 
     source: str
@@ -134,44 +83,17 @@ class Sheet:
 
     @property
     def names(self) -> list[str]:
-        r"""The first line as column names, in lower case.
-
-        Examples
-        --------
-        >>> sheet_of_bytes(b"I,V\n1,-1\n", source="The text", stem="").names
-        ['i', 'v']
-        """
+        r"""The first line as column names, in lower case."""
         return [cell.lower() for cell in self.cells[0]]
 
     @property
     def body(self) -> list[tuple[int, list[str]]]:
-        r"""The lines below the first, with their numbers.
-
-        Examples
-        --------
-        >>> sheet_of_bytes(b"i,v\n\n1,-1\n", source="The text", stem="").body
-        [(3, ['1', '-1'])]
-        """
+        r"""The lines below the first, with their numbers."""
         return list(zip(self.numbers[1:], self.cells[1:], strict=True))
 
 
 def sheet_of_path(path: Path) -> Sheet:
-    """Read a file as lines of cells.
-
-    Parameters
-    ----------
-    path
-        The file.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = pathlib.Path(folder) / "pt.csv"
-    ...     _ = file.write_text("i,v")
-    ...     sheet_of_path(file).cells
-    [['i', 'v']]
-    """
+    """Read a file as lines of cells."""
     problems = Problems(f"The file '{path.name}'")
     try:
         if path.stat().st_size > _MAX_BYTES:
@@ -185,20 +107,7 @@ def sheet_of_path(path: Path) -> Sheet:
 
 
 def sheet_of_bytes(content: bytes, *, source: str, stem: str) -> Sheet:
-    r"""Cut the content of a file into lines of cells.
-
-    Parameters
-    ----------
-    content
-        UTF-8, with or without a byte order mark, or Latin-1.
-    source, stem
-        As for `Sheet`.
-
-    Examples
-    --------
-    >>> sheet_of_bytes(b'"i","v"\r\n"1","-1"\r\n', source="The text", stem="").cells
-    [['i', 'v'], ['1', '-1']]
-    """
+    r"""Cut the content of a file into lines of cells."""
     problems = Problems(source)
     text = _decode(content, problems)
     lines = text.splitlines()
@@ -245,21 +154,7 @@ def sheet_of_bytes(content: bytes, *, source: str, stem: str) -> Sheet:
 
 
 def sheet_of_frame(frame: Any, *, stem: str = "") -> Sheet:
-    """Write a data frame as lines of cells; floats as they print.
-
-    Parameters
-    ----------
-    frame
-        A data frame.
-    stem
-        What a table read from it is called.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> sheet_of_frame(pd.DataFrame({"i": [1], "p": [0.1]})).cells
-    [['i', 'p'], ['1', '0.1']]
-    """
+    """Write a data frame as lines of cells; floats as they print."""
     names = [str(name) for name in frame.columns]
     columns = [list(map(_cell, frame[name].tolist())) for name in frame.columns]
     cells = [names, *map(list, zip(*columns, strict=True))]

@@ -81,20 +81,7 @@ def perturbation(
 
 
 def on_noise(noise: int, reach: int) -> tuple[str, str]:
-    """Give the colour of a noise value, and of text on it with a contrast of 4.5 to 1.
-
-    Parameters
-    ----------
-    noise
-        The noise, in steps.
-    reach
-        The largest noise there is.
-
-    Examples
-    --------
-    >>> on_noise(-2, 2), on_noise(0, 2)
-    (('#8f520d', '#ffffff'), ('#ebebeb', '#111111'))
-    """
+    """Give the colour of a noise value, and of text on it with a contrast of 4.5 to 1."""
     if not noise:
         return ZERO, INK
     place = _class(abs(noise), reach)

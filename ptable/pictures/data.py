@@ -15,22 +15,7 @@ if TYPE_CHECKING:
 
 
 def html_table(caption: str, names: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """Write lines as an HTML table whose first column names each line.
-
-    Parameters
-    ----------
-    caption
-        What the table shows.
-    names
-        The names of the columns.
-    lines
-        The cells, line by line.
-
-    Examples
-    --------
-    >>> html_table("Ages", ["who", "age"], [["<Ann>", "7"]])[-67:]
-    '<tr><th scope="row">&lt;Ann&gt;</th><td>7</td></tr></tbody></table>'
-    """
+    """Write lines as an HTML table whose first column names each line."""
     head = "".join(f'<th scope="col">{_safe(name)}</th>' for name in names)
     body = "".join(
         f'<tr><th scope="row">{_safe(first)}</th>'
@@ -49,23 +34,7 @@ def _safe(text: str) -> str:
 
 
 def heading(what: str, table: PTable, *, wording: Wording = ENGLISH) -> str:
-    """Name a picture after what it shows and after its table.
-
-    Parameters
-    ----------
-    what
-        What the picture shows.
-    table
-        The p-table.
-    wording
-        The language.
-
-    Examples
-    --------
-    >>> from ptable import PTable
-    >>> heading("Noise", PTable.from_units([{0: 8}], key_range=8, label="first"))
-    'Noise: first'
-    """
+    """Name a picture after what it shows and after its table."""
     if not table.label:
         return what
     named = wording.words("%(picture)s: %(ptable)s")

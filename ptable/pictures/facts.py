@@ -41,13 +41,6 @@ class RowFacts:
         The probability that the count is published as it is.
     flags
         What is wrong with the row, each as a few words and a sentence; empty when nothing is.
-
-    Examples
-    --------
-    >>> from ptable import PTable
-    >>> row = row_facts(PTable.from_units([{0: 8}, {-1: 4, 1: 4}], key_range=8), 1)
-    >>> row.name, row.variance, row.stays
-    ('1 and more', Fraction(1, 1), Fraction(0, 1))
     """
 
     count: int
@@ -60,24 +53,7 @@ class RowFacts:
 
 
 def row_facts(table: PTable, row: int, *, wording: Wording = ENGLISH) -> RowFacts:
-    """Work out the figures of one row.
-
-    Parameters
-    ----------
-    table
-        The p-table.
-    row
-        The place of the row, from 0 on.
-    wording
-        The language.
-
-    Examples
-    --------
-    >>> from ptable import PTable
-    >>> table = PTable.from_units([{0: 4}, {0: 3, 1: 1}, {-1: 1, 0: 2, 1: 1}], key_range=4)
-    >>> [words for words, _ in row_facts(table, 1).flags]
-    ['variance differs', 'mean is not 0']
-    """
+    """Work out the figures of one row."""
     law = _law(table, row)
     mean, variance = _moments(table, row)
     return RowFacts(
@@ -146,45 +122,14 @@ def _note(note: str, wording: Wording) -> str:
 
 
 def row_name(table: PTable, row: int, *, wording: Wording = ENGLISH) -> str:
-    """Name a row by the counts that it serves.
-
-    Parameters
-    ----------
-    table
-        The p-table.
-    row
-        The place of the row, from 0 on.
-    wording
-        The language.
-
-    Examples
-    --------
-    >>> from ptable import PTable
-    >>> row_name(PTable.from_units([{0: 8}], key_range=8), 0)
-    '0 and more'
-    """
+    """Name a row by the counts that it serves."""
     is_open = row == table.n_rows - 1 and table.large_counts == "last"
     count = str(_count(table, row))
     return wording.words("%(count)s and more") % {"count": count} if is_open else count
 
 
 def row_of(table: PTable, count: int) -> int:
-    """Find the row that serves a count.
-
-    Parameters
-    ----------
-    table
-        The p-table.
-    count
-        The original count, 0 or more.
-
-    Examples
-    --------
-    >>> from ptable import PTable
-    >>> table = PTable.from_units([{0: 8}] * 3, key_range=8, large_counts="cycle:2")
-    >>> [row_of(table, count) for count in range(6)]
-    [0, 1, 2, 1, 2, 1]
-    """
+    """Find the row that serves a count."""
     n_rows = table.n_rows
     if table.anchors is None:
         cycle = cycle_length(table.large_counts, n_rows=n_rows)
@@ -200,21 +145,7 @@ def row_of(table: PTable, count: int) -> int:
 
 
 def chosen_rows(table: PTable, most: int = _MAX_ROWS) -> list[int]:
-    """Choose the rows that are drawn: all, or the first ones and the one for large counts.
-
-    Parameters
-    ----------
-    table
-        The p-table.
-    most
-        How many rows there is room for.
-
-    Examples
-    --------
-    >>> from ptable import PTable
-    >>> chosen_rows(PTable.from_units([{0: 8}] * 90, key_range=8))[-2:]
-    [39, 89]
-    """
+    """Choose the rows that are drawn: all, or the first ones and the one for large counts."""
     if table.n_rows <= most:
         return list(range(table.n_rows))
     first = min(_FIRST_ROWS, most)
@@ -224,24 +155,7 @@ def chosen_rows(table: PTable, most: int = _MAX_ROWS) -> list[int]:
 
 
 def table_notes(table: PTable, rows: Sequence[int], *, wording: Wording = ENGLISH) -> list[str]:
-    """Say which rows are not drawn and what happens beyond the last.
-
-    Parameters
-    ----------
-    table
-        The p-table.
-    rows
-        The rows that are drawn.
-    wording
-        The language.
-
-    Examples
-    --------
-    >>> from ptable import PTable
-    >>> table = PTable.from_units([{0: 8}] * 90, key_range=8)
-    >>> table_notes(table, chosen_rows(table))
-    ['Rows 40 to 88 are not drawn.']
-    """
+    """Say which rows are not drawn and what happens beyond the last."""
     words, notes = wording.words, []
     for before, after in pairwise([*rows, table.n_rows]):
         first, last = _count(table, before + 1) if after > before + 1 else 0, after - 1
@@ -262,23 +176,7 @@ def table_notes(table: PTable, rows: Sequence[int], *, wording: Wording = ENGLIS
 
 
 def never_published(table: PTable, first: int, last: int) -> set[int]:
-    """Find the values that no count is published as, larger counts included, in steps.
-
-    Parameters
-    ----------
-    table
-        The p-table; one with anchors has none, as magnitudes in between are published too.
-    first, last
-        Where to look, in steps.
-
-    Examples
-    --------
-    >>> from ptable import PTable
-    >>> rows = [{0: 3}, {-1: 2, 2: 1}, {-2: 1, 1: 2}]
-    >>> table = PTable.from_units(rows, key_range=3, large_counts="cycle:3")
-    >>> sorted(never_published(table, 0, 6))
-    [1, 2, 4, 5]
-    """
+    """Find the values that no count is published as, larger counts included, in steps."""
     if table.anchors is not None:
         return set()
     reach, step = table.max_noise, table.step
@@ -289,25 +187,7 @@ def never_published(table: PTable, first: int, last: int) -> set[int]:
 
 
 def never_near(table: PTable, counts: Sequence[int], reach: int) -> set[int]:
-    """Find the values within reach of some counts that no count is published as, in steps.
-
-    Parameters
-    ----------
-    table
-        The p-table.
-    counts
-        The counts, ascending.
-    reach
-        How far to look from each, in steps.
-
-    Examples
-    --------
-    >>> from ptable import PTable
-    >>> rows = [{0: 3}, {-1: 2, 2: 1}, {-2: 1, 1: 2}]
-    >>> table = PTable.from_units(rows, key_range=3, large_counts="cycle:3")
-    >>> sorted(never_near(table, [0, 1, 30], 1))
-    [1, 2, 29, 31]
-    """
+    """Find the values within reach of some counts that no count is published as, in steps."""
     spans: list[tuple[int, int]] = []
     for count in counts:
         low, high = count * table.step - reach, count * table.step + reach
@@ -318,21 +198,7 @@ def never_near(table: PTable, counts: Sequence[int], reach: int) -> set[int]:
 
 
 def span(rows: Sequence[RowFacts], *, wording: Wording = ENGLISH) -> str:
-    """Say how many rows there are, and from which count to which.
-
-    Parameters
-    ----------
-    rows
-        The rows, ascending.
-    wording
-        The language.
-
-    Examples
-    --------
-    >>> from ptable import PTable
-    >>> span([row_facts(PTable.from_units([{0: 8}], key_range=8), 0)])
-    'one row, for count 0 and more'
-    """
+    """Say how many rows there are, and from which count to which."""
     ends = {"rows": len(rows), "first": rows[0].name, "last": rows[-1].name}
     if len(rows) == 1:
         return wording.words("one row, for count %(first)s") % ends

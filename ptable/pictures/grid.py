@@ -71,21 +71,7 @@ class Grid:
 
 
 def grid_of(table: PTable, *, wording: Wording = ENGLISH) -> Grid:
-    """Lay out the cells of a table: by published value, or by noise where that is too wide.
-
-    Parameters
-    ----------
-    table
-        The p-table.
-    wording
-        The language.
-
-    Examples
-    --------
-    >>> from ptable import PTable
-    >>> grid_of(PTable.from_units([{0: 8}, {0: 4, 400: 4}], key_range=8)).bin_width
-    7
-    """
+    """Lay out the cells of a table: by published value, or by noise where that is too wide."""
     chosen = chosen_rows(table)
     rows = [row_facts(table, row, wording=wording) for row in chosen]
     step = table.step
@@ -134,20 +120,7 @@ def _noise_grid(table: PTable, rows: list[RowFacts], wording: Wording) -> Grid:
 
 
 def bin_width(reach: int, most: int) -> int:
-    """Say how many neighbouring noise values share a column; an odd number keeps 0 central.
-
-    Parameters
-    ----------
-    reach
-        The largest noise, in steps.
-    most
-        How many columns there is room for.
-
-    Examples
-    --------
-    >>> bin_width(50, 160), bin_width(100, 160)
-    (1, 3)
-    """
+    """Say how many neighbouring noise values share a column; an odd number keeps 0 central."""
     wide = 1
     while 2 * ((reach + wide // 2) // wide) + 1 > most:
         wide += 2 if wide < 99 else wide - wide % 2

@@ -103,18 +103,7 @@ def _classes(wording: Wording) -> tuple[str, ...]:
 
 
 def on_shade(place: int) -> str:
-    """Give the colour of text on a shade, with a contrast of at least 4.5 to 1.
-
-    Parameters
-    ----------
-    place
-        The place of the shade in `SHADES`.
-
-    Examples
-    --------
-    >>> on_shade(0), on_shade(7)
-    ('#111111', '#ffffff')
-    """
+    """Give the colour of text on a shade, with a contrast of at least 4.5 to 1."""
     return "#ffffff" if place >= _FIRST_DARK else INK
 
 

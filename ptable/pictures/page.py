@@ -18,21 +18,6 @@ def in_page(svg: str, *, id_prefix: Any) -> str:
 
     It fills the width of the element around it, whatever the screen, and keeps its
     proportions; a style sheet may limit it with ``max-width``.
-
-    Parameters
-    ----------
-    svg
-        What `Drawing.finish` gave.
-    id_prefix
-        What its ids begin with: letters, digits, ``-`` and ``_``; another one for each drawing
-        of the page, so that the same drawing may stand there twice.
-
-    Examples
-    --------
-    >>> from ptable.pictures.svg import Drawing
-    >>> text = in_page(Drawing("A dot", width=400).finish("A dot."), id_prefix="figure-3")
-    >>> 'width="100%" viewBox="0 0 400 56"' in text, '<title id="figure-3-t">' in text
-    (True, True)
     """
     if not isinstance(id_prefix, str) or not _NAME.fullmatch(id_prefix):
         raise PTableError(

@@ -38,14 +38,6 @@ class Drawing(Board):
         The heading.
     width
         The width of the card, in pixels.
-
-    Examples
-    --------
-    >>> drawing = Drawing("A dot", width=400)
-    >>> drawing.rect((20, 60, 4, 4), fill=INK)
-    >>> drawing.y = 80
-    >>> '<rect x="20"' in drawing.finish("A dot.")
-    True
     """
 
     usual: ClassVar = {

@@ -18,18 +18,7 @@ Words: TypeAlias = "Callable[[str], str]"
 
 
 def in_english(words: str) -> str:
-    """Leave words as they are.
-
-    Parameters
-    ----------
-    words
-        English words.
-
-    Examples
-    --------
-    >>> in_english("noise")
-    'noise'
-    """
+    """Leave words as they are."""
     return words
 
 
@@ -44,12 +33,6 @@ class Wording:
         ``%(count)s`` does, is filled in afterwards.
     decimal_mark
         What stands between the whole part of a number and its decimals, ``"."`` or ``","``.
-
-    Examples
-    --------
-    >>> french = Wording(words={"noise": "bruit"}.__getitem__, decimal_mark=",")
-    >>> french.words("noise"), french.number("0.25")
-    ('bruit', '0,25')
     """
 
     words: Words = in_english
@@ -65,35 +48,11 @@ class Wording:
             )
 
     def number(self, text: str) -> str:
-        """Write a number that has a decimal point with the mark of the language.
-
-        Parameters
-        ----------
-        text
-            The number.
-
-        Examples
-        --------
-        >>> Wording(decimal_mark=",").number("<0.1")
-        '<0,1'
-        """
+        """Write a number that has a decimal point with the mark of the language."""
         return text.replace(".", self.decimal_mark)
 
     def listed(self, texts: Iterable[str]) -> str:
-        """Join the parts of a list; commas within numbers keep it apart by semicolons.
-
-        Parameters
-        ----------
-        texts
-            The parts.
-
-        Examples
-        --------
-        >>> Wording(decimal_mark=",").listed(["1", "2"])
-        '1, 2'
-        >>> Wording(decimal_mark=",").listed(["1,5", "2"])
-        '1,5; 2'
-        """
+        """Join the parts of a list; commas within numbers keep it apart by semicolons."""
         texts = list(texts)
         return (self.words("; ") if any("," in text for text in texts) else ", ").join(texts)
 
@@ -103,37 +62,13 @@ ENGLISH = Wording()
 
 
 def decimal(amount: Fraction | float) -> str:
-    """Write a figure with four significant digits.
-
-    Parameters
-    ----------
-    amount
-        The figure.
-
-    Examples
-    --------
-    >>> decimal(Fraction(1, 3)), decimal(-0.0)
-    ('0.3333', '0')
-    """
+    """Write a figure with four significant digits."""
     text = f"{float(amount):.4g}"
     return "0" if text == "-0" else text.replace("-", MINUS)
 
 
 def percent(share: Fraction, digits: int = 0) -> str:
-    """Write a probability in percent; what is not zero never looks like zero.
-
-    Parameters
-    ----------
-    share
-        The probability.
-    digits
-        How many decimals.
-
-    Examples
-    --------
-    >>> percent(Fraction(1, 1000)), percent(Fraction(999, 1000)), percent(Fraction(1, 3), 1)
-    ('<1', '>99', '33.3')
-    """
+    """Write a probability in percent; what is not zero never looks like zero."""
     unit = Fraction(1, 10**digits)
     scaled = share * 100
     if 0 < scaled < unit:
@@ -146,20 +81,7 @@ def percent(share: Fraction, digits: int = 0) -> str:
 
 
 def signed(steps: int, step: int) -> str:
-    """Write noise with its sign, in units.
-
-    Parameters
-    ----------
-    steps
-        The noise, in steps.
-    step
-        How many steps make one unit.
-
-    Examples
-    --------
-    >>> signed(3, 2), signed(0, 2)
-    ('+1.5', '0')
-    """
+    """Write noise with its sign, in units."""
     if not steps:
         return "0"
     sign = "+" if steps > 0 else MINUS
@@ -167,22 +89,7 @@ def signed(steps: int, step: int) -> str:
 
 
 def ranges(numbers: Iterable[int], step: int = 1, *, wording: Wording = ENGLISH) -> str:
-    """Write numbers in words, neighbours together.
-
-    Parameters
-    ----------
-    numbers
-        The numbers, in steps.
-    step
-        How many steps make one unit.
-    wording
-        The language.
-
-    Examples
-    --------
-    >>> ranges([1, 2, 3, 7])
-    '1 to 3, 7'
-    """
+    """Write numbers in words, neighbours together."""
     runs: list[list[int]] = []
     for n in sorted(numbers):
         if runs and runs[-1][1] == n - 1:

@@ -348,30 +348,7 @@ def certify(
     solver: Mapping[str, str],
     solver_distance: float | None,
 ) -> Certificate:
-    """Compute the certificate of a p-table from its integers and multipliers.
-
-    Parameters
-    ----------
-    spec
-        The specification.
-    table
-        The p-table.
-    found
-        Per row the multipliers, or None where only one law exists, and the noise value of the
-        peak where one was chosen.
-    solver
-        Programs that took part, with versions.
-    solver_distance
-        The convex solver's largest difference.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec, solve
-    >>> table = solve(NoiseSpec(max_noise=2, variance=2.0))
-    >>> found = [(row.multipliers, row.peak) for row in table.certificate.rows]
-    >>> certify(table.spec, table, found, solver={}, solver_distance=None).largest_bias
-    0.0
-    """
+    """Compute the certificate of a p-table from its integers and multipliers."""
     counts = spec.counts
     n_rows = table.n_rows - (counts[0] != 0)
     if not len(counts) == len(found) == n_rows:
@@ -502,20 +479,6 @@ def breaches(table: PTable) -> tuple[str, ...]:
 
     Quantised p-tables keep their specification and have no certificate: what few keys cannot
     hold is then named, too.
-
-    Parameters
-    ----------
-    table
-        The p-table, with its specification.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec, solve
-    >>> table = solve(NoiseSpec(max_noise=2, variance=1.0)).quantise(256)
-    >>> breaches(table)
-    ()
-    >>> breaches(table.with_proof(NoiseSpec(max_noise=2, variance=1.5), None))[0]
-    'the variance drift of count 1 is too large'
     """
     spec = table.spec
     if not isinstance(spec, NoiseSpec | StackedSpec):

@@ -23,48 +23,16 @@ _MAX_EPSILON = 64.0
 
 
 def outcomes(law: Mapping[int, int], other: Mapping[int, int]) -> list[tuple[int, int]]:
-    """Pair the keys that two laws give to each outcome.
-
-    Parameters
-    ----------
-    law, other
-        Keys per outcome; both have as many keys.
-
-    Examples
-    --------
-    >>> outcomes({0: 8}, {0: 4, 2: 4})
-    [(8, 4), (0, 4)]
-    """
+    """Pair the keys that two laws give to each outcome."""
     return [(law.get(j, 0), other.get(j, 0)) for j in sorted(law.keys() | other.keys())]
 
 
 def hockey_stick(pairs: Outcomes, *, epsilon: float) -> float:
     """Compute how much of one law exceeds ``exp(epsilon)`` times another.
 
-    Parameters
-    ----------
-    pairs
-        The keys of both laws, as `outcomes` gives them.
-    epsilon
-        0 or more.
-
-    Returns
-    -------
-    float
-        Rounded upwards, never below the exact value.
-
-    Notes
-    -----
     ``Σ_j max(0, p_j - exp(epsilon) q_j)``: the least ``delta`` for which ``P(A) ≤
     exp(epsilon) Q(A) + delta`` holds for all sets ``A`` of outcomes. Sums are whole numbers;
     ``exp(epsilon)`` has 60 digits.
-
-    Examples
-    --------
-    >>> hockey_stick([(8, 4), (0, 4)], epsilon=0.0)
-    0.5
-    >>> round(hockey_stick([(8, 4), (0, 4)], epsilon=0.5), 4)
-    0.1756
     """
     ratio = _DIGITS.exp(Decimal(min(require_epsilon(epsilon), _MAX_EPSILON)))
     above = [(p, q) for p, q in pairs if q == 0 or p > _DIGITS.multiply(ratio, q)]
@@ -77,29 +45,8 @@ def hockey_stick(pairs: Outcomes, *, epsilon: float) -> float:
 def smallest_epsilon(pairs: Outcomes, *, delta: float) -> float:
     """Find the smallest epsilon whose hockey-stick divergence is at most `delta`.
 
-    Parameters
-    ----------
-    pairs
-        The keys of both laws, as `outcomes` gives them.
-    delta
-        0 or more, less than 1.
-
-    Returns
-    -------
-    float
-        Infinite where no epsilon suffices; rounded upwards, never below the exact value.
-
-    Notes
-    -----
     The divergence falls as ``t = exp(epsilon)`` grows, convex and in straight pieces, so that
     Newton's method from ``t = 1`` ends at the exact fraction ``t`` after finitely many steps.
-
-    Examples
-    --------
-    >>> smallest_epsilon([(6, 3), (2, 5)], delta=0.0) == smallest_epsilon([(2, 1)], delta=0.0)
-    True
-    >>> smallest_epsilon([(8, 4), (0, 4)], delta=0.5), smallest_epsilon([(1, 0)], delta=0.5)
-    (0.0, inf)
     """
     allowed = Fraction(require_delta(delta)) * sum(p for p, _ in pairs)
     ratio = Fraction(1)
@@ -115,36 +62,14 @@ def smallest_epsilon(pairs: Outcomes, *, delta: float) -> float:
 
 
 def require_epsilon(epsilon: float) -> float:
-    """Return epsilon, or refuse what is none.
-
-    Parameters
-    ----------
-    epsilon
-        0 or more; infinity is one.
-
-    Examples
-    --------
-    >>> require_epsilon(1)
-    1.0
-    """
+    """Return epsilon, or refuse what is none."""
     return require_number(
         epsilon, "epsilon", error=PTableError, minimum=0, may_be_infinite=True
     )
 
 
 def require_delta(delta: float) -> float:
-    """Return delta, or refuse what is none.
-
-    Parameters
-    ----------
-    delta
-        From 0 to below 1.
-
-    Examples
-    --------
-    >>> require_delta(0)
-    0.0
-    """
+    """Return delta, or refuse what is none."""
     return require_number(delta, "delta", error=PTableError, minimum=0, below=1)
 
 

@@ -19,24 +19,7 @@ _FOUR_DIGITS = Context(prec=4, rounding=ROUND_CEILING)
 
 
 def describe(proof: Guarantee) -> str:
-    """Say what a p-table guarantees, one sentence a line.
-
-    Parameters
-    ----------
-    proof
-        The guarantee.
-
-    Examples
-    --------
-    >>> from ptable import Mechanism, guarantee
-    >>> print(describe(guarantee(Mechanism.rounding(5).build())))
-    Noise lies between -2 and 2; its mean is not always 0: -2 for count 2.
-    Always published as they are: 0, …
-    Never published: 1, 2, 3, 4, 6, 7, 8, 9, …
-    One record more or less in a cell: delta is 1 at epsilon 1, worst for counts 2 and 3.
-    No epsilon gives delta 1e-06.
-    No epsilon gives delta 0.
-    """
+    """Say what a p-table guarantees, one sentence a line."""
     lines = [_noise(proof), f"Always published as they are: {_unchanged(proof)}"]
     if not proof.has_privacy:
         return "\n".join([*lines, "Privacy is not defined for tables of magnitudes."])

@@ -250,19 +250,7 @@ def quantise(
 
 
 def warning_of(answer: Quantisation) -> str:
-    """Name the rows that drift, or give an empty text.
-
-    Parameters
-    ----------
-    answer
-        What `quantise` gave.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec, solve
-    >>> warning_of(quantise(solve(NoiseSpec(max_noise=2, variance=1.0)), 256))
-    ''
-    """
+    """Name the rows that drift, or give an empty text."""
     rows = answer.drifting
     if not rows:
         return ""

@@ -37,13 +37,6 @@ class RowGoal:
         The quadratic's last coefficient; None where the tilt is the logarithm itself.
     total
         How many keys there are.
-
-    Examples
-    --------
-    >>> from ptable import PTable
-    >>> table = PTable.from_units([{0: 8}, {-1: 2, 0: 4, 1: 2}], key_range=8)
-    >>> goal_of_row(table, 1, total=64).problem.variance
-    Fraction(1, 2)
     """
 
     problem: RowProblem
@@ -54,15 +47,7 @@ class RowGoal:
 
     @property
     def is_mirrored(self) -> bool:
-        """Whether the best law is its own mirror image.
-
-        Examples
-        --------
-        >>> from ptable import NoiseSpec, solve
-        >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
-        >>> [goal_of_row(table, count, total=256).is_mirrored for count in (1, 2)]
-        [False, True]
-        """
+        """Whether the best law is its own mirror image."""
         noise = self.problem.noise
         if self.problem.mean or noise != tuple(-v for v in reversed(noise)):
             return False
@@ -71,20 +56,7 @@ class RowGoal:
         return self.problem.n_left == self.problem.n_right
 
     def drift(self, first: int, second: int) -> tuple[Fraction, Fraction]:
-        """Give the drifts of mean and variance that two sums mean, without signs.
-
-        Parameters
-        ----------
-        first, second
-            The sum of the noise and of its square over all keys.
-
-        Examples
-        --------
-        >>> from ptable import PTable
-        >>> table = PTable.from_units([{0: 8}, {-1: 2, 0: 4, 1: 2}], key_range=8)
-        >>> goal_of_row(table, 1, total=64).drift(0, 30)
-        (Fraction(0, 1), Fraction(1, 32))
-        """
+        """Give the drifts of mean and variance that two sums mean, without signs."""
         mean = Fraction(first, self.total)
         excess = Fraction(second, self.total) - mean**2 - self.problem.variance
         if self.problem.at_most:
@@ -93,22 +65,7 @@ class RowGoal:
 
 
 def goal_of_row(table: PTable, count: int, *, total: int) -> RowGoal:
-    """Say what a row of a table should become in another number of keys.
-
-    Parameters
-    ----------
-    table, count
-        The table and the count of the row.
-    total
-        The number of keys.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec, solve
-    >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
-    >>> goal_of_row(table, 1, total=256).problem.variance
-    Fraction(1, 1)
-    """
+    """Say what a row of a table should become in another number of keys."""
     units = table.units(count)
     mean = Fraction(sum(n * v for v, n in units.items()), table.key_range)
     square = Fraction(sum(n * v * v for v, n in units.items()), table.key_range)

@@ -44,14 +44,6 @@ class RowKeys:
         Whether it is proved that nothing is less off.
     gap
         How far the law may be from the best one with the same sums.
-
-    Examples
-    --------
-    >>> from ptable import PTable
-    >>> from ptable.quantisation.row_goal import goal_of_row
-    >>> table = PTable.from_units([{0: 8}, {-1: 2, 0: 4, 1: 2}], key_range=8)
-    >>> keys_of_row(goal_of_row(table, 1, total=64), keep_symmetry=True, most_nodes=9).units
-    (16, 32, 16)
     """
 
     units: tuple[int, ...]
@@ -61,23 +53,7 @@ class RowKeys:
 
 
 def keys_of_row(goal: RowGoal, *, keep_symmetry: bool, most_nodes: int) -> RowKeys:
-    """Find the keys of a row.
-
-    Parameters
-    ----------
-    goal
-        What the row should become.
-    keep_symmetry, most_nodes
-        As for `ptable.quantisation.quantise.quantise`.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec, solve
-    >>> from ptable.quantisation.row_goal import goal_of_row
-    >>> goal = goal_of_row(solve(NoiseSpec(max_noise=2, variance=1.0)), 1, total=256)
-    >>> keys_of_row(goal, keep_symmetry=True, most_nodes=99).units
-    (102, 78, 50, 26)
-    """
+    """Find the keys of a row."""
     places = range(len(goal.problem.noise))
     if len(places) == 1:
         drift = goal.drift(*_moments((goal.total,), goal.problem.noise))

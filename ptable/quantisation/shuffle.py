@@ -30,22 +30,6 @@ def shuffle(
     Probabilities stay as they are, to the key. What changes is which keys lead to which noise:
     neighbouring keys no longer tell the order of the noise, and rows no longer move together.
 
-    Parameters
-    ----------
-    table
-        The p-table.
-    rng
-        Where the order comes from. It is advanced; nothing global is touched.
-    piece
-        The largest probability of a piece, in whole keys rounded down, or ``"key"`` for pieces
-        of a single key each.
-
-    Returns
-    -------
-    PTable
-        With the specification and certificate of the table. Equal neighbours are joined, so
-        that a row may have fewer intervals than it was cut into; the log counts both.
-
     Notes
     -----
     Every interval is cut into as many full pieces as fit, and a smaller one for what remains,
@@ -56,14 +40,6 @@ def shuffle(
     References
     ----------
     The ``modify_cnt_ptable`` of R's ptable 1.0.0, whose exact multiples leave empty pieces.
-
-    Examples
-    --------
-    >>> from ptable import PTable
-    >>> table = PTable.from_units([{0: 10}, {-1: 5, 1: 5}], key_range=10)
-    >>> new = shuffle(table, np.random.default_rng(1), piece=0.2)
-    >>> new.units(1) == table.units(1), len(new.noise[1]) > 2
-    (True, True)
     """
     if not isinstance(rng, np.random.Generator):
         raise PTableError(

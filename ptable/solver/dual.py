@@ -52,13 +52,6 @@ class DualRow:
         The largest violation of a constraint in double precision, before the decimal steps.
     n_steps
         Newton steps in double precision.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec
-    >>> row = maximise(NoiseSpec(max_noise=2, variance=1.0).row(1))
-    >>> [round(float(p), 4) for p in row.law]
-    [0.3981, 0.3058, 0.1942, 0.1019]
     """
 
     multipliers: tuple[float, ...]
@@ -85,22 +78,6 @@ def maximise(
 
     Bounds are first left out, then taken as equalities one after the other, until the
     multipliers have the right signs: the problem is convex, so the first such point is it.
-
-    Parameters
-    ----------
-    problem
-        The row, with its peak at a known place if it has one.
-    start
-        Multipliers of mean and variance to start from, such as a solver's.
-    polish
-        Whether to take the last steps in decimal arithmetic.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec
-    >>> row = maximise(NoiseSpec(max_noise=2, variance=2.0, variance_rule="at-most").row(1))
-    >>> row.multipliers[1]
-    0.0
     """
     dual = _Dual(problem)
     n_steps, best, best_miss = 0, None, math.inf
@@ -118,23 +95,7 @@ def maximise(
 
 
 def dual_bound(problem: RowProblem, multipliers: _Point) -> float:
-    """Bound the entropy of every law that satisfies a row, by weak duality.
-
-    Parameters
-    ----------
-    problem
-        The row.
-    multipliers
-        Any prices of mean, variance and staying; where a bound has the wrong sign, the bound
-        on the entropy is infinite.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec
-    >>> problem = NoiseSpec(max_noise=2, variance=1.0).row(1)
-    >>> dual_bound(problem, (0.0, 0.0)) == np.log(4)
-    np.True_
-    """
+    """Bound the entropy of every law that satisfies a row, by weak duality."""
     dual = _Dual(problem)
     if len(multipliers) != len(dual.goal) or dual.wrong_sign(multipliers):
         return math.inf
@@ -142,22 +103,7 @@ def dual_bound(problem: RowProblem, multipliers: _Point) -> float:
 
 
 def residual_at(problem: RowProblem, multipliers: _Point) -> float:
-    """Measure by how much the law of some multipliers misses the optimality conditions.
-
-    Parameters
-    ----------
-    problem
-        The row.
-    multipliers
-        The prices of mean, variance and staying.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec
-    >>> problem = NoiseSpec(max_noise=2, variance=1.0).row(1)
-    >>> residual_at(problem, maximise(problem).multipliers) < 1e-14
-    True
-    """
+    """Measure by how much the law of some multipliers misses the optimality conditions."""
     dual = _Dual(problem)
     if len(multipliers) != len(dual.goal):
         return math.inf

@@ -53,20 +53,7 @@ class Answer:
 
 
 def cheapest(answers: Sequence[Answer]) -> Answer:
-    """Give the cheapest of several answers, to a question that is any of theirs.
-
-    Parameters
-    ----------
-    answers
-        At least one.
-
-    Examples
-    --------
-    >>> one = Answer(numbers=(1,), is_finished=True, cost=2.0)
-    >>> other = Answer(numbers=(5,), is_finished=False, cost=2.5, gap=1.0)
-    >>> cheapest([one, other])
-    Answer(numbers=(1,), is_finished=False, gap=0.5, cost=2.0)
-    """
+    """Give the cheapest of several answers, to a question that is any of theirs."""
     best = min(answers, key=lambda answer: answer.cost)
     if all(answer.is_finished for answer in answers):
         return best
@@ -82,35 +69,12 @@ def cheapest(answers: Sequence[Answer]) -> Answer:
 def least_cost(program: Program, *, most_nodes: int) -> Answer:
     """Find whole numbers of least cost.
 
-    Parameters
-    ----------
-    program
-        What is asked for.
-    most_nodes
-        After how many nodes to stop: a count, as seconds would differ from run to run.
-
-    Notes
-    -----
     The search looks at a window around each number. What numbers outside cost at least follows
     from the prices of a linear programme that covers everything (weak duality): windows grow
     until nothing outside can be cheaper than what was found inside.
 
     Where that takes too many numbers, or nothing is inside, costs are continued outside as
     straight lines. A convex cost lies above them, so that an optimum inside is the optimum.
-
-    Examples
-    --------
-    >>> from ptable.solver.integer.integers import Program
-    >>> program = Program(
-    ...     costs=(0.0, 0.0),
-    ...     rows=((2, 4),),
-    ...     goals=(7,),
-    ...     lower=(0, 0),
-    ...     upper=(9, 9),
-    ...     near=(0, 0),
-    ... )
-    >>> least_cost(program, most_nodes=100)
-    Answer(numbers=None, is_finished=True, gap=0.0, cost=inf)
     """
     nothing = Answer(numbers=None, is_finished=True)
     is_empty = any(a > b for a, b in zip(program.lower, program.upper, strict=True))

@@ -30,25 +30,6 @@ def decimal_law(
     """Repeat Newton's step with the pattern of blocks and floors held, in decimal numbers.
 
     The answer is None where the pattern leaves nothing to solve for, or does not hold.
-
-    Parameters
-    ----------
-    problem
-        The row.
-    pattern
-        The pooled blocks, and whether each probability is above the floor.
-    point
-        The multipliers in double precision.
-    active
-        Which of the constraints on mean, variance and staying are met with equality.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec
-    >>> problem = NoiseSpec(max_noise=1, variance=0.5).row(1)
-    >>> law = decimal_law(problem, ([], [True] * 3), (0.0, -0.7), (True, True))
-    >>> [round(float(p), 15) for p in law]
-    [0.25, 0.5, 0.25]
     """
     blocks, is_free = pattern
     noise = problem.noise

@@ -53,10 +53,6 @@ class Bound:
         The probabilities, one per noise value.
     peak
         The place of the peak, where the row may have one anywhere.
-
-    Examples
-    --------
-    >>> Bound(value=Fraction(0), law=(Fraction(1),)).peak
     """
 
     value: Fraction
@@ -65,20 +61,7 @@ class Bound:
 
 
 def variance_bounds(problem: RowProblem) -> tuple[Bound, Bound] | None:
-    """Find the laws of least and greatest variance of a row, or None when it has no law.
-
-    Parameters
-    ----------
-    problem
-        The row; the variance it asks for does not matter.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec
-    >>> low, high = variance_bounds(NoiseSpec(max_noise=2, variance=1.0).row(1))
-    >>> high.law
-    (Fraction(2, 3), Fraction(0, 1), Fraction(0, 1), Fraction(1, 3))
-    """
+    """Find the laws of least and greatest variance of a row, or None when it has no law."""
     return _variance_bounds(
         replace(problem, count=0, variance=Fraction(0), at_most=False, nearest=False)
     )
@@ -102,30 +85,12 @@ def _variance_bounds(problem: RowProblem) -> tuple[Bound, Bound] | None:
 
 
 def forget() -> None:
-    """Forget the reach of the rows that were looked at, as before the first.
-
-    Examples
-    --------
-    >>> forget()
-    """
+    """Forget the reach of the rows that were looked at, as before the first."""
     _variance_bounds.cache_clear()
 
 
 def stay_bounds(problem: RowProblem) -> tuple[Bound, Bound] | None:
-    """Find the least and greatest probability of staying of a row, or None without any law.
-
-    Parameters
-    ----------
-    problem
-        The row; the probability of staying it asks for does not matter, its variance does.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec
-    >>> low, high = stay_bounds(NoiseSpec(max_noise=2, variance=1.0).row(2))
-    >>> low.value, high.value
-    (Fraction(0, 1), Fraction(3, 4))
-    """
+    """Find the least and greatest probability of staying of a row, or None without any law."""
     if 0 not in problem.noise:
         return None
     free = replace(problem, p_stay=None)
@@ -145,41 +110,14 @@ def stay_bounds(problem: RowProblem) -> tuple[Bound, Bound] | None:
 
 
 def meets(problem: RowProblem, low: Fraction, high: Fraction) -> bool:
-    """Say whether the requested variance lies in reach, bounds included.
-
-    Parameters
-    ----------
-    problem
-        The row.
-    low, high
-        The ends of its reachable variances.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec
-    >>> meets(NoiseSpec(max_noise=2, variance=1.0).row(1), Fraction(0), Fraction(2))
-    True
-    """
+    """Say whether the requested variance lies in reach, bounds included."""
     above = problem.variance >= low or at_bound(problem.variance, low)
     below = problem.variance <= high or at_bound(problem.variance, high)
     return above and (problem.at_most or below)
 
 
 def reaches(problem: RowProblem) -> bool:
-    """Say whether a row has a law with the variance it asks for.
-
-    Parameters
-    ----------
-    problem
-        The row. Where its peak may lie anywhere, no place may reach a variance between what
-        two places reach.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec
-    >>> reaches(NoiseSpec(max_noise=2, variance=3.0).row(1))
-    False
-    """
+    """Say whether a row has a law with the variance it asks for."""
     size = len(problem.noise)
     if problem.unimodal and size:
         middle = min(range(size), key=lambda place: abs(problem.noise[place]))
@@ -196,22 +134,7 @@ def reaches(problem: RowProblem) -> bool:
 
 
 def nearest_bound(problem: RowProblem) -> Bound:
-    """Find the end of what any place of the peak reaches that is nearest to the variance.
-
-    Parameters
-    ----------
-    problem
-        The row, which has a law, and whose peak may lie anywhere.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec
-    >>> row = NoiseSpec(
-    ...     max_noise=4, variance=4.0, small=2, p_stay=0.2, monotone="unimodal"
-    ... ).row(3)
-    >>> reaches(row), nearest_bound(row).value
-    (False, Fraction(23, 5))
-    """
+    """Find the end of what any place of the peak reaches that is nearest to the variance."""
     ends = [
         replace(bound, peak=place)
         for place in range(len(problem.noise))
@@ -221,19 +144,7 @@ def nearest_bound(problem: RowProblem) -> Bound:
 
 
 def at_bound(variance: Fraction, bound: Fraction) -> bool:
-    """Say whether a variance is a bound, up to `BOUND_TOLERANCE`.
-
-    Parameters
-    ----------
-    variance, bound
-        The two to compare.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec
-    >>> at_bound(Fraction("1.714285714285714"), Fraction(12, 7))
-    True
-    """
+    """Say whether a variance is a bound, up to `BOUND_TOLERANCE`."""
     return abs(variance - bound) <= BOUND_TOLERANCE * max(Fraction(1), bound)
 
 

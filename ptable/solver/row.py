@@ -43,13 +43,6 @@ class RowProblem:
         The mean of the noise, in steps; zero but for a count of 0 whose bias is declared.
     step
         How many steps make one unit.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec
-    >>> row = NoiseSpec(max_noise=2, variance=1.05).row(1)
-    >>> row.noise, row.variance
-    ((-1, 0, 1, 2), Fraction(21, 20))
     """
 
     count: int
@@ -69,73 +62,26 @@ class RowProblem:
 
     @property
     def second_moment(self) -> Fraction:
-        """The mean of the squared noise that gives the variance.
-
-        Examples
-        --------
-        >>> RowProblem(
-        ...     count=0, noise=(0, 1), variance=Fraction(1), mean=Fraction(1, 2)
-        ... ).second_moment
-        Fraction(5, 4)
-        """
+        """The mean of the squared noise that gives the variance."""
         return self.variance + self.mean**2
 
     @property
     def stays_at(self) -> int | None:
-        """The place of no noise whose probability is constrained, or None.
-
-        Examples
-        --------
-        >>> half = Fraction(1, 2)
-        >>> RowProblem(count=1, noise=(-1, 0, 1), variance=half, p_stay=half).stays_at
-        1
-        """
+        """The place of no noise whose probability is constrained, or None."""
         return None if self.p_stay is None else self.noise.index(0)
 
     def with_peak(self, place: int) -> RowProblem:
-        """Ask for a peak at one noise value instead of any.
-
-        Parameters
-        ----------
-        place
-            The place of the noise value.
-
-        Examples
-        --------
-        >>> row = RowProblem(count=1, noise=(-1, 0, 1), variance=Fraction(1, 2), unimodal=True)
-        >>> row.with_peak(1).n_left, row.with_peak(1).n_right
-        (2, 2)
-        """
+        """Ask for a peak at one noise value instead of any."""
         return replace(self, unimodal=False, n_left=place + 1, n_right=len(self.noise) - place)
 
     @property
     def rising_pairs(self) -> tuple[tuple[int, int], ...]:
-        """The neighbouring places of which the first may not be the likelier.
-
-        Examples
-        --------
-        >>> row = RowProblem(count=1, noise=(-1, 0, 1), variance=Fraction(1, 2), n_left=2)
-        >>> row.rising_pairs, row.with_peak(1).rising_pairs
-        (((0, 1),), ((0, 1), (2, 1)))
-        """
+        """The neighbouring places of which the first may not be the likelier."""
         return rising_pairs(len(self.noise), self.n_left, self.n_right)
 
 
 def rising_pairs(size: int, n_left: int, n_right: int) -> tuple[tuple[int, int], ...]:
-    """List the neighbouring places of which the first may not be the likelier.
-
-    Parameters
-    ----------
-    size
-        How many noise values there are.
-    n_left, n_right
-        Over how many leading values the probabilities may not fall, and trailing ones not rise.
-
-    Examples
-    --------
-    >>> rising_pairs(3, 2, 2)
-    ((0, 1), (2, 1))
-    """
+    """List the neighbouring places of which the first may not be the likelier."""
     left = ((place, place + 1) for place in range(n_left - 1))
     right = ((place, place - 1) for place in range(size - n_right + 1, size))
     return (*left, *right)

@@ -29,31 +29,8 @@ def minimise_exactly(
 
     The programs of a row are bounded; an unbounded one is an error.
 
-    Parameters
-    ----------
-    columns
-        Integers, one row per constraint.
-    costs
-        One integer per column.
-    goal
-        The right-hand sides.
-
-    Returns
-    -------
-    dict
-        The columns that are used, and how much of each.
-
-    Notes
-    -----
     The revised simplex method in two phases; after many steps the first eligible column is
     taken (Bland's rule), which cannot cycle.
-
-    Examples
-    --------
-    >>> columns = np.array([[1, 1, 1], [-1, 0, 2]])
-    >>> answer = minimise_exactly(columns, [-1, 0, -4], [Fraction(1), Fraction(0)])
-    >>> answer == {0: Fraction(2, 3), 2: Fraction(1, 3)}
-    True
     """
     answer = minimise_with_prices(columns, costs, goal)
     return None if answer is None else answer[0]
@@ -66,18 +43,6 @@ def minimise_with_prices(
 
     No column costs less than its constraints at these prices, so that no other answer, even
     with further columns of which this holds, costs less.
-
-    Parameters
-    ----------
-    columns, costs, goal
-        The program.
-
-    Examples
-    --------
-    >>> columns = np.array([[1, 1, 1], [-1, 0, 2]])
-    >>> _, prices = minimise_with_prices(columns, [-1, 0, -4], [Fraction(1), Fraction(0)])
-    >>> prices == (Fraction(-2), Fraction(-1))
-    True
     """
     n_rows, n_columns = columns.shape
     signs = [-1 if value < 0 else 1 for value in goal]

@@ -70,13 +70,6 @@ class UnitRow:
     held
         The place of a value whose probability is prescribed, and which way to round it: -1
         down, 0 to the nearest unit, 1 up.
-
-    Examples
-    --------
-    >>> third = Fraction(1, 3)
-    >>> row = UnitRow(noise=(-1, 0, 1), law=(third,) * 3, variance=2 * third)
-    >>> apportion(row, total=100)
-    (33, 34, 33)
     """
 
     noise: tuple[int, ...]
@@ -92,33 +85,11 @@ class UnitRow:
 
     @property
     def rising_pairs(self) -> tuple[tuple[int, int], ...]:
-        """The neighbouring places of which the first may not have more units.
-
-        Examples
-        --------
-        >>> half = Fraction(1, 2)
-        >>> UnitRow(noise=(0, 1), law=(half, half), variance=half, n_left=2).rising_pairs
-        ((0, 1),)
-        """
+        """The neighbouring places of which the first may not have more units."""
         return rising_pairs(len(self.noise), self.n_left, self.n_right)
 
     def held_units(self, total: int, *, parity: bool = False) -> int | None:
-        """Give the units of the value whose probability is prescribed.
-
-        Parameters
-        ----------
-        total
-            How many units make one.
-        parity
-            Whether the units must be even where the total is, and odd where it is.
-
-        Examples
-        --------
-        >>> law = (Fraction(1, 3), Fraction(1, 3), Fraction(1, 3))
-        >>> row = UnitRow(noise=(-1, 0, 1), law=law, variance=law[0], held=(1, 1))
-        >>> row.held_units(100), row.held_units(101, parity=True)
-        (34, 35)
-        """
+        """Give the units of the value whose probability is prescribed."""
         if self.held is None:
             return None
         place, way = self.held
@@ -134,19 +105,6 @@ def apportion(row: UnitRow, *, total: int) -> tuple[int, ...]:
     The units add up to `total` and their mean noise is exact; their variance is the nearest
     that the search finds: mostly within a unit, and further off at the edge of the reach, for
     rows of few values, and where many equal probabilities may not change places.
-
-    Parameters
-    ----------
-    row
-        The row.
-    total
-        How many units make one.
-
-    Examples
-    --------
-    >>> law = (Fraction(2, 3), Fraction(1, 3))
-    >>> apportion(UnitRow(noise=(-1, 2), law=law, variance=Fraction(2)), total=9)
-    (6, 3)
     """
     if row.symmetric:
         return apportion_symmetric(row, total=total)
@@ -405,44 +363,14 @@ class _Settler:
 
 
 def even_target(exact: Fraction, tilt: int, *, at_most: bool) -> int:
-    """Round to an integer as even or odd as the first moment, which the second always is.
-
-    Parameters
-    ----------
-    exact
-        The second moment asked for, in units.
-    tilt
-        The first moment, in units.
-    at_most
-        Whether to round down.
-
-    Examples
-    --------
-    >>> even_target(Fraction(7), 0, at_most=True), even_target(Fraction(7), 1, at_most=True)
-    (6, 7)
-    """
+    """Round to an integer as even or odd as the first moment, which the second always is."""
     odd = tilt % 2
     half = (exact - odd) / 2
     return 2 * (math.floor(half) if at_most else round(half)) + odd
 
 
 def mean_units(mean: Fraction, noise: Sequence[int], *, total: int) -> int:
-    """Round a mean to one that integers can have: noise of 0 and 2 alone adds up to even sums.
-
-    Parameters
-    ----------
-    mean
-        The mean asked for.
-    noise
-        The noise values.
-    total
-        How many units make one.
-
-    Examples
-    --------
-    >>> mean_units(Fraction(1, 3), (0, 1), total=8), mean_units(Fraction(1, 3), (0, 2), total=8)
-    (3, 2)
-    """
+    """Round a mean to one integers can have: noise of 0 and 2 alone has even sums."""
     unit = math.gcd(*noise) or 1
     return unit * round(mean * total / unit)
 

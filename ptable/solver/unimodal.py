@@ -24,40 +24,12 @@ _Law: TypeAlias = "tuple[Fraction, ...]"
 
 
 def shaped(problem: RowProblem, peak: int | None) -> RowProblem:
-    """Ask for a peak at one place, or for no shape at all.
-
-    Parameters
-    ----------
-    problem
-        The row.
-    peak
-        The place of the peak; None drops the shape.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec
-    >>> row = NoiseSpec(max_noise=2, variance=1.0, monotone="unimodal").row(1)
-    >>> shaped(row, None).unimodal, shaped(row, 2).n_left
-    (False, 3)
-    """
+    """Ask for a peak at one place, or for no shape at all."""
     return replace(problem, unimodal=False) if peak is None else problem.with_peak(peak)
 
 
 def has_one_peak(law: Sequence[Fraction | int], *, slack: int = 0) -> bool:
-    """Say whether numbers rise, up to `slack`, and fall from there on.
-
-    Parameters
-    ----------
-    law
-        The numbers.
-    slack
-        How much they may move the wrong way.
-
-    Examples
-    --------
-    >>> has_one_peak([1, 3, 2]), has_one_peak([1, 3, 2, 3])
-    (True, False)
-    """
+    """Say whether numbers rise, up to `slack`, and fall from there on."""
     top = max(range(len(law)), key=law.__getitem__)
     rises = all(low - high <= slack for low, high in pairwise(law[: top + 1]))
     return rises and all(low - high <= slack for high, low in pairwise(law[top:]))
@@ -67,18 +39,6 @@ def best_peak(problem: RowProblem) -> tuple[int | None, _Law, tuple[float, ...] 
     """Find the place of the peak that leaves the greatest entropy, with its law and prices.
 
     The place is None where the greatest entropy without any shape has one peak by itself.
-
-    Parameters
-    ----------
-    problem
-        The row, whose variance lies in reach.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec
-    >>> best_peak(NoiseSpec(max_noise=2, variance=1.0, monotone="unimodal").row(1))[0]
-    >>> best_peak(NoiseSpec(max_noise=5, variance=2.5, monotone="unimodal").row(1))[0]
-    0
     """
     free = shaped(problem, None)
     ends = variance_bounds(free)
@@ -98,23 +58,7 @@ def best_peak(problem: RowProblem) -> tuple[int | None, _Law, tuple[float, ...] 
 def bound_over_peaks(
     problem: RowProblem, multipliers: tuple[float, ...] | None, peak: int | None
 ) -> float:
-    """Bound the entropy of every law of a row with one peak, by weak duality at each place.
-
-    Parameters
-    ----------
-    problem
-        The row.
-    multipliers, peak
-        Prices for one place of the peak, if any; those for the others are found anew.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec
-    >>> row = NoiseSpec(max_noise=5, variance=2.5, monotone="unimodal").row(1)
-    >>> peak, law, prices = best_peak(row)
-    >>> abs(bound_over_peaks(row, prices, peak) - entropy(law)) < 1e-9
-    True
-    """
+    """Bound the entropy of every law of a row with one peak, by weak duality at each place."""
     bound = 0.0
     for place in range(len(problem.noise)):
         there = problem.with_peak(place)
@@ -148,17 +92,5 @@ def _is_inside(problem: RowProblem, low: Fraction, high: Fraction) -> bool:
 
 
 def entropy(law: Sequence[Fraction] | Sequence[float]) -> float:
-    """Compute the entropy of a law, in nats.
-
-    Parameters
-    ----------
-    law
-        The probabilities.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> round(entropy([Fraction(1, 2), Fraction(1, 2)]), 4)
-    0.6931
-    """
+    """Compute the entropy of a law, in nats."""
     return -math.fsum(float(p) * math.log(p) for p in law if p > 0)

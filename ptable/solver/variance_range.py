@@ -39,12 +39,6 @@ class ResolvedRow:
         The place of that law's peak, where the row may have one anywhere.
     note
         Why the row differs from the request; empty when it does not.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec
-    >>> resolve(NoiseSpec(max_noise=2, variance=2.0))[0].place
-    'greatest'
     """
 
     problem: RowProblem
@@ -56,37 +50,12 @@ class ResolvedRow:
 
 
 def resolve(spec: NoiseSpec | StackedSpec) -> tuple[ResolvedRow, ...]:
-    """Place every row of a specification; rows out of reach go to the nearest end.
-
-    Parameters
-    ----------
-    spec
-        The specification; its rows must have some law with mean zero.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec
-    >>> spec = NoiseSpec(max_noise=2, variance=3.0, variance_rule="nearest")
-    >>> [row.note for row in resolve(spec)]
-    ['variance 2 instead of 3', '']
-    """
+    """Place every row of a specification; rows out of reach go to the nearest end."""
     return tuple(map(resolve_row, spec.rows()))
 
 
 def resolve_row(problem: RowProblem) -> ResolvedRow:
-    """Place a row; see `resolve`.
-
-    Parameters
-    ----------
-    problem
-        The row.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec
-    >>> resolve_row(NoiseSpec(max_noise=2, variance=2.0).row(1)).place
-    'greatest'
-    """
+    """Place a row; see `resolve`."""
     bounds = variance_bounds(problem)
     if bounds is None:
         msg = f"The row of count {problem.count} has no law with mean zero."

@@ -213,20 +213,7 @@ class ValueLedger:
 
 
 def usual_cap(parameters: Parameters) -> float:
-    """Give the loss that a design means for a client: one value for ever, or one report.
-
-    Parameters
-    ----------
-    parameters
-        The parameters of the collection.
-
-    Examples
-    --------
-    >>> from rappor import Parameters
-    >>> paper = Parameters(n_bits=128, n_hashes=2, n_cohorts=16, f=0.5, p=0.5, q=0.75)
-    >>> round(usual_cap(paper), 3)
-    4.394
-    """
+    """Give the loss that a design means for a client: one value for ever, or one report."""
     permanent = parameters.epsilon_permanent
     return permanent if math.isfinite(permanent) else parameters.epsilon_one
 
@@ -244,20 +231,6 @@ class ClientLedger:
         A file, made with mode 0600 if there is none; None keeps the ledger in memory.
     secret
         The secret that the permanent responses derive from.
-
-    Examples
-    --------
-    >>> from tables import Secret
-    >>> from rappor import Parameters
-    >>> coin = Parameters.basic(3, f=0.5, p=0.0, q=1.0)
-    >>> with ClientLedger(None, secret=Secret(bytes(16))) as ledger:
-    ...     for value in (0, 1, 1, 2):
-    ...         kept = ledger.charge([value], ["ann"], parameters=coin, metric="a", cap=4.4)
-    ...         print(kept.tolist(), len(ledger.over))
-    [True] 0
-    [True] 0
-    [True] 0
-    [False] 1
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, *, secret: SecretKey) -> None:
@@ -312,15 +285,7 @@ class ClientLedger:
         metric: str,
         cap: float,
     ) -> NDArray[np.bool_]:
-        """Count a report of each value; tell which keep their client within the cap.
-
-        Parameters
-        ----------
-        values, clients, parameters, metric
-            As for `rappor.client.client.encode`.
-        cap
-            Largest loss of a client by all its reports. One beyond it is not counted.
-        """
+        """Count a report of each value; tell which keep their client within the cap."""
         from rappor.client.client import bloom_filter, identifiers
         from rappor.client.permanent import cohorts_of
 

@@ -17,34 +17,12 @@ _LOW = 2**56 - 1  # what the first byte of a 64-bit number leaves
 
 
 def threshold(probability: float) -> int:
-    """Give the number of 64-bit numbers that stand for yes.
-
-    Parameters
-    ----------
-    probability
-        The probability of yes, in [0, 1].
-
-    Examples
-    --------
-    >>> threshold(0.75) == 3 * 2**62, threshold(1.0) == 2**64
-    (True, True)
-    """
+    """Give the number of 64-bit numbers that stand for yes."""
     return round(Fraction(probability) * 2**64)
 
 
 def bytes_source(rng: np.random.Generator | None) -> Callable[[int], bytes]:
-    """Give the operating system's random bytes, or those of a simulation.
-
-    Parameters
-    ----------
-    rng
-        The generator of a simulation; None for cryptographic randomness.
-
-    Examples
-    --------
-    >>> len(bytes_source(None)(5))
-    5
-    """
+    """Give the operating system's random bytes, or those of a simulation."""
     return secrets.token_bytes if rng is None else rng.bytes
 
 
@@ -53,25 +31,8 @@ def flip(
 ) -> NDArray[np.bool_]:
     """Answer yes with probability `q` where a bit is set and `p` elsewhere, independently.
 
-    Parameters
-    ----------
-    bits
-        Which coin to flip.
-    p, q
-        The probabilities of yes; 0 and 1 are certain.
-    source
-        Gives so many random bytes.
-
-    Notes
-    -----
     A coin compares a 64-bit number with a threshold. Its first byte nearly always decides;
     the other seven are drawn only where it does not.
-
-    Examples
-    --------
-    >>> sure = flip(np.array([True, False]), p=0.0, q=1.0, source=bytes_source(None))
-    >>> sure.tolist()
-    [True, False]
     """
     first = np.frombuffer(source(bits.size), np.uint8).reshape(bits.shape)
     at_p, at_q = threshold(p), threshold(q)

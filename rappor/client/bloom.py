@@ -29,41 +29,9 @@ def bits(
 ) -> NDArray[np.int64]:
     """Give the bits each value sets in its client's cohort.
 
-    Parameters
-    ----------
-    values
-        Texts or bytes; for ``hash="index"`` whole numbers below `n_bits`, or Booleans when
-        there is one bit.
-    cohorts
-        The cohort of each value, or one for all.
-    parameters
-        The parameters of the collection.
-
-    Returns
-    -------
-    NDArray
-        One row a value and one column a hash. Two hashes may give the same bit; -1 stands for
-        no bit, which only the answer no to a Boolean question has.
-
-    Raises
-    ------
-    RapporError
-        If a value has another type, or a value or a cohort is out of range.
-
-    Notes
-    -----
     Bit i is word ``i mod 4`` of ``MurmurHash3_x64_128(value, cohort + 2**24 (i div 4))``,
     modulo `n_bits`. With ``hash="md5"`` it is byte i of the MD5 digest of the cohort, as four
     bytes big endian, and the value; above 256 bits two bytes, little endian.
-
-    Examples
-    --------
-    >>> from rappor import Parameters
-    >>> google = Parameters(
-    ...     n_bits=16, n_hashes=2, n_cohorts=4, f=0.5, p=0.5, q=0.75, hash="md5"
-    ... )
-    >>> bits(["apple", "apple"], [0, 1], parameters=google).tolist()
-    [[4, 0], [9, 9]]
     """
     _refuse_one_text(values)
     n = len(values)
@@ -81,29 +49,7 @@ def bits(
 def every_bit(
     values: Sequence[object] | NDArray[np.generic], *, parameters: Parameters
 ) -> NDArray[np.int64]:
-    """Give the bits each value sets in every cohort.
-
-    Parameters
-    ----------
-    values
-        As for `bits`.
-    parameters
-        The parameters of the collection.
-
-    Returns
-    -------
-    NDArray
-        Values by cohorts by hashes.
-
-    Examples
-    --------
-    >>> from rappor import Parameters
-    >>> google = Parameters(
-    ...     n_bits=16, n_hashes=2, n_cohorts=4, f=0.5, p=0.5, q=0.75, hash="md5"
-    ... )
-    >>> every_bit(["apple"], parameters=google).tolist()
-    [[[4, 0], [9, 9], [5, 1], [14, 13]]]
-    """
+    """Give the bits each value sets in every cohort."""
     _refuse_one_text(values)
     if parameters.hash == "index":
         return _index_bits(values, parameters.n_bits)[:, None, :]

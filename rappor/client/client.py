@@ -241,24 +241,7 @@ def bloom_filter(
     *,
     parameters: Parameters,
 ) -> NDArray[np.bool_]:
-    """Give each value's bits as a row of yes and no.
-
-    Parameters
-    ----------
-    values
-        The true values.
-    cohorts
-        The cohort of each.
-    parameters
-        The parameters of the collection.
-
-    Examples
-    --------
-    >>> from rappor import Parameters
-    >>> coin = Parameters.basic(3, f=0.5, p=0.25, q=0.75)
-    >>> bloom_filter([1], np.array([0]), parameters=coin).tolist()
-    [[False, True, False]]
-    """
+    """Give each value's bits as a row of yes and no."""
     places = bits_of(values, cohorts, parameters=parameters)
     rows = np.zeros((len(places), parameters.n_bits), bool)
     row, column = np.nonzero(places >= 0)
@@ -277,18 +260,7 @@ def _instantaneous(
 
 
 def identifiers(clients: Sequence[Any] | NDArray[np.generic]) -> list[bytes]:
-    """Give clients as bytes: a whole number is its text.
-
-    Parameters
-    ----------
-    clients
-        Texts, bytes or whole numbers.
-
-    Examples
-    --------
-    >>> identifiers([7, "ann"])
-    [b'7', b'ann']
-    """
+    """Give clients as bytes: a whole number is its text."""
     listed = clients.tolist() if isinstance(clients, np.ndarray) else clients
     kinds = set(map(type, listed))
     if kinds == {int}:

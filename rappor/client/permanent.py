@@ -33,26 +33,6 @@ def permanent_key(secret: SecretKey, *, metric: str, parameters: Parameters) -> 
     Another metric, or another shape or noise of the permanent response, has another key: were
     it the same, two responses of one value would tell more than their losses add up to.
     `p` and `q` do not enter, as they concern the instantaneous response alone.
-
-    Parameters
-    ----------
-    secret
-        The secret of the client, or of whoever encodes for all clients.
-    metric
-        The name of the question.
-    parameters
-        The parameters of the collection.
-
-    Examples
-    --------
-    >>> from tables import Secret
-    >>> from rappor import Parameters
-    >>> coin = Parameters.basic(1, f=0.5, p=0.25, q=0.75)
-    >>> key = Secret(bytes(16))
-    >>> permanent_key(key, metric="a", parameters=coin) == permanent_key(
-    ...     key, metric="b", parameters=coin
-    ... )
-    False
     """
     shape = (parameters.n_bits, parameters.n_hashes, parameters.n_cohorts, parameters.hash)
     words = ",".join(map(str, shape))
@@ -62,23 +42,7 @@ def permanent_key(secret: SecretKey, *, metric: str, parameters: Parameters) -> 
 def cohorts_of(
     clients: Sequence[bytes], *, secret: SecretKey, n_cohorts: int
 ) -> NDArray[np.int64]:
-    """Give every client its cohort, the same for all metrics.
-
-    Parameters
-    ----------
-    clients
-        The identifiers.
-    secret
-        The secret they share, or the client's own.
-    n_cohorts
-        Number of cohorts.
-
-    Examples
-    --------
-    >>> from tables import Secret
-    >>> cohorts_of([b"ann", b"bob", b"ann"], secret=Secret(bytes(16)), n_cohorts=64).tolist()
-    [8, 52, 8]
-    """
+    """Give every client its cohort, the same for all metrics."""
     if n_cohorts == 1:
         return np.zeros(len(clients), np.int64)
     key, hashed = secret.derive(_COHORT_PURPOSE), hashlib.sha256
@@ -96,29 +60,9 @@ def permanent(
 ) -> NDArray[np.bool_]:
     """Give the permanent response to each row of bits: the same for ever.
 
-    Parameters
-    ----------
-    bloom
-        Rows of bits that the values set.
-    clients
-        The identifier of each row's client.
-    key
-        From `permanent_key`.
-    f
-        Each bit is replaced by a fair coin with this probability.
-
-    Notes
-    -----
     Bit i compares ``u``, eight bytes of ``SHAKE128(key, client, bits)``, with ``f/2`` and
     ``f``: below the first it becomes 1, below the second 0, else it stays. The bytes are those
     at ``i``, ``k + i``, ``2k + i``, …, so that two nearly always decide.
-
-    Examples
-    --------
-    >>> row = np.array([[True, False, False]])
-    >>> once, again = (permanent(row, [b"ann"], key=bytes(32), f=0.5) for _ in range(2))
-    >>> np.array_equal(once, again)
-    True
     """
     if not f:
         return bloom.copy()

@@ -19,29 +19,7 @@ _SURE = 1e-9
 def likelihoods(
     reports: Reports, candidates: Candidates
 ) -> tuple[tuple[str | None, ...], NDArray[np.float64]]:
-    """Give the likelihood of reports, relative to that of a value without bits.
-
-    Parameters
-    ----------
-    reports
-        The reports.
-    candidates
-        The values; a last column stands for all others, unless every one has a name.
-
-    Returns
-    -------
-    tuple
-        The names of the columns, None for the others, and reports by columns; the largest
-        number of each row is 1.
-
-    Examples
-    --------
-    >>> from rappor import Candidates, Parameters, Reports
-    >>> coin = Parameters.basic(2, f=0.0, p=0.25, q=0.75)
-    >>> seen = Reports.from_texts(["01"], [0], parameters=coin)
-    >>> likelihoods(seen, Candidates.of(["a", "b"], parameters=coin))[1].round(3).tolist()
-    [[1.0, 0.111]]
-    """
+    """Give the likelihood of reports, relative to that of a value without bits."""
     shape = candidates.parameters
     groups = candidates.groups
     k = shape.n_bits

@@ -57,27 +57,8 @@ class Observed:
 def observe(counts: Counts) -> Observed:
     """Free counts of the noise; cohorts without reports say nothing and are left out.
 
-    Parameters
-    ----------
-    counts
-        The counts.
-
-    Raises
-    ------
-    RapporError
-        If there is no report at all.
-
-    Notes
-    -----
     A bit that a share x of the clients sets is reported as 1 with probability
     p* + (q* - p*) x, hence x is estimated as (ones / n - p*) / (q* - p*).
-
-    Examples
-    --------
-    >>> from rappor import Counts, Parameters
-    >>> coin = Parameters.basic(2, f=0.0, p=0.25, q=0.75)
-    >>> observe(Counts(n=[100], ones=[[50, 30]], parameters=coin)).share.round(3).tolist()
-    [0.5, 0.1]
     """
     if counts.total == 0:
         raise RapporError("There is no report to decode.", hint="sum reports first")

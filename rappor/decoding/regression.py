@@ -53,17 +53,7 @@ class Normal:
         observed: Observed,
         share: NDArray[np.float64] | float,
     ) -> Normal:
-        """Set up the equations.
-
-        Parameters
-        ----------
-        design
-            Observed bits by candidates.
-        observed
-            What was observed.
-        share
-            What share of clients sets each bit, for the weights.
-        """
+        """Set up the equations."""
         n_rows = design.shape[0]
         height = rest_height(observed)
         rest = csc_array(np.full((n_rows, 1), height))
@@ -144,15 +134,6 @@ class Fit:
 def fit(normal: Normal, members: NDArray[np.int64]) -> Fit:
     """Fit some candidates together, and every other one beside them.
 
-    Parameters
-    ----------
-    normal
-        The equations.
-    members
-        The candidates to be fitted together, by number.
-
-    Notes
-    -----
     With all candidates as members this is weighted least squares. A candidate that is not one
     is estimated by the fit of the members and itself, all others counting as noise, which the
     dispersion measures.
@@ -196,13 +177,7 @@ def fit(normal: Normal, members: NDArray[np.int64]) -> Fit:
 
 
 def rest_height(observed: Observed) -> float:
-    """Give the chance that a string nobody knows sets a given bit.
-
-    Parameters
-    ----------
-    observed
-        What was observed; its parameters alone are looked at.
-    """
+    """Give the chance that a string nobody knows sets a given bit."""
     shape = observed.parameters
     if shape.hash == "index":
         return 0.0  # a value without a name has a bit of its own

@@ -27,13 +27,7 @@ _TOLERANCE = 0.02
 
 
 def needs_screening(normal: Normal) -> bool:
-    """Tell whether the candidates are too many to be fitted together.
-
-    Parameters
-    ----------
-    normal
-        The equations.
-    """
+    """Tell whether the candidates are too many to be fitted together."""
     candidates = normal.columns[:, : normal.n_candidates]
     shared = np.bincount(candidates.indices, minlength=1).max()
     return bool(shared > 1 and normal.n_candidates > _CROWDED * len(normal.target))
@@ -42,15 +36,6 @@ def needs_screening(normal: Normal) -> bool:
 def lasso(normal: Normal, *, penalty: float) -> NDArray[np.int64]:
     """Find the candidates that a LASSO without negative shares keeps.
 
-    Parameters
-    ----------
-    normal
-        The equations; their last column has no penalty.
-    penalty
-        In standard deviations of each candidate's score.
-
-    Notes
-    -----
     Minimises half the weighted squares of the residuals plus λ_j x_j over all candidates,
     x ≥ 0, by an active set: the worst scores enter, negative shares leave, and ever fewer
     enter at once, so that it ends.
@@ -85,13 +70,6 @@ def lasso(normal: Normal, *, penalty: float) -> NDArray[np.int64]:
 def strong(normal: Normal) -> NDArray[np.int64]:
     """Choose the candidates to fit together among too many.
 
-    Parameters
-    ----------
-    normal
-        The equations.
-
-    Notes
-    -----
     A LASSO chooses, and what is not significant among all candidates after a refit leaves.
     A second LASSO follows with the dispersion of the first fit, as strings that nobody named
     raise the noise. Then members are those that are significant beside the members, until

@@ -19,23 +19,9 @@ def project_to_simplex(
 ) -> NDArray[np.float64]:
     """Find the shares that fit best among those that are not negative and sum to 1.
 
-    Parameters
-    ----------
-    gram
-        The inverse of the estimates' covariance, but for a factor.
-    estimates
-        Unbiased estimates of shares that sum to 1.
-
-    Notes
-    -----
     Minimises (x - estimates)' gram (x - estimates) by an active set: shares below 0 leave, and
     one whose gradient is too small comes back. Such shares are nearer to the truth than the
     estimates on average, and no longer unbiased.
-
-    Examples
-    --------
-    >>> project_to_simplex(np.eye(3), np.array([0.8, 0.3, -0.2])).round(3).tolist()
-    [0.75, 0.25, 0.0]
     """
     scale = np.sqrt(np.diag(gram))
     aim = gram @ estimates

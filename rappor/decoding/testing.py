@@ -18,20 +18,7 @@ Correction: TypeAlias = Literal[
 
 
 def upper_tail(estimates: ArrayLike, variances: ArrayLike, freedom: int) -> NDArray[np.float64]:
-    """Give the chance of at least these estimates where the truth is 0.
-
-    Parameters
-    ----------
-    estimates, variances
-        Of the candidates; an infinite variance gives 1.
-    freedom
-        Degrees of freedom behind the variances, for Student's distribution; 0 for the normal.
-
-    Examples
-    --------
-    >>> upper_tail([1.645, 0.0], [1.0, 1.0], 0).round(3).tolist()
-    [0.05, 0.5]
-    """
+    """Give the chance of at least these estimates where the truth is 0."""
     from scipy.special import ndtr, stdtr
 
     x, v = np.asarray(estimates, float), np.asarray(variances, float)
@@ -43,18 +30,7 @@ def upper_tail(estimates: ArrayLike, variances: ArrayLike, freedom: int) -> NDAr
 
 
 def binomial_tail(ones: ArrayLike, n: ArrayLike, chance: ArrayLike) -> NDArray[np.float64]:
-    """Give the chance of at least so many ones in n trials.
-
-    Parameters
-    ----------
-    ones, n, chance
-        Ones, trials and the chance of a one; arrays of one shape.
-
-    Examples
-    --------
-    >>> binomial_tail([0, 1, 2], [2, 2, 2], [0.5, 0.5, 0.5]).tolist()
-    [1.0, 0.75, 0.25]
-    """
+    """Give the chance of at least so many ones in n trials."""
     from scipy.special import betainc
 
     k, trials, p = np.broadcast_arrays(*(np.asarray(a, float) for a in (ones, n, chance)))
@@ -65,24 +41,7 @@ def binomial_tail(ones: ArrayLike, n: ArrayLike, chance: ArrayLike) -> NDArray[n
 
 
 def adjusted(p_values: ArrayLike, *, correction: Correction) -> NDArray[np.float64]:
-    """Adjust p-values for their number: compare them with the level itself.
-
-    Parameters
-    ----------
-    p_values
-        One per test.
-    correction
-        ``"bonferroni"`` and ``"holm"`` bound the chance of any false discovery,
-        ``"benjamini-hochberg"`` the expected share of false ones among the discoveries, and
-        ``"benjamini-yekutieli"`` the same whatever the dependence; ``"none"`` changes nothing.
-
-    Examples
-    --------
-    >>> adjusted([0.01, 0.02, 0.5], correction="bonferroni").tolist()
-    [0.03, 0.06, 1.0]
-    >>> adjusted([0.01, 0.02, 0.5], correction="benjamini-hochberg").tolist()
-    [0.03, 0.03, 0.5]
-    """
+    """Adjust p-values for their number: compare them with the level itself."""
     if correction not in get_args(Correction):
         known = ", ".join(repr(name) for name in get_args(Correction))
         raise RapporError(

@@ -85,20 +85,7 @@ def averaging_attack(
 
 
 def best_guess(scores: NDArray[np.float64], *, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Give the place of each row's largest score, one of them at random where several tie.
-
-    Parameters
-    ----------
-    scores
-        One row a person.
-    rng
-        Source of chance.
-
-    Examples
-    --------
-    >>> best_guess(np.array([[0, 3, 1]]), rng=np.random.default_rng(1)).tolist()
-    [1]
-    """
+    """Give the place of each row's largest score, one of them at random where several tie."""
     is_best = scores == scores.max(axis=1, keepdims=True)
     return np.asarray(np.argmax(rng.random(scores.shape) * is_best, axis=1), np.int64)
 
@@ -108,21 +95,7 @@ def linked(
 ) -> float:
     """Give the share of people whose two halves find each other without a name.
 
-    Parameters
-    ----------
-    first, second
-        What was seen of each person in two halves of the time, in the same order.
-    rng
-        Decides between halves that fit equally well.
-
-    Notes
-    -----
     Each second half is given to the first half it correlates with most.
-
-    Examples
-    --------
-    >>> linked(np.eye(3), np.eye(3), rng=np.random.default_rng(1))
-    1.0
     """
     score = _standard(second) @ _standard(first).T
     guess = best_guess(np.round(score, 9), rng=rng)

@@ -81,23 +81,7 @@ class Collection:
 def levels_of(
     n_people: int, *, secret: SecretKey, shares: Sequence[float]
 ) -> NDArray[np.int64]:
-    """Give everybody's level, the same for ever.
-
-    Parameters
-    ----------
-    n_people
-        People are numbered from 0.
-    secret
-        The secret of the collection.
-    shares
-        The share of people of each level.
-
-    Examples
-    --------
-    >>> from tables import Secret
-    >>> levels_of(4, secret=Secret(bytes(16)), shares=[0.0, 1.0]).tolist()
-    [1, 1, 1, 1]
-    """
+    """Give everybody's level, the same for ever."""
     key = secret.derive("rappor level")
     digests = [hashlib.sha256(key + b"%d" % person).digest()[:8] for person in range(n_people)]
     uniform = np.frombuffer(b"".join(digests), "<u8") / 2.0**64
@@ -108,22 +92,7 @@ def levels_of(
 def sampled_hours(
     n_people: int, *, n_periods: int, hours: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Draw the hour of each person's one report in each period.
-
-    Parameters
-    ----------
-    n_people, n_periods
-        Their numbers.
-    hours
-        Hours of a period.
-    rng
-        Source of chance.
-
-    Examples
-    --------
-    >>> sampled_hours(2, n_periods=3, hours=24, rng=np.random.default_rng(1)).shape
-    (2, 3)
-    """
+    """Draw the hour of each person's one report in each period."""
     drawn = rng.integers(0, hours, (n_people, n_periods))
     return drawn + hours * np.arange(n_periods)
 
@@ -202,32 +171,7 @@ def collect(
 def charged(
     reported: NDArray[np.int64], *, parameters: Parameters, cap: float | None, key: bytes
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Charge each person's reports to a ledger of its own, and keep back what passes the cap.
-
-    Parameters
-    ----------
-    reported
-        People by periods: the cells to report, at the level of `parameters`.
-    parameters
-        The parameters of that level.
-    cap
-        Largest loss of a person; None for no cap.
-    key
-        The key of the ledgers.
-
-    Returns
-    -------
-    tuple
-        Which reports are sent, and the loss of each person.
-
-    Examples
-    --------
-    >>> coin = Parameters.basic(9, f=0.5, p=0.0, q=1.0)
-    >>> cells = np.array([[3, 4, 3], [3, 4, 5]])
-    >>> sent, losses = charged(cells, parameters=coin, cap=5, key=bytes(32))
-    >>> sent.tolist(), losses.round(3).tolist()
-    ([[True, True, True], [True, True, False]], [4.394, 4.394])
-    """
+    """Charge each person's reports to a ledger, and keep back what passes the cap."""
     if cap is None:
         return np.ones(reported.shape, bool), spent(reported, parameters=parameters)
     sent, losses = np.zeros(reported.shape, bool), np.zeros(len(reported))
@@ -244,22 +188,7 @@ def charged(
 def spent(reported: NDArray[np.int64], *, parameters: Parameters) -> NDArray[np.float64]:
     """Give what each person's reports have cost: the sum over the distinct cells reported.
 
-    Parameters
-    ----------
-    reported
-        People by periods: the cells reported, at the level of `parameters`.
-    parameters
-        The parameters of that level.
-
-    Notes
-    -----
     The bound of `rappor.client.account.ValueLedger`, for all people at once.
-
-    Examples
-    --------
-    >>> coin = Parameters.basic(9, f=0.5, p=0.0, q=1.0)
-    >>> spent(np.array([[3, 3, 3], [3, 4, 5]]), parameters=coin).round(3).tolist()
-    [2.197, 6.592]
     """
     n_people, periods = reported.shape
     losses = np.array([epsilon_after(parameters, reports=t) for t in range(periods + 1)])

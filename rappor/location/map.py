@@ -137,26 +137,7 @@ def population_map(
 
 
 def pool(periods: Sequence[Counts]) -> Counts:
-    """Add the counts of periods.
-
-    Parameters
-    ----------
-    periods
-        At least one, with at least one report in all.
-
-    Raises
-    ------
-    RapporError
-        If there is nothing to estimate from.
-
-    Examples
-    --------
-    >>> from rappor import Counts, Parameters
-    >>> coin = Parameters.basic(2, f=0.5, p=0.25, q=0.75)
-    >>> day = Counts(n=[5], ones=[[3, 2]], parameters=coin)
-    >>> pool([day, day]).total
-    10
-    """
+    """Add the counts of periods."""
     total = periods[0]
     for counts in periods[1:]:
         total = total + counts
@@ -171,27 +152,10 @@ def rate_errors(counts: Counts, *, n_periods: int) -> NDArray[np.float64]:
     The same people answer in every period with the same permanent responses, so that only
     the instantaneous noise averages out.
 
-    Parameters
-    ----------
-    counts
-        The counts of all periods together.
-    n_periods
-        How many they are.
-
-    Notes
-    -----
     With ``b = (r - p) / (q - p)``, the share of permanent ones behind a rate r, and T
     periods, the variance of one person's mean is at most
     ``(q - p)² b (1 - b) + (b q (1 - q) + (1 - b) p (1 - p)) / T``: that of a person who never
     moves. It is exact for T = 1.
-
-    Examples
-    --------
-    >>> from rappor import Counts, Parameters
-    >>> coin = Parameters.basic(2, f=0.5, p=0.25, q=0.75)
-    >>> day = Counts(n=[10_000], ones=[[6_250, 3_750]], parameters=coin)
-    >>> rate_errors(day, n_periods=1).round(5).tolist()
-    [0.00484, 0.00484]
     """
     if n_periods < 1:
         raise RapporError(f"There must be at least one period, not {n_periods}.")

@@ -64,12 +64,6 @@ class Seen:
         The map: the share of people in each cell.
     loss
         The largest privacy loss of a person.
-
-    Examples
-    --------
-    >>> rows = np.eye(2)
-    >>> Seen(night=rows, halves=(rows, rows), shares=np.array([0.5, 0.5])).loss is None
-    True
     """
 
     night: NDArray[np.float64]
@@ -81,32 +75,7 @@ class Seen:
 def judge(
     seen: Seen, traces: Traces, *, name: str, guarantee: str, rng: np.random.Generator
 ) -> Outcome:
-    """Attack what was seen, and compare the map with where people were.
-
-    Parameters
-    ----------
-    seen
-        What the attacker holds.
-    traces
-        The people.
-    name, guarantee
-        Of the way.
-    rng
-        Decides where several guesses are equally good.
-
-    Examples
-    --------
-    >>> from rappor.location.areas import Grid
-    >>> from rappor.location.people import moving_people
-    >>> grid = Grid(west=0, south=0, east=16, north=16, levels=(2,))
-    >>> rng = np.random.default_rng(1)
-    >>> people = moving_people(3, n_days=2, grid=grid, rng=rng)
-    >>> seen = seen_cells(
-    ...     people, people.cells, n_cells=16, kept=np.ones(people.cells.shape, bool)
-    ... )
-    >>> judge(seen, people, name="all", guarantee="none", rng=rng).homes_found
-    1.0
-    """
+    """Attack what was seen, and compare the map with where people were."""
     truth = shares_of(traces.cells, seen.shares.size)
     shares = np.clip(seen.shares, 0, None)
     shares = shares / shares.sum() if shares.sum() else np.full(shares.size, 1 / shares.size)
@@ -123,29 +92,7 @@ def judge(
 def seen_cells(
     traces: Traces, cells: NDArray[np.int64], *, n_cells: int, kept: NDArray[np.bool_]
 ) -> Seen:
-    """Count cells by person, at night and in both halves of the time.
-
-    Parameters
-    ----------
-    traces
-        The people.
-    cells
-        The cell each reported in each hour.
-    n_cells
-        Number of cells.
-    kept
-        Which hours were reported.
-
-    Examples
-    --------
-    >>> from rappor.location.areas import Grid
-    >>> from rappor.location.people import moving_people
-    >>> grid = Grid(west=0, south=0, east=16, north=16, levels=(2,))
-    >>> people = moving_people(3, n_days=2, grid=grid, rng=np.random.default_rng(1))
-    >>> kept = np.ones(people.cells.shape, bool)
-    >>> seen_cells(people, people.cells, n_cells=16, kept=kept).night.sum()
-    np.float64(48.0)
-    """
+    """Count cells by person, at night and in both halves of the time."""
     late = np.arange(cells.shape[1]) >= cells.shape[1] // 2
     return Seen(
         night=_count_histogram(cells, kept & traces.is_night, n_cells),
@@ -158,20 +105,7 @@ def seen_cells(
 
 
 def shares_of(cells: NDArray[np.int64], n_cells: int) -> NDArray[np.float64]:
-    """Give the share of each cell.
-
-    Parameters
-    ----------
-    cells
-        Cells, in any shape.
-    n_cells
-        Number of cells.
-
-    Examples
-    --------
-    >>> shares_of(np.array([0, 0, 1, 0]), 3).tolist()
-    [0.75, 0.25, 0.0]
-    """
+    """Give the share of each cell."""
     counts = np.bincount(cells.ravel(), minlength=n_cells)
     return np.asarray(counts / max(1, counts.sum()))
 

@@ -16,22 +16,6 @@ TERMS: tuple[tuple[str, str], ...] = tuple((t["name"], t["meaning"]) for t in _P
 
 
 def headings(words: Words, page: str, *, without: Collection[str] = ()) -> dict[str, str]:
-    """Name the parts of a page, in their order.
-
-    Parameters
-    ----------
-    words
-        The language.
-    page
-        The name of the page.
-    without
-        Parts that it does not have this time.
-
-    Examples
-    --------
-    >>> from reports.i18n.languages import words_of
-    >>> headings(words_of("fr"), "sweep", without=("reading", "numbers"))["result"]
-    'Résultat'
-    """
+    """Name the parts of a page, in their order."""
     known = _PAGES[page].items()
     return {part: words.say(heading) for part, heading in known if part not in without}

@@ -39,22 +39,7 @@ GUARANTEES = _WORDS.sentences("guarantees")
 
 
 def say_guarantee(words: Words, fact: GuaranteeFact) -> str:
-    """Say what is promised.
-
-    Parameters
-    ----------
-    words
-        The language.
-    fact
-        What it is.
-
-    Examples
-    --------
-    >>> from reports.facts.guarantees import GuaranteeFact
-    >>> from reports.i18n.languages import words_of
-    >>> say_guarantee(words_of("en"), GuaranteeFact(name="simulated"))
-    'NOT private: the noise came from a seed.'
-    """
+    """Say what is promised."""
     if fact.name not in GUARANTEES:
         raise ReportError(f"There are no words for the guarantee {fact.name!r}.")
     return GUARANTEES[fact.name].say(words, fact.values, of=f"the guarantee {fact.name!r}")

@@ -27,11 +27,6 @@ class WordLists:
     ----------
     name
         Of the file, without its suffix.
-
-    Examples
-    --------
-    >>> WordLists("training").texts("units")["household"]
-    'household'
     """
 
     def __init__(self, name: str) -> None:
@@ -71,20 +66,7 @@ class WordLists:
 
 
 def messages_in(value: Any, claim: str = "") -> Iterator[tuple[str, str]]:
-    """Give the words of a file that are translated, each with its claim.
-
-    Parameters
-    ----------
-    value
-        What the file holds.
-    claim
-        Of the table around it.
-
-    Examples
-    --------
-    >>> list(messages_in({"low": {"text": "low", "kinds": {"n": "count"}, "claim": "c"}}))
-    [('low', 'c')]
-    """
+    """Give the words of a file that are translated, each with its claim."""
     if isinstance(value, str):
         yield value, claim
     elif isinstance(value, list):

@@ -39,33 +39,11 @@ class Sentence:
 
     @property
     def places(self) -> tuple[str, ...]:
-        """The names of the numbers it needs.
-
-        Examples
-        --------
-        >>> Sentence("at most %(most)s").places
-        ('most',)
-        """
+        """The names of the numbers it needs."""
         return tuple(_PLACE.findall(self.message))
 
     def say(self, words: Words, values: Mapping[str, float | str], *, of: str) -> str:
-        """Say it in a language.
-
-        Parameters
-        ----------
-        words
-            The language.
-        values
-            The numbers, or texts of the office.
-        of
-            Whose sentence it is, for errors.
-
-        Examples
-        --------
-        >>> from reports.i18n.languages import words_of
-        >>> Sentence("at most %(most)s").say(words_of("fr"), {"most": 0.5}, of="a limit")
-        'au plus 0,5'
-        """
+        """Say it in a language."""
         missing = [place for place in self.places if place not in values]
         if missing:
             raise ReportError(
@@ -80,23 +58,7 @@ class Sentence:
 
 
 def written(words: Words, value: float | str, kind: Kind) -> str:
-    """Write a number as its kind says; a text stays as it is.
-
-    Parameters
-    ----------
-    words
-        The language.
-    value
-        The number.
-    kind
-        How it is written.
-
-    Examples
-    --------
-    >>> from reports.i18n.languages import words_of
-    >>> written(words_of("en"), 0.25, "probability")
-    '0.250'
-    """
+    """Write a number as its kind says; a text stays as it is."""
     if isinstance(value, str):
         return value
     return str(getattr(words.numbers, kind)(value))

@@ -34,24 +34,7 @@ class Bars(Labels):
 
 
 def paired_bars(words: Words, bars: Bars, lines: Sequence[tuple[int, float, float]]) -> str:
-    """Draw two shares for each number: the first outlined, the second filled.
-
-    Parameters
-    ----------
-    words
-        The language.
-    bars
-        The words of the picture.
-    lines
-        Number, first share, second share; at least one.
-
-    Examples
-    --------
-    >>> from reports.i18n.languages import words_of
-    >>> bars = Bars(id="a", title="Noise", description="", across="noise", upwards="share")
-    >>> paired_bars(words_of("en"), bars, [(-1, 0.5, 0.4), (1, 0.5, 0.6)]).count("<rect")
-    6
-    """
+    """Draw two shares for each number: the first outlined, the second filled."""
     drawing = Drawing(words, bars, size=(_WIDTH, _HEIGHT + 24))
     least, most = lines[0][0], lines[-1][0]
     at = ticks(0, max(max(first, second) for _, first, second in lines))
@@ -78,24 +61,7 @@ def paired_bars(words: Words, bars: Bars, lines: Sequence[tuple[int, float, floa
 
 
 def lines_of_shares(words: Words, bars: Bars, lines: Sequence[tuple[str, float, str]]) -> str:
-    """Draw a share per line, with its number and a remark beside it.
-
-    Parameters
-    ----------
-    words
-        The language.
-    bars
-        The words of the picture.
-    lines
-        Name, share and remark.
-
-    Examples
-    --------
-    >>> from reports.i18n.languages import words_of
-    >>> bars = Bars(id="a", title="Risk", description="", across="share", upwards="count")
-    >>> "0.250" in lines_of_shares(words_of("en"), bars, [("1", 0.25, "")])
-    True
-    """
+    """Draw a share per line, with its number and a remark beside it."""
     top, step, left, right = 34.0, 24.0, 70.0, _WIDTH - 130
     low = top + step * len(lines)
     drawing = Drawing(words, bars, size=(_WIDTH, low + 40))

@@ -77,25 +77,7 @@ class Curves(Labels):
 
 
 def curves(words: Words, data: Curves, lines: Sequence[Curve]) -> str:
-    """Draw each curve with its own dashes and marks; intervals are upright lines.
-
-    Parameters
-    ----------
-    words
-        The language.
-    data
-        The words of the picture.
-    lines
-        At least one, with at least one point.
-
-    Examples
-    --------
-    >>> from reports.i18n.languages import words_of
-    >>> data = Curves(id="a", title="", description="", across="x", upwards="y")
-    >>> line = Curve(name="one", spots=(Spot(x=0, y=1), Spot(x=2, y=3, low=2, high=4)))
-    >>> curves(words_of("en"), data, [line]).count("<circle")
-    2
-    """
+    """Draw each curve with its own dashes and marks; intervals are upright lines."""
     named = [line for line in lines if line.name]
     rows = math.ceil(len(named) / _IN_A_ROW) if len(lines) > 1 else 0
     drawing = Drawing(words, data, size=(_WIDTH, _LOW + 44 + 20 * rows))

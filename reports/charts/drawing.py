@@ -49,15 +49,6 @@ class Drawing(Board):
         What the picture says.
     size
         Width and height, in pixels.
-
-    Examples
-    --------
-    >>> from reports.i18n.languages import words_of
-    >>> labels = Labels(id="dot", title="A dot", description="It is square.")
-    >>> drawing = Drawing(words_of("en"), labels, size=(10, 10))
-    >>> drawing.rect((1, 1, 2, 2), css="drawn")
-    >>> '<title id="dot-title">A dot</title>' in drawing.finish()
-    True
     """
 
     usual: ClassVar = {"text": {"css": "t"}}

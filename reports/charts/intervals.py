@@ -48,27 +48,7 @@ class Intervals(Labels):
 
 
 def interval_lines(words: Words, data: Intervals, lines: Sequence[Interval]) -> str:
-    """Draw a line from end to end for each name, with a dot at its estimate.
-
-    Parameters
-    ----------
-    words
-        The language.
-    data
-        The words of the picture.
-    lines
-        One a name, from top to bottom; at least one.
-
-    Examples
-    --------
-    >>> from reports.i18n.languages import words_of
-    >>> data = Intervals(
-    ...     id="a", title="", description="", amount="", names="", found="", other=""
-    ... )
-    >>> line = Interval(name="Lyon", estimate=3.0, low=1.0, high=5.0, is_found=True)
-    >>> interval_lines(words_of("en"), data, [line]).count("<circle")
-    2
-    """
+    """Draw a line from end to end for each name, with a dot at its estimate."""
     top, step, left, right = 16.0, 20.0, 190.0, _WIDTH - 24
     low = top + step * len(lines)
     drawing = Drawing(words, data, size=(_WIDTH, low + 74))
@@ -90,27 +70,7 @@ def interval_lines(words: Words, data: Intervals, lines: Sequence[Interval]) -> 
 
 
 def interval_bars(words: Words, data: Intervals, bars: Sequence[Interval]) -> str:
-    """Draw a bar for each value in its order, with a whisker from end to end.
-
-    Parameters
-    ----------
-    words
-        The language.
-    data
-        The words of the picture.
-    bars
-        One a value, from left to right; at least one.
-
-    Examples
-    --------
-    >>> from reports.i18n.languages import words_of
-    >>> data = Intervals(
-    ...     id="a", title="", description="", amount="", names="", found="", other=""
-    ... )
-    >>> bar = Interval(name="40", estimate=3.0, low=1.0, high=5.0, is_found=True)
-    >>> interval_bars(words_of("en"), data, [bar]).count("<rect")
-    3
-    """
+    """Draw a bar for each value in its order, with a whisker from end to end."""
     left, right, top, low = 72.0, _WIDTH - 8, 34.0, 300.0
     drawing = Drawing(words, data, size=(_WIDTH, low + 76))
     at = ticks(min(0.0, *(bar.low for bar in bars)), max(bar.high for bar in bars))

@@ -55,32 +55,7 @@ class Marked(Labels):
 
 
 def marked_bars(words: Words, data: Marked, lines: Sequence[MarkedLine]) -> str:
-    """Draw a bar per line, with a mark for each known number.
-
-    Parameters
-    ----------
-    words
-        The language.
-    data
-        The words of the picture.
-    lines
-        At least one.
-
-    Examples
-    --------
-    >>> from reports.i18n.languages import words_of
-    >>> data = Marked(
-    ...     id="a",
-    ...     title="",
-    ...     description="",
-    ...     across="share",
-    ...     bar="synthetic",
-    ...     marks={"holdout": "unseen"},
-    ... )
-    >>> line = MarkedLine(name="columns", value=0.2, marks={"holdout": 0.1})
-    >>> marked_bars(words_of("en"), data, [line]).count("<circle")
-    2
-    """
+    """Draw a bar per line, with a mark for each known number."""
     top, step, right = 14.0, 34.0, _WIDTH - 24
     low = top + step * len(lines)
     n_rows = len(data.marks) // _IN_A_ROW + 1

@@ -23,18 +23,7 @@ SHADES = (0.01, 0.05, 0.2, 0.4, 0.7)
 
 
 def shade_of(share: float) -> int:
-    """Give the number of the shade of a share, 0 for the lightest.
-
-    Parameters
-    ----------
-    share
-        Above 0, at most 1.
-
-    Examples
-    --------
-    >>> shade_of(0.001), shade_of(0.25), shade_of(1)
-    (0, 3, 5)
-    """
+    """Give the number of the shade of a share, 0 for the lightest."""
     return next((n for n, bound in enumerate(SHADES) if share < bound), len(SHADES))
 
 
@@ -64,67 +53,14 @@ class Matrix(Labels):
 def matrix(
     words: Words, data: Matrix, cells: Mapping[tuple[int, int], tuple[float, str]]
 ) -> str:
-    """Draw shares as shades.
-
-    Parameters
-    ----------
-    words
-        The language.
-    data
-        The words of the picture.
-    cells
-        Row and column → share that gives the shade, and the text in the cell.
-
-    Examples
-    --------
-    >>> from reports.i18n.languages import words_of
-    >>> data = Matrix(
-    ...     id="a",
-    ...     title="",
-    ...     description="",
-    ...     across="published",
-    ...     down="original",
-    ...     columns=["0", "1"],
-    ...     rows=["0"],
-    ...     home={0: 0},
-    ... )
-    >>> matrix(words_of("en"), data, {(0, 0): (1.0, "100")}).count('class="s5"')
-    2
-    """
+    """Draw shares as shades."""
     shaded = {place: (shade_of(share), text) for place, (share, text) in cells.items()}
     high = min(24.0, max(3.0, 720.0 / len(data.rows)))
     return _drawn(words, data, shaded, widest=44.0, high=high).finish()
 
 
 def surface(words: Words, data: Matrix, heights: Sequence[Sequence[float]]) -> str:
-    """Draw heights as shades, by powers of ten.
-
-    Parameters
-    ----------
-    words
-        The language.
-    data
-        The words of the picture.
-    heights
-        Positive numbers, by row and column.
-
-    Examples
-    --------
-    >>> from reports.i18n.languages import words_of
-    >>> data = Matrix(
-    ...     id="a",
-    ...     title="",
-    ...     description="",
-    ...     across="noise",
-    ...     down="batch",
-    ...     columns=["1", "2"],
-    ...     rows=["64"],
-    ...     home={},
-    ...     ends=("low", "high"),
-    ... )
-    >>> surface(words_of("en"), data, [[2.0, 1.0]]).count("<rect")
-    8
-    """
+    """Draw heights as shades, by powers of ten."""
     every = [_log(height) for line in heights for height in line]
     least, span, n_shades = min(every), (max(every) - min(every)) or 1.0, len(SHADES) + 1
     shaded = {

@@ -37,34 +37,7 @@ class Points(Labels):
 
 
 def points(words: Words, data: Points, spots: Sequence[Spot]) -> str:
-    """Draw designs as circles; the front is joined by a line, the chosen one has a ring.
-
-    Parameters
-    ----------
-    words
-        The language.
-    data
-        The words of the picture.
-    spots
-        The designs; at least one.
-
-    Examples
-    --------
-    >>> from reports.i18n.languages import words_of
-    >>> data = Points(
-    ...     id="a",
-    ...     title="",
-    ...     description="",
-    ...     across="loss",
-    ...     upwards="risk",
-    ...     front="front",
-    ...     other="other",
-    ...     chosen="chosen",
-    ... )
-    >>> spot = Spot(name="1", across=1.0, upwards=0.5, is_front=True, is_chosen=True)
-    >>> points(words_of("en"), data, [spot]).count("<circle")
-    5
-    """
+    """Draw designs as circles; the front is joined by a line, the chosen one has a ring."""
     left, right, top, low = 60.0, _WIDTH - 24, 36.0, _HEIGHT - 48
     drawing = Drawing(words, data, size=(_WIDTH, _HEIGHT + 16))
     at = ticks(0, max(spot.across for spot in spots))

@@ -30,26 +30,7 @@ class SpreadLine:
 
 
 def spread(words: Words, data: Labels, lines: Sequence[SpreadLine]) -> str:
-    """Draw a line from least to largest, a box of the middle 80 %, a bar at the median.
-
-    Parameters
-    ----------
-    words
-        The language.
-    data
-        The words of the picture.
-    lines
-        One per group; at least one.
-
-    Examples
-    --------
-    >>> from reports.charts.drawing import Labels
-    >>> from reports.i18n.languages import words_of
-    >>> line = SpreadLine(name="small", least=0, q10=0, median=1, q90=3, most=5)
-    >>> data = Labels(id="a", title="", description="", across="counts")
-    >>> spread(words_of("en"), data, [line]).count("<rect")
-    2
-    """
+    """Draw a line from least to largest, a box of the middle 80 %, a bar at the median."""
     left, right, top, step = 150.0, _WIDTH - 24, 16.0, 34.0
     low = top + step * len(lines)
     drawing = Drawing(words, data, size=(_WIDTH, low + 40))

@@ -55,21 +55,7 @@ _BROKEN = re.compile("[\ud800-\udfff]")
 
 
 def walk(facts: object, place: str = "") -> Iterator[tuple[str, object]]:
-    """Give every text and number of facts with its place.
-
-    Parameters
-    ----------
-    facts
-        A tree of data classes, mappings and sequences.
-    place
-        Where it stands.
-
-    Examples
-    --------
-    >>> from reports.facts.release import FileFact
-    >>> list(walk(FileFact(file="a.csv", bytes=7, sha256="00")))
-    [('file', 'a.csv'), ('bytes', 7), ('sha256', '00')]
-    """
+    """Give every text and number of facts with its place."""
     if is_dataclass(facts):
         for member in fields(facts):
             yield from walk(getattr(facts, member.name), f"{place}.{member.name}".strip("."))
@@ -85,34 +71,7 @@ def walk(facts: object, place: str = "") -> Iterator[tuple[str, object]]:
 
 
 def require_sound(facts: Facts) -> None:
-    """Refuse facts with numbers that are none, and names that no catalogue has words for.
-
-    Parameters
-    ----------
-    facts
-        What a page is to be made of.
-
-    Examples
-    --------
-    >>> from reports.facts.release import PublicFacts
-    >>> try:
-    ...     require_sound(
-    ...         PublicFacts(
-    ...             id="",
-    ...             title="",
-    ...             date="",
-    ...             contact="",
-    ...             version="1",
-    ...             ptable_label="",
-    ...             checks={"smell": "passed"},
-    ...             tables=(),
-    ...         )
-    ...     )
-    ... except ReportError as error:
-    ...     print(error)
-    There is no page of these facts: the check 'smell' is in no catalogue.
-      hint: reports.catalogues has the names that pages know
-    """
+    """Refuse facts with numbers that are none, and names that no catalogue has words for."""
     problems = list(dict.fromkeys((*_bad_values(facts), *_unknown_names(facts))))
     if problems:
         shown = "; ".join(problems[:_MAX_PROBLEMS])

@@ -22,18 +22,7 @@ LOCALE = Path(__file__).parents[1] / "locale"
 
 
 def mark(message: str) -> str:
-    """Give a message back as it is, so that it is found when messages are collected.
-
-    Parameters
-    ----------
-    message
-        The English words.
-
-    Examples
-    --------
-    >>> mark("Cells")
-    'Cells'
-    """
+    """Give a message back as it is, so that it is found when messages are collected."""
     return message
 
 
@@ -47,11 +36,6 @@ class Words:
         Its code.
     translations
         Its messages.
-
-    Examples
-    --------
-    >>> words_of("en").say("%(cells)s cells", cells="12")
-    '12 cells'
     """
 
     language: str
@@ -59,72 +43,31 @@ class Words:
 
     @property
     def numbers(self) -> Numbers:
-        """How numbers are written.
-
-        Examples
-        --------
-        >>> words_of("en").numbers.count(1000)
-        '1,000'
-        """
+        """How numbers are written."""
         return Numbers(self.language)
 
     def say(self, message: str, /, **values: str) -> str:
-        """Translate a message, and put values in their places.
-
-        Examples
-        --------
-        >>> words_of("en").say("Cells")
-        'Cells'
-        """
+        """Translate a message, and put values in their places."""
         text = self.translations.gettext(message) if message else ""
         return text % values if values else text
 
     def text(self, text: str | Mapping[str, str]) -> str:
-        """Give a text of the office, which is one for all languages or has each by its code.
-
-        Examples
-        --------
-        >>> words_of("fr").text({"en": "Sex", "fr": "Sexe"})
-        'Sexe'
-        """
+        """Give a text of the office, which is one for all languages or has each by its code."""
         return text if isinstance(text, str) else text.get(self.language, text["en"])
 
     def say_many(self, one: str, many: str, number: int, /, **values: str) -> str:
-        """Translate a message about a number of things, which is `n` in it.
-
-        Examples
-        --------
-        >>> words_of("en").say_many("%(n)s cell", "%(n)s cells", 1)
-        '1 cell'
-        """
+        """Translate a message about a number of things, which is `n` in it."""
         text = self.translations.ngettext(one, many, number)
         return text % {"n": self.numbers.count(number), **values}
 
     def listed(self, items: Iterable[str]) -> str:
-        """Put items in a line.
-
-        Examples
-        --------
-        >>> words_of("en").listed(["a", "b"])
-        'a; b'
-        """
+        """Put items in a line."""
         return self.say("; ").join(items)
 
 
 @cache
 def words_of(language: str) -> Words:
-    """Give the words of a language.
-
-    Parameters
-    ----------
-    language
-        A code of `LANGUAGES`.
-
-    Examples
-    --------
-    >>> words_of("fr").language
-    'fr'
-    """
+    """Give the words of a language."""
     if language not in LANGUAGES:
         known = ", ".join(repr(code) for code in LANGUAGES)
         raise ReportError(f"There is no language {language!r}.", hint=f"take one of {known}")

@@ -49,13 +49,7 @@ _HEADERS = tuple(
 
 
 def extracted() -> Catalog:
-    """Collect the messages of templates, modules and lists of words.
-
-    Examples
-    --------
-    >>> "Verdict and checks" in extracted()
-    True
-    """
+    """Collect the messages of templates, modules and lists of words."""
     from babel.messages.catalog import Catalog
     from babel.messages.extract import extract_from_dir
 
@@ -75,18 +69,7 @@ def extracted() -> Catalog:
 
 
 def updated(language: str) -> str:
-    """Give the ``.po`` file of a language with all messages of today and none of yesterday.
-
-    Parameters
-    ----------
-    language
-        Its code.
-
-    Examples
-    --------
-    >>> updated("fr").splitlines()[0]
-    '# Translations of the reports: Français.'
-    """
+    """Give the ``.po`` file of a language with all messages of today and none of yesterday."""
     from babel.messages.catalog import Catalog
     from babel.messages.pofile import read_po, write_po
 
@@ -107,18 +90,7 @@ def updated(language: str) -> str:
 
 
 def compiled(file: Path) -> bytes:
-    """Compile a ``.po`` file.
-
-    Parameters
-    ----------
-    file
-        Its path.
-
-    Examples
-    --------
-    >>> compiled(LOCALE / "fr" / "LC_MESSAGES" / "reports.po")[:4].hex()
-    'de120495'
-    """
+    """Compile a ``.po`` file."""
     from babel.messages.mofile import write_mo
     from babel.messages.pofile import read_po
 

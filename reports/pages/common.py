@@ -18,42 +18,14 @@ _Item = TypeVar("_Item")
 
 
 def page_title(words: Words, title: str, ident: str) -> str:
-    """Name a page after its release.
-
-    Parameters
-    ----------
-    words
-        The language.
-    title, ident
-        Of the release; either may be empty.
-
-    Examples
-    --------
-    >>> from reports.i18n.languages import words_of
-    >>> page_title(words_of("en"), "", "2027-03")
-    'Release 2027-03'
-    """
+    """Name a page after its release."""
     if title:
         return title
     return words.say("Release %(id)s", id=ident) if ident else words.say("Release of tables")
 
 
 def outcome_cell(words: Words, outcome: Outcome) -> Cell:
-    """Say how a check ended.
-
-    Parameters
-    ----------
-    words
-        The language.
-    outcome
-        How it ended.
-
-    Examples
-    --------
-    >>> from reports.i18n.languages import words_of
-    >>> outcome_cell(words_of("en"), "failed").text
-    'failed'
-    """
+    """Say how a check ended."""
     says = {
         "passed": words.say("passed"),
         "failed": words.say("failed"),
@@ -64,21 +36,7 @@ def outcome_cell(words: Words, outcome: Outcome) -> Cell:
 
 
 def verdict(words: Words, outcomes: Collection[Outcome]) -> str:
-    """Sum up the checks in one sentence.
-
-    Parameters
-    ----------
-    words
-        The language.
-    outcomes
-        How each check ended.
-
-    Examples
-    --------
-    >>> from reports.i18n.languages import words_of
-    >>> verdict(words_of("en"), ["passed", "failed", "no limit"])
-    'Of the checks made, 2 in all, 1 failed; 1 figure is shown without a limit.'
-    """
+    """Sum up the checks in one sentence."""
     number = Counter(outcomes)
     failed, made = number["failed"], number["failed"] + number["passed"]
     if failed:
@@ -110,39 +68,12 @@ def verdict(words: Words, outcomes: Collection[Outcome]) -> str:
 
 
 def has_failed(outcomes: Collection[Outcome]) -> bool:
-    """Tell whether a check failed, or could not be made.
-
-    Parameters
-    ----------
-    outcomes
-        How each check ended.
-
-    Examples
-    --------
-    >>> has_failed(["passed", "not computed"]), has_failed(["passed", "no limit"])
-    (True, False)
-    """
+    """Tell whether a check failed, or could not be made."""
     return any(outcome in ("failed", "not computed") for outcome in outcomes)
 
 
 def file_columns(lines: Lines[_Item], file_of: Callable[[_Item], FileFact]) -> Lines[_Item]:
-    """Add name, size and hash of a file.
-
-    Parameters
-    ----------
-    lines
-        What the files belong to.
-    file_of
-        Gives the file of a line.
-
-    Examples
-    --------
-    >>> from reports.facts.release import FileFact
-    >>> from reports.i18n.languages import words_of
-    >>> lines = Lines(words_of("en"), [FileFact(file="a.csv", bytes=1200, sha256="00")])
-    >>> file_columns(lines, lambda file: file).table("files", "").rows[0][1]
-    '1,200'
-    """
+    """Add name, size and hash of a file."""
     return (
         lines.text("File", lambda item: Cell(text=file_of(item).file, is_code=True))
         .number("Bytes", lambda item: file_of(item).bytes, "count")
@@ -153,21 +84,7 @@ def file_columns(lines: Lines[_Item], file_of: Callable[[_Item], FileFact]) -> L
 def released_files(
     words: Words, tables: Iterable[TableFact] | Iterable[PublicTableFact]
 ) -> Table:
-    """List the files of released tables.
-
-    Parameters
-    ----------
-    words
-        The language.
-    tables
-        The tables.
-
-    Examples
-    --------
-    >>> from reports.i18n.languages import words_of
-    >>> released_files(words_of("en"), ()).caption
-    'Released files'
-    """
+    """List the files of released tables."""
     files = [(table.name, file) for table in tables for file in table.files]
     lines = Lines(words, files).text("Table", lambda line: line[0])
     return file_columns(lines, lambda line: line[1]).table(

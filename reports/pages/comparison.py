@@ -20,20 +20,7 @@ if TYPE_CHECKING:
 
 
 def comparison_page(words: Words, facts: ComparisonFacts) -> tuple[str, dict[str, Any]]:
-    """Arrange what is known of the designs.
-
-    Parameters
-    ----------
-    words
-        The language.
-    facts
-        The facts.
-
-    Examples
-    --------
-    >>> comparison_page.__name__  # facts of a comparison: see `comparison_report`
-    'comparison_page'
-    """
+    """Arrange what is known of the designs."""
     measures = [fact for several in facts.utility.values() for fact in several]
     return "comparison.html", {
         "title": words.text(facts.title) or _title(words, facts),

@@ -30,20 +30,7 @@ _MISFIT = 0.001
 
 
 def decoding_page(words: Words, facts: DecodingFacts) -> tuple[str, dict[str, Any]]:
-    """Arrange what is known of decoded reports.
-
-    Parameters
-    ----------
-    words
-        The language.
-    facts
-        The facts.
-
-    Examples
-    --------
-    >>> decoding_page.__name__  # facts of a decoding: see `decoding_report`
-    'decoding_page'
-    """
+    """Arrange what is known of decoded reports."""
     found = _by_size(fact for fact in facts.candidates if fact.is_detected)
     others = _by_size(fact for fact in facts.candidates if not fact.is_detected)
     return "decoding.html", {

@@ -23,21 +23,7 @@ def definitions(
     scenarios: ScenarioFacts | None,
     risk: RiskFacts | None,
 ) -> dict[str, Any]:
-    """Define what a page shows, and nothing else.
-
-    Parameters
-    ----------
-    words
-        The language.
-    utility, scenarios, risk
-        What the page shows.
-
-    Examples
-    --------
-    >>> from reports.i18n.languages import words_of
-    >>> sorted(definitions(words_of("en"), (), None, None))
-    ['figures', 'measures', 'references', 'terms']
-    """
+    """Define what a page shows, and nothing else."""
     return {
         "terms": [(words.say(name), words.say(meaning)) for name, meaning in TERMS],
         "measures": _measures(words, dict.fromkeys(fact.name for fact in utility)),

@@ -21,33 +21,7 @@ _CLOSE = 1e-9
 
 
 def method_parts(words: Words, facts: MethodFacts) -> dict[str, Any]:
-    """Arrange what was measured of the methods.
-
-    Parameters
-    ----------
-    words
-        The language.
-    facts
-        The facts.
-
-    Examples
-    --------
-    >>> from reports.i18n.languages import words_of
-    >>> from reports.facts.methods import MethodFacts
-    >>> facts = MethodFacts(
-    ...     methods=(),
-    ...     tables=(("area", "sex"),),
-    ...     geography="area",
-    ...     target="sex",
-    ...     records=90,
-    ...     all_records=90,
-    ...     drawn="all",
-    ...     persons=9,
-    ...     seed=1,
-    ... )
-    >>> method_parts(words_of("en"), facts)["about"][0]
-    'Tried on all 90 records.'
-    """
+    """Arrange what was measured of the methods."""
     return {
         "about": list(_about(words, facts)),
         "matrix": _matrix(words, facts),
@@ -63,19 +37,7 @@ def method_parts(words: Words, facts: MethodFacts) -> dict[str, Any]:
 
 
 def rating_of(criterion: CriterionFact) -> Rating | None:
-    """Tell whether a share is the best that can be, the worst, or between.
-
-    Parameters
-    ----------
-    criterion
-        The criterion.
-
-    Examples
-    --------
-    >>> from reports.facts.methods import CriterionFact
-    >>> rating_of(CriterionFact(name="cells_lost", share=0.0, base=9))
-    'best'
-    """
+    """Tell whether a share is the best that can be, the worst, or between."""
     better = CRITERIA[criterion.name].better
     if criterion.share is None or not better:
         return None

@@ -23,22 +23,7 @@ _MAIN = (
 
 
 def scenario_parts(words: Words, scenarios: ScenarioFacts) -> dict[str, Any]:
-    """Arrange the designs that were compared.
-
-    Parameters
-    ----------
-    words
-        The language.
-    scenarios
-        The facts.
-
-    Examples
-    --------
-    >>> from reports.facts.release import ScenarioFacts
-    >>> from reports.i18n.languages import words_of
-    >>> scenario_parts(words_of("en"), ScenarioFacts(designs=(), refused={}))["pictures"]
-    []
-    """
+    """Arrange the designs that were compared."""
     main = tuple(dict.fromkeys((scenarios.risk, scenarios.utility, *_MAIN)))
     every = tuple(dict.fromkeys(n for design in scenarios.designs for n in design.figures))
     return {
@@ -78,23 +63,7 @@ def scenario_parts(words: Words, scenarios: ScenarioFacts) -> dict[str, Any]:
 
 
 def figure_entry(words: Words, name: str, number: float | None) -> Entry:
-    """Write a figure of a design.
-
-    Parameters
-    ----------
-    words
-        The language.
-    name
-        Of the figure.
-    number
-        None where it is not defined.
-
-    Examples
-    --------
-    >>> from reports.i18n.languages import words_of
-    >>> figure_entry(words_of("en"), "q_worst", 0.5), figure_entry(words_of("en"), "aad", None)
-    ('0.500', 'not defined')
-    """
+    """Write a figure of a design."""
     if number is None:
         return words.say("not defined")
     from risk.risk_map.catalogue import FIGURES
@@ -111,27 +80,7 @@ def figure_table(
     caption: str,
     notes: tuple[str, ...] = (),
 ) -> Table:
-    """Arrange figures, one design a line; its number is that on the map.
-
-    Parameters
-    ----------
-    words
-        The language.
-    designs
-        The designs.
-    names
-        Of the figures.
-    ident, caption, notes
-        Of the table.
-
-    Examples
-    --------
-    >>> from reports.facts.release import DesignFact
-    >>> from reports.i18n.languages import words_of
-    >>> design = DesignFact(name="a", figures={"aad": 1.5}, front=True)
-    >>> figure_table(words_of("en"), [design], names=["aad"], ident="t", caption="c").rows[0][3]
-    '1.500'
-    """
+    """Arrange figures, one design a line; its number is that on the map."""
     absent = words.say("not computed")
     return (
         Lines(words, list(enumerate(designs, start=1)))

@@ -34,20 +34,7 @@ _MARKS = ("bootstrap", "holdout", "independent")
 
 
 def synthesis_page(words: Words, facts: SynthesisFacts) -> tuple[str, dict[str, Any]]:
-    """Arrange what is known of synthetic records.
-
-    Parameters
-    ----------
-    words
-        The language.
-    facts
-        The facts.
-
-    Examples
-    --------
-    >>> synthesis_page.__name__  # see `synthesis_report`
-    'synthesis_page'
-    """
+    """Arrange what is known of synthetic records."""
     groups = [
         name
         for name in GROUPS

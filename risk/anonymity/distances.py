@@ -19,28 +19,7 @@ def equal_distances(
 ) -> NDArray[np.float64]:
     """Give each group's distance where all categories are equally far apart.
 
-    Parameters
-    ----------
-    group, category
-        Pairs that occur, sorted.
-    counts
-        The records of each pair.
-    whole
-        The share of each category in the file.
-
-    Notes
-    -----
     Half the sum of absolute differences; what the group lacks adds its share in the file.
-
-    Examples
-    --------
-    >>> equal_distances(
-    ...     np.array([0, 1, 1]),
-    ...     np.array([0, 0, 1]),
-    ...     counts=np.array([2, 1, 1]),
-    ...     whole=np.array([0.75, 0.25]),
-    ... )
-    array([0.25, 0.25])
     """
     there = whole[category]
     shares = counts / np.bincount(group, counts)[group]
@@ -60,27 +39,10 @@ def ordered_distances(
 ) -> NDArray[np.float64]:
     """Give each group's distance where categories are as far apart as their ranks.
 
-    Parameters
-    ----------
-    group, category, counts, whole
-        As for `equal_distances`.
-
-    Notes
-    -----
     The sum of ``|P(v) - Q(v)|`` of cumulative shares over all ``m`` categories, over
     ``m - 1``. Between two categories of a group its ``P`` stands still while ``Q`` rises, so
     that stretch splits where ``Q`` passes ``P`` and cumulative sums give both halves. The
     cost is that of the pairs that occur, however many categories there are.
-
-    Examples
-    --------
-    >>> ordered_distances(
-    ...     np.array([0, 0, 0]),
-    ...     np.array([0, 1, 2]),
-    ...     counts=np.ones(3, dtype=np.int64),
-    ...     whole=np.full(9, 1 / 9),
-    ... ).round(3)
-    array([0.375])
     """
     m = len(whole)
     n_groups = int(group.max()) + 1

@@ -33,14 +33,6 @@ class Diversity:
         Per group the earth mover's distance of its categories from those of the whole file.
     counts
         Per group and category present: group, then records, most frequent first.
-
-    Examples
-    --------
-    >>> from risk.anonymity.audit import audit_anonymity
-    >>> records = {"zone": ["A", "A", "B", "B"], "ill": ["x", "x", "x", "y"]}
-    >>> found = audit_anonymity(records, quasi_identifiers=["zone"], sensitive="ill")
-    >>> found.diversity.distinct
-    array([1, 2])
     """
 
     distinct: NDArray[np.int64]
@@ -52,86 +44,26 @@ class Diversity:
 
     @property
     def l_distinct(self) -> int:
-        """The least number of sensitive categories in a group.
-
-        Examples
-        --------
-        >>> from risk.anonymity.audit import audit_anonymity
-        >>> records = {"zone": ["A", "A"], "ill": ["x", "y"]}
-        >>> audit_anonymity(
-        ...     records, quasi_identifiers=["zone"], sensitive="ill"
-        ... ).diversity.l_distinct
-        2
-        """
+        """The least number of sensitive categories in a group."""
         return int(self.distinct.min())
 
     @property
     def l_entropy(self) -> float:
-        """The largest l for which entropy l-diversity holds; not a whole number as a rule.
-
-        Examples
-        --------
-        >>> from risk.anonymity.audit import audit_anonymity
-        >>> records = {"zone": ["A", "A"], "ill": ["x", "y"]}
-        >>> audit_anonymity(
-        ...     records, quasi_identifiers=["zone"], sensitive="ill"
-        ... ).diversity.l_entropy
-        2.0
-        """
+        """The largest l for which entropy l-diversity holds; not a whole number as a rule."""
         return float(self.entropy.min())
 
     @property
     def t(self) -> float:
-        """The largest distance of a group: t-closeness holds for every t not below it.
-
-        Examples
-        --------
-        >>> from risk.anonymity.audit import audit_anonymity
-        >>> records = {"zone": ["A", "A", "B", "B"], "ill": ["x", "x", "y", "y"]}
-        >>> audit_anonymity(records, quasi_identifiers=["zone"], sensitive="ill").diversity.t
-        0.5
-        """
+        """The largest distance of a group: t-closeness holds for every t not below it."""
         return float(self.distance.max())
 
     @property
     def n_homogeneous(self) -> int:
-        """How many groups have one sensitive category: who is in it is known to have it.
-
-        Examples
-        --------
-        >>> from risk.anonymity.audit import audit_anonymity
-        >>> records = {"zone": ["A", "A", "B", "B"], "ill": ["x", "x", "x", "y"]}
-        >>> audit_anonymity(
-        ...     records, quasi_identifiers=["zone"], sensitive="ill"
-        ... ).diversity.n_homogeneous
-        1
-        """
+        """How many groups have one sensitive category: who is in it is known to have it."""
         return int((self.distinct == 1).sum())
 
     def least_c(self, l: int) -> float:  # noqa: E741  (the letter of the literature)
-        """Find the bound that c must exceed for recursive (c, l)-diversity.
-
-        Parameters
-        ----------
-        l
-            From 1 on.
-
-        Returns
-        -------
-        float
-            The largest ``r_1 / (r_l + ... + r_m)`` of a group, where ``r`` are the numbers of
-            records per category, most frequent first; infinite where a group has fewer than
-            `l` categories.
-
-        Examples
-        --------
-        >>> from risk.anonymity.audit import audit_anonymity
-        >>> records = {"zone": ["A"] * 4, "ill": ["x", "x", "x", "y"]}
-        >>> audit_anonymity(
-        ...     records, quasi_identifiers=["zone"], sensitive="ill"
-        ... ).diversity.least_c(2)
-        3.0
-        """
+        """Find the bound that c must exceed for recursive (c, l)-diversity."""
         if l < 1:
             raise RiskError(f"l must be at least 1, not {l}.")
         group, n = self.counts

@@ -42,16 +42,6 @@ class Generalised:
         What was minimised.
     minimal
         The levels of all minimal generalisations, this one's among them.
-
-    Examples
-    --------
-    >>> found = generalise(
-    ...     {"age": [19, 27, 35]}, hierarchies={"age": [dict.fromkeys([19, 27, 35], "*")]}, k=3
-    ... )
-    >>> found
-    Generalised(levels={'age': 1})
-    >>> found.frame["age"].tolist()
-    ['*', '*', '*']
     """
 
     frame: Any
@@ -75,28 +65,6 @@ def generalise(
 ) -> Generalised:
     """Find a minimal generalisation of whole columns that makes records k-anonymous.
 
-    Parameters
-    ----------
-    frame
-        pandas, polars or Arrow records, or a mapping of columns.
-    hierarchies
-        Per quasi-identifier its levels above the values themselves, fine to broad: each maps
-        every value to its label. Equal labels must stay equal at broader levels. Missing is
-        mapped where a level has None, and else stays missing, a category of its own.
-    k
-        The size wanted of every group.
-    max_suppressed
-        The share of records that may be left out instead, those in groups of fewer than `k`.
-    cost
-        What decides between minimal generalisations: ``"height"``, the sum of the levels;
-        ``"precision"``, the mean of levels over their heights; ``"discernibility"``, the sum
-        of squared group sizes, a suppressed record counting for the size of the file.
-
-    Raises
-    ------
-    RiskError
-        If hierarchies do not fit, or the broadest levels are not k-anonymous either.
-
     Notes
     -----
     A generalisation is minimal when none with all levels as fine or finer, and one of them
@@ -109,15 +77,6 @@ def generalise(
     ----------
     P. Samarati (2001), IEEE TKDE 13(6); K. LeFevre, D. DeWitt, R. Ramakrishnan (2005),
     Incognito, SIGMOD; F. Kohlmayer et al. (2012), Flash, PASSAT.
-
-    Examples
-    --------
-    >>> records = {"age": [19, 27, 35, 43], "zone": ["B", "B", "M", "M"]}
-    >>> ages = [bins([19, 27, 35, 43], width=20), dict.fromkeys([19, 27, 35, 43], "*")]
-    >>> zones = [dict.fromkeys("BM", "*")]
-    >>> found = generalise(records, hierarchies={"age": ages, "zone": zones}, k=2)
-    >>> found.levels, found.k, found.minimal
-    ({'age': 2, 'zone': 0}, 2, ({'age': 2, 'zone': 0},))
     """
     _require(hierarchies, k, max_suppressed, cost)
     table = as_pandas(frame)
@@ -161,22 +120,7 @@ def generalise(
 
 
 def bins(values: Sequence[Any], *, width: float, start: float = 0) -> dict[Any, str]:
-    """Make a level of a hierarchy that puts numbers into classes of equal width.
-
-    Parameters
-    ----------
-    values
-        The numbers, repeated or not; missing ones are left out.
-    width
-        The width of a class.
-    start
-        Where a class begins.
-
-    Examples
-    --------
-    >>> bins([19, 27, 35], width=10)
-    {19: '10-20', 27: '20-30', 35: '30-40'}
-    """
+    """Make a level of a hierarchy that puts numbers into classes of equal width."""
     require_number(width, "width", error=RiskError, above=0)
     require_number(start, "start", error=RiskError)
     known = sorted({value for value in values if value is not None and value == value})  # noqa: PLR0124

@@ -47,18 +47,7 @@ class Column:
 
 
 def as_pandas(frame: Any) -> pd.DataFrame:
-    """Turn a data frame, an Arrow table or a mapping of columns into pandas.
-
-    Parameters
-    ----------
-    frame
-        pandas, anything with Arrow's stream protocol, or a mapping from names to columns.
-
-    Examples
-    --------
-    >>> as_pandas({"sex": ["F", "M"]}).shape
-    (2, 1)
-    """
+    """Turn a data frame, an Arrow table or a mapping of columns into pandas."""
     import pandas as pd
 
     if isinstance(frame, pd.DataFrame):
@@ -82,25 +71,7 @@ def as_pandas(frame: Any) -> pd.DataFrame:
 
 
 def columns_of(frame: Any, names: Sequence[str]) -> list[Column]:
-    """Read columns; every kind of missing value is one category of its own.
-
-    Parameters
-    ----------
-    frame
-        As for `as_pandas`.
-    names
-        The columns wanted.
-
-    Raises
-    ------
-    RiskError
-        If columns are absent or there are no records.
-
-    Examples
-    --------
-    >>> columns_of({"sex": ["F", None, float("nan")]}, ["sex"])[0].codes
-    array([0, 1, 1])
-    """
+    """Read columns; every kind of missing value is one category of its own."""
     import pandas as pd
 
     table = as_pandas(frame)
@@ -160,23 +131,7 @@ def _column(series: Any, pd: Any) -> Column:
 def group_numbers(
     codes: Sequence[NDArray[np.int64]],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give a number to every combination of several columns of codes.
-
-    Parameters
-    ----------
-    codes
-        Columns of non-negative codes, of one length.
-
-    Returns
-    -------
-    tuple
-        Per record the number of its group, and per group its first record.
-
-    Examples
-    --------
-    >>> group_numbers([np.array([0, 1, 0]), np.array([2, 2, 2])])
-    (array([0, 1, 0]), array([0, 1]))
-    """
+    """Give a number to every combination of several columns of codes."""
     import pandas as pd
 
     joined = codes[0]

@@ -31,18 +31,6 @@ class Lattice:
         The size wanted of every group.
     most
         How many records may be in smaller groups.
-
-    Examples
-    --------
-    >>> values = np.array([0, 1, 2])
-    >>> Lattice(
-    ...     maps=[[values, np.zeros(3, dtype=np.int64)]],
-    ...     values=[values],
-    ...     weights=np.array([2, 2, 1]),
-    ...     k=2,
-    ...     most=0,
-    ... ).minimal()
-    [(1,)]
     """
 
     maps: list[list[NDArray[np.int64]]]
@@ -53,38 +41,11 @@ class Lattice:
 
     @property
     def shape(self) -> Levels:
-        """The number of levels of every column.
-
-        Examples
-        --------
-        >>> values = np.array([0, 1, 2])
-        >>> maps = [[values, np.zeros(3, dtype=np.int64)]]
-        >>> lattice = Lattice(
-        ...     maps=maps, values=[values], weights=np.array([2, 2, 1]), k=2, most=0
-        ... )
-        >>> lattice.shape
-        (2,)
-        """
+        """The number of levels of every column."""
         return tuple(len(maps) for maps in self.maps)
 
     def sizes(self, levels: Levels) -> NDArray[np.int64]:
-        """Give for each combination of values the size of its group.
-
-        Parameters
-        ----------
-        levels
-            One level per column.
-
-        Examples
-        --------
-        >>> values = np.array([0, 1, 2])
-        >>> maps = [[values, np.zeros(3, dtype=np.int64)]]
-        >>> lattice = Lattice(
-        ...     maps=maps, values=[values], weights=np.array([2, 2, 1]), k=2, most=0
-        ... )
-        >>> lattice.sizes((0,)), lattice.sizes((1,))
-        (array([2, 2, 1]), array([5, 5, 5]))
-        """
+        """Give for each combination of values the size of its group."""
         codes = [
             maps[level][values]
             for maps, level, values in zip(self.maps, levels, self.values, strict=True)
@@ -95,38 +56,11 @@ class Lattice:
         return sizes
 
     def is_enough(self, levels: Levels) -> bool:
-        """Tell whether few enough records are in groups that are too small.
-
-        Parameters
-        ----------
-        levels
-            One level per column.
-
-        Examples
-        --------
-        >>> values = np.array([0, 1, 2])
-        >>> maps = [[values, np.zeros(3, dtype=np.int64)]]
-        >>> lattice = Lattice(
-        ...     maps=maps, values=[values], weights=np.array([2, 2, 1]), k=2, most=0
-        ... )
-        >>> lattice.is_enough((0,)), lattice.is_enough((1,))
-        (False, True)
-        """
+        """Tell whether few enough records are in groups that are too small."""
         return bool(self.weights[self.sizes(levels) < self.k].sum() <= self.most)
 
     def minimal(self) -> list[Levels]:
-        """List the minimal combinations of levels that are k-anonymous, in order.
-
-        Examples
-        --------
-        >>> values = np.array([0, 1, 2])
-        >>> maps = [[values, np.zeros(3, dtype=np.int64)]]
-        >>> lattice = Lattice(
-        ...     maps=maps, values=[values], weights=np.array([2, 2, 1]), k=2, most=0
-        ... )
-        >>> lattice.minimal()
-        [(1,)]
-        """
+        """List the minimal combinations of levels that are k-anonymous, in order."""
         good, bad = np.zeros(self.shape, dtype=bool), np.zeros(self.shape, dtype=bool)
         every = [tuple(map(int, levels)) for levels in np.ndindex(self.shape)]
         every.sort(key=lambda levels: (sum(levels), levels))
@@ -162,25 +96,7 @@ class Lattice:
                 return chain
 
     def cost(self, levels: Levels, kind: str) -> float:
-        """Give the cost of a combination of levels.
-
-        Parameters
-        ----------
-        levels
-            One level per column.
-        kind
-            As for `generalise`.
-
-        Examples
-        --------
-        >>> values = np.array([0, 1, 2])
-        >>> maps = [[values, np.zeros(3, dtype=np.int64)]]
-        >>> lattice = Lattice(
-        ...     maps=maps, values=[values], weights=np.array([2, 2, 1]), k=2, most=0
-        ... )
-        >>> [lattice.cost((1,), kind) for kind in ("height", "precision", "discernibility")]
-        [1.0, 1.0, 25.0]
-        """
+        """Give the cost of a combination of levels."""
         if kind == "height":
             return float(sum(levels))
         if kind == "precision":

@@ -38,14 +38,6 @@ class Uniqueness:
     match_risk
         The probability that a link of a person of the population to a record alone in the
         sample is correct; None where the sample has neither groups of one nor of two.
-
-    Examples
-    --------
-    >>> found = measure_uniqueness(
-    ...     {"age": [19, 27, 27, 35]}, quasi_identifiers=["age"], sampling_fraction=0.5
-    ... )
-    >>> found.n_unique, found.n_pairs, round(found.match_risk, 3)
-    (2, 1, 0.5)
     """
 
     n_records: int
@@ -57,28 +49,11 @@ class Uniqueness:
 
     @property
     def share_unique(self) -> float:
-        """The share of records that are alone in the sample.
-
-        Examples
-        --------
-        >>> measure_uniqueness(
-        ...     {"age": [1, 2, 2]}, quasi_identifiers=["age"], sampling_fraction=0.1
-        ... ).share_unique
-        0.3333333333333333
-        """
+        """The share of records that are alone in the sample."""
         return self.n_unique / self.n_records
 
     def to_frame(self) -> pd.DataFrame:
-        """Give one line per figure; `match_risk` is left out where it does not exist.
-
-        Examples
-        --------
-        >>> found = measure_uniqueness(
-        ...     {"age": [1, 2, 2]}, quasi_identifiers=["age"], sampling_fraction=0.1
-        ... )
-        >>> found.to_frame()["figure"].tolist()[:2]
-        ['n_records', 'n_unique']
-        """
+        """Give one line per figure; `match_risk` is left out where it does not exist."""
         import pandas as pd
 
         figures = {name: getattr(self, name) for name in Uniqueness.__dataclass_fields__}
@@ -92,24 +67,7 @@ class Uniqueness:
 def uniqueness_within(
     sample: Any, population: Any, *, quasi_identifiers: Sequence[str]
 ) -> Uniqueness:
-    """Count uniqueness where the whole population is at hand.
-
-    Parameters
-    ----------
-    sample, population
-        pandas, polars or Arrow records, or mappings of columns; every record of the sample
-        is also in the population.
-    quasi_identifiers
-        Columns an intruder may know.
-
-    Examples
-    --------
-    >>> found = uniqueness_within(
-    ...     {"age": [19, 27]}, {"age": [19, 27, 27]}, quasi_identifiers=["age"]
-    ... )
-    >>> found.n_unique, found.n_population_unique, found.expected_identified
-    (2, 1.0, 1.5)
-    """
+    """Count uniqueness where the whole population is at hand."""
     links = link(sample, population, quasi_identifiers=quasi_identifiers)
     if links.n_matched < links.n_records:
         raise RiskError("Every record of the sample must be in the population; some are not.")
@@ -144,17 +102,6 @@ def measure_uniqueness(
 ) -> Uniqueness:
     """Estimate from a sample alone how many of its records are unique in the population.
 
-    Parameters
-    ----------
-    sample
-        pandas, polars or Arrow records, or a mapping of columns.
-    quasi_identifiers
-        Columns an intruder may know.
-    sampling_fraction
-        The share of the population in the sample; give it or `weight`.
-    weight
-        The column of weights, each at least 1: how many people a record stands for.
-
     Notes
     -----
     Group by group ``p`` is the sampling fraction, or the records over the sum of their
@@ -165,14 +112,6 @@ def measure_uniqueness(
     ----------
     R. Benedetti, L. Franconi (1998), the individual risk of μ-Argus; C. Skinner, M. Elliot
     (2002), A measure of disclosure risk for microdata, JRSS B 64(4).
-
-    Examples
-    --------
-    >>> found = measure_uniqueness(
-    ...     {"age": [19, 27, 27], "w": [4.0, 2.0, 2.0]}, quasi_identifiers=["age"], weight="w"
-    ... )
-    >>> found.n_population_unique
-    0.25
     """
     if (sampling_fraction is None) == (weight is None):
         raise RiskError("Population uniqueness needs either sampling_fraction or weight.")
@@ -207,23 +146,9 @@ def measure_uniqueness(
 def individual_risk(sizes: ArrayLike, fractions: ArrayLike) -> NDArray[np.float64]:
     """Compute the mean of one over the population size of a group, given its sample size.
 
-    Parameters
-    ----------
-    sizes
-        Records of the group in the sample, ``f``.
-    fractions
-        The share of the population in the sample, ``p``.
-
-    Notes
-    -----
     With ``F = f`` plus a negative binomial number of failures before the ``f``-th success,
     ``E(1 / F) = (p / f) 2F1(1, 1; f + 1; 1 - p)``; for ``f = 1`` this is
     ``p ln(1 / p) / (1 - p)``.
-
-    Examples
-    --------
-    >>> individual_risk([1, 1, 2], [0.5, 1.0, 1.0]).round(4)
-    array([0.6931, 1.    , 0.5   ])
     """
     from scipy.special import hyp2f1
 

@@ -70,18 +70,7 @@ def pairs_needed(variance: float, *, confidence: float = 0.95) -> float:
 
 
 def complementary_groups(n_categories: int) -> list[tuple[Group, Group]]:
-    """List all pairs of groups that share no category and together hold all of them.
-
-    Parameters
-    ----------
-    n_categories
-        How many categories there are; the last one is always in the second group.
-
-    Examples
-    --------
-    >>> complementary_groups(3)
-    [((0,), (1, 2)), ((1,), (0, 2)), ((0, 1), (2,))]
-    """
+    """List all pairs of groups that share no category and together hold all of them."""
     places = range(n_categories)
     pairs = []
     for code in range(1, pairs_available(n_categories) + 1):
@@ -94,29 +83,7 @@ def complementary_groups(n_categories: int) -> list[tuple[Group, Group]]:
 def pair_sums(
     questioner: Questioner, pairs: Sequence[tuple[Group, Group]], *, line: int
 ) -> list[int]:
-    """Ask for both groups of each pair, and add the two published counts.
-
-    Parameters
-    ----------
-    questioner
-        What asks and counts.
-    pairs
-        Pairs of groups.
-    line
-        Which line of the table they are for.
-
-    Returns
-    -------
-    list of int
-        One sum per pair of which neither count was refused.
-
-    Examples
-    --------
-    >>> from risk.attacks.oracle.oracle import Questioner
-    >>> oracle = lambda request: [len(group) for group in request.groups]
-    >>> pair_sums(Questioner(oracle=oracle), complementary_groups(3), line=0)
-    [3, 3, 3]
-    """
+    """Ask for both groups of each pair, and add the two published counts."""
     groups = tuple(group for pair in pairs for group in pair)
     answers = questioner.ask(CountRequest(groups=groups, line=line))
     return sums_of(dict(zip(groups, answers, strict=True)), pairs)
@@ -125,35 +92,11 @@ def pair_sums(
 def sums_of(
     counts: Mapping[Group, int | None], pairs: Sequence[tuple[Group, Group]]
 ) -> list[int]:
-    """Add the two counts of each pair, leaving out pairs of which one was refused.
-
-    Parameters
-    ----------
-    counts
-        Group → published count, None where it was refused.
-    pairs
-        Pairs of groups.
-
-    Examples
-    --------
-    >>> sums_of({(0,): 4, (1, 2): 9, (1,): None, (0, 2): 8}, [((0,), (1, 2)), ((1,), (0, 2))])
-    [13]
-    """
+    """Add the two counts of each pair, leaving out pairs of which one was refused."""
     both = ((counts[first], counts[second]) for first, second in pairs)
     return [a + b for a, b in both if a is not None and b is not None]
 
 
 def rounded_mean(numbers: Sequence[int]) -> int:
-    """Round the mean of whole numbers, halves going up, without floating-point numbers.
-
-    Parameters
-    ----------
-    numbers
-        At least one.
-
-    Examples
-    --------
-    >>> rounded_mean([1, 2]), rounded_mean([-1, -2])
-    (2, -1)
-    """
+    """Round the mean of whole numbers, halves going up, without floating-point numbers."""
     return (2 * sum(numbers) + len(numbers)) // (2 * len(numbers))

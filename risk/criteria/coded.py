@@ -31,11 +31,6 @@ class CubeRequest:
         Attribute → the categories of which records take part; all records by default.
     without
         Records that are left out, by their places.
-
-    Examples
-    --------
-    >>> CubeRequest(dimensions=(0, 2), within={1: (3,)}).dimensions
-    (0, 2)
     """
 
     dimensions: tuple[int, ...]

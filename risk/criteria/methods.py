@@ -23,13 +23,6 @@ class CountingMethod(Protocol):
 
     It returns numbers in the shape of `CodedRecords.shape`, NaN for what is not shown. It
     refuses a whole table by returning None, or by raising a ValueError or a PermissionError.
-
-    Examples
-    --------
-    >>> from risk.criteria.coded import CodedRecords, CubeRequest
-    >>> method = RecordMethod(CodedRecords([[0], [1]]))
-    >>> method.publish(CubeRequest(dimensions=(0,)))
-    array([1., 1., 2.])
     """
 
     def publish(self, request: CubeRequest, /) -> Numbers | None:
@@ -43,13 +36,6 @@ class RecordMethod:
     ----------
     records
         The records that are counted; where they are swapped, a record keeps its place.
-
-    Examples
-    --------
-    >>> from risk.criteria.coded import CodedRecords, CubeRequest
-    >>> swapped = CodedRecords([[1, 0], [0, 1]])
-    >>> RecordMethod(swapped).publish(CubeRequest(dimensions=()))
-    array(2.)
     """
 
     def __init__(self, records: CodedRecords) -> None:

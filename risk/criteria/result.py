@@ -37,11 +37,6 @@ class Criterion:
         The share; None where there was nothing to measure it on.
     base
         How many cells, parts, lines or persons it is a share of.
-
-    Examples
-    --------
-    >>> Criterion(name="additive", share=0.25, base=8).meaning
-    'wholly published lines whose parts add up to their total'
     """
 
     name: str
@@ -66,16 +61,6 @@ class Criteria:
         Whether it is simple to run, in a word of whoever knows; nothing measures it.
     measured
         One per criterion.
-
-    Examples
-    --------
-    >>> found = Criteria(
-    ...     method="exact",
-    ...     simple="yes",
-    ...     measured=(Criterion(name="additive", share=1.0, base=8),),
-    ... )
-    >>> found.share("additive")
-    1.0
     """
 
     method: str
@@ -83,13 +68,7 @@ class Criteria:
     measured: tuple[Criterion, ...]
 
     def share(self, name: str) -> float | None:
-        """Give the share of one criterion.
-
-        Parameters
-        ----------
-        name
-            Its name in `MEANINGS`.
-        """
+        """Give the share of one criterion."""
         for criterion in self.measured:
             if criterion.name == name:
                 return criterion.share
@@ -98,14 +77,7 @@ class Criteria:
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Give one line per criterion.
-
-        Examples
-        --------
-        >>> found = (Criterion(name="additive", share=None, base=0),)
-        >>> Criteria(method="", simple="", measured=found).to_frame()["share"].isna().tolist()
-        [True]
-        """
+        """Give one line per criterion."""
         import pandas as pd
 
         return pd.DataFrame(

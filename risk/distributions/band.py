@@ -29,14 +29,6 @@ class Band:
         P(noise column | row), read-only.
     cycle
         How many last rows serve the larger counts in turn.
-
-    Examples
-    --------
-    >>> from ptable import PTable
-    >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
-    >>> band = Band.of(table)
-    >>> band.lowest, band.probabilities.tolist()
-    (-1, [[0.0, 1.0, 0.0], [0.5, 0.0, 0.5]])
     """
 
     lowest: int
@@ -45,19 +37,7 @@ class Band:
 
     @classmethod
     def of(cls, table: PTable) -> Band:
-        """Read a p-table of counts.
-
-        Parameters
-        ----------
-        table
-            The p-table.
-
-        Examples
-        --------
-        >>> from ptable import PTable
-        >>> Band.of(PTable(noise=[[0]], upper=[[8]], key_range=8)).width
-        1
-        """
+        """Read a p-table of counts."""
         require_plain(table)
         rows = [table.units(count) for count in range(table.n_rows)]
         lowest = min(v for row in rows for v, n in row.items() if n)
@@ -73,63 +53,23 @@ class Band:
 
     @property
     def width(self) -> int:
-        """How many noise values the band spans.
-
-        Examples
-        --------
-        >>> from ptable import Mechanism
-        >>> Band.of(Mechanism.random_rounding(3).build()).width
-        5
-        """
+        """How many noise values the band spans."""
         return int(self.probabilities.shape[1])
 
     @property
     def highest(self) -> int:
-        """The largest noise, the last column.
-
-        Examples
-        --------
-        >>> from ptable import Mechanism
-        >>> Band.of(Mechanism.random_rounding(3).build()).highest
-        2
-        """
+        """The largest noise, the last column."""
         return self.lowest + self.width - 1
 
     def rows(self, counts: ArrayLike) -> NDArray[np.int64]:
-        """Give the row that serves each count.
-
-        Parameters
-        ----------
-        counts
-            Original counts.
-
-        Examples
-        --------
-        >>> from ptable import PTable
-        >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
-        >>> Band.of(table).rows([0, 1, 99])
-        array([0, 1, 1])
-        """
+        """Give the row that serves each count."""
         numbers = require_counts(counts, name="counts")
         n_rows = len(self.probabilities)
         beyond = n_rows - self.cycle + (numbers - n_rows) % self.cycle
         return np.where(numbers < n_rows, numbers, beyond)
 
     def forward(self, originals: ArrayLike, published: ArrayLike) -> NDArray[np.float64]:
-        """Give P(published | original), pair by pair; shapes broadcast.
-
-        Parameters
-        ----------
-        originals, published
-            Counts.
-
-        Examples
-        --------
-        >>> from ptable import PTable
-        >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
-        >>> Band.of(table).forward([1, 1, 9], [0, 1, 10])
-        array([0.5, 0. , 0.5])
-        """
+        """Give P(published | original), pair by pair; shapes broadcast."""
         rows = self.rows(originals)
         seen, counts = require_counts(published, name="published"), np.asarray(originals)
         try:
@@ -149,27 +89,7 @@ class Band:
     def windows(
         self, published: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Give, for each published count, the originals in reach and P(published | original).
-
-        Parameters
-        ----------
-        published
-            Counts, in one dimension.
-
-        Returns
-        -------
-        tuple
-            Two matrices with one line per published count; originals ascend and may be
-            negative, where the probability is 0.
-
-        Examples
-        --------
-        >>> from ptable import PTable
-        >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
-        >>> originals, probabilities = Band.of(table).windows(np.array([0, 2]))
-        >>> originals.tolist(), probabilities.tolist()
-        ([[-1, 0, 1], [1, 2, 3]], [[0.0, 1.0, 0.5], [0.5, 0.0, 0.5]])
-        """
+        """Give, per published count, the originals in reach and P(published | original)."""
         noise = np.arange(self.highest, self.lowest - 1, -1)
         originals = published[:, None] - noise
         exist = originals >= 0

@@ -14,22 +14,7 @@ if TYPE_CHECKING:
 def spread(
     counts: NDArray[np.int64], weights: NDArray[np.int64], *, reach: float
 ) -> NDArray[np.float64]:
-    """Spread weights over neighbouring counts by triangular kernels; zeros stay.
-
-    Parameters
-    ----------
-    counts
-        Different counts, ascending.
-    weights
-        One for each.
-    reach
-        Half-width of the kernels in square roots of the count; with 0 all weight stays.
-
-    Examples
-    --------
-    >>> spread(np.array([0, 4]), np.array([2, 3]), reach=0.5)
-    array([2.  , 0.  , 0.  , 0.75, 1.5 , 0.75])
-    """
+    """Spread weights over neighbouring counts by triangular kernels; zeros stay."""
     if counts.size == 0:
         return np.zeros(1)
     largest = int(counts[-1])

@@ -37,11 +37,6 @@ class GivenAway:
         P(it is certain that the original is a suspect | it is one of the suspects).
     set_published, set_published_more
         The two published counts that make it certain most often; None where none do.
-
-    Examples
-    --------
-    >>> GivenAway().original is None
-    True
     """
 
     probability: float = 0.0
@@ -56,34 +51,11 @@ class GivenAway:
 def certain_with_one_more(table: PTable, prior: Prior, originals: ArrayLike) -> GivenAway:
     """Compute how often two nested cells that differ by one record give an original away.
 
-    Parameters
-    ----------
-    table
-        The p-table.
-    prior
-        What is believed about the smaller cell before.
-    originals
-        The suspects.
-
-    Notes
-    -----
     The reader knows the p-table and that the second cell holds the records of the first and
     one more. The noises are independent, so an original i is published with it as (a, b) with
     probability ``p_ia p_(i+1)b``; it is certain when no other original that the prior allows
     may be, and it is certain to be a suspect when none that is no suspect may be. Two zonings
     whose boundary moved by one person are such cells.
-
-    Examples
-    --------
-    >>> from ptable import Mechanism
-    >>> from risk import Prior
-    >>> found = certain_with_one_more(Mechanism.rounding(5).build(), Prior.flat(), [1, 2, 3, 4])
-    >>> found.probability, found.original, found.published, found.published_more
-    (0.25, 2, 0, 5)
-    >>> table = Mechanism.random_rounding(5).build()  # 5, and 0 with one more: it was 1, 2 or 3
-    >>> found = certain_with_one_more(table, Prior.flat(), [1, 2, 3, 4])
-    >>> found.probability, round(found.set_probability, 2), found.set_published
-    (0.0, 0.1, 5)
     """
     suspects = np.unique(require_counts(originals, name="originals"))
     weights = prior.at(suspects)
@@ -164,25 +136,8 @@ def _pairs(
 def differing_answers(table: PTable, histogram: Histogram) -> float:
     """Compute how often two draws of noise for one cell differ.
 
-    Parameters
-    ----------
-    table
-        The p-table.
-    histogram
-        The cells.
-
-    Notes
-    -----
     ``Σ_c N_c (1 - Σ_v p_c(v)²) / Σ_c N_c`` with ``N_c`` cells of count c: 0 where no chance is
     in the noise. Where it is drawn once and for all, as from cell keys, nobody ever sees it.
-
-    Examples
-    --------
-    >>> from ptable import Mechanism
-    >>> from risk import Histogram
-    >>> table = Mechanism.random_rounding(3).build()
-    >>> round(differing_answers(table, Histogram.of([1, 2, 3])), 4)
-    0.2963
     """
     band = Band.of(table)
     equal = np.square(band.probabilities).sum(axis=1)[band.rows(histogram.counts)]

@@ -40,11 +40,6 @@ class PublishedCounts:
     zeros_stay
         Whether a count of 0 is always published as 0.
 
-    Raises
-    ------
-    RiskError
-        If the parts do not fit together; all problems are named.
-
     Notes
     -----
     A published count ``p`` tells that its original ``y`` lies in ``p - D .. p + D`` and is at
@@ -52,14 +47,6 @@ class PublishedCounts:
     of bounds on the sum, ``max(1, p - D) <= y <= p + D`` where ``p > 0`` and
     ``0 <= y <= D`` where ``p = 0``; nothing else is lost, as a published 0 may come from 0 and
     from every count up to ``D``. A count that may not be published contradicts `small`.
-
-    Examples
-    --------
-    >>> counts = PublishedCounts.from_tables((2,), tables={(0,): [3, 0], (): 2}, max_noise=1)
-    >>> counts
-    PublishedCounts(n_cells=2, n_sums=3)
-    >>> counts.lower, counts.upper
-    (array([2, 0, 1]), array([4, 1, 3]))
     """
 
     starts: NDArray[np.int64]
@@ -125,20 +112,7 @@ class PublishedCounts:
         small: int = 0,
         zeros_stay: bool = True,
     ) -> PublishedCounts:
-        """Take the sums from a matrix, dense or of scipy, with one column per base cell.
-
-        Parameters
-        ----------
-        matrix
-            One row per sum.
-        published, max_noise, small, zeros_stay
-            As for the class.
-
-        Examples
-        --------
-        >>> PublishedCounts.from_matrix([[1, 0], [1, 1]], [3, 7], max_noise=2)
-        PublishedCounts(n_cells=2, n_sums=2)
-        """
+        """Take the sums from a matrix, dense or of scipy, with one column per base cell."""
         if hasattr(matrix, "tocoo"):
             entries = matrix.tocsr().tocoo()
             shape, parts = entries.shape, (entries.row, entries.col, entries.data)
@@ -171,25 +145,7 @@ class PublishedCounts:
         small: int = 0,
         zeros_stay: bool = True,
     ) -> PublishedCounts:
-        """Take the sums from tables over some of the dimensions of a cube of base cells.
-
-        Parameters
-        ----------
-        shape
-            The number of categories of each dimension; base cells are numbered in C order.
-        tables
-            The dimensions kept, ascending → the published counts in their shape. All
-            dimensions are the inner cells; none, ``()``, is the total.
-        max_noise, small, zeros_stay
-            As for the class.
-
-        Examples
-        --------
-        >>> PublishedCounts.from_tables(
-        ...     (2, 2), tables={(0,): [4, 5], (1,): [3, 6]}, max_noise=1
-        ... )
-        PublishedCounts(n_cells=4, n_sums=4)
-        """
+        """Take the sums from tables over some of the dimensions of a cube of base cells."""
         base = np.arange(int(np.prod(shape))).reshape(tuple(shape))
         sizes, members, numbers, problems = [], [], [], []
         for axes, counts in tables.items():
@@ -221,22 +177,7 @@ class PublishedCounts:
         )
 
     def known_to(self, ptable: PTable) -> PublishedCounts:
-        """Sharpen the bounds of the sums for an intruder who has the whole p-table.
-
-        Parameters
-        ----------
-        ptable
-            The p-table; every sum lies between the least and the largest count that it may
-            publish as the number seen, and no farther from it than `max_noise`.
-
-        Examples
-        --------
-        >>> from ptable import Mechanism
-        >>> seen = PublishedCounts.from_matrix([[1]], [3], max_noise=2)
-        >>> sharp = seen.known_to(Mechanism.small_count_rounding(3).build())
-        >>> sharp.lower, sharp.upper
-        (array([1]), array([3]))
-        """
+        """Sharpen the bounds of the sums for an intruder who has the whole p-table."""
         lower, upper = possible_origins(ptable, self.published)
         sharp = replace(self)
         object.__setattr__(sharp, "lower", np.maximum(lower, self.lower))
@@ -245,24 +186,12 @@ class PublishedCounts:
 
     @property
     def n_sums(self) -> int:
-        """How many counts were published.
-
-        Examples
-        --------
-        >>> PublishedCounts.from_matrix([[1, 1]], [7], max_noise=2).n_sums
-        1
-        """
+        """How many counts were published."""
         return len(self.published)
 
     @property
     def is_contradictory(self) -> bool:
-        """Whether a single published count already contradicts what is assumed.
-
-        Examples
-        --------
-        >>> PublishedCounts.from_matrix([[1]], [1], max_noise=3, small=2).is_contradictory
-        True
-        """
+        """Whether a single published count already contradicts what is assumed."""
         blocked = (self.published >= 1) & (self.published <= self.small)
         return bool(blocked.any() or (self.lower > self.upper).any())
 

@@ -30,15 +30,6 @@ class SliverLaw:
         The original difference: the records of the sliver.
     law
         Of the published difference, see `risk.difference_law`.
-
-    Examples
-    --------
-    >>> from ptable import PTable
-    >>> from risk import difference_law
-    >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
-    >>> sliver = SliverLaw(difference=1, law=difference_law(table, (2, 1), nested=True))
-    >>> sliver.p_seen, sliver.p_exact, sliver.accuracy
-    (1.0, 0.5, 1.0)
     """
 
     difference: int
@@ -51,28 +42,12 @@ class SliverLaw:
         Equal sets of records are always published alike, so where one set lies inside another
         this is the share of slivers that an intruder is certain about, without a single false
         alarm.
-
-        Examples
-        --------
-        >>> from ptable import NoiseSpec, solve
-        >>> from risk import difference_law
-        >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
-        >>> law = difference_law(table, (60, 59), nested=True)
-        >>> round(SliverLaw(difference=1, law=law).p_seen, 3)
-        0.781
         """
         return 1 - float(self.law.at(0))
 
     @property
     def p_exact(self) -> float:
-        """The probability that the published difference is the original one.
-
-        Examples
-        --------
-        >>> from risk import Law
-        >>> SliverLaw(difference=3, law=Law.certain(3)).p_exact
-        1.0
-        """
+        """The probability that the published difference is the original one."""
         return float(self.law.at(self.difference))
 
     @property
@@ -80,12 +55,6 @@ class SliverLaw:
         """How often an intruder is right who says "empty" exactly when no difference shows.
 
         Before seeing the counts, an empty sliver and this one are equally likely.
-
-        Examples
-        --------
-        >>> from risk import Law
-        >>> SliverLaw(difference=3, law=Law.certain(0)).accuracy
-        0.5
         """
         return (1 + self.p_seen) / 2
 
@@ -100,38 +69,8 @@ def sliver_posterior(
 ) -> NDArray[np.float64]:
     """Compute how likely a sliver of 0, 1, ... records is, given both published counts.
 
-    Parameters
-    ----------
-    ptable
-        The p-table.
-    published_larger, published_part
-        What was published for a set and for a set inside it.
-    largest
-        The largest sliver considered.
-    prior
-        The probabilities of 0 to `largest` records before; equal by default.
-
-    Returns
-    -------
-    numpy.ndarray
-        One probability per size of the sliver.
-
-    Raises
-    ------
-    RiskError
-        If no sliver of the sizes considered explains what was published.
-
-    Notes
-    -----
     Bayes' rule with every count of the part equally likely before. A sliver of 0 records means
     the same set twice, so it is possible only where both published counts are equal.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec, solve
-    >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
-    >>> sliver_posterior(table, published_larger=60, published_part=60, largest=1).round(2)
-    array([0.82, 0.18])
     """
     require_whole(largest, name="largest")
     seen_larger = require_whole(published_larger, name="published_larger")

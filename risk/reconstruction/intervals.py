@@ -34,13 +34,6 @@ class Intervals:
         How many programs in whole numbers were solved.
     n_unproven
         How many bounds a limit on nodes left wider than they may be.
-
-    Examples
-    --------
-    >>> from risk.reconstruction.counts import PublishedCounts
-    >>> counts = PublishedCounts.from_tables((2,), tables={(0,): [3, 3], (): 2}, max_noise=1)
-    >>> intervals(counts)
-    Contradiction(reason='no table fits')
     """
 
     lower: NDArray[np.int64]
@@ -51,53 +44,21 @@ class Intervals:
 
     @property
     def is_feasible(self) -> bool:
-        """Whether some table fits: always, here.
-
-        Examples
-        --------
-        >>> from risk.reconstruction.counts import PublishedCounts
-        >>> intervals(PublishedCounts.from_matrix([[1]], [3], max_noise=1)).is_feasible
-        True
-        """
+        """Whether some table fits: always, here."""
         return True
 
     @property
     def width(self) -> NDArray[np.int64]:
-        """The largest less the least, per base cell.
-
-        Examples
-        --------
-        >>> from risk.reconstruction.counts import PublishedCounts
-        >>> intervals(PublishedCounts.from_matrix([[1]], [3], max_noise=1)).width
-        array([2])
-        """
+        """The largest less the least, per base cell."""
         return self.upper - self.lower
 
     @property
     def n_unique(self) -> int:
-        """How many base cells have one count only.
-
-        Examples
-        --------
-        >>> from risk.reconstruction.counts import PublishedCounts
-        >>> counts = PublishedCounts.from_tables(
-        ...     (2,), tables={(0,): [3, 3], (): 2}, max_noise=2
-        ... )
-        >>> intervals(counts).n_unique
-        0
-        """
+        """How many base cells have one count only."""
         return int((self.width == 0).sum())
 
     def to_frame(self) -> pd.DataFrame:
-        """Give one line per base cell.
-
-        Examples
-        --------
-        >>> from risk.reconstruction.counts import PublishedCounts
-        >>> counts = PublishedCounts.from_matrix([[1]], [3], max_noise=1)
-        >>> intervals(counts).to_frame().values.tolist()
-        [[0, 2, 4, 2]]
-        """
+        """Give one line per base cell."""
         import pandas as pd
 
         names = ["cell", "lower", "upper", "width"]
@@ -116,24 +77,13 @@ class Contradiction:
     ----------
     reason
         What contradicts what.
-
-    Examples
-    --------
-    >>> Contradiction(reason="no table fits").is_feasible
-    False
     """
 
     reason: str
 
     @property
     def is_feasible(self) -> bool:
-        """Whether some table fits: never, here.
-
-        Examples
-        --------
-        >>> Contradiction(reason="no table fits").is_feasible
-        False
-        """
+        """Whether some table fits: never, here."""
         return False
 
     def __str__(self) -> str:
@@ -231,23 +181,8 @@ def intervals(
 def least_max_noise(counts: PublishedCounts) -> int:
     """Find the least bound on the noise with which some table fits: what an intruder rules out.
 
-    Parameters
-    ----------
-    counts
-        The published counts; their own `max_noise` is not used.
-
-    Notes
-    -----
     One linear program with the bound as a further column, rounded up; the true bound is never
     less.
-
-    Examples
-    --------
-    >>> from risk.reconstruction.counts import PublishedCounts
-    >>> least_max_noise(
-    ...     PublishedCounts.from_tables((2,), tables={(0,): [3, 3], (): 0}, max_noise=1)
-    ... )
-    2
     """
     n_sums, n_cells = counts.n_sums, counts.n_cells
     row = np.repeat(np.arange(n_sums), np.diff(counts.starts))

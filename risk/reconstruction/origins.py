@@ -14,18 +14,7 @@ if TYPE_CHECKING:
 
 
 def all_margins(n_dimensions: int) -> list[tuple[int, ...]]:
-    """List the dimensions kept by every margin of a cube, inner cells first, total last.
-
-    Parameters
-    ----------
-    n_dimensions
-        How many dimensions the cube has.
-
-    Examples
-    --------
-    >>> all_margins(2)
-    [(0, 1), (0,), (1,), ()]
-    """
+    """List the dimensions kept by every margin of a cube, inner cells first, total last."""
     return [
         axes
         for kept in range(n_dimensions, -1, -1)
@@ -36,22 +25,7 @@ def all_margins(n_dimensions: int) -> list[tuple[int, ...]]:
 def possible_range(
     published: ArrayLike, *, max_noise: ArrayLike, zeros_stay: bool = True
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give the least and the largest original count of each published count.
-
-    Parameters
-    ----------
-    published
-        Published counts.
-    max_noise
-        The largest noise: one for all, or one each.
-    zeros_stay
-        Whether a count of 0 is always published as 0.
-
-    Examples
-    --------
-    >>> possible_range([0, 1, 6], max_noise=2)
-    (array([0, 1, 4]), array([2, 3, 8]))
-    """
+    """Give the least and the largest original count of each published count."""
     seen = np.asarray(published, dtype=np.int64)
     noise = np.asarray(max_noise, dtype=np.int64)
     least = (seen > 0).astype(np.int64) if zeros_stay else np.zeros_like(seen)
@@ -61,26 +35,7 @@ def possible_range(
 def possible_origins(
     ptable: PTable, published: ArrayLike
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give the least and the largest original count of each published count, from a p-table.
-
-    Parameters
-    ----------
-    ptable
-        The p-table, known whole.
-    published
-        Published counts.
-
-    Returns
-    -------
-    tuple
-        Least and largest; 1 and 0 where the p-table never publishes the number.
-
-    Examples
-    --------
-    >>> from ptable import Mechanism
-    >>> possible_origins(Mechanism.rounding(5).build(), [0, 4, 5])
-    (array([0, 1, 3]), array([2, 0, 7]))
-    """
+    """Give the least and the largest original count of each published count, from a p-table."""
     from ptable.lookup import cycle_length, serving_row
     from ptable.proof.neighbours import laws_of
 

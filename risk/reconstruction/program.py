@@ -39,18 +39,6 @@ class Rows:
         Row ``r`` has the entries from ``starts[r]`` to ``starts[r + 1] - 1``.
     lower, upper
         The bounds of every row; infinite where there is none.
-
-    Examples
-    --------
-    >>> rows = Rows(
-    ...     starts=np.array([0, 2]),
-    ...     columns=np.array([0, 1]),
-    ...     weights=np.ones(2),
-    ...     lower=np.array([5.0]),
-    ...     upper=np.array([7.0]),
-    ... )
-    >>> rows.hold([3, 3]), rows.hold([3, 5])
-    (True, False)
     """
 
     starts: NDArray[np.int64]
@@ -60,25 +48,7 @@ class Rows:
     upper: NDArray[np.float64]
 
     def hold(self, point: ArrayLike) -> bool:
-        """Tell whether a point satisfies every row.
-
-        Parameters
-        ----------
-        point
-            One number per column.
-
-        Examples
-        --------
-        >>> one = np.array([1.0])
-        >>> Rows(
-        ...     starts=np.array([0, 1]),
-        ...     columns=np.array([0]),
-        ...     weights=one,
-        ...     lower=one,
-        ...     upper=one,
-        ... ).hold([2])
-        False
-        """
+        """Tell whether a point satisfies every row."""
         parts = self.weights * np.asarray(point)[self.columns]
         row = np.repeat(np.arange(len(self.lower)), np.diff(self.starts))
         sums = np.bincount(row, parts, minlength=len(self.lower))
@@ -124,19 +94,6 @@ class Program:
         Give up after so long, with what was found; the answer then depends on the machine.
     bounds_move
         Whether bounds will change more than goals do: the dual simplex then starts better.
-
-    Examples
-    --------
-    >>> rows = Rows(
-    ...     starts=np.array([0, 2]),
-    ...     columns=np.array([0, 1]),
-    ...     weights=np.ones(2),
-    ...     lower=np.array([5.0]),
-    ...     upper=np.array([7.0]),
-    ... )
-    >>> program = Program(rows, lower=np.zeros(2), upper=np.array([3.0, 9.0]))
-    >>> program.least([1], [1.0]).bound, program.least([0], [-1.0]).bound
-    (2.0, -3.0)
     """
 
     def __init__(
@@ -176,65 +133,13 @@ class Program:
         self._costed: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
 
     def hold(self, columns: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> None:
-        """Change the least and the largest of some columns.
-
-        Parameters
-        ----------
-        columns
-            The columns, each once.
-        lower, upper
-            Their bounds from now on.
-
-        Examples
-        --------
-        >>> one = np.array([1.0])
-        >>> rows = Rows(
-        ...     starts=np.array([0, 1]),
-        ...     columns=np.array([0]),
-        ...     weights=one,
-        ...     lower=-one,
-        ...     upper=7 * one,
-        ... )
-        >>> program = Program(rows, lower=one, upper=9 * one)
-        >>> program.hold([0], [3.0], [5.0])
-        >>> program.least([0], [-1.0]).bound
-        -5.0
-        """
+        """Change the least and the largest of some columns."""
         where = np.asarray(columns, dtype=np.int32)
         low, high = (np.asarray(bound, dtype=np.float64) for bound in (lower, upper))
         self._solver.changeColsBounds(len(where), where, low, high)
 
     def add(self, rows: Rows) -> None:
-        """Add constraints.
-
-        Parameters
-        ----------
-        rows
-            They hold from now on, too.
-
-        Examples
-        --------
-        >>> one = np.array([1.0])
-        >>> rows = Rows(
-        ...     starts=np.array([0, 1]),
-        ...     columns=np.array([0]),
-        ...     weights=one,
-        ...     lower=one,
-        ...     upper=7 * one,
-        ... )
-        >>> program = Program(rows, lower=one, upper=9 * one)
-        >>> program.add(
-        ...     Rows(
-        ...         starts=rows.starts,
-        ...         columns=rows.columns,
-        ...         weights=one,
-        ...         lower=4 * one,
-        ...         upper=9 * one,
-        ...     )
-        ... )
-        >>> program.least([0], [1.0]).bound
-        4.0
-        """
+        """Add constraints."""
         self._solver.addRows(
             len(rows.lower),
             rows.lower,
@@ -250,56 +155,11 @@ class Program:
         """By how much the last answer would change per unit of each row's bounds.
 
         Real numbers only.
-
-        Examples
-        --------
-        >>> one = np.array([1.0])
-        >>> rows = Rows(
-        ...     starts=np.array([0, 1]),
-        ...     columns=np.array([0]),
-        ...     weights=2 * one,
-        ...     lower=one,
-        ...     upper=7 * one,
-        ... )
-        >>> program = Program(rows, lower=0 * one, upper=9 * one)
-        >>> program.least([0], [1.0]).bound, program.prices.tolist()
-        (0.5, [0.5])
         """
         return np.array(self._solver.getSolution().row_dual)
 
     def least(self, columns: ArrayLike, costs: ArrayLike) -> Answer | None:
-        """Minimise the sum of costs times columns.
-
-        Parameters
-        ----------
-        columns
-            The columns that cost something.
-        costs
-            What a unit of each costs.
-
-        Returns
-        -------
-        Answer or None
-            None where no point satisfies the rows.
-
-        Raises
-        ------
-        RiskError
-            If HiGHS gives up without a bound, or nothing bounds the sum.
-
-        Examples
-        --------
-        >>> one = np.array([1.0])
-        >>> rows = Rows(
-        ...     starts=np.array([0, 1]),
-        ...     columns=np.array([0]),
-        ...     weights=one,
-        ...     lower=5 * one,
-        ...     upper=7 * one,
-        ... )
-        >>> Program(rows, lower=one, upper=2 * one).least([0], [1.0]) is None
-        True
-        """
+        """Minimise the sum of costs times columns."""
         where = np.asarray(columns, dtype=np.int32)
         if self._costed.size:
             nothing = np.zeros(len(self._costed))

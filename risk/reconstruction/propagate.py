@@ -17,32 +17,10 @@ def propagate(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """Bound every base cell by the sums that it is part of, until nothing changes.
 
-    Parameters
-    ----------
-    counts
-        The published counts.
-    rounds
-        The largest number of rounds; fewer give wider bounds that are as true.
-
-    Returns
-    -------
-    tuple or None
-        The least and the largest of each cell, infinite where no sum bounds it; None where
-        bounds cross, so that no table fits.
-
-    Notes
-    -----
     From ``lo <= sum a_k x_k <= hi`` follows, for ``a_j > 0``, that ``x_j`` is at most ``hi``
     less the least that the other parts may be, over ``a_j``, and at least ``lo`` less the most
     that they may be. Every table that fits stays inside, so a linear program between these
     bounds has the same optima as without. Bounds are not rounded to whole numbers here.
-
-    Examples
-    --------
-    >>> from risk.reconstruction.counts import PublishedCounts
-    >>> counts = PublishedCounts.from_tables((2,), tables={(0,): [9, 0], (): 2}, max_noise=2)
-    >>> propagate(counts) is None
-    True
     """
     if counts.is_contradictory:
         return None

@@ -29,19 +29,6 @@ class Search:
         The least and the largest known so far of every cell; every point lies between them.
     most_nodes
         None for real numbers; else for whole numbers, giving up after so many nodes.
-
-    Examples
-    --------
-    >>> rows = Rows(
-    ...     starts=np.array([0, 2]),
-    ...     columns=np.array([0, 1]),
-    ...     weights=np.ones(2),
-    ...     lower=np.array([5.0]),
-    ...     upper=np.array([7.0]),
-    ... )
-    >>> search = Search(rows, (np.zeros(2), np.array([3.0, 9.0])))
-    >>> search.run(), search.bounds
-    (True, (array([0., 2.]), array([3., 7.])))
     """
 
     def __init__(self, rows: Rows, bounds: Bounds, *, most_nodes: int | None = None) -> None:
@@ -57,46 +44,11 @@ class Search:
         self.whole_seen = (np.full(n_cells, np.inf), np.full(n_cells, -np.inf))
 
     def see_whole(self, other: Search) -> None:
-        """Take over what whole points another search has seen.
-
-        Parameters
-        ----------
-        other
-            A search over real numbers with the same rows.
-
-        Examples
-        --------
-        >>> one = np.array([1.0])
-        >>> rows = Rows(
-        ...     starts=np.array([0, 1]),
-        ...     columns=np.array([0]),
-        ...     weights=one,
-        ...     lower=one,
-        ...     upper=one,
-        ... )
-        >>> real = Search(rows, (one, one))
-        >>> whole = Search(rows, (one, one), most_nodes=9)
-        >>> real.run(), whole.see_whole(real), whole.run(), whole.n_programs
-        (True, None, True, 0)
-        """
+        """Take over what whole points another search has seen."""
         self.seen = (other.whole_seen[0].copy(), other.whole_seen[1].copy())
 
     def run(self) -> bool:
-        """Tighten every bound; False where no point satisfies the rows.
-
-        Examples
-        --------
-        >>> one = np.array([1.0])
-        >>> rows = Rows(
-        ...     starts=np.array([0, 1]),
-        ...     columns=np.array([0]),
-        ...     weights=one,
-        ...     lower=one,
-        ...     upper=one,
-        ... )
-        >>> Search(rows, (2 * one, 3 * one)).run()
-        False
-        """
+        """Tighten every bound; False where no point satisfies the rows."""
         if not self.is_whole and not self._several():
             return False
         for side, sign in ((0, 1.0), (1, -1.0)):

@@ -35,11 +35,6 @@ class BuiltDesigns:
         Name → p-table.
     refused
         Name → reason.
-
-    Examples
-    --------
-    >>> build_designs({"r": Mechanism.rounding(3)}).refused
-    mappingproxy({})
     """
 
     tables: Mapping[str, PTable]
@@ -81,21 +76,7 @@ def build_designs(
     *,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> BuiltDesigns:
-    """Build or solve every design once; equal specifications are solved together.
-
-    Parameters
-    ----------
-    designs
-        Name → design.
-    progress
-        Called with ``"designs"``, how many are done, and how many there are.
-
-    Examples
-    --------
-    >>> found = build_designs(noise_grid(max_noise=[2], variance=[1.0, 9.0]))
-    >>> list(found.tables), list(found.refused)
-    (['D=2 V=1 js=0'], ['D=2 V=9 js=0'])
-    """
+    """Build or solve every design once; equal specifications are solved together."""
     tables: dict[str, PTable] = {}
     refused: dict[str, str] = {}
     solved: dict[NoiseSpec | StackedSpec, PTable | str] = {}
@@ -118,19 +99,7 @@ def build_designs(
 
 
 def keep_zeros(table: PTable) -> PTable:
-    """Publish empty cells as 0, as ckm does whatever a p-table says of them.
-
-    Parameters
-    ----------
-    table
-        A p-table of counts.
-
-    Examples
-    --------
-    >>> noisy = Mechanism.discrete_laplace(1.0, max_noise=5).build()
-    >>> keep_zeros(noisy).units(0), keep_zeros(noisy).units(1) == noisy.units(1)
-    ({0: 4294967296}, True)
-    """
+    """Publish empty cells as 0, as ckm does whatever a p-table says of them."""
     rows = [table.units(count) for count in range(table.n_rows)]
     if set(rows[0]) == {0}:
         return table

@@ -49,25 +49,7 @@ def draw_keys(
 def drawn_figures(
     table: PTable, counts: NDArray[np.int64], *, keys: Sequence[NDArray[np.uint32]]
 ) -> dict[str, float | None]:
-    """Publish all cells with the keys given and take the mean of the measures.
-
-    Parameters
-    ----------
-    table
-        The p-table.
-    counts
-        The original count of every cell.
-    keys
-        Per draw one key per cell.
-
-    Examples
-    --------
-    >>> from ptable import Mechanism
-    >>> keys = draw_keys(3, n_draws=1, rng=np.random.default_rng(1))
-    >>> found = drawn_figures(Mechanism.rounding(2).build(), np.array([2, 4, 8]), keys=keys)
-    >>> found["spearman"]
-    1.0
-    """
+    """Publish all cells with the keys given and take the mean of the measures."""
     drawn: dict[str, list[float]] = {name: [] for name in DRAWN}
     for some in keys:
         pairs = Pairs(original=counts, published=counts + table.lookup(counts, some))

@@ -48,12 +48,6 @@ class ReadyTable:
         The p-table.
     band
         Its probabilities.
-
-    Examples
-    --------
-    >>> from ptable import Mechanism
-    >>> ReadyTable.of(Mechanism.rounding(3).build()).noise
-    array([-1,  0,  1])
     """
 
     table: PTable
@@ -61,53 +55,20 @@ class ReadyTable:
 
     @classmethod
     def of(cls, table: PTable) -> ReadyTable:
-        """Read a p-table.
-
-        Parameters
-        ----------
-        table
-            The p-table.
-
-        Examples
-        --------
-        >>> from ptable import Mechanism
-        >>> ReadyTable.of(Mechanism.rounding(3).build()).band.cycle
-        3
-        """
+        """Read a p-table."""
         return cls(table=table, band=Band.of(table))
 
     @property
     def noise(self) -> NDArray[np.int64]:
-        """The noise of each column of the band.
-
-        Examples
-        --------
-        >>> from ptable import Mechanism
-        >>> ReadyTable.of(Mechanism.rounding(2).build()).noise
-        array([0, 1])
-        """
+        """The noise of each column of the band."""
         return np.arange(self.band.lowest, self.band.highest + 1)
 
 
 def own_figures(ready: ReadyTable) -> dict[str, float | None]:
     """Compute what a p-table tells without any data: privacy and attacks on large counts.
 
-    Parameters
-    ----------
-    ready
-        The p-table.
-
-    Notes
-    -----
     Where large counts take rows in turn, figures are means over one turn, and the variance of
     the noise is that of a count that falls on each of the rows alike.
-
-    Examples
-    --------
-    >>> from ptable import Mechanism
-    >>> found = own_figures(ReadyTable.of(Mechanism.random_rounding(3).build()))
-    >>> round(found["differencing"], 4), found["averaging_queries"]
-    (0.4074, 82.0)
     """
     band = ready.band
     n_rows = len(band.probabilities)
@@ -129,25 +90,7 @@ def own_figures(ready: ReadyTable) -> dict[str, float | None]:
 def risk_figures(
     ready: ReadyTable, histogram: Histogram, *, sensitive: NDArray[np.int64]
 ) -> dict[str, float | None]:
-    """Compute posteriors of sensitive counts; None where a condition never occurs.
-
-    Parameters
-    ----------
-    ready
-        The p-table.
-    histogram
-        The cells.
-    sensitive
-        Different counts.
-
-    Examples
-    --------
-    >>> from ptable import Mechanism
-    >>> from risk import Histogram
-    >>> ready = ReadyTable.of(Mechanism.random_rounding(3).build())
-    >>> risk_figures(ready, Histogram.of([1, 2, 3]), sensitive=np.array([1, 2]))["q_worst"]
-    0.6666666666666666
-    """
+    """Compute posteriors of sensitive counts; None where a condition never occurs."""
     band = ready.band
     found: dict[str, float | None] = dict.fromkeys(_POSTERIORS)
     least = _least_published(band)
@@ -182,27 +125,9 @@ def risk_figures(
 def utility_figures(ready: ReadyTable, histogram: Histogram) -> dict[str, float | None]:
     """Compute expected losses of users; None where there are no such cells.
 
-    Parameters
-    ----------
-    ready
-        The p-table.
-    histogram
-        The cells.
-
-    Notes
-    -----
     With ``N_c`` cells of count c, means are ``Σ_c N_c Σ_v p_c(v) f(c, v) / Σ_c N_c``. The two
     roots, ``rmse`` and ``hellinger_raw``, are of the expected square: slightly above the
     expectation of the root, by less than its variance over twice its size.
-
-    Examples
-    --------
-    >>> from ptable import Mechanism
-    >>> from risk import Histogram
-    >>> ready = ReadyTable.of(Mechanism.random_rounding(3).build())
-    >>> found = utility_figures(ready, Histogram.of([1, 3, 5, 0]))
-    >>> round(found["rmse"], 4), round(found["false_zeros"], 4)
-    (1.0, 0.6667)
     """
     counts, cells, noise = histogram.counts, histogram.cells, ready.noise
     laws = ready.band.probabilities[ready.band.rows(counts)]

@@ -26,11 +26,6 @@ class Rules:
     certain
         The largest share of sensitive originals that a cell and the same cell with one record
         more may show to be sensitive for certain.
-
-    Examples
-    --------
-    >>> Rules(posterior=0.5).certain
-    0.001
     """
 
     posterior: float = 0.75
@@ -72,22 +67,6 @@ class Case:
         P(two nested large counts that differ by one record are published unequal).
     without
         The design with the same noise that publishes sensitive counts; empty for none.
-
-    Examples
-    --------
-    >>> nothing = GivenAway()
-    >>> Case(
-    ...     name="a",
-    ...     kind="keyed",
-    ...     is_hidden=True,
-    ...     risk=0.6,
-    ...     loss=3.0,
-    ...     given_away=nothing,
-    ...     seen_share=None,
-    ...     differing=0.9,
-    ...     difference=0.8,
-    ... ).without
-    ''
     """
 
     name: str

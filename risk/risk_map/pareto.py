@@ -13,16 +13,6 @@ def undominated(points: Sequence[tuple[float, float]]) -> list[int]:
 
     A point beats another when it is no larger in both numbers and smaller in one; of equal
     points all stay.
-
-    Parameters
-    ----------
-    points
-        Pairs of numbers; small is good.
-
-    Examples
-    --------
-    >>> undominated([(1, 5), (2, 5), (0, 9), (1, 5)])
-    [2, 0, 3]
     """
     order = sorted(range(len(points)), key=lambda place: points[place])
     kept: list[int] = []

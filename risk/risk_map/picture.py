@@ -40,31 +40,7 @@ def map_picture(
     words: Words = in_english,
     decimal_mark: str = ".",
 ) -> Picture:
-    """Draw designs by a figure of risk, upwards, and one of utility, to the right.
-
-    Parameters
-    ----------
-    found
-        The map.
-    risk, utility, table
-        As for `RiskUtilityMap.pareto`.
-    width
-        The width of the picture, in pixels.
-    words
-        Gives the words of another language for the English ones, as ``gettext`` does.
-    decimal_mark
-        What stands before decimals, ``"."`` or ``","``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ptable import Mechanism
-    >>> from risk import risk_utility_map
-    >>> rng = np.random.default_rng(1)
-    >>> found = risk_utility_map({"r3": Mechanism.rounding(3)}, {"t": [1, 2]}, rng=rng)
-    >>> map_picture(found).description
-    'Designs by q_worst and hellinger_raw: 1 drawn, 1 that no other beats.'
-    """
+    """Draw designs by a figure of risk, upwards, and one of utility, to the right."""
     front = found.pareto(risk=risk, utility=utility, table=table)
     places: dict[str, _Point] = {}
     for design in found.designs:
@@ -102,28 +78,7 @@ def designs_picture(
     words: Words = in_english,
     decimal_mark: str = ".",
 ) -> Picture:
-    """Draw designs whose figures are known, without the map that they come from.
-
-    Parameters
-    ----------
-    places
-        Design → its figure of utility and its figure of risk.
-    front
-        The designs that no other one beats, from the least risk on.
-    risk, utility
-        The names of the figures.
-    n_undefined, n_refused
-        How many designs are left out as a figure is not defined, or as they are infeasible.
-    width, words, decimal_mark
-        As for `map_picture`.
-
-    Examples
-    --------
-    >>> places = {"strong": (3.0, 0.2), "weak": (1.0, 0.6), "poor": (3.0, 0.7)}
-    >>> picture = designs_picture(places, ["strong", "weak"], risk="q_worst", utility="aad")
-    >>> picture.description
-    'Designs by q_worst and aad: 3 drawn, 2 that no other beats.'
-    """
+    """Draw designs whose figures are known, without the map that they come from."""
     wording = Wording(words=words, decimal_mark=decimal_mark)
     _check(places, front, (risk, utility))
     title = words("Risk and utility of %(designs)s designs") % {"designs": len(places)}

@@ -25,18 +25,7 @@ _MAX_VALUES = 1000
 
 
 def checked_classes(classes: Classes) -> Classes:
-    """Check classes of counts and give them back.
-
-    Parameters
-    ----------
-    classes
-        Name → least and greatest original count; None leaves the end open.
-
-    Examples
-    --------
-    >>> dict(checked_classes({"zeros": (0, 0)}))
-    {'zeros': (0, 0)}
-    """
+    """Check classes of counts and give them back."""
     problems = [
         f"{name!r} runs from {low} to {high}"
         for name, (low, high) in classes.items()
@@ -55,22 +44,7 @@ def checked_classes(classes: Classes) -> Classes:
 
 
 def class_cells(pairs: Pairs, classes: Classes) -> Iterator[tuple[str, Pairs]]:
-    """Give all cells, and those of each class.
-
-    Parameters
-    ----------
-    pairs
-        The cells.
-    classes
-        Checked classes.
-
-    Examples
-    --------
-    >>> from risk.utility import Pairs
-    >>> pairs = Pairs(original=[1, 60, 0], published=[1, 61, 0])
-    >>> [(name, taken.n_cells) for name, taken in class_cells(pairs, CLASSES)]
-    [('all', 3), ('small', 1), ('medium', 0), ('large', 1)]
-    """
+    """Give all cells, and those of each class."""
     yield "all", pairs
     for name, (low, high) in classes.items():
         inside = pairs.o >= low
@@ -82,22 +56,7 @@ def class_cells(pairs: Pairs, classes: Classes) -> Iterator[tuple[str, Pairs]]:
 def group_cells(
     groups: Mapping[str, ArrayLike], n_cells: int
 ) -> Iterator[tuple[str, str, NDArray[np.int64]]]:
-    """Give the positions of the cells of every value of every group.
-
-    Parameters
-    ----------
-    groups
-        Name → one label per cell, such as the level of a margin or a category.
-    n_cells
-        The number of cells.
-
-    Examples
-    --------
-    >>> for name, value, cells in group_cells({"sex": ["f", "m", "f"]}, 3):
-    ...     print(name, value, cells)
-    sex f [0 2]
-    sex m [1]
-    """
+    """Give the positions of the cells of every value of every group."""
     labels = {name: np.asarray(values).ravel() for name, values in groups.items()}
     problems = [
         f"{name!r} has {len(values)} labels for {n_cells} cells"

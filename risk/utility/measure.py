@@ -77,40 +77,10 @@ class Measure:
 
 
 def defined(name: str, value: SupportsFloat, *, base: SupportsInt) -> Measure:
-    """Make a measure that has a value, in plain Python numbers.
-
-    Parameters
-    ----------
-    name
-        A name of the catalogue.
-    value
-        The number.
-    base
-        How many cells it is computed from.
-
-    Examples
-    --------
-    >>> defined("max_abs", 3, base=10).value
-    3.0
-    """
+    """Make a measure that has a value, in plain Python numbers."""
     return Measure(name=name, value=float(value), base=int(base))
 
 
 def undefined(name: str, reason: str, *, base: int = 0) -> Measure:
-    """Make a measure that has no value, and say why.
-
-    Parameters
-    ----------
-    name
-        A name of the catalogue.
-    reason
-        Why there is no number.
-    base
-        How many cells it would be computed from.
-
-    Examples
-    --------
-    >>> undefined("rmad_pct", "no cell has o > 0").value is None
-    True
-    """
+    """Make a measure that has no value, and say why."""
     return Measure(name=name, value=None, base=int(base), reason=reason)

@@ -161,25 +161,7 @@ class Pairs:
 
 
 def counts_of(values: ArrayLike, name: str, problems: list[str]) -> NDArray[np.int64]:
-    """Read whole numbers from 0 to 2**53, or note the problem.
-
-    Parameters
-    ----------
-    values
-        The counts.
-    name
-        What to call them.
-    problems
-        Problems found so far; a new one is added to it.
-
-    Examples
-    --------
-    >>> problems = []
-    >>> counts_of([1, -1], "original", problems)
-    array([], dtype=int64)
-    >>> problems
-    ['original must not go below 0']
-    """
+    """Read whole numbers from 0 to 2**53, or note the problem."""
     nothing = np.zeros(0, dtype=np.int64)
     try:
         array: NDArray[Any] = read_array(values, name=name)

@@ -184,20 +184,7 @@ class Account:
 
 
 def checked_epsilon(epsilon: Any, *, may_be_zero: bool = False) -> float:
-    """Return a budget that makes sense.
-
-    Parameters
-    ----------
-    epsilon
-        The budget.
-    may_be_zero
-        Whether 0 stands for no noise at all, as in experiments.
-
-    Examples
-    --------
-    >>> checked_epsilon(1)
-    1.0
-    """
+    """Return a budget that makes sense."""
     least: Limits = {"minimum": 0} if may_be_zero else {"above": 0}
     way = "0, for no noise, is for the published methods alone" if epsilon == 0 else None
     return require_number(epsilon, "epsilon", error=SynthError, hint=way, **least)

@@ -27,12 +27,6 @@ class Binned:
         How many bins each column has.
     members
         Per column the bin of each value.
-
-    Examples
-    --------
-    >>> from synth.baselines.coded import code_frame
-    >>> bin_columns(code_frame({"a": range(100)})).sizes
-    (20,)
     """
 
     codes: NDArray[np.int64]
@@ -42,22 +36,7 @@ class Binned:
     def spread(
         self, drawn: NDArray[np.int64], rng: np.random.Generator
     ) -> list[NDArray[np.int64]]:
-        """Turn bins into values, each value of a bin alike.
-
-        Parameters
-        ----------
-        drawn
-            One row per record.
-        rng
-            A generator.
-
-        Examples
-        --------
-        >>> from synth.baselines.coded import code_frame
-        >>> binned = bin_columns(code_frame({"a": range(100)}))
-        >>> binned.spread(np.array([[0]]), np.random.default_rng(1))[0][0] in range(5)
-        True
-        """
+        """Turn bins into values, each value of a bin alike."""
         found = []
         for k, bin_of in enumerate(self.members):
             order = np.argsort(bin_of, kind="stable")
@@ -69,21 +48,7 @@ class Binned:
 
 
 def bin_columns(columns: Sequence[CodedColumn], *, most: int = 20) -> Binned:
-    """Put numbers of many values into bins of equal width.
-
-    Parameters
-    ----------
-    columns
-        The columns; categories stay as they are.
-    most
-        How many values a column of numbers may have before, and how many bins it gets.
-
-    Examples
-    --------
-    >>> from synth.baselines.coded import code_frame
-    >>> bin_columns(code_frame({"a": ["x", "y"]})).sizes
-    (2,)
-    """
+    """Put numbers of many values into bins of equal width."""
     members = []
     for column in columns:
         bin_of = np.arange(column.size)

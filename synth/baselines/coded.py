@@ -37,12 +37,6 @@ class CodedColumn:
         The type of the column in the frame.
     is_declared
         Whether the values were given, not read from the records.
-
-    Examples
-    --------
-    >>> (column,) = code_frame({"sex": ["M", "F"]})
-    >>> column.domain, column.codes.tolist()
-    (('F', 'M'), [1, 0])
     """
 
     name: str
@@ -54,28 +48,11 @@ class CodedColumn:
 
     @property
     def size(self) -> int:
-        """How many values there are.
-
-        Examples
-        --------
-        >>> code_frame({"sex": ["M", "F"]})[0].size
-        2
-        """
+        """How many values there are."""
         return len(self.domain)
 
     def counts(self, rows: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
-        """Count the records of each value.
-
-        Parameters
-        ----------
-        rows
-            The records to count; all by default.
-
-        Examples
-        --------
-        >>> code_frame({"sex": ["M", "F", "M"]})[0].counts().tolist()
-        [1, 2]
-        """
+        """Count the records of each value."""
         codes = self.codes if rows is None else self.codes[rows]
         return np.bincount(codes, minlength=self.size)
 
@@ -86,22 +63,7 @@ class CodedColumn:
 def code_frame(
     frame: Any, *, domains: Mapping[str, Sequence[Any]] | None = None
 ) -> list[CodedColumn]:
-    """Turn a frame into codes.
-
-    Parameters
-    ----------
-    frame
-        pandas, Arrow, or a mapping of columns.
-    domains
-        Per column its declared values. A number goes to the nearest declared one; anything
-        else must be declared. Without it the values are those of the records.
-
-    Examples
-    --------
-    >>> coded = code_frame({"age": [17, 31]}, domains={"age": [10, 20, 30]})
-    >>> coded[0].codes.tolist()
-    [1, 2]
-    """
+    """Turn a frame into codes."""
     try:
         table = as_pandas(frame)
     except RiskError as error:
@@ -130,21 +92,7 @@ def code_frame(
 def decode_frame(
     columns: Sequence[CodedColumn], codes: Sequence[NDArray[np.int64]]
 ) -> pd.DataFrame:
-    """Turn codes into a frame with the types of the one that was coded.
-
-    Parameters
-    ----------
-    columns
-        What `code_frame` made.
-    codes
-        Per column places among its values.
-
-    Examples
-    --------
-    >>> coded = code_frame({"sex": ["M", "F"]})
-    >>> decode_frame(coded, [np.array([0, 0, 1])])["sex"].tolist()
-    ['F', 'F', 'M']
-    """
+    """Turn codes into a frame with the types of the one that was coded."""
     import pandas as pd
 
     series = {}

@@ -96,22 +96,7 @@ def dp_histogram(
 
 
 def charge_bins(account: Account, columns: Sequence[CodedColumn]) -> None:
-    """Note the columns whose values were read from the records: nothing bounds that.
-
-    Parameters
-    ----------
-    account
-        Where to note it.
-    columns
-        The columns.
-
-    Examples
-    --------
-    >>> account = Account(claimed=1.0)
-    >>> charge_bins(account, code_frame({"sex": ["F"]}))
-    >>> print(account)
-    NOT DP as claimed: epsilon 1 claimed; bins unbounded
-    """
+    """Note the columns whose values were read from the records: nothing bounds that."""
     for column in columns:
         if not column.is_declared:
             account.pay(Charge(part="bins", what=column.name, epsilon=float("inf")))

@@ -49,14 +49,6 @@ class CopulaModel:
         Of the copula.
     spends
         Every look at the confidential records.
-
-    Examples
-    --------
-    >>> even = Margin.of_counts([0, 1], counts=[1, 1])
-    >>> model = CopulaModel(margins=(even, even), correlation=np.ones((2, 2)), spends=())
-    >>> drawn = model.sample(100, rng=np.random.default_rng(1))
-    >>> bool((drawn[:, 0] == drawn[:, 1]).all()), model.sizes
-    (True, [2, 2])
     """
 
     margins: tuple[Margin, ...]
@@ -75,17 +67,7 @@ class CopulaModel:
         rng: np.random.Generator,
         conditions: Mapping[int, int] | None = None,
     ) -> NDArray[np.int32]:
-        """Draw records.
-
-        Parameters
-        ----------
-        number
-            How many.
-        rng
-            Randomness.
-        conditions
-            Refused: use ``where``, which draws again.
-        """
+        """Draw records."""
         from scipy.special import ndtr
 
         refuse_conditions(conditions)
@@ -108,20 +90,7 @@ class CopulaModel:
 
     @classmethod
     def from_json(cls, text: str) -> CopulaModel:
-        """Read what `to_json` wrote.
-
-        Parameters
-        ----------
-        text
-            The text.
-
-        Examples
-        --------
-        >>> even = Margin.of_counts([0, 1], counts=[1, 1])
-        >>> model = CopulaModel(margins=(even,), correlation=np.eye(1), spends=())
-        >>> CopulaModel.from_json(model.to_json()).sizes
-        [2]
-        """
+        """Read what `to_json` wrote."""
         try:
             found = json.loads(text)
             if found["format"] != _FORMAT:
@@ -148,8 +117,6 @@ class _RankMeasurer(Measurer):
     def taus(self, *, rho: float) -> NDArray[np.float64]:
         """Return noisy Kendall's taus of all pairs of columns.
 
-        Notes
-        -----
         Concordant less discordant pairs are a whole number; a record that is replaced moves it
         by ``2 (n - 1)`` at most.
         """
@@ -187,20 +154,7 @@ def fit_histogram(
     neighbours: Neighbours | None = None,
     **others: Any,
 ) -> CopulaModel:
-    """Fit noisy margins alone; columns are drawn independently.
-
-    Parameters
-    ----------
-    codes, sizes, rho, noise, neighbours
-        As for `synth.fit_codes`.
-    others
-        Further options of `synth.fit_codes`; those that this method cannot use are refused.
-
-    Examples
-    --------
-    >>> fit_histogram(np.array([[0, 1]] * 50), sizes=[2, 2], rho=50.0).sizes
-    [2, 2]
-    """
+    """Fit noisy margins alone; columns are drawn independently."""
     refuse_others(others)
     neighbours = neighbours or Neighbours()
     accountant = PrivacyAccountant(float(rho))
@@ -223,24 +177,9 @@ def fit_copula(
 ) -> CopulaModel:
     """Fit a Gaussian copula: half of rho for the margins, half for Kendall's taus.
 
-    Parameters
-    ----------
-    codes, sizes, rho, noise, neighbours
-        As for `synth.fit_codes`; neighbours must have as many records.
-    others
-        Further options of `synth.fit_codes`; those that this method cannot use are refused.
-
     References
     ----------
     Li, Xiong, Jiang 2014.
-
-    Examples
-    --------
-    >>> codes = np.repeat([[0, 1], [1, 0]], 200, axis=0)
-    >>> alike = Neighbours(adjacency=Adjacency.REPLACE)
-    >>> model = fit_copula(codes, sizes=[2, 2], rho=50.0, neighbours=alike)
-    >>> bool(model.correlation[0, 1] < -0.5)
-    True
     """
     refuse_others(others)
     neighbours = neighbours or Neighbours()

@@ -22,26 +22,7 @@ def split_records(
     encoder_share: float = 0.0,
     rng: np.random.Generator | None = None,
 ) -> dict[str, NDArray[np.int64]]:
-    """Deal the records at random to the steps of a method; no record goes to two.
-
-    Parameters
-    ----------
-    n
-        How many records.
-    histogram_share
-        The share of what the encoder leaves that goes to the histograms; the copula has the
-        rest.
-    encoder_share
-        The share that goes to the encoder.
-    rng
-        A generator.
-
-    Examples
-    --------
-    >>> folds = split_records(10, histogram_share=0.5, encoder_share=0.2)
-    >>> {name: len(rows) for name, rows in folds.items()}
-    {'encoder': 2, 'histogram': 4, 'copula': 4}
-    """
+    """Deal the records at random to the steps of a method; no record goes to two."""
     require_number(histogram_share, "histogram_share", error=SynthError, above=0, below=1)
     require_number(encoder_share, "encoder_share", error=SynthError, minimum=0, below=1)
     order = (np.random.default_rng() if rng is None else rng).permutation(n)

@@ -40,13 +40,6 @@ class Layout:
         Per column of the frame the code that stands for each bin.
     collisions
         Per column the categories that share a number.
-
-    Examples
-    --------
-    >>> from synth.baselines.coded import code_frame
-    >>> layout = lay_out(code_frame({"sex": ["M", "F"]}), encoder="one-hot")
-    >>> layout.names
-    ('sex=F', 'sex=M')
     """
 
     names: tuple[str, ...]
@@ -59,21 +52,7 @@ class Layout:
     def codes(
         self, drawn: Sequence[NDArray[np.int64]]
     ) -> tuple[list[NDArray[np.int64]], NDArray[np.bool_]]:
-        """Return the codes of drawn bins, and which records have a category everywhere.
-
-        Parameters
-        ----------
-        drawn
-            Per ordered column the bins.
-
-        Examples
-        --------
-        >>> from synth.baselines.coded import code_frame
-        >>> layout = lay_out(code_frame({"sex": ["M", "F"]}), encoder="one-hot")
-        >>> codes, is_whole = layout.codes([np.array([1, 0, 1]), np.array([0, 0, 1])])
-        >>> codes[0].tolist(), is_whole.tolist()
-        ([0, 0, 1], [True, False, True])
-        """
+        """Return the codes of drawn bins, and which records have a category everywhere."""
         found, is_whole = [], np.ones(len(drawn[0]), dtype=bool)
         for places, values in zip(self.parts, self.values_of, strict=True):
             if len(places) == 1:
@@ -97,30 +76,7 @@ def lay_out(
     fitted_on: Sequence[CodedColumn] | None = None,
     rows: NDArray[np.int64] | None = None,
 ) -> Layout:
-    """Order the categories of every column that has no numbers.
-
-    Parameters
-    ----------
-    columns
-        The records.
-    encoder
-        How categories are ordered: as listed, as indicators, by weight of evidence, or by
-        random effects.
-    target
-        The column that the last two refer to; it stays as listed itself.
-    fitted_on
-        Other records to fit the encoder on, coded with the same values, -1 for others.
-    rows
-        The records to fit it on, where it is the same ones.
-
-    Examples
-    --------
-    >>> from synth.baselines.coded import code_frame
-    >>> frame = {"job": ["a", "b", "c"] * 4, "rich": [1, 0, 0] * 4}
-    >>> layout = lay_out(code_frame(frame), encoder="woe", target="rich")
-    >>> layout.bins[0][:3].tolist(), layout.collisions
-    ([1, 0, 0], {'job': (('b', 'c'),)})
-    """
+    """Order the categories of every column that has no numbers."""
     if encoder not in _ENCODERS:
         raise SynthError(f"Unknown encoder {encoder!r}.", hint=f"known: {', '.join(_ENCODERS)}")
     names: list[str] = []

@@ -24,18 +24,7 @@ if TYPE_CHECKING:
 
 
 def exact_margins(bins: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> list[Margin]:
-    """Return the margins as they are.
-
-    Parameters
-    ----------
-    bins, sizes
-        Per column the bin of each record, and how many bins there are.
-
-    Examples
-    --------
-    >>> exact_margins([np.array([0, 1, 1, 1])], [2])[0].cumulative.tolist()
-    [0.25, 1.0]
-    """
+    """Return the margins as they are."""
     return [
         Margin.of_counts(np.arange(size), counts=np.bincount(one, minlength=size))
         for one, size in zip(bins, sizes, strict=True)
@@ -54,29 +43,7 @@ def noisy_margins(
     sensitivity: float = 2.0,
     rng: np.random.Generator | None = None,
 ) -> list[Margin]:
-    """Return margins from counts with noise, each for the whole epsilon given.
-
-    Parameters
-    ----------
-    bins, sizes, names
-        The columns.
-    epsilon, delta
-        The price of one column.
-    account
-        Where each is charged.
-    mechanism, sensitivity, rng
-        As for the noise.
-
-    Examples
-    --------
-    >>> from synth.baselines.account import Account
-    >>> account = Account(claimed=1.0)
-    >>> found = noisy_margins(
-    ...     [np.array([0, 1, 1])] * 2, [2, 2], names="ab", epsilon=40.0, account=account
-    ... )
-    >>> len(found), account.spent("margins")
-    (2, 80.0)
-    """
+    """Return margins from counts with noise, each for the whole epsilon given."""
     noise = noise_of(mechanism, epsilon=epsilon, sensitivity=sensitivity, delta=delta)
     price = delta if mechanism == "gaussian" else 0.0
     margins = []
@@ -91,20 +58,8 @@ def noisy_margins(
 def kendall(one: NDArray[Any], other: NDArray[Any]) -> float:
     """Return Kendall's tau of all pairs of records, ties counting 0.
 
-    Parameters
-    ----------
-    one, other
-        Two columns.
-
-    Notes
-    -----
     Over all pairs, not over those without ties: so a record that is replaced moves it by at
     most ``4 / n``, whatever the data.
-
-    Examples
-    --------
-    >>> kendall(np.array([1, 2, 3]), np.array([1, 1, 2])).__round__(4)
-    0.6667
     """
     from scipy.stats import kendalltau
 
@@ -130,28 +85,7 @@ def noisy_correlation(
 ) -> NDArray[np.float64]:
     """Return the correlation matrix of a Gaussian copula, from noisy Kendall's taus.
 
-    Parameters
-    ----------
-    columns
-        The columns, as ranks.
-    epsilon
-        The price of all pairs together.
-    account
-        Where it is charged.
-    rng
-        As for the noise.
-
-    Notes
-    -----
     ``sin(pi tau / 2)`` of each noisy tau, then the repair of `nearest_correlation`.
-
-    Examples
-    --------
-    >>> from synth.baselines.account import Account
-    >>> x = np.arange(500)
-    >>> found = noisy_correlation([x, -x], epsilon=90.0, account=Account(claimed=90.0))
-    >>> bool(found[0, 1] < -0.99)
-    True
     """
     n, records = len(columns), len(columns[0])
     matrix = np.eye(n)

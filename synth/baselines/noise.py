@@ -23,27 +23,7 @@ _KINDS = ("laplace", "geometric", "gaussian")
 def noise_of(
     mechanism: Mechanism, *, epsilon: float, sensitivity: float = 2.0, delta: float = 1e-3
 ) -> Laplace | Geometric | Gaussian:
-    """Return the noise of a mechanism.
-
-    Parameters
-    ----------
-    mechanism
-        Which one.
-    epsilon
-        What it may cost.
-    sensitivity
-        How far the answer moves when one record is replaced: 2 for a histogram. It serves the
-        Gaussian as well, although the root of 2 would do, as in the publication.
-    delta
-        Of the Gaussian alone.
-
-    Examples
-    --------
-    >>> noise_of("laplace", epsilon=1).scale
-    2.0
-    >>> round(noise_of("gaussian", epsilon=1).scale, 4)
-    5.1493
-    """
+    """Return the noise of a mechanism."""
     if mechanism not in _KINDS:
         raise SynthError(
             f"Unknown mechanism {mechanism!r}.", hint=f"known: {', '.join(_KINDS)}"
@@ -59,24 +39,7 @@ def noise_of(
 def noisy(
     answer: ArrayLike, noise: Any, *, rng: np.random.Generator | None
 ) -> NDArray[np.float64]:
-    """Add noise.
-
-    Parameters
-    ----------
-    answer
-        Numbers.
-    noise
-        What `noise_of` returns.
-    rng
-        A generator, for simulations: whoever knows its seed can subtract the noise. Without
-        one the noise is exact and from the operating system.
-
-    Examples
-    --------
-    >>> noise = noise_of("geometric", epsilon=50)
-    >>> noisy([3, 4], noise, rng=np.random.default_rng(1)).tolist()
-    [3.0, 4.0]
-    """
+    """Add noise."""
     values = np.asarray(answer)
     if rng is None:
         return np.asarray(noise.release(values), dtype=np.float64)
@@ -92,24 +55,7 @@ def noisy(
 
 
 def choose(scores: Sequence[float], mechanism: Any, *, rng: np.random.Generator | None) -> int:
-    """Choose by the exponential mechanism.
-
-    Parameters
-    ----------
-    scores
-        One per candidate.
-    mechanism
-        A `dp.Exponential`.
-    rng
-        As for `noisy`.
-
-    Examples
-    --------
-    >>> from dp import Exponential
-    >>> pick = Exponential(epsilon=90, sensitivity=1, adjacency="replace")
-    >>> choose([0.0, 9.0], pick, rng=np.random.default_rng(1))
-    1
-    """
+    """Choose by the exponential mechanism."""
     if rng is None:
         return int(mechanism.choose(scores))
     drawn = np.asarray(scores) / mechanism.scale + rng.gumbel(size=len(scores))

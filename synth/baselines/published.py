@@ -57,22 +57,7 @@ def as_frame(
     sizes: Sequence[int],
     ordered: Sequence[bool],
 ) -> CodedRecords:
-    """Turn codes into a frame with declared domains; columns go by their places.
-
-    Parameters
-    ----------
-    codes
-        One row a record.
-    sizes, ordered
-        Of the columns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> found = as_frame(np.array([[1, 0]]), sizes=[2, 2], ordered=[True, False])
-    >>> found.frame.to_dict("list")
-    {'0': [1], '1': ['0']}
-    """
+    """Turn codes into a frame with declared domains; columns go by their places."""
     columns: dict[str, Any] = {}
     domains: dict[str, list[Any]] = {}
     for place, (size, is_ordered) in enumerate(zip(sizes, ordered, strict=True)):
@@ -89,27 +74,7 @@ def as_frame(
 def account_record(
     account: Account, *, label: str, claimed: float | None, rows: int
 ) -> dict[str, Any]:
-    """Return what a method really spends, as plain values; None where nothing bounds it.
-
-    Parameters
-    ----------
-    account
-        Its account, for one record.
-    label
-        What the method is called.
-    claimed
-        The epsilon of the publication.
-    rows
-        The most records of a unit: all of them count.
-
-    Examples
-    --------
-    >>> from synth.baselines.account import Account, Charge
-    >>> account = Account(claimed=1.0)
-    >>> account.pay(Charge(part="margins", what="age", epsilon=3.0))
-    >>> account_record(account, label="Some", claimed=1.0, rows=2)["epsilon"]
-    6.0
-    """
+    """Return what a method really spends, as plain values; None where nothing bounds it."""
 
     def bounded(epsilon: float) -> float | None:
         return epsilon * rows if math.isfinite(epsilon) else None
@@ -124,33 +89,12 @@ def account_record(
 
 
 def seeded_by(noise: NoiseSource | None) -> np.random.Generator | None:
-    """Return the generator of simulated noise; none where noise is secure.
-
-    Parameters
-    ----------
-    noise
-        Where the noise comes from.
-
-    Examples
-    --------
-    >>> seeded_by(None) is None, seeded_by(SimulatedNoise(seed=1)) is None
-    (True, False)
-    """
+    """Return the generator of simulated noise; none where noise is secure."""
     return noise.rng if isinstance(noise, SimulatedNoise) else None
 
 
 def refuse_conditions(conditions: Mapping[int, int] | None) -> None:
-    """Refuse conditions, where a method draws all columns together.
-
-    Parameters
-    ----------
-    conditions
-        Codes by column.
-
-    Examples
-    --------
-    >>> refuse_conditions(None)
-    """
+    """Refuse conditions, where a method draws all columns together."""
     if conditions:
         raise SynthError(
             "This method cannot draw given the values of columns.",
@@ -159,17 +103,7 @@ def refuse_conditions(conditions: Mapping[int, int] | None) -> None:
 
 
 def refuse_others(others: Mapping[str, Any]) -> None:
-    """Refuse the options of `synth.fit_codes` that a method cannot use.
-
-    Parameters
-    ----------
-    others
-        Name → value; those without a value are as good as not given.
-
-    Examples
-    --------
-    >>> refuse_others({"workload": None, "rules": ()})
-    """
+    """Refuse the options of `synth.fit_codes` that a method cannot use."""
     if unknown := {*others} - {*_NAMES} - _SILENT:
         raise SynthError(f"Nobody knows the option {min(unknown)!r}.")
     for option, name in _NAMES.items():

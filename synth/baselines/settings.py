@@ -20,11 +20,6 @@ class NetworkSettings:
     ----------
     degree
         The most parents of a column.
-
-    Examples
-    --------
-    >>> NetworkSettings().degree
-    3
     """
 
     degree: int = 3
@@ -48,11 +43,6 @@ class VineSettings:
         Which dependence decides the trees: ``"tau"`` or ``"rho"``.
     families
         The candidates for every pair.
-
-    Examples
-    --------
-    >>> VineSettings(truncation="all").trees is None
-    True
     """
 
     encoder: str = "ordinal"
@@ -75,13 +65,7 @@ class VineSettings:
 
     @property
     def trees(self) -> int | str | None:
-        """How many trees, as a fit of a vine takes it.
-
-        Examples
-        --------
-        >>> VineSettings(truncation=2).trees
-        2
-        """
+        """How many trees, as a fit of a vine takes it."""
         return None if self.truncation == "all" else self.truncation
 
 
@@ -101,11 +85,6 @@ class ThesisSettings(VineSettings):
         ``"laplace"``, ``"geometric"`` or ``"gaussian"``.
     delta
         Of the Gaussian alone.
-
-    Examples
-    --------
-    >>> ThesisSettings().truncation, ThesisSettings(ratio=0.3).ratio
-    (2, 0.3)
     """
 
     truncation: int | str = 2

@@ -15,18 +15,7 @@ _LEAST = 1e-10
 
 
 def vines() -> Any:
-    """Return the package pyvinecopulib.
-
-    Raises
-    ------
-    SynthError
-        If it is not installed.
-
-    Examples
-    --------
-    >>> hasattr(vines(), "Bicop")
-    True
-    """
+    """Return the package pyvinecopulib."""
     try:
         import pyvinecopulib
     except ImportError:
@@ -38,37 +27,13 @@ def vines() -> Any:
 
 
 def seeds_from(rng: np.random.Generator | None) -> list[int]:
-    """Draw seeds for the library; without a generator, from the operating system.
-
-    Parameters
-    ----------
-    rng
-        A generator, or None.
-
-    Examples
-    --------
-    >>> seeds_from(np.random.default_rng(1)) == seeds_from(np.random.default_rng(1))
-    True
-    """
+    """Draw seeds for the library; without a generator, from the operating system."""
     source = np.random.default_rng() if rng is None else rng
     return [int(seed) for seed in source.integers(0, 2**31 - 1, size=6)]
 
 
 def checked_uniforms(u: ArrayLike, *, columns: int | None = None) -> NDArray[np.float64]:
-    """Return a matrix of numbers in [0, 1], an infinitesimal away from both ends.
-
-    Parameters
-    ----------
-    u
-        One row per record.
-    columns
-        How many columns there must be; any number of them by default.
-
-    Examples
-    --------
-    >>> checked_uniforms([[0.5, 1.0]]).tolist()
-    [[0.5, 0.9999999999]]
-    """
+    """Return a matrix of numbers in [0, 1], an infinitesimal away from both ends."""
     try:
         values = np.asarray(u, dtype=np.float64)
     except (TypeError, ValueError):

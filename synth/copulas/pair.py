@@ -307,22 +307,7 @@ def fit_pair(
 
 
 def fit_controls(families: Sequence[str], *, criterion: str, rotations: bool = True) -> Any:
-    """Return what the library wants to know of a fit, as keywords.
-
-    Parameters
-    ----------
-    families
-        The candidates.
-    criterion
-        ``"aic"``, ``"bic"`` or ``"loglik"``.
-    rotations
-        Whether to try the rotations.
-
-    Examples
-    --------
-    >>> fit_controls(["indep"], criterion="bic")["selection_criterion"]
-    'bic'
-    """
+    """Return what the library wants to know of a fit, as keywords."""
     if criterion not in _CRITERIA:
         raise SynthError(
             f"Unknown criterion {criterion!r}.", hint=f"known: {', '.join(_CRITERIA)}"

@@ -58,20 +58,6 @@ def order_by_dependence(strengths: NDArray[Any], *, shape: Shape) -> Vine:
 
     The roots of a C-vine are the variables with the largest sums, in falling order. The path
     of a D-vine starts with the strongest pair and grows at either end by the strongest edge.
-
-    Parameters
-    ----------
-    strengths
-        A symmetric matrix.
-    shape
-        ``"c"`` or ``"d"``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> strengths = np.array([[0, 0.1, 0.9], [0.1, 0, 0.5], [0.9, 0.5, 0]])
-    >>> print(order_by_dependence(strengths, shape="d"))
-    1,3 2,3; 1,2|3
     """
     import numpy as np
 

@@ -21,20 +21,7 @@ _LEARNER = {"histogram": "HistGradientBoostingClassifier", "xgboost": "XGBClassi
 
 
 def conclusions(found: Evaluation) -> tuple[SynthesisFinding, ...]:
-    """Say what follows from the figures and their controls.
-
-    Parameters
-    ----------
-    found
-        The figures.
-
-    Examples
-    --------
-    >>> from synth.evaluation.result import Evaluation, Figure
-    >>> tvd = Figure(name="tvd2", value=0.1, controls={"independent": 0.09, "bootstrap": 0.01})
-    >>> [finding.name for finding in conclusions(Evaluation(figures=(tvd,)))]
-    ['tables-no-better']
-    """
+    """Say what follows from the figures and their controls."""
     return tuple(
         SynthesisFinding(name=name, values=values) for name, values in _concluded(found)
     )
@@ -43,22 +30,7 @@ def conclusions(found: Evaluation) -> tuple[SynthesisFinding, ...]:
 def facts_of(
     evaluations: Mapping[str, Evaluation], *, title: str, version: str
 ) -> SynthesisFacts:
-    """Give all that a page says of one or several sets of synthetic records.
-
-    Parameters
-    ----------
-    evaluations
-        Name of a set → its figures; all against the same real records.
-    title, version
-        Of the page, and of the program.
-
-    Examples
-    --------
-    >>> from synth.evaluation.result import Evaluation, Figure
-    >>> found = Evaluation(figures=(Figure(name="tvd2", value=0.1),))
-    >>> facts_of({"a": found}, title="", version="1").figures["a"][0].name
-    'tvd2'
-    """
+    """Give all that a page says of one or several sets of synthetic records."""
     if not evaluations:
         raise EvaluationError("A page needs at least one evaluation.")
     settings = [found.settings for found in evaluations.values()]

@@ -25,11 +25,6 @@ class Journal:
         The file; None remembers nothing.
     settings
         What the runs have in common. A file with other settings is refused.
-
-    Examples
-    --------
-    >>> Journal(None, settings={}).find("a", 0) is None
-    True
     """
 
     def __init__(
@@ -46,22 +41,11 @@ class Journal:
             self.add(head)
 
     def find(self, name: str, fold: int) -> dict[str, float | None] | None:
-        """Give the figures of a finished run; None where there is none.
-
-        Examples
-        --------
-        >>> Journal(None, settings={}).find("a", 0) is None
-        True
-        """
+        """Give the figures of a finished run; None where there is none."""
         return self._known.get((name, fold))
 
     def add(self, record: Mapping[str, Any]) -> None:
-        """Write a line, and wait until it is on the disk.
-
-        Examples
-        --------
-        >>> Journal(None, settings={}).add({})
-        """
+        """Write a line, and wait until it is on the disk."""
         if self._path is None:
             return
         line = json.dumps(dict(record), ensure_ascii=True, allow_nan=False) + "\n"

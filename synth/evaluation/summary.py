@@ -21,27 +21,8 @@ def summarise(
 ) -> dict[str, Evaluation]:
     """Return for each way the means of its figures over the folds.
 
-    Parameters
-    ----------
-    found
-        The sweep.
-    controls
-        Names of ways that are controls: their means stand beside those of the others.
-    settings
-        What an evaluation says of itself: numbers of records, columns, the learner.
-
-    Notes
-    -----
     A figure that is not defined in some folds is the mean over the others; one that is not
     defined in any is left out.
-
-    Examples
-    --------
-    >>> from synth.evaluation.sweep import Run, Sweep
-    >>> runs = [Run(name=name, fold=0, figures={"tvd2": 0.1}) for name in ("a", "train")]
-    >>> made = summarise(Sweep(runs=tuple(runs)), controls=("train",))
-    >>> made["a"].find("tvd2").controls
-    {'train': 0.1}
     """
     means = {name: _means(found, name) for name in dict.fromkeys(r.name for r in found.runs)}
     evaluations = {}
@@ -60,19 +41,7 @@ def summarise(
 
 
 def lines_of(found: Sweep) -> pd.DataFrame:
-    """Return one line per way, fold and figure, seconds of the fits among them.
-
-    Parameters
-    ----------
-    found
-        The sweep.
-
-    Examples
-    --------
-    >>> from synth.evaluation.sweep import Run, Sweep
-    >>> lines_of(Sweep(runs=(Run(name="a", fold=0, figures={"tvd2": 0.1}),))).values.tolist()
-    [['a', 1, 'tvd2', '', 0.1, '']]
-    """
+    """Return one line per way, fold and figure, seconds of the fits among them."""
     lines: list[tuple[Any, ...]] = []
     for run in found.runs:
         for key, value in run.figures.items():

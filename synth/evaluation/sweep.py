@@ -146,22 +146,7 @@ def grid(
 
 
 def folds_of(n: int, *, folds: int, seed: int) -> list[np.ndarray[Any, np.dtype[np.int64]]]:
-    """Share rows among folds at random; their sizes differ by one at most.
-
-    Parameters
-    ----------
-    n
-        Rows.
-    folds
-        Parts.
-    seed
-        Of the shuffle.
-
-    Examples
-    --------
-    >>> [len(rows) for rows in folds_of(7, folds=3, seed=1)]
-    [3, 2, 2]
-    """
+    """Share rows among folds at random; their sizes differ by one at most."""
     if not 2 <= folds <= n:
         raise EvaluationError(f"{n} records make from 2 to {n} folds, not {folds}.")
     order = np.random.default_rng(seed).permutation(n)

@@ -32,36 +32,7 @@ _OWN = ("method", "epsilon", "delta", "rho", "adjacency", "label")
 def ways_of(
     blocks: Sequence[Mapping[str, Any]], *, schema: Schema
 ) -> dict[str, Callable[[pd.DataFrame, int], pd.DataFrame]]:
-    """Name every combination of some blocks of factors, and check them all before any is run.
-
-    Parameters
-    ----------
-    blocks
-        Each with a ``method``, and ``epsilon`` (with ``delta``, 1e-6 by default) or ``rho``,
-        ``adjacency`` (``"replace"`` by default), ``label``, and settings of the method. What is
-        a list is a factor: all of its values are tried.
-    schema
-        The declaration of the records.
-
-    Returns
-    -------
-    dict
-        Name → what makes as many synthetic records as there are training records. The noise
-        comes from a seed, so that a sweep can be repeated: for inside alone.
-
-    Raises
-    ------
-    SynthError
-        If a way cannot be meant.
-
-    Examples
-    --------
-    >>> from synth import Category, Schema
-    >>> schema = Schema(columns=[Category(name="sex", values=["F", "M"])])
-    >>> blocks = [{"method": "tables", "epsilon": [1, 8]}, {"method": "vine"}]
-    >>> list(ways_of(blocks, schema=schema))
-    ['tables, epsilon=1', 'tables, epsilon=8', 'vine (NOT DP as claimed)']
-    """
+    """Name every combination of blocks of factors, and check all before any is run."""
     schema.require_declared()
     found: dict[str, Way] = {}
     for place, block in enumerate(blocks, start=1):
@@ -88,13 +59,7 @@ def ways_of(
 
 
 def control_ways() -> dict[str, Callable[[pd.DataFrame, int], pd.DataFrame]]:
-    """Return what figures of a sweep are compared with: known records as ways of their own.
-
-    Examples
-    --------
-    >>> list(control_ways())
-    ['train', 'bootstrap', 'independent']
-    """
+    """Return what figures of a sweep are compared with: known records as ways of their own."""
     return {"train": _same, "bootstrap": _drawn_again, "independent": _shuffled}
 
 

@@ -32,13 +32,6 @@ class Network:
     masks
         Column sets with tables of 0 and 1: combinations with 0 have no chance at all.
 
-    Examples
-    --------
-    >>> network = Network([2, 2], [(0,), (0, 1)])
-    >>> log_total, cliques = network.calibrate([np.zeros(2), np.log([[1.0, 3.0], [2.0, 2.0]])])
-    >>> round(float(np.exp(log_total)), 9), cliques[0].tolist()
-    (8.0, [[0.125, 0.375], [0.25, 0.25]])
-
     References
     ----------
     Koller, Friedman 2009, algorithm 10.3 (belief update).
@@ -72,20 +65,7 @@ class Network:
         *,
         evidence: dict[int, int] | None = None,
     ) -> tuple[float, list[NDArray[np.float64]]]:
-        """Return the logarithm of the total, and the distribution of each clique.
-
-        Parameters
-        ----------
-        potentials
-            The logarithm of each factor, one table for each set.
-        evidence
-            Codes that some columns are known to have.
-
-        Raises
-        ------
-        SynthError
-            If nothing is possible.
-        """
+        """Return the logarithm of the total, and the distribution of each clique."""
         beliefs, log_total = self._multiplied(potentials)
         for column, code in (evidence or {}).items():
             home = self._home((column,))
@@ -115,13 +95,7 @@ class Network:
         return log_total + math.log(total), beliefs
 
     def marginals(self, beliefs: Sequence[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
-        """Return the distribution over each set.
-
-        Parameters
-        ----------
-        beliefs
-            The distribution of each clique, from `calibrate`.
-        """
+        """Return the distribution over each set."""
         return [
             self._onto(beliefs[home], self.tree.cliques[home], columns)
             for columns, home in zip(self.sets, self._homes, strict=True)
@@ -130,15 +104,7 @@ class Network:
     def pairs_of(
         self, first: int, beliefs: Sequence[NDArray[np.float64]]
     ) -> Iterator[tuple[int, NDArray[np.float64]]]:
-        """Yield every later column with its table of chances, rows being codes of `first`.
-
-        Parameters
-        ----------
-        first
-            A column.
-        beliefs
-            The distribution of each clique, from `calibrate`.
-        """
+        """Yield every later column with its table of chances, rows being codes of `first`."""
         tree, home = self.tree, self._home((first,))
         axis = tree.cliques[home].index(first)
         size = self.sizes[first]

@@ -15,21 +15,9 @@ _ROUNDS = 10
 def onto_simplex(values: NDArray[np.float64], *, total: float) -> NDArray[np.float64]:
     """Return the nearest numbers that are not negative and have a given sum.
 
-    Parameters
-    ----------
-    values
-        Noisy counts.
-    total
-        The sum; positive.
-
     References
     ----------
     Duchi, Shalev-Shwartz, Singer, Chandra 2008, figure 1.
-
-    Examples
-    --------
-    >>> onto_simplex(np.array([5.0, -3.0, 1.0]), total=4.0)
-    array([4., 0., 0.])
     """
     descending = np.sort(values)[::-1]
     cuts = (np.cumsum(descending) - total) / np.arange(1, len(values) + 1)
@@ -49,32 +37,6 @@ def group_codes(
 
     Neighbouring codes of an ordered column are merged; a code with the mass of a group stays
     alone, so that heaps survive. Of a column without order the rare codes are merged.
-
-    Parameters
-    ----------
-    masses
-        Counts of the codes, from noisy ones, none negative.
-    is_ordered
-        Whether neighbouring codes are alike.
-    most
-        How many groups there may be; more only where `patterns` demand it.
-    least
-        The smallest mass of a group, where that can be had.
-    patterns
-        Codes with different numbers here are never merged.
-
-    Returns
-    -------
-    numpy.ndarray
-        The group of each code; groups are numbered in the order of their first codes.
-
-    Examples
-    --------
-    >>> masses = np.array([1.0, 1.0, 1.0, 50.0, 1.0, 2.0])
-    >>> group_codes(masses, is_ordered=True, most=3, least=2.0)
-    array([0, 0, 0, 1, 2, 2])
-    >>> group_codes(masses, is_ordered=False, most=3, least=2.0)
-    array([0, 0, 0, 1, 0, 2])
     """
     kinds = np.zeros(len(masses), np.int64) if patterns is None else patterns
     if is_ordered:
@@ -92,28 +54,9 @@ def shrink_within(
 ) -> NDArray[np.float64]:
     """Return counts of which those of one group are drawn together, as far as noise explains.
 
-    Parameters
-    ----------
-    counts
-        Noisy counts.
-    groups
-        The group of each code.
-    scale
-        Scale of the noise.
-
-    Returns
-    -------
-    numpy.ndarray
-        The share of each code in its group.
-
     References
     ----------
     James, Stein 1961; the positive part of it, towards the mean of the group.
-
-    Examples
-    --------
-    >>> shrink_within(np.array([9.0, 11.0, 50.0]), np.array([0, 0, 1]), scale=4.0)
-    array([0.5, 0.5, 1. ])
     """
     members = np.bincount(groups)
     means = np.bincount(groups, weights=counts) / members

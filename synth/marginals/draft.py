@@ -31,13 +31,6 @@ class Draft:
         The number of records.
     groups, shares, masks
         As in `TableModel`.
-
-    Examples
-    --------
-    >>> draft = Draft(10.0, [np.array([0, 1])], [np.ones(2)], [])
-    >>> draft.add((0,), np.array([4.0, 2.0]), scale=1.0, slack=0.0)
-    >>> draft.targets[0].counts
-    array([6., 4.])
     """
 
     total: float
@@ -71,21 +64,7 @@ class Draft:
         slack: float,
         was_chosen: bool = False,
     ) -> None:
-        """Take in a noisy table.
-
-        Parameters
-        ----------
-        columns
-            Its columns.
-        counts
-            Its counts, by groups.
-        scale
-            Scale of the noise.
-        slack
-            How far the model may stay from it, in scales.
-        was_chosen
-            Whether it is a table that was chosen, not a margin or public.
-        """
+        """Take in a noisy table."""
         shifted = counts + (self.total - counts.sum()) / counts.size
         self.targets.append(Target(columns=columns, counts=shifted, slack=slack * scale))
         self.scales.append(scale)
@@ -95,19 +74,7 @@ class Draft:
     def combine(
         self, place: int, counts: NDArray[np.int64], *, scale: float, slack: float
     ) -> None:
-        """Average a table with a second measurement of it, each by its precision.
-
-        Parameters
-        ----------
-        place
-            Which table.
-        counts
-            Its second counts.
-        scale
-            Scale of their noise.
-        slack
-            How far the model may stay from it, in scales.
-        """
+        """Average a table with a second measurement of it, each by its precision."""
         old, before = self.targets[place], self.scales[place]
         share = before**2 / (before**2 + scale**2)
         shifted = counts + (self.total - counts.sum()) / counts.size
@@ -122,15 +89,7 @@ class Draft:
         return Network(self.sizes, [target.columns for target in self.targets], self.masks)
 
     def fit(self, settings: Settings, *, steps: int) -> None:
-        """Fit the potentials to all tables so far.
-
-        Parameters
-        ----------
-        settings
-            Says how soft the penalty is.
-        steps
-            How often the potentials are improved at most.
-        """
+        """Fit the potentials to all tables so far."""
         self.potentials = fit_potentials(
             self.network(),
             self.targets,

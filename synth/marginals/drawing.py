@@ -23,32 +23,10 @@ def draw_codes(
 ) -> list[NDArray[np.int64]]:
     """Draw the codes of each column, clique after clique.
 
-    Parameters
-    ----------
-    network
-        The model.
-    beliefs
-        The distribution of each clique.
-    number
-        How many records.
-    rng
-        Randomness.
-
-    Notes
-    -----
     Among the records that agree on what a clique shares with its parent, the new columns are
     drawn by systematic sampling: as many of each kind as expected, to within one. The records
     are put in a fresh order for each clique; in the same order, columns that are independent
     given others would not be.
-
-    Examples
-    --------
-    >>> from synth.marginals.belief import Network
-    >>> network = Network([2], [(0,)])
-    >>> _, beliefs = network.calibrate([np.log([3.0, 1.0])])
-    >>> drawn = draw_codes(network, beliefs, number=8, rng=np.random.default_rng(1))
-    >>> np.bincount(drawn[0])
-    array([6, 2])
     """
     codes = [np.zeros(number, np.int64) for _ in network.sizes]
     known: set[int] = set()
@@ -78,29 +56,7 @@ def draw_within(
     *,
     rng: np.random.Generator,
 ) -> NDArray[np.int64]:
-    """Draw a code of each group.
-
-    Parameters
-    ----------
-    groups
-        A group for each record.
-    group_of
-        The group of each code.
-    shares
-        The share of each code in its group.
-    rng
-        Randomness.
-
-    Examples
-    --------
-    >>> draw_within(
-    ...     np.array([0, 1, 1]),
-    ...     np.array([0, 1, 1]),
-    ...     np.array([1.0, 0.0, 1.0]),
-    ...     rng=np.random.default_rng(1),
-    ... )
-    array([0, 2, 2])
-    """
+    """Draw a code of each group."""
     members = np.bincount(group_of)
     order = np.argsort(group_of, kind="stable")
     if (members == 1).all():

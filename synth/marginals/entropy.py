@@ -31,11 +31,6 @@ class Target:
         Counts with noise, shifted so that they sum to the number of records.
     slack
         How many counts the model may stay away from each of them at no cost.
-
-    Examples
-    --------
-    >>> Target(columns=(0,), counts=np.array([3.0, 1.0]), slack=1.0).counts.sum().item()
-    4.0
     """
 
     columns: tuple[int, ...]
@@ -54,21 +49,6 @@ def fit_potentials(
 ) -> list[NDArray[np.float64]]:
     """Return the logarithms of the factors of the model.
 
-    Parameters
-    ----------
-    network
-        The model; its sets are the columns of the targets.
-    targets
-        The noisy tables.
-    total
-        The number of records.
-    start
-        Potentials to start from.
-    softness
-        Potentials below this cost like their squares, those above like their sizes.
-    steps
-        How often the potentials are improved at most.
-
     Notes
     -----
     Minimises ``total log Z(v) - <v, y> + sum slack * sqrt(v**2 + softness**2)`` over the
@@ -79,17 +59,6 @@ def fit_potentials(
     ----------
     Dudík, Phillips, Schapire 2004, theorem 1 (entropy with relaxed constraints);
     McKenna, Sheldon, Miklau 2019 (graphical models for noisy tables).
-
-    Examples
-    --------
-    >>> from synth.marginals.belief import Network
-    >>> network = Network([2], [(0,)])
-    >>> target = Target(columns=(0,), counts=np.array([30.0, 10.0]), slack=0.0)
-    >>> found = fit_potentials(
-    ...     network, [target], total=40, start=[np.zeros(2)], softness=1.0, steps=50
-    ... )
-    >>> network.calibrate(found)[1][0].round(2)
-    array([0.75, 0.25])
     """
     from scipy.optimize import minimize
 

@@ -21,30 +21,9 @@ def cliques_of(
 
     Columns are eliminated one by one, always that with the smallest table.
 
-    Parameters
-    ----------
-    sets
-        Column sets, each to lie in one clique.
-    sizes
-        How many codes each column has.
-    most
-        How many cells all cliques may have together.
-
-    Returns
-    -------
-    list of tuple, or None
-        The cliques, or nothing if they would be too large.
-
     References
     ----------
     Koller, Friedman 2009, section 9.4.3.
-
-    Examples
-    --------
-    >>> cliques_of([(0, 1), (1, 2), (0, 2), (2, 3)], sizes=[2, 2, 2, 2])
-    [(2, 3), (0, 1, 2)]
-    >>> cliques_of([(0, 1)], sizes=[100, 100], most=5000) is None
-    True
     """
     logs = [math.log(size) for size in sizes]
     near: list[set[int]] = [set() for _ in sizes]
@@ -88,12 +67,6 @@ class JunctionTree:
         The parent of each clique, -1 for the root.
     separators
         What each clique shares with its parent.
-
-    Examples
-    --------
-    >>> tree = JunctionTree.of([(0, 1), (1, 2)])
-    >>> tree.order, tree.parents, tree.separators
-    ((0, 1), (-1, 0), ((), (1,)))
     """
 
     cliques: tuple[Columns, ...]
@@ -105,19 +78,9 @@ class JunctionTree:
     def of(cls, cliques: Sequence[Columns]) -> JunctionTree:
         """Join the cliques of a chordal graph so that separators are as large as can be.
 
-        Parameters
-        ----------
-        cliques
-            Column sets.
-
         References
         ----------
         Jensen, Jensen 1994: a spanning tree of largest separators is a junction tree.
-
-        Examples
-        --------
-        >>> JunctionTree.of([(0,), (1,)]).separators
-        ((), ())
         """
         sets = [set(clique) for clique in cliques]
         shared, parents = [-1] * len(sets), [-1] * len(sets)
@@ -138,20 +101,7 @@ class JunctionTree:
         return cls(tuple(cliques), tuple(order), tuple(parents), separators)
 
     def home(self, columns: Iterable[int], *, sizes: Sequence[int]) -> int | None:
-        """Return the smallest clique that holds the columns, if one does.
-
-        Parameters
-        ----------
-        columns
-            A column set.
-        sizes
-            How many codes each column has.
-
-        Examples
-        --------
-        >>> JunctionTree.of([(0, 1), (1, 2)]).home((1, 2), sizes=[2, 2, 2])
-        1
-        """
+        """Return the smallest clique that holds the columns, if one does."""
         wanted = set(columns)
         holding = [one for one, clique in enumerate(self.cliques) if wanted <= set(clique)]
         return min(

@@ -18,20 +18,7 @@ if TYPE_CHECKING:
 
 
 def opened(frame: Any, columns: Sequence[str] = ()) -> pd.DataFrame:
-    """Return a copy of a frame that has some columns, its rows numbered from 0.
-
-    Parameters
-    ----------
-    frame
-        pandas, Arrow, or a mapping of columns.
-    columns
-        Columns it must have.
-
-    Examples
-    --------
-    >>> opened({"a": [1]}, ["a"]).shape
-    (1, 1)
-    """
+    """Return a copy of a frame that has some columns, its rows numbered from 0."""
     try:
         table = as_pandas(frame).reset_index(drop=True).copy()
     except RiskError as error:
@@ -46,20 +33,7 @@ def opened(frame: Any, columns: Sequence[str] = ()) -> pd.DataFrame:
 
 
 def numbers_of(table: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.float64]:
-    """Return columns as a matrix of finite numbers.
-
-    Parameters
-    ----------
-    table
-        A frame.
-    columns
-        Its columns of numbers.
-
-    Examples
-    --------
-    >>> numbers_of(opened({"a": [1, 2]}), ["a"]).tolist()
-    [[1.0], [2.0]]
-    """
+    """Return columns as a matrix of finite numbers."""
     try:
         matrix = np.column_stack([table[name].to_numpy(np.float64) for name in columns])
     except (TypeError, ValueError):
@@ -70,20 +44,7 @@ def numbers_of(table: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.float6
 
 
 def checked_rows(rows: Sequence[int], n: int) -> list[int]:
-    """Return row numbers that exist.
-
-    Parameters
-    ----------
-    rows
-        From 0.
-    n
-        How many rows there are.
-
-    Examples
-    --------
-    >>> checked_rows([0, 2], 3)
-    [0, 2]
-    """
+    """Return row numbers that exist."""
     found = [int(row) for row in rows]
     if any(not 0 <= row < n for row in found):
         raise SynthError(f"A row number lies outside 0 to {n - 1}.")

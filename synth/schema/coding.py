@@ -98,23 +98,7 @@ def encode(records: pd.DataFrame, schema: Schema) -> NDArray[np.int32]:
 
 
 def encode_column(values: pd.Series, column: Column) -> NDArray[np.int32]:
-    """Return the codes of one column.
-
-    Parameters
-    ----------
-    values
-        Its values.
-    column
-        Its declaration.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> encode_column(pd.Series([0.5, 9.75]), Whole(name="age", low=0, high=9))
-    Traceback (most recent call last):
-    ...
-    synth.errors.DomainError: Column 'age': values that are no whole numbers.
-    """
+    """Return the codes of one column."""
     places, found = distinct_values(values, column.name)
     if isinstance(column, Category):
         codes = _codes_of_categories(found, column)
@@ -142,23 +126,7 @@ def encode_column(values: pd.Series, column: Column) -> NDArray[np.int32]:
 def draw_numbers(
     codes: NDArray[np.integer], column: Numeric, *, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Return a number of the grid for each code; those of missing codes mean nothing.
-
-    Parameters
-    ----------
-    codes
-        Codes.
-    column
-        The declaration.
-    rng
-        Randomness.
-
-    Examples
-    --------
-    >>> age = Whole(name="age", low=0, high=99, bins=2, law="middle")
-    >>> draw_numbers(np.array([0, 1]), age, rng=np.random.default_rng(1))
-    array([24, 74])
-    """
+    """Return a number of the grid for each code; those of missing codes mean nothing."""
     grid = column.grid
     return grid.draw(np.minimum(codes, grid.size - 1), rng=rng, law=column.law)
 
@@ -166,23 +134,7 @@ def draw_numbers(
 def decode_column(
     codes: NDArray[np.integer], column: Column, *, numbers: NDArray[np.int64] | None = None
 ) -> Any:
-    """Return values as an Arrow array.
-
-    Parameters
-    ----------
-    codes
-        Codes.
-    column
-        The declaration.
-    numbers
-        The number of each record on the grid, for columns of numbers.
-
-    Examples
-    --------
-    >>> sex = Category(name="sex", values=["F", "M"], missing={"unknown": None})
-    >>> decode_column(np.array([1, 2]), sex).to_pylist()
-    ['M', None]
-    """
+    """Return values as an Arrow array."""
     import pyarrow as pa
 
     if isinstance(column, Category):
@@ -239,24 +191,9 @@ def _plain_array(written: Sequence[Plain]) -> Any:
 def distinct_values(values: pd.Series, name: str) -> tuple[NDArray[np.intp], Any]:
     """Return where each value is in the distinct ones, -1 for null, and those.
 
-    Parameters
-    ----------
-    values
-        The values of a column.
-    name
-        Its name, for errors.
-
-    Notes
-    -----
     Values that are equal and not alike stay apart: 1 and True, one moment in two time zones.
     Otherwise the first of them would stand for all, and one record change others. NaN is null
     in every type, those included that tell the two apart.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> distinct_values(pd.Series([True, 1, None, 1], dtype=object), "age")
-    (array([ 0,  1, -1,  1]), array([True, 1], dtype=object))
     """
     import pandas as pd
 
@@ -359,21 +296,7 @@ def _codes_of_numbers(found: Any, column: Numeric) -> NDArray[np.int64]:
 
 
 def grid_numbers(values: pd.Series, column: Numeric) -> NDArray[np.int64]:
-    """Return the numbers of the grid of all values that are not missing, bounds or none.
-
-    Parameters
-    ----------
-    values
-        The values of a column.
-    column
-        Its declaration, perhaps without bounds.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> grid_numbers(pd.Series([7.0, None, -8]), Whole(name="age", missing={"refused": -8}))
-    array([7])
-    """
+    """Return the numbers of the grid of all values that are not missing, bounds or none."""
     places, found = distinct_values(values, column.name)
     numbers, codes = _numbers_of(found, column)
     if ((codes < 0) & (codes > _MISSING)).any():

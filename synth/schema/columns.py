@@ -518,18 +518,7 @@ class Date(Numeric):
 
 
 def key_of(value: object) -> tuple[str, object]:
-    """Return what tells a value from others: ``True`` is not 1, and 1 is not ``"1"``.
-
-    Parameters
-    ----------
-    value
-        Any value.
-
-    Examples
-    --------
-    >>> key_of(1) == key_of(1.0), key_of(1) == key_of(True), key_of(1) == key_of("1")
-    (True, False, False)
-    """
+    """Return what tells a value from others: ``True`` is not 1, and 1 is not ``"1"``."""
     item = value.item() if hasattr(value, "item") else value
     if isinstance(item, bool):
         return "truth", item
@@ -541,18 +530,7 @@ def key_of(value: object) -> tuple[str, object]:
 
 
 def is_text(value: object) -> bool:
-    """Tell whether something is text, whatever its declared type says.
-
-    Parameters
-    ----------
-    value
-        Anything.
-
-    Examples
-    --------
-    >>> is_text("age"), is_text(3)
-    (True, False)
-    """
+    """Tell whether something is text, whatever its declared type says."""
     return isinstance(value, str)
 
 

@@ -80,23 +80,7 @@ class Published:
 
 
 def patterns_of(column: int, *, size: int, rules: Sequence[Rule]) -> NDArray[np.int64]:
-    """Return equal numbers for codes that all rules treat alike.
-
-    Parameters
-    ----------
-    column
-        A column.
-    size
-        How many codes it has.
-    rules
-        The rules.
-
-    Examples
-    --------
-    >>> rule = Rule(columns=(0, 1), forbidden=np.array([[0, 1], [0, 0], [0, 0]]))
-    >>> patterns_of(0, size=3, rules=[rule])
-    array([1, 0, 0])
-    """
+    """Return equal numbers for codes that all rules treat alike."""
     kinds = np.zeros(size, np.int64)
     for rule in rules:
         if column in rule.columns:
@@ -110,20 +94,7 @@ def patterns_of(column: int, *, size: int, rules: Sequence[Rule]) -> NDArray[np.
 def coarse_table(
     table: NDArray[np.float64], groups: Sequence[NDArray[np.int64]]
 ) -> NDArray[np.float64]:
-    """Sum a table over the groups of each axis.
-
-    Parameters
-    ----------
-    table
-        A table.
-    groups
-        The group of each code, one array an axis.
-
-    Examples
-    --------
-    >>> coarse_table(np.array([[1.0, 2.0], [3.0, 4.0]]), [np.array([0, 0]), np.array([0, 1])])
-    array([[4., 6.]])
-    """
+    """Sum a table over the groups of each axis."""
     for axis, group in enumerate(groups):
         moved = np.moveaxis(table, axis, 0)
         summed = np.zeros((int(group.max()) + 1, *moved.shape[1:]))
@@ -135,25 +106,7 @@ def coarse_table(
 def workload_weights(
     columns: int, *, workload: Mapping[Columns, float] | None = None, label: int | None = None
 ) -> dict[Columns, float]:
-    """Return the weight of each table that the model should get right.
-
-    Parameters
-    ----------
-    columns
-        How many columns there are.
-    workload
-        Column sets and how much they matter; all pairs alike by default. A larger set lends
-        its weight to the pairs within.
-    label
-        A column to predict; its pairs count twice.
-
-    Examples
-    --------
-    >>> workload_weights(3, label=2)
-    {(0, 1): 1.0, (0, 2): 2.0, (1, 2): 2.0}
-    >>> workload_weights(4, workload={(0, 1, 3): 1.0})
-    {(0, 1, 3): 1.0, (0, 1): 1.0, (0, 3): 1.0, (1, 3): 1.0}
-    """
+    """Return the weight of each table that the model should get right."""
     if workload is None:
         pairs = combinations(range(columns), 2)
         return {pair: 2.0 if label in pair else 1.0 for pair in pairs}

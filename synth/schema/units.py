@@ -21,35 +21,8 @@ def within_bound(
 ) -> pd.DataFrame:
     """Return the records, none of whose units has more than the bound.
 
-    Parameters
-    ----------
-    records
-        The records, with the identifier of the unit.
-    unit
-        Who is protected.
-    rng
-        Draws which records of a larger unit are kept. Its seed must be secret: a unit more
-        shifts the draws of all that follow.
-
-    Raises
-    ------
-    UnitError
-        If a unit has more and the schema refuses that, a record has no unit, or an identifier
-        is neither text nor a whole number: floats would merge units from 16 digits on.
-
-    Notes
-    -----
     Which records of a unit are kept depends on that unit and on draws of its own: neighbours
     that differ in one unit still differ in `most_records` records at most afterwards.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from synth import Unit
-    >>> people = pd.DataFrame({"home": [1, 1, 1, 2], "age": [4, 30, 31, 80]})
-    >>> unit = Unit(name="household", identifier="home", most_records=2, excess="truncate")
-    >>> within_bound(people, unit, rng=np.random.default_rng(1))["home"].tolist()
-    [1, 1, 2]
     """
     if unit.identifier is None:
         return records

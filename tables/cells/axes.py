@@ -89,22 +89,7 @@ class Axis:
 def build_axis(
     request: Request, dimension: str, values: dict[str, pa.ChunkedArray]
 ) -> tuple[Axis, Codes]:
-    """Build the axis of a dimension and code the cells' values on its finest level.
-
-    Parameters
-    ----------
-    request
-        The request.
-    dimension
-        One of its dimensions.
-    values
-        Data column → its value in every cell.
-
-    Returns
-    -------
-    tuple
-        The axis, and for every cell its category of the finest level.
-    """
+    """Build the axis of a dimension and code the cells' values on its finest level."""
     columns = request.columns_of(dimension)
     coded = [_encode(values[column], column) for column in columns]
     nested = request.hierarchies.get(dimension)

@@ -58,21 +58,7 @@ def roll_up(
     *,
     start: tuple[int, ...] | None = None,
 ) -> dict[tuple[int, ...], Block]:
-    """Compute every wanted combination of levels from the smallest finer one at hand.
-
-    Parameters
-    ----------
-    axes
-        The axes of the cells.
-    finest
-        Cells that are as fine as any wanted ones.
-    level_sets
-        The wanted combinations of levels.
-    key_range
-        Keys lie in [0, key_range).
-    start
-        The levels of `finest`; by default the finest of every axis.
-    """
+    """Compute every wanted combination of levels from the smallest finer one at hand."""
     blocks = {(0,) * len(axes) if start is None else start: finest}
     for levels in sorted(level_sets, key=lambda s: (sum(s), s)):
         if levels in blocks:
@@ -101,19 +87,7 @@ def lay_out(
     *,
     key_range: int,
 ) -> Cells:
-    """Lay the cells of some combinations of levels out as one list.
-
-    Parameters
-    ----------
-    axes
-        The axes of the cells.
-    shown
-        The cells of each combination of levels, coded by rank.
-    level_sets
-        The combinations of levels.
-    key_range
-        Keys lie in [0, key_range).
-    """
+    """Lay the cells of some combinations of levels out as one list."""
     sketches = [block.sketch for block in shown if block.sketch is not None]
     limbs = [np.concatenate(parts) for parts in zip(*(b.weight for b in shown), strict=True)]
     return Cells(
@@ -168,15 +142,7 @@ def group(
 def shown_cells(
     axes: tuple[Axis, ...], levels: tuple[int, ...], block: Block, *, is_whole: bool = False
 ) -> Block:
-    """Return the block's published cells, coded by their rank on each axis.
-
-    Parameters
-    ----------
-    axes, levels, block
-        Cells of one combination of levels.
-    is_whole
-        Keep the categories that a finer level shows, too.
-    """
+    """Return the block's published cells, coded by their rank on each axis."""
     pairs = [axis.levels[level] for axis, level in zip(axes, levels, strict=True)]
     if not is_whole and not all(level.is_shown.all() for level in pairs):
         keep = np.ones(len(block.count), bool)

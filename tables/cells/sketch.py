@@ -131,15 +131,7 @@ def join_sketches(parts: Sequence[Sketch]) -> Sketch:
 
 
 def require_sketchable(width: int, key_range: int) -> None:
-    """Raise unless record keys of this range can be sketched.
-
-    Parameters
-    ----------
-    width
-        The largest difference to tell from larger ones.
-    key_range
-        The record keys lie in [0, key_range).
-    """
+    """Raise unless record keys of this range can be sketched."""
     if not 1 <= width <= MAX_WIDTH:
         raise RequestError(f"A sketch has a width from 1 to {MAX_WIDTH}, not {width!r}.")
     if key_range < _LEAST_RANGE:
@@ -151,21 +143,7 @@ def require_sketchable(width: int, key_range: int) -> None:
 
 
 def sketch_columns(width: int, key_range: int) -> tuple[list[str], list[str]]:
-    """Return SQL for the columns that sketches need, and for their aggregates.
-
-    Parameters
-    ----------
-    width
-        The largest difference to tell from larger ones.
-    key_range
-        The record keys ``k`` lie in [0, key_range).
-
-    Returns
-    -------
-    tuple of list of str
-        Columns of a record, from its key ``k``; aggregates of a group, named ``x0`` and so on
-        for partitions and ``p1`` and so on for powers.
-    """
+    """Return SQL for the columns that sketches need, and for their aggregates."""
     require_sketchable(width, key_range)
     shift = max((key_range - 1).bit_length() - 31, 0)
     columns = ["k::UBIGINT AS x", f"(k::UBIGINT >> {shift})::BIGINT AS u"]

@@ -121,18 +121,6 @@ def conditions_of(
     Comparisons with columns of one place that are joined by one word become one set of
     categories. ``not`` is moved to the comparisons, as de Morgan has it; there it lets
     through what neither holds nor is unknown.
-
-    Parameters
-    ----------
-    where
-        The filter.
-    places
-        Column → a dimension and a level that determine it.
-    types
-        Column → DuckDB's type.
-    judge
-        Called with a place, SQL expressions over its columns and their parameters; tells of
-        each expression for which categories it holds, and for which it is unknown.
     """
     judged: dict[Node, tuple[_Among, _Among]] = {}  # as it stands, and negated
     comparisons = list(dict.fromkeys(comparisons_in(where.tree)))
@@ -161,15 +149,7 @@ def conditions_of(
 
 
 def members(dimension: str, axis: Axis, ranks: Iterable[int]) -> Condition | None:
-    """Return the condition that records lie in one of some categories of an axis.
-
-    Parameters
-    ----------
-    dimension, axis
-        The dimension and its axis.
-    ranks
-        Categories of any levels; the total among them makes the condition void.
-    """
+    """Return the condition that records lie in one of some categories of an axis."""
     wanted = np.zeros(axis.size, bool)
     wanted[list(ranks)] = True
     inside = wanted[axis.levels[-1].ranks]

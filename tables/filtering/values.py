@@ -54,13 +54,7 @@ _FINE = re.compile(r"[.,]\d{6}(\d+)")
 
 
 def kind_of(sql_type: str) -> str:
-    """Return the kind of a column of one of DuckDB's types.
-
-    Examples
-    --------
-    >>> kind_of("UTINYINT"), kind_of("DECIMAL(5,2)"), kind_of("TIME"), kind_of("BLOB")
-    ('integer', 'number', 'time', 'other')
-    """
+    """Return the kind of a column of one of DuckDB's types."""
     if sql_type in _SIGNED or sql_type in _UNSIGNED:
         return "integer"
     if sql_type in _FLOATS or sql_type.startswith("DECIMAL"):
@@ -75,13 +69,7 @@ def kind_of(sql_type: str) -> str:
 
 
 def texts_of(categories: pa.Array, column: str) -> list[str]:
-    """Write each category as a text that depends on nothing but its value.
-
-    Raises
-    ------
-    DataError
-        If the column holds a value that has no text.
-    """
+    """Write each category as a text that depends on nothing but its value."""
     kind = categories.type
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         if pa.types.is_float32(kind):  # 0.1 is 0.1, not the double next to it
@@ -112,13 +100,7 @@ def _textless(column: str, what: str) -> DataError:
 
 
 def text_of(category: object) -> str:
-    """Write a declared category as `texts_of` writes the same value from the data.
-
-    Examples
-    --------
-    >>> text_of(2.0), text_of(True), text_of(dt.datetime(2020, 1, 1, 12))
-    ('2', 'true', '2020-01-01 12:00:00')
-    """
+    """Write a declared category as `texts_of` writes the same value from the data."""
     if isinstance(category, (bool, np.bool_)):
         return "true" if category else "false"
     if isinstance(category, (float, np.floating)):
@@ -175,22 +157,6 @@ def bounds_of(literal: Literal, sql_type: str) -> Bounds | None:
     """Find a literal of a filter among the values of a type; None where it does not fit.
 
     A number stands for the nearest floating-point number, and is exact for other types.
-
-    Parameters
-    ----------
-    literal
-        The literal.
-    sql_type
-        DuckDB's type.
-
-    Examples
-    --------
-    >>> bounds_of(Decimal("2.5"), "UTINYINT")
-    Bounds(low='2', high='3')
-    >>> bounds_of(Decimal("0.1"), "FLOAT").low
-    0.10000000149011612
-    >>> bounds_of("2020-01-01 12:00", "DATE")
-    Bounds(low='2020-01-01', high='2020-01-02')
     """
     kind = kind_of(sql_type)
     if isinstance(literal, bool):

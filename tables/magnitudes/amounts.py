@@ -197,27 +197,7 @@ def _floats(sums: ExactSum | None, counts: Sums) -> Floats:
 
 
 def merge_top(place: Sums, top: Sums, total: int) -> Sums:
-    """Merge the largest contributions of cells of the same place.
-
-    Parameters
-    ----------
-    place
-        The place of every cell.
-    top
-        Ranks, (cells, k), in any order; 0 stands for none.
-    total
-        The number of places.
-
-    Returns
-    -------
-    ndarray
-        The k largest ranks of every place, (total, k), largest first.
-
-    Examples
-    --------
-    >>> merge_top(np.array([1, 0, 1]), np.array([[3, 1], [5, 0], [2, 0]]), 2).tolist()
-    [[5, 0], [3, 2]]
-    """
+    """Merge the largest contributions of cells of the same place."""
     width = top.shape[1]
     merged = np.zeros((total, width), np.int64)
     last = int(top.max(initial=0))
@@ -238,15 +218,7 @@ def merge_top(place: Sums, top: Sums, total: int) -> Sums:
 def join_amounts(
     shown: Sequence[tuple[Amounts, ...]], key_range: int
 ) -> dict[str, Magnitudes] | None:
-    """Put the amounts of several blocks one after the other, variable by variable.
-
-    Parameters
-    ----------
-    shown
-        For every block, its variables, in the same order.
-    key_range
-        Keys lie in [0, key_range).
-    """
+    """Put the amounts of several blocks one after the other, variable by variable."""
     if not shown or not shown[0]:
         return None
     joined = {}

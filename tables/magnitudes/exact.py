@@ -93,17 +93,7 @@ class ExactSql:
 
 
 def require_addable(source: Source, columns: Sequence[str], *, weight: str | None) -> None:
-    """Raise unless the columns, and their products with the weight, can be added up exactly.
-
-    Parameters
-    ----------
-    source
-        The records.
-    columns
-        The columns.
-    weight
-        The column of weights, or None.
-    """
+    """Raise unless the columns, and their products with the weight, can be added up exactly."""
     _look_through(source, [*columns, *([] if weight is None else [weight])])
     heavy = 0.0 if weight is None else source.spreads[weight].total
     for column in columns:
@@ -183,30 +173,14 @@ def number_sql(source: Source, column: str) -> str:
 
 
 def without_tiny(number: str, spread: Spread) -> str:
-    """Return SQL of a number that is zero where its integer is.
-
-    Parameters
-    ----------
-    number
-        SQL of a double.
-    spread
-        What its column holds.
-    """
+    """Return SQL of a number that is zero where its integer is."""
     if spread.decimals is not None:
         return number
     return f"CASE WHEN abs({number}) < {LEAST} THEN 0 ELSE {number} END"
 
 
 def value_sql(value: str, spread: Spread) -> ExactSql:
-    """Return SQL of a value as an integer.
-
-    Parameters
-    ----------
-    value
-        SQL of the value, a double.
-    spread
-        What its column holds.
-    """
+    """Return SQL of a value as an integer."""
     decimals = spread.decimals
     if decimals is not None:
         is_whole = decimals == 0 and spread.largest < _WHOLE
@@ -222,15 +196,7 @@ def value_sql(value: str, spread: Spread) -> ExactSql:
 
 
 def product_sql(value: str, factor: str, spreads: tuple[Spread, Spread]) -> ExactSql:
-    """Return SQL of a weighted value as an integer.
-
-    Parameters
-    ----------
-    value, factor
-        SQL of the value and its weight, doubles.
-    spreads
-        What their columns hold.
-    """
+    """Return SQL of a weighted value as an integer."""
     first, second = spreads
     if first.decimals is not None and second.decimals is not None:
         decimals = first.decimals + second.decimals
@@ -250,15 +216,7 @@ def product_sql(value: str, factor: str, spreads: tuple[Spread, Spread]) -> Exac
 
 
 def units_sql(number: str, spread: Spread) -> str:
-    """Return SQL of a number in units of its column's decimals.
-
-    Parameters
-    ----------
-    number
-        SQL of a double.
-    spread
-        What its column holds.
-    """
+    """Return SQL of a number in units of its column's decimals."""
     if not spread.decimals:
         return f"{number}::BIGINT"
     return f"round({number} * 1e{spread.decimals})::BIGINT"

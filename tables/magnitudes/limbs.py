@@ -91,15 +91,6 @@ def from_limbs(limbs: Sequence[Sums]) -> NDArray[np.float64]:
 def exact_floats(limbs: Sequence[Sums], *, decimals: int) -> NDArray[np.float64]:
     """Join the integers and take off decimals; whole numbers below 2**53 come out exactly.
 
-    Parameters
-    ----------
-    limbs
-        One integer per sum, or three as of `limbs_of`.
-    decimals
-        The sums are multiples of ``10**-decimals``: a multiple of 5 for three integers.
-
-    Notes
-    -----
     The fraction is divided apart from the whole part, so that the same number comes out
     whatever the number of decimals in which it was summed.
     """

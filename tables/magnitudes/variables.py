@@ -69,13 +69,7 @@ class Variable:
         return [f"{sql} AS {name}" for name, sql in self._columns.items()]
 
     def aggregates(self, key_range: int) -> list[str]:
-        """Return SQL of what is known of a group of records, of key ``k``.
-
-        Parameters
-        ----------
-        key_range
-            Keys lie in [0, key_range).
-        """
+        """Return SQL of what is known of a group of records, of key ``k``."""
         value, contributes = self._alias, f"FILTER ({self._alias} <> 0)"
         asked = {name: exact.sum(contributes) for name, exact in self._sums.items()}
         if self._heaviness is not None:
@@ -98,15 +92,7 @@ class Variable:
         return bool((self._answer(rows, "here").to_numpy() < rows["n"].to_numpy()).any())
 
     def read(self, rows: pa.Table, *, top: int) -> Amounts:
-        """Return what the rows of the answer hold.
-
-        Parameters
-        ----------
-        rows
-            The rows.
-        top
-            How many of the largest contributions are wanted, at most those that were asked for.
-        """
+        """Return what the rows of the answer hold."""
         sums = {name: self._read_sum(rows, name, exact) for name, exact in self._sums.items()}
         is_weighted = self._heaviness is not None
         here = rows["n"] if self._spread.is_complete else self._answer(rows, "here")

@@ -10,28 +10,7 @@ from tables.errors import SourceError
 
 
 def as_arrow(data: object) -> tuple[pa.Table, dict[str, pa.Array]]:
-    """Turn records in memory into Arrow.
-
-    Parameters
-    ----------
-    data
-        A data frame or table.
-
-    Returns
-    -------
-    tuple
-        The table, and for columns whose categories have an order, these categories.
-
-    Raises
-    ------
-    SourceError
-        If the object holds no table, or its names or index cannot be used.
-
-    Examples
-    --------
-    >>> as_arrow(pa.table({"sex": ["F", "M"]}))[0].column_names
-    ['sex']
-    """
+    """Turn records in memory into Arrow."""
     if hasattr(data, "iloc") and hasattr(data, "columns"):
         table = _from_pandas(data)
     else:

@@ -19,17 +19,7 @@ _LOCK = "lock"
 
 
 class SpillFolder:
-    """A private folder that is locked as long as it is in use.
-
-    Examples
-    --------
-    >>> folder = SpillFolder()
-    >>> oct(folder.path.stat().st_mode & 0o777)
-    '0o700'
-    >>> folder.remove()
-    >>> folder.path.exists()
-    False
-    """
+    """A private folder that is locked as long as it is in use."""
 
     def __init__(self) -> None:
         _remove_abandoned(Path(tempfile.gettempdir()))

@@ -36,15 +36,7 @@ def parsed(text: str) -> Expr:
 
 
 def note_types(tree: Expr, columns: Mapping[str, str]) -> None:
-    """Note in a statement which sums are of doubles and which of keys; refuse other types.
-
-    Parameters
-    ----------
-    tree
-        The statement, before any rule.
-    columns
-        Data column → DuckDB's type.
-    """
+    """Note in a statement which sums are of doubles and which of keys; refuse other types."""
     from sqlglot import exp
 
     for node in tree.find_all(exp.Abs, exp.Round, exp.Trunc, exp.IsInf, exp.Div):

@@ -58,33 +58,12 @@ _EXACT = {
 
 
 def is_master(text: str) -> bool:
-    """Tell whether a text can be the master of a Spark cluster.
-
-    Examples
-    --------
-    >>> is_master("local[4]"), is_master("spark://head:7077"), is_master("head:7077")
-    (True, True, False)
-    """
+    """Tell whether a text can be the master of a Spark cluster."""
     return _MASTER.fullmatch(text) is not None
 
 
 def open_session(master: str) -> SparkSession:
-    """Open a session; Spark itself is started once in a process and ends with it.
-
-    Parameters
-    ----------
-    master
-        Where Spark runs: ``"local[*]"`` for this machine.
-
-    Raises
-    ------
-    SourceError
-        If Spark or Java is not installed, or the master cannot be reached.
-
-    Examples
-    --------
-    >>> open_session("local[*]")  # doctest: +SKIP
-    """
+    """Open a session; Spark itself is started once in a process and ends with it."""
     if not is_master(master):
         raise SourceError(
             f"{master!r} is no master of Spark.",

@@ -206,32 +206,7 @@ class SparkSource(Source):
 
 
 def open_spark(path: str | os.PathLike[str], *, master: str = LOCAL) -> SparkSource:
-    """Open Parquet files for tabulation by Spark.
-
-    Parameters
-    ----------
-    path
-        A Parquet file, or a glob of them, that this machine and the workers see under the
-        same name.
-    master
-        Where Spark runs: ``"local[*]"`` for all cores of this machine, ``"spark://host:7077"``
-        for a cluster. Settings come from ``spark-defaults.conf`` as ever.
-
-    Returns
-    -------
-    SparkSource
-        The opened source, for `cube` and `check_keys`.
-
-    Raises
-    ------
-    SourceError
-        If Spark, Java or the master is missing, or the files cannot be read.
-
-    Examples
-    --------
-    >>> with open_spark("people/*.parquet", master="spark://head:7077") as source:
-    ...     source.kinds  # doctest: +SKIP
-    """
+    """Open Parquet files for tabulation by Spark."""
     described = open_source(path, threads=1)
     try:
         _require_plain(described)

@@ -35,33 +35,7 @@ _KNOWN_CALLS = frozenset({"isfinite", "hash"})
 
 
 def spark_sql(sql: str, parameters: Mapping[str, object], *, columns: Mapping[str, str]) -> str:
-    """Write a statement of ours in Spark's dialect.
-
-    Parameters
-    ----------
-    sql
-        The statement in DuckDB's dialect; data columns are quoted in it, our names are not.
-    parameters
-        Its values. Bytes are secrets: they are read from the view `SECRETS` and are no part
-        of the text.
-    columns
-        Data column → DuckDB's type.
-
-    Returns
-    -------
-    str
-        The statement in Spark's dialect, without parameters.
-
-    Raises
-    ------
-    RequestError
-        If the statement, or a comparison in it, is not known to mean the same on Spark.
-
-    Examples
-    --------
-    >>> spark_sql('SELECT sum("n") FROM t', {}, columns={"n": "BIGINT"})
-    'SELECT SUM(CAST(`n` AS DECIMAL(38, 0))) FROM t'
-    """
+    """Write a statement of ours in Spark's dialect."""
     import sqlglot
     from sqlglot import exp
     from sqlglot.errors import SqlglotError

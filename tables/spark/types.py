@@ -36,38 +36,14 @@ _UNSIGNED = {
 
 
 def read_as(duckdb_type: str) -> str | None:
-    """Return the type in which Spark reads the same values; None where there is none.
-
-    Parameters
-    ----------
-    duckdb_type
-        DuckDB's type of a column.
-
-    Examples
-    --------
-    >>> read_as("UINTEGER"), read_as("DECIMAL(5,2)"), read_as("BLOB")
-    ('bigint', 'decimal(5,2)', None)
-    """
+    """Return the type in which Spark reads the same values; None where there is none."""
     if duckdb_type.startswith("DECIMAL"):
         return duckdb_type.lower()
     return _READ_AS.get(duckdb_type)
 
 
 def kept_as(column: str, duckdb_type: str) -> str:
-    """Return Spark's expression of a column in which equal values have one form.
-
-    Parameters
-    ----------
-    column
-        The quoted name.
-    duckdb_type
-        Its type.
-
-    Examples
-    --------
-    >>> kept_as("`age`", "INTEGER")
-    '`age`'
-    """
+    """Return Spark's expression of a column in which equal values have one form."""
     if duckdb_type in {"DOUBLE", "FLOAT"}:
         zero = f"CAST(0 AS {duckdb_type})"
         missing = f"WHEN ISNAN({column}) THEN NULL"
@@ -76,21 +52,7 @@ def kept_as(column: str, duckdb_type: str) -> str:
 
 
 def as_wanted(answer: pa.Table, wanted: pa.Schema) -> pa.Table:
-    """Give the columns of Spark's answer the names and types that DuckDB gives them.
-
-    Parameters
-    ----------
-    answer
-        Spark's answer.
-    wanted
-        Names and types.
-
-    Examples
-    --------
-    >>> bits = pa.table({"x": pa.array([-1], pa.int64())})
-    >>> as_wanted(bits, pa.schema([("key", pa.uint64())]))["key"][0].as_py() == 2**64 - 1
-    True
-    """
+    """Give the columns of Spark's answer the names and types that DuckDB gives them."""
     columns = [_column(c, f.type) for c, f in zip(answer.columns, wanted, strict=True)]
     return pa.table(columns, schema=wanted)
 
@@ -123,18 +85,7 @@ def _low_bits(decimals: pa.Array) -> pa.Array:
 
 
 def as_spark(table: pa.Table) -> pa.Table:
-    """Give the columns of a table types that Spark has.
-
-    Parameters
-    ----------
-    table
-        A table of ours.
-
-    Examples
-    --------
-    >>> as_spark(pa.table({"n": pa.array([1], pa.uint8())})).schema.field("n").type
-    DataType(int16)
-    """
+    """Give the columns of a table types that Spark has."""
     fields = []
     for field in table.schema:
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type

@@ -59,41 +59,7 @@ class Homes:
 def read_homes(
     source: Source, plan: SwapPlan, *, secret: Secret, areas: str, homes: str
 ) -> Homes:
-    """Group the records by household.
-
-    Parameters
-    ----------
-    source
-        The records.
-    plan
-        What is asked for.
-    secret
-        What the households' draws are made from.
-    areas, homes
-        Names for the tables of areas and households, which stay in DuckDB.
-
-    Raises
-    ------
-    DataError
-        If there is no record or only one area, if geography or a household is missing, or if
-        a household lives in several areas.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from tables import Secret, open_source
-    >>> from tables.swapping.plan import SwapPlan
-    >>> plan = SwapPlan(
-    ...     household="id", geography=("town",), risk=("age",), similar=((),), k=3, rate=0.1
-    ... )
-    >>> people = pa.table({"id": [1, 1, 2], "town": ["a", "a", "b"], "age": [30, 30, 30]})
-    >>> with open_source(people) as source:
-    ...     found = read_homes(
-    ...         source, plan, secret=Secret(bytes(16)), areas="areas", homes="homes"
-    ...     )
-    >>> sorted(found.size.tolist()), sorted(found.rarest[0].tolist())
-    ([1, 2], [1, 2])
-    """
+    """Group the records by household."""
     _require_complete(source, plan)
     source.create(areas, _areas_sql(source, plan), {})
     levels = len(plan.geography)

@@ -49,21 +49,6 @@ def match(
 ) -> Matches:
     """Find a partner in another area for every risky household, then for others up to a rate.
 
-    Parameters
-    ----------
-    homes
-        The households.
-    k
-        A household is risky at a level where its rarest member is among fewer than `k`.
-    rate
-        The least share of households that change places.
-    any_size
-        Whether the last resort is a household of another size.
-    progress
-        Called with the share done.
-
-    Notes
-    -----
     Levels are served from broad to fine. At each, risky households seek a partner in another
     area of that level: first within the area above, then in wider ones, there by one profile
     after the other. Risky donors come first, then others, the rarer the likelier, by an
@@ -71,22 +56,6 @@ def match(
 
     Afterwards households are called until the rate is met: from each area in proportion to
     its households, the rarer the likelier.
-
-    Examples
-    --------
-    Four households of one person in two areas, of whom the last two are rare:
-
-    >>> from tables.swapping.homes import Homes
-    >>> homes = Homes(
-    ...     draw=np.array([5, 6, 7, 8], np.uint64),
-    ...     area=np.array([0, 1, 0, 1]),
-    ...     paths=np.array([[1], [2]]),
-    ...     size=np.ones(4, np.int64),
-    ...     rarest=np.array([[9, 9, 1, 1]]),
-    ...     profiles=np.zeros((1, 4), np.int64),
-    ... )
-    >>> match(homes, k=3, rate=0.0).partner
-    array([-1, -1,  3,  2])
     """
     pairing = _Pairing(homes, k=k, any_size=any_size)
     n_levels = homes.paths.shape[1]

@@ -34,24 +34,6 @@ class SwapPlan:
         The least share of households that move.
     any_size
         Whether the last resort is a household of another size.
-
-    Raises
-    ------
-    RequestError
-        If the plan contradicts itself; all problems are named.
-
-    Examples
-    --------
-    >>> plan = SwapPlan(
-    ...     household="home",
-    ...     geography=("region",),
-    ...     risk=("age",),
-    ...     similar=((),),
-    ...     k=3,
-    ...     rate=0.05,
-    ... )
-    >>> plan.columns
-    ('home', 'region', 'age')
     """
 
     household: str
@@ -79,28 +61,7 @@ class SwapPlan:
         return tuple(dict.fromkeys(named))
 
     def require_fit(self, source: Source) -> None:
-        """Raise unless the source has all columns, of types that can be used.
-
-        Parameters
-        ----------
-        source
-            The records.
-
-        Raises
-        ------
-        RequestError
-            If columns are missing, or the identifier is neither integers nor texts.
-
-        Examples
-        --------
-        >>> import pyarrow as pa
-        >>> from tables import open_source
-        >>> plan = SwapPlan(
-        ...     household="id", geography=("town",), risk=("age",), similar=((),), k=3, rate=0.1
-        ... )
-        >>> with open_source(pa.table({"id": [1], "town": ["a"], "age": [30]})) as source:
-        ...     plan.require_fit(source)
-        """
+        """Raise unless the source has all columns, of types that can be used."""
         missing = [name for name in self.columns if name not in source.columns]
         if missing:
             told = [unknown_name("Column", name, source.columns) for name in missing]
@@ -143,25 +104,7 @@ class SwapPlan:
 
 
 def draw_secret(seed: int | None, secret: Secret | None) -> Secret:
-    """Derive what the household's draws are made from.
-
-    Parameters
-    ----------
-    seed
-        An integer of 0 or more.
-    secret
-        A secret, instead.
-
-    Raises
-    ------
-    RequestError
-        Unless one of the two is given.
-
-    Examples
-    --------
-    >>> draw_secret(7, None) == draw_secret(7, None)
-    True
-    """
+    """Derive what the household's draws are made from."""
     if (seed is None) == (secret is None):
         raise RequestError(
             "A swap needs a seed or a secret, and not both.",
@@ -174,20 +117,7 @@ def draw_secret(seed: int | None, secret: Secret | None) -> Secret:
 
 
 def read_columns(given: object, *, name: str) -> tuple[str, ...]:
-    """Read a list of columns; a text alone is one that was meant as a list.
-
-    Parameters
-    ----------
-    given
-        The columns.
-    name
-        How an error calls them.
-
-    Examples
-    --------
-    >>> read_columns(["region", "town"], name="geography")
-    ('region', 'town')
-    """
+    """Read a list of columns; a text alone is one that was meant as a list."""
     if not isinstance(given, list | tuple) or not all(
         isinstance(column, str) for column in given
     ):
@@ -199,18 +129,7 @@ def read_columns(given: object, *, name: str) -> tuple[str, ...]:
 
 
 def read_profiles(given: object) -> tuple[tuple[str, ...], ...]:
-    """Read a list of lists of columns.
-
-    Parameters
-    ----------
-    given
-        The profiles.
-
-    Examples
-    --------
-    >>> read_profiles([["tenure"], []])
-    (('tenure',), ())
-    """
+    """Read a list of lists of columns."""
     if not isinstance(given, list | tuple):
         read_columns(given, name="similar")
         return ()

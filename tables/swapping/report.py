@@ -124,21 +124,7 @@ class SwapReport:
 def make_report(
     homes: Homes, matches: Matches, *, geography: tuple[str, ...], k: int, n_profiles: int
 ) -> SwapReport:
-    """Count what moved.
-
-    Parameters
-    ----------
-    homes
-        The households.
-    matches
-        Who changed places with whom.
-    geography
-        The levels.
-    k
-        The least number of alike records.
-    n_profiles
-        How many profiles there were.
-    """
+    """Count what moved."""
     n_levels = len(geography)
     is_moved = matches.partner >= 0
     there = np.where(is_moved, homes.area[matches.partner], homes.area)

@@ -34,11 +34,6 @@ class SumTest:
     ----------
     z, allowed
         The sum over its standard error, and Bernstein's bound in the same unit.
-
-    Examples
-    --------
-    >>> SumTest(z=-6.1, allowed=5.7).is_passed
-    False
     """
 
     z: float
@@ -53,13 +48,6 @@ class SumTest:
 def mean_test(cells: ObservedCells, design: Design) -> SumTest | None:
     """Compare the sum of the noise with its expectation; None where no noise is free.
 
-    Parameters
-    ----------
-    cells
-        Cells with independent noise.
-    design
-        The p-table.
-
     Notes
     -----
     Bernstein's inequality for independent terms of mean 0 and size at most b, whose variances
@@ -68,16 +56,6 @@ def mean_test(cells: ObservedCells, design: Design) -> SumTest | None:
     References
     ----------
     Boucheron, Lugosi and Massart (2013), Concentration inequalities, section 2.8.
-
-    Examples
-    --------
-    >>> from ckm.assessment.noise.applied import Design
-    >>> from ckm.assessment.observed import ObservedCells
-    >>> from ptable import PTable
-    >>> design = Design.of(PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8))
-    >>> cells = ObservedCells.of([4] * 100, noise=[-1, 1] * 50)
-    >>> mean_test(cells, design).z
-    0.0
     """
     rows = design.rows(cells.count)
     drift = float((cells.noise - design.mean[rows]).sum())
@@ -88,27 +66,8 @@ def mean_test(cells: ObservedCells, design: Design) -> SumTest | None:
 def variance_test(cells: ObservedCells, design: Design) -> SumTest | None:
     """Compare the sum of squared noise with its expectation; None where it is certain.
 
-    Parameters
-    ----------
-    cells
-        Cells with independent noise.
-    design
-        The p-table.
-
-    Notes
-    -----
     The terms are ``(v - μ)² - σ²`` with the moments of each cell's row; their variance is the
     fourth central moment less σ⁴. The bound is that of `mean_test`.
-
-    Examples
-    --------
-    >>> from ckm.assessment.noise.applied import Design
-    >>> from ckm.assessment.observed import ObservedCells
-    >>> from ptable import PTable
-    >>> design = Design.of(PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8))
-    >>> cells = ObservedCells.of([4] * 100, noise=[-1, 1] * 50)
-    >>> variance_test(cells, design) is None  # the square of this noise is always 1
-    True
     """
     rows = design.rows(cells.count)
     excess = float(((cells.noise - design.mean[rows]) ** 2 - design.variance[rows]).sum())
@@ -140,13 +99,6 @@ def _bernstein(
 def share_p_value(cells: ObservedCells, design: Design) -> float | None:
     """Bound the chance of shares of noise as far from the p-table; None without free noise.
 
-    Parameters
-    ----------
-    cells
-        Cells with independent noise.
-    design
-        The p-table.
-
     Notes
     -----
     The statistic adds up, over the rows, cells times the relative entropy of the drawn to
@@ -161,18 +113,6 @@ def share_p_value(cells: ObservedCells, design: Design) -> float | None:
     ----------
     Agrawal (2020), Finite-sample concentration of the multinomial in relative entropy, IEEE
     Transactions on Information Theory 66(10).
-
-    Examples
-    --------
-    >>> from ckm.assessment.noise.applied import Design
-    >>> from ckm.assessment.observed import ObservedCells
-    >>> from ptable import PTable
-    >>> design = Design.of(PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8))
-    >>> cells = ObservedCells.of([4] * 100, noise=[-1, 1] * 50)
-    >>> share_p_value(cells, design)
-    1.0
-    >>> share_p_value(ObservedCells.of([4] * 100, noise=[1] * 100), design) < 1e-27
-    True
     """
     n_rows, width = design.probabilities.shape
     rows, column = design.rows(cells.count), cells.noise - design.lowest
@@ -222,23 +162,6 @@ def share_fit(cells: ObservedCells, design: Design) -> ShareFit | None:
     Neighbouring noise values of a row share a class until five cells are expected in it. Rows
     without two such classes are left out. The expectation of χ² is then exactly the degrees of
     freedom; its p-value is that of a continuous law, and approximate.
-
-    Parameters
-    ----------
-    cells
-        Cells with independent noise.
-    design
-        The p-table.
-
-    Examples
-    --------
-    >>> from ckm.assessment.noise.applied import Design
-    >>> from ckm.assessment.observed import ObservedCells
-    >>> from ptable import PTable
-    >>> design = Design.of(PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8))
-    >>> fit = share_fit(ObservedCells.of([4] * 100, noise=[-1] * 40 + [1] * 60), design)
-    >>> fit.statistic, fit.degrees, round(fit.p_value, 4)
-    (4.0, 1, 0.0455)
     """
     from scipy.special import chdtrc
 
@@ -287,11 +210,5 @@ def _gamma_bound(statistic: float, shape: int) -> float:
 
 
 def share_limit() -> float:
-    """Give the p-value below which shares are called unsound.
-
-    Examples
-    --------
-    >>> share_limit() < FAMILY
-    True
-    """
+    """Give the p-value below which shares are called unsound."""
     return _SHARE

@@ -20,19 +20,6 @@ def applied_table(table: PTable, *, key_range: int) -> PTable:
     """Count the keys of each noise in the range of keys that a release looks up.
 
     Few keys do not hold every probability: what counts is how many of them fall to each noise.
-
-    Parameters
-    ----------
-    table
-        The p-table.
-    key_range
-        How many different keys the lookup knows.
-
-    Examples
-    --------
-    >>> table = PTable(noise=[[0], [-1, 1]], upper=[[3], [1, 3]], key_range=3)
-    >>> applied_table(table, key_range=10).units(1)
-    {-1: 4, 1: 6}
     """
     rows = []
     for noise, upper in zip(table.noise, table.upper, strict=True):

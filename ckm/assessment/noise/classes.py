@@ -28,21 +28,7 @@ _BINS = (
 
 
 def transition(design: Design) -> tuple[tuple[float, ...], ...]:
-    """Give the rows of a p-table, if there are few; the last serve larger counts in turn.
-
-    Parameters
-    ----------
-    design
-        The p-table.
-
-    Examples
-    --------
-    >>> from ckm.assessment.noise.applied import Design
-    >>> from ptable import PTable
-    >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
-    >>> transition(Design.of(table))
-    ((1.0, 0.0, 0.0), (0.5, 0.0, 0.5))
-    """
+    """Give the rows of a p-table, if there are few; the last serve larger counts in turn."""
     if design.table.n_rows > _MAX_ROWS:
         return ()
     rows: list[list[float]] = design.table.transition.tolist()
@@ -52,27 +38,8 @@ def transition(design: Design) -> tuple[tuple[float, ...], ...]:
 def noise_classes(cells: ObservedCells, design: Design) -> tuple[NoiseClassFact, ...]:
     """Compare mean, variance and range of the noise with the design, class by class.
 
-    Parameters
-    ----------
-    cells
-        Cells with independent noise.
-    design
-        The p-table.
-
-    Notes
-    -----
     A class of several rows is designed to have the means of these rows, weighted by its
     cells. The variance that was drawn is taken about the designed mean of each cell's row.
-
-    Examples
-    --------
-    >>> from ckm.assessment.noise.applied import Design
-    >>> from ckm.assessment.observed import ObservedCells
-    >>> from ptable import PTable
-    >>> design = Design.of(PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8))
-    >>> cells = ObservedCells.of([4] * 100, noise=[-1, 1] * 50)
-    >>> noise_classes(cells, design)[3].variance_drawn
-    1.0
     """
     rows = design.rows(cells.count)
     classes = [(count, count) for count in range(1, _SINGLE + 1)]
@@ -127,25 +94,7 @@ _FIGURES = tuple(
 
 
 def noise_shares(cells: ObservedCells, design: Design) -> tuple[NoiseShareFact, ...]:
-    """Compare how often each noise was to come and came.
-
-    Parameters
-    ----------
-    cells
-        Cells with independent noise.
-    design
-        The p-table.
-
-    Examples
-    --------
-    >>> from ckm.assessment.noise.applied import Design
-    >>> from ckm.assessment.observed import ObservedCells
-    >>> from ptable import PTable
-    >>> design = Design.of(PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8))
-    >>> cells = ObservedCells.of([4] * 100, noise=[-1, 1] * 50)
-    >>> noise_shares(cells, design)[0]
-    NoiseShareFact(noise=-1, designed=0.5, drawn=0.5)
-    """
+    """Compare how often each noise was to come and came."""
     n = len(cells)
     if not n:
         return ()
@@ -164,16 +113,6 @@ def noise_pairs(count: Numbers, published: Numbers) -> tuple[PairFact, ...]:
     """Count cells by original and published count, in bins that widen with the count.
 
     There are as many bins as a picture can show, so that it shows all cells.
-
-    Parameters
-    ----------
-    count, published
-        The counts of the cells.
-
-    Examples
-    --------
-    >>> noise_pairs(np.array([1, 1, 900]), np.array([0, 0, 901]))[0]
-    PairFact(original=1, published=0, cells=2)
     """
     largest = int(max(count.max(initial=0), published.max(initial=0)))
     for single, growth in _BINS:

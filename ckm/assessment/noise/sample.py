@@ -29,11 +29,6 @@ class Repeats:
     ----------
     repeats, differing
         How many.
-
-    Examples
-    --------
-    >>> Repeats(repeats=7, differing=0).differing
-    0
     """
 
     repeats: int
@@ -41,26 +36,7 @@ class Repeats:
 
 
 def repeats(cells: ObservedCells) -> Repeats:
-    """Compare the noise of cells with the same key and the same count.
-
-    Parameters
-    ----------
-    cells
-        The cells.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ckm.assessment.observed import ObservedCells
-    >>> cells = ObservedCells(
-    ...     count=np.array([4, 4, 9]),
-    ...     noise=np.array([1, -1, 0]),
-    ...     key=np.array([7, 7, 8], np.uint64),
-    ...     is_finest=np.ones(3, bool),
-    ... )
-    >>> repeats(cells)
-    Repeats(repeats=1, differing=1)
-    """
+    """Compare the noise of cells with the same key and the same count."""
     order = np.argsort(cells.key, kind="stable")
     key = cells.key[order]
     shared = np.zeros(len(key), bool)
@@ -77,28 +53,7 @@ def repeats(cells: ObservedCells) -> Repeats:
 
 
 def independent(tables: Sequence[ObservedCells], *, is_mixed: bool) -> ObservedCells:
-    """Take cells whose noises are independent.
-
-    Parameters
-    ----------
-    tables
-        The cells of each table.
-    is_mixed
-        Whether cell keys are mixed with a secret before the lookup.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ckm.assessment.observed import ObservedCells
-    >>> cells = ObservedCells(
-    ...     count=np.array([4, 4, 9]),
-    ...     noise=np.array([1, 1, 0]),
-    ...     key=np.array([7, 7, 8], np.uint64),
-    ...     is_finest=np.ones(3, bool),
-    ... )
-    >>> len(independent([cells], is_mixed=True)), len(independent([cells], is_mixed=False))
-    (2, 3)
-    """
+    """Take cells whose noises are independent."""
     from ckm.assessment.observed import ObservedCells
 
     everything = ObservedCells.together(tables)
@@ -106,22 +61,7 @@ def independent(tables: Sequence[ObservedCells], *, is_mixed: bool) -> ObservedC
 
 
 def drawn_places(tables: Sequence[ObservedCells], *, is_mixed: bool) -> NDArray[np.int64]:
-    """Find cells whose noises are independent, by position among those of all tables.
-
-    Parameters
-    ----------
-    tables
-        The cells of each table.
-    is_mixed
-        Whether cell keys are mixed with a secret before the lookup.
-
-    Examples
-    --------
-    >>> from ckm.assessment.observed import ObservedCells
-    >>> cells = ObservedCells.of([4, 4, 9], noise=[1, 1, 0])
-    >>> drawn_places([cells, cells], is_mixed=True)
-    array([0, 1, 2])
-    """
+    """Find cells whose noises are independent, by position among those of all tables."""
     if not tables:
         return np.zeros(0, np.int64)
     if is_mixed:

@@ -24,20 +24,7 @@ _WIDE = 104
 
 
 def show_methods(terminal: Terminal, found: MethodComparison) -> None:
-    """Print one line per method.
-
-    Parameters
-    ----------
-    terminal
-        Where to.
-    found
-        The comparison.
-
-    Examples
-    --------
-    >>> show_methods.__name__  # ckm compare job.toml
-    'show_methods'
-    """
+    """Print one line per method."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -76,20 +63,7 @@ def show_methods(terminal: Terminal, found: MethodComparison) -> None:
 
 
 def told(result: MethodResult) -> str:
-    """Say why a method could not be tried.
-
-    Parameters
-    ----------
-    result
-        What was measured of it.
-
-    Examples
-    --------
-    >>> from ckm.config.comparison.method_settings import DEFAULTS
-    >>> from ckm.comparison.compare_methods import MethodResult
-    >>> told(MethodResult(choice=DEFAULTS["swapping"], reason="There is only one area."))
-    'swapping: There is only one area.'
-    """
+    """Say why a method could not be tried."""
     return f"{result.choice.name}: {result.reason}"
 
 

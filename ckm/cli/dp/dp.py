@@ -392,18 +392,7 @@ def _guarantee(
 
 
 def orders_of(texts: Sequence[str]) -> list[float]:
-    """Return the Rényi orders that --alphas names; none for none.
-
-    Parameters
-    ----------
-    texts
-        Numbers, by commas or spaces.
-
-    Examples
-    --------
-    >>> orders_of(["2,4", "8 16"])
-    [2.0, 4.0, 8.0, 16.0]
-    """
+    """Return the Rényi orders that --alphas names; none for none."""
     try:
         return sorted(
             {float(word) for text in texts for word in text.replace(",", " ").split()}

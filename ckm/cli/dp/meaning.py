@@ -24,26 +24,7 @@ _TWICE = {"add-remove", "zero-out"}
 def explained(meaning: Meaning, *, adjacency: str, unit: str, language: str) -> list[str]:
     """Return what a guarantee means, a sentence a line.
 
-    Parameters
-    ----------
-    meaning
-        The facts.
-    adjacency, unit
-        The neighbours, and who is protected.
-    language
-        ``"en"`` or ``"fr"``.
-
-    Notes
-    -----
     Each sentence is a theorem; docs/dp.md has the proofs.
-
-    Examples
-    --------
-    >>> from dp import Guarantee, meaning as meaning_of
-    >>> facts = meaning_of(Guarantee(epsilon=1, adjacency="add-remove"))
-    >>> lines = explained(facts, adjacency="add-remove", unit="person", language="en")
-    >>> lines[3][:74]
-    '- the odds of any statement about one person change by a factor of 7.39 at'
     """
     words, numbers = LANGUAGES[language], Numbers(language)
     unit = _TEXTS["french_units"].get(unit, unit) if language == "fr" else unit

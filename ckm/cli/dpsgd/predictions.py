@@ -16,31 +16,7 @@ if TYPE_CHECKING:
 
 
 def predicted(model: Any, records: pa.Table, *, keep: Sequence[str] = ()) -> pa.Table:
-    """Return kept columns, the prediction, and for codes the probability of each.
-
-    Parameters
-    ----------
-    model
-        A `dpsgd.DPClassifier` or `dpsgd.DPRegressor`.
-    records
-        The columns of its schema, and those to keep.
-    keep
-        Names of columns to take over.
-
-    Examples
-    --------
-    >>> import dpsgd, pyarrow as pa
-    >>> schema = dpsgd.Schema(
-    ...     columns=[dpsgd.Number(name="age", low=0, high=100)],
-    ...     target=dpsgd.Category(name="retired", values=["no", "yes"]),
-    ... )
-    >>> plan = dpsgd.Plan.for_noise(
-    ...     8.0, delta=1e-4, dataset_size=100, batch_size=100, steps=2, schema=schema
-    ... )
-    >>> model = dpsgd.DPClassifier(plan).fit({"age": [20, 80], "retired": ["no", "yes"]})
-    >>> predicted(model, pa.table({"age": [20], "id": ["a"]}), keep=["id"]).column_names
-    ['id', 'prediction', 'probability_no', 'probability_yes']
-    """
+    """Return kept columns, the prediction, and for codes the probability of each."""
     import pyarrow as pa
 
     columns: dict[str, Any] = {name: records[name] for name in dict.fromkeys(keep)}

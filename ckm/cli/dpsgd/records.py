@@ -22,28 +22,6 @@ def read_columns(path: Path, *, names: Sequence[str], table: str | None = None) 
 
     How a value is read depends on nothing but that value: one record must not be able to turn
     the column of all others from numbers into texts.
-
-    Parameters
-    ----------
-    path
-        A Parquet, CSV or DuckDB file, or a glob.
-    names
-        The columns.
-    table
-        The table of a DuckDB file.
-
-    Raises
-    ------
-    dpsgd.TrainingDataError
-        If a column is not there.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> file = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
-    >>> _ = file.write_text("age,sex\n41, F\n,M\n")
-    >>> read_columns(file, names=["age", "sex"]).to_pylist()
-    [{'age': '41', 'sex': 'F'}, {'age': None, 'sex': 'M'}]
     """
     with open_source(path, table=table, threads=1, is_text=True) as source:
         _require(source, names)
@@ -53,20 +31,7 @@ def read_columns(path: Path, *, names: Sequence[str], table: str | None = None) 
 
 
 def check_columns(path: Path, *, names: Sequence[str], table: str | None = None) -> None:
-    r"""Refuse a file without these columns; no value is looked at.
-
-    Parameters
-    ----------
-    path, names, table
-        As for `read_columns`.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> file = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
-    >>> _ = file.write_text("age\n41\n")
-    >>> check_columns(file, names=["age"])
-    """
+    r"""Refuse a file without these columns; no value is looked at."""
     with open_source(path, table=table, threads=1, is_text=True) as source:
         _require(source, names)
 

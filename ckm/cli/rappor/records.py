@@ -19,22 +19,7 @@ _ROWS = 2**16
 def answers(
     path: Path, *, value: str, client: str, parameters: Parameters
 ) -> Iterator[tuple[list[Any], list[str]]]:
-    """Give values and clients, some ten thousand at a time.
-
-    Parameters
-    ----------
-    path
-        A .csv or .parquet file.
-    value, client
-        The columns.
-    parameters
-        Say whether values are texts or places in a list.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read, a column is missing or a cell is empty of any value.
-    """
+    """Give values and clients, some ten thousand at a time."""
     import pyarrow as pa
     from pyarrow import csv as pa_csv
     from pyarrow import dataset

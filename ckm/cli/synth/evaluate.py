@@ -249,21 +249,7 @@ def _with_controls(found: dict[str, Evaluation]) -> dict[str, Evaluation]:
 
 
 def show_figures(terminal: Terminal, found: Mapping[str, Evaluation]) -> None:
-    """Show figures beside their controls on the terminal.
-
-    Parameters
-    ----------
-    terminal
-        Who speaks.
-    found
-        Name of a set → its figures.
-
-    Examples
-    --------
-    >>> from ckm.cli.terminal.console import Terminal
-    >>> callable(show_figures)
-    True
-    """
+    """Show figures beside their controls on the terminal."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -327,22 +313,7 @@ def _as_json(found: Mapping[str, Evaluation], _title: str, _language: str) -> st
 
 
 def page_of(found: Mapping[str, Evaluation], title: str, language: str) -> str:
-    """Return the page of evaluations of the same real records.
-
-    Parameters
-    ----------
-    found
-        Name of a set → its figures.
-    title, language
-        Of the page.
-
-    Examples
-    --------
-    >>> from synth.evaluation import Evaluation, Figure
-    >>> found = {"a": Evaluation(figures=(Figure(name="tvd2", value=0.1),))}
-    >>> "Trial" in page_of(found, "Trial", "en")
-    True
-    """
+    """Return the page of evaluations of the same real records."""
     from ckm import __version__
     from reports import synthesis_report
     from synth.evaluation.conclusions import facts_of

@@ -18,36 +18,7 @@ def check_output(
     endings: tuple[str, ...] = (),
     inputs: tuple[Path, ...] = (),
 ) -> None:
-    """Refuse an output that cannot be written.
-
-    Parameters
-    ----------
-    output
-        The file to be; None where the result is shown.
-    force
-        Whether a file of that name may be replaced.
-    lang
-        The language that was asked for; pages alone have one.
-    endings
-        Those it may have, small; none for any.
-    inputs
-        Files that must stay.
-
-    Raises
-    ------
-    UsageError
-        If it has another ending, is a folder or an input, exists or has no folder to lie in;
-        or an option goes with an output that there is not.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> try:
-    ...     check_output(Path("page.pdf"), force=False, endings=(".csv", ".html", ".json"))
-    ... except click.UsageError as error:
-    ...     print(error.message)
-    The output must end in .csv, .html or .json.
-    """
+    """Refuse an output that cannot be written."""
     if output is None:
         if force or lang:
             raise click.UsageError(f"--{'force' if force else 'lang'} goes with --output.")
@@ -69,16 +40,5 @@ def check_output(
 
 
 def printable(text: str) -> str:
-    r"""Write signs that steer a terminal as escapes: names of columns are foreign.
-
-    Parameters
-    ----------
-    text
-        A line.
-
-    Examples
-    --------
-    >>> printable("town\x1b[2J")
-    'town\\x1b[2J'
-    """
+    r"""Write signs that steer a terminal as escapes: names of columns are foreign."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -62,23 +62,7 @@ def read_designs(path: Path | str) -> dict[str, MapDesign]:
 
 
 def designs_in(document: Mapping[str, Any], reading: Reading) -> dict[str, MapDesign]:
-    """Build the designs of a parsed file; what is wrong with them is added to its problems.
-
-    Parameters
-    ----------
-    document
-        What is in it.
-    reading
-        The file.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from ckm.config.reading import Reading
-    >>> grid = {"max_noise": 3, "variance": 1}
-    >>> list(designs_in({"grid": grid}, Reading(Path("designs.toml"))))
-    ['D=3 V=1 js=0']
-    """
+    """Build the designs of a parsed file; what is wrong with them is added to its problems."""
     sections = document.get("designs", {})
     if not isinstance(sections, dict):
         sections = {"": sections}

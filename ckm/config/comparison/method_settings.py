@@ -142,13 +142,7 @@ KINDS: Mapping[str, type[MethodSettings]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodChoice:
-    """A method with its parameters.
-
-    Examples
-    --------
-    >>> dict(MethodChoice(name="ours", settings=Rounding()).parameters)
-    {'base': 5}
-    """
+    """A method with its parameters."""
 
     name: str
     settings: MethodSettings
@@ -195,25 +189,7 @@ DEFAULTS: Mapping[str, MethodChoice] = MappingProxyType(
 def choose_methods(
     chosen: Mapping[str, MethodChoice], *, only: tuple[str, ...] = ()
 ) -> dict[str, MethodChoice]:
-    """Put chosen methods in place of the defaults of their names, or beside them.
-
-    Parameters
-    ----------
-    chosen
-        Name → method.
-    only
-        The names to keep; all by default.
-
-    Raises
-    ------
-    ConfigError
-        If a name is none of them.
-
-    Examples
-    --------
-    >>> list(choose_methods({}, only=("rounding", "cell-key")))
-    ['rounding', 'cell-key']
-    """
+    """Put chosen methods in place of the defaults of their names, or beside them."""
     found = {**DEFAULTS, **chosen}
     unknown = [name for name in only if name not in found]
     if unknown:

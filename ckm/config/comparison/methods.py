@@ -41,11 +41,6 @@ class Comparanda:
         Name → method; empty for no comparison of methods.
     experiment
         What the methods are tried on.
-
-    Examples
-    --------
-    >>> len(Comparanda(methods=dict(DEFAULTS)).methods)
-    13
     """
 
     designs: Mapping[str, MapDesign] = field(default_factory=dict)
@@ -64,36 +59,6 @@ def read_comparanda(
     A section ``[methods.<name>]`` changes the parameters of the method of that name; with
     ``method = …`` it adds one. ``only = […]`` in ``[methods]`` lists what is compared. Methods
     are compared where the file has one of its two sections, or no designs.
-
-    Parameters
-    ----------
-    path
-        The TOML file; without one, all methods are compared with their defaults.
-    only
-        Names of methods, instead of those of the file.
-    experiment
-        Field of `Experiment` → value, instead of that of the file.
-
-    Raises
-    ------
-    JobError
-        With every problem of the file, and of `experiment`.
-    ConfigError
-        If a name of `only` is wrong.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "methods.toml"
-    >>> _ = file.write_text('''
-    ... [methods]
-    ... only = ["rounding", "coarse"]
-    ... [methods.coarse]
-    ... method = "rounding"
-    ... base = 10
-    ... ''')
-    >>> [(c.name, c.parameters) for c in read_comparanda(file).methods.values()]
-    [('rounding', {'base': 5}), ('coarse', {'base': 10})]
     """
     document: dict[str, Any] = {}
     reading = Reading(Path.cwd() / "the options")

@@ -261,19 +261,7 @@ def add_problems_of_dimensions(
     categories: Mapping[str, list[Any] | Path],
     reading: Reading,
 ) -> None:
-    """Note hierarchies and categories that are not there, or that repeat themselves.
-
-    Parameters
-    ----------
-    hierarchies, categories
-        The sections.
-    reading
-        The file.
-
-    Examples
-    --------
-    >>> add_problems_of_dimensions({}, {}, None)
-    """
+    """Note hierarchies and categories that are not there, or that repeat themselves."""
     for section, found, what in (
         ("[hierarchies]", hierarchies, "columns, from broad to fine"),
         ("[categories]", categories, "categories"),

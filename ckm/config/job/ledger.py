@@ -19,13 +19,7 @@ _WHERE = "[ledger]"
 
 
 class JobLedger(Section):
-    """The record of what was published, which no table may contradict by a few records.
-
-    Examples
-    --------
-    >>> JobLedger(url="postgresql://host/db").target
-    'postgresql://host/db'
-    """
+    """The record of what was published, which no table may contradict by a few records."""
 
     path: FilePath | None = Field(default=None, description="The ledger's file.")
     url: Name | None = Field(default=None, description="Or a database, postgresql://…")

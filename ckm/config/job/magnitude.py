@@ -162,23 +162,7 @@ class JobMagnitude(Section):
         return {name: section.made() for name, section in found.items() if section is not None}
 
     def noise(self, ptables: Mapping[str, PTable]) -> MagnitudeNoise:
-        """Return the noise.
-
-        Parameters
-        ----------
-        ptables
-            Field of the noise → its p-table.
-
-        Raises
-        ------
-        ConfigError
-            If settings contradict each other.
-
-        Examples
-        --------
-        >>> JobMagnitude(decimals=-3).noise({}).decimals
-        -3
-        """
+        """Return the noise."""
         from ckm.engine.magnitudes import MagnitudeNoise, Proportional
 
         alike = {field.name for field in fields(MagnitudeNoise)} - _OTHERS

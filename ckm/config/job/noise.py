@@ -69,15 +69,7 @@ class PTableSection(Section):
 
 
 def noise_spec(section: PTableSection, reading: Reading) -> NoiseSpec | None:
-    """Build the specification of the noise; None where a problem was noted.
-
-    Parameters
-    ----------
-    section
-        What the file says.
-    reading
-        The file.
-    """
+    """Build the specification of the noise; None where a problem was noted."""
     given = section.given
     missing = [name for name in ("max_noise", "variance") if name not in given]
     if missing:

@@ -78,11 +78,6 @@ def common_texts(job: Job) -> tuple[str, ...]:
     """Name the texts of a job that are not there in each language of its files.
 
     Files of all languages then say the same: the one text, the name or the code.
-
-    Parameters
-    ----------
-    job
-        The job.
     """
     output, languages = job.output, job.output.languages
     titles = {"": "the title", **{name: f"the title of {name!r}" for name in job.tables}}

@@ -76,15 +76,7 @@ class JobSuppression(Section):
             reading.add(f"{_WHERE} prior_posterior:", "posterior must be at most prior.")
 
     def add_problems_beside(self, job: Job, reading: Reading) -> None:
-        """Note what noise has and suppression has not, and rules without their numbers.
-
-        Parameters
-        ----------
-        job
-            The whole job.
-        reading
-            The file.
-        """
+        """Note what noise has and suppression has not, and rules without their numbers."""
         if job.ptable is not None:
             hint = "write two jobs, and publish the tables of one of them"
             text = "stands beside [ptable]: true numbers beside noisy ones give the noise away."

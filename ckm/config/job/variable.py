@@ -46,21 +46,7 @@ class JobVariable(Section):
 def add_problems_of_variables(
     variables: Sequence[JobVariable], hierarchies: Mapping[str, object], reading: Reading
 ) -> None:
-    """Note variables that contradict each other, and levels that are none.
-
-    Parameters
-    ----------
-    variables
-        The sections.
-    hierarchies
-        Name → columns from broad to fine, or something else.
-    reading
-        The file.
-
-    Examples
-    --------
-    >>> add_problems_of_variables([], {}, None)
-    """
+    """Note variables that contradict each other, and levels that are none."""
     names = [variable.name for variable in variables]
     for name in sorted({n for n in names if names.count(n) > 1}):
         reading.add("[[variable]]", f"the name {name!r} occurs more than once.")

@@ -107,13 +107,7 @@ class ServiceLimits(Section):
     threads: _Count | None = Field(default=None, description="DuckDB threads; all by default.")
 
     def per_hour(self, role: str) -> int:
-        """Return the requests per hour of a role.
-
-        Parameters
-        ----------
-        role
-            ``"public"``, ``"researcher"`` or ``"officer"``.
-        """
+        """Return the requests per hour of a role."""
         limits = {
             "researcher": self.requests_per_hour_researcher,
             "officer": self.requests_per_hour_officer,

@@ -180,68 +180,17 @@ def _place(ledger: JobLedger) -> tuple[Path | str, str]:
 
 
 def is_service_file(path: Path) -> bool:
-    """Return whether a TOML file describes a service rather than a job.
-
-    Parameters
-    ----------
-    path
-        The file; False where it cannot be read, so that a job's reader says why.
-
-    Examples
-    --------
-    >>> is_service_file(Path("job.toml"))
-    False
-    """
+    """Return whether a TOML file describes a service rather than a job."""
     keys = keys_in(path)
     return "service" in keys or ("variable" in keys and "table" not in keys)
 
 
 def service_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a service file, for editors.
-
-    Examples
-    --------
-    >>> service_schema()["title"]
-    'A service of ckm'
-    """
+    """Return the JSON Schema of a service file, for editors."""
     return schema_of(Service, title="A service of ckm")
 
 
 def read_service(path: Path | str) -> Service:
-    r"""Read and check a service file; relative paths start at its folder.
-
-    Parameters
-    ----------
-    path
-        The service file.
-
-    Returns
-    -------
-    Service
-        The service, with absolute paths.
-
-    Raises
-    ------
-    JobError
-        With every problem of the file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> _ = (folder / "people.csv").write_text("rkey,sex\n17,F\n")
-    >>> _ = (folder / "service.toml").write_text('''
-    ... schema = 1
-    ... service = { title = "People" }
-    ... data = { path = "people.csv", record_key = "rkey", key_range = 256 }
-    ... keys = { mix = false }
-    ... ptable = { max_noise = 2, variance = 1.0 }
-    ... [[variable]]
-    ... name = "sex"
-    ... labels = { en = "Sex", fr = "Sexe" }
-    ... ''')
-    >>> read_service(folder / "service.toml").about.title["fr"]
-    'People'
-    """
+    r"""Read and check a service file; relative paths start at its folder."""
     reading, document = open_settings(path, kind="service")
     return build(Service, document, reading)

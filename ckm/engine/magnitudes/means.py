@@ -54,22 +54,8 @@ def published_ratio(published: ArrayLike, by: ArrayLike) -> NDArray[np.float64]:
 def mean_before_sum(published: ArrayLike, totals: ArrayLike) -> NDArray[np.float64]:
     """Give the totals that cellKey publishes when asked for means before sums.
 
-    Parameters
-    ----------
-    published
-        Totals under ``rules="cellkey"``.
-    totals
-        The original weighted totals.
-
-    Notes
-    -----
     ``P**2 / X``, and 0 for a total of 0: the relative noise counts twice. It is here to repeat
     past releases.
-
-    Examples
-    --------
-    >>> mean_before_sum([110.0, 0.0], [100.0, 0.0]).tolist()
-    [121.0, 0.0]
     """
     seen, total = np.asarray(published, np.float64), np.asarray(totals, np.float64)
     found = np.zeros_like(total)

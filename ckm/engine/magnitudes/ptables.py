@@ -42,18 +42,7 @@ def magnitude_ptable(
 def amount_spec(
     *, max_noise: int = MAX_NOISE, variance: float = VARIANCE, step: int = STEP
 ) -> NoiseSpec:
-    """Specify the p-table that `magnitude_ptable` builds.
-
-    Parameters
-    ----------
-    max_noise, variance, step
-        As there.
-
-    Examples
-    --------
-    >>> amount_spec(max_noise=3).anchors
-    (1, 2, 3)
-    """
+    """Specify the p-table that `magnitude_ptable` builds."""
     return NoiseSpec(
         max_noise=max_noise,
         variance=variance,

@@ -18,17 +18,6 @@ class VariableNoises(Mapping[str, MagnitudeNoise]):
     given
         One noise for all variables, or variable → noise. Variables that are not named have
         `MagnitudeNoise.start`, whose p-table is built when it is first asked for.
-
-    Raises
-    ------
-    ConfigError
-        If something else is given, or a noise looks at too many contributors.
-
-    Examples
-    --------
-    >>> noises = VariableNoises({"income": MagnitudeNoise.start(decimals=-3)})
-    >>> noises["income"].decimals, noises["hours"].decimals, noises.named
-    (-3, 0, ('income',))
     """
 
     def __init__(self, given: MagnitudeNoise | Mapping[str, MagnitudeNoise] | None) -> None:

@@ -26,16 +26,6 @@ def read_json_stat(path: Path) -> tuple[PublishedTable, TableAbout]:
     """Read a table from a JSON-stat dataset.
 
     A cell without value and status is not in the table; one with a status is suppressed.
-
-    Parameters
-    ----------
-    path
-        The file.
-
-    Raises
-    ------
-    FormatError
-        If it is no JSON-stat dataset.
     """
     document = read_json(path, path.read_bytes())
     try:

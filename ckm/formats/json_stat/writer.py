@@ -38,18 +38,7 @@ _MAX_DECIMALS = 15
 
 
 def write_json_stat(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> None:
-    """Write a table as JSON-stat.
-
-    Parameters
-    ----------
-    table, stream, about
-        The table, where to, and what is said about it.
-
-    Raises
-    ------
-    FormatError
-        If it does not fit into a cube, or the date is out of JSON-stat's range.
-    """
+    """Write a table as JSON-stat."""
     cube = cube_of(table, about, what="JSON-stat")
     names = list(table.measures)
     contents = free_name(CONTENTS, [axis.name for axis in cube.axes])
@@ -150,13 +139,7 @@ def _dimension(axis: Axis, about: TableAbout) -> dict[str, Any]:
 
 
 def elimination(axis: Axis, about: TableAbout) -> str | None:
-    """Return the category that stands for all others of an axis.
-
-    Parameters
-    ----------
-    axis, about
-        The axis, and what is said about the table.
-    """
+    """Return the category that stands for all others of an axis."""
     if len(axis.columns) == 1:
         return about.totals.get(axis.name)
     totals = {about.totals.get(column) for column in axis.columns}
@@ -179,18 +162,7 @@ def _contents(table: PublishedTable, about: TableAbout) -> dict[str, Any]:
 
 
 def category_of(labels: Mapping[str, str]) -> dict[str, Any]:
-    """Return the places and the labels of categories, as every client of PxWebApi 2 reads them.
-
-    Parameters
-    ----------
-    labels
-        Category → label, in their order.
-
-    Examples
-    --------
-    >>> category_of({"F": "Women", "M": "Men"})
-    {'index': {'F': 0, 'M': 1}, 'label': {'F': 'Women', 'M': 'Men'}}
-    """
+    """Return the places and labels of categories, as clients of PxWebApi 2 read them."""
     return {"index": {text: place for place, text in enumerate(labels)}, "label": dict(labels)}
 
 

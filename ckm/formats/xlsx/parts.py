@@ -30,20 +30,7 @@ _STYLES = f"""<styleSheet xmlns="{MAIN}">
 
 
 def parts(sheets: Sequence[str], *, title: str) -> dict[str, str]:
-    """Return all parts but the sheets: name → text.
-
-    Parameters
-    ----------
-    sheets
-        Their names; sheet 1 is ``xl/worksheets/sheet1.xml``.
-    title
-        Of the book, as XML.
-
-    Examples
-    --------
-    >>> sorted(parts(["table"], title=""))[:2]
-    ['[Content_Types].xml', '_rels/.rels']
-    """
+    """Return all parts but the sheets: name → text."""
     listed = "".join(
         f'<sheet name="{name}" sheetId="{n}" r:id="rId{n}"/>'
         for n, name in enumerate(sheets, start=1)

@@ -45,18 +45,7 @@ _ODD = re.compile(r"[\x00-\x08\x0b-\x1f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
 
 
 def write_xlsx(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> None:
-    """Write a table as XLSX.
-
-    Parameters
-    ----------
-    table, stream, about
-        The table, where to, and what is said about it.
-
-    Raises
-    ------
-    FormatError
-        If it has too many rows or columns, a text is too long or a number too large.
-    """
+    """Write a table as XLSX."""
     if table.n_rows > MAX_ROWS or 2 * len(table.columns) > _MAX_COLUMNS:
         raise FormatError(
             f"XLSX holds {MAX_ROWS:,} rows and {_MAX_COLUMNS // 2:,} columns; the table has"

@@ -52,31 +52,7 @@ class NestedDifferences:
 
 
 def nested_differences(cells: Cells, is_shown: NDArray[np.bool_]) -> NestedDifferences:
-    """Find every cell of a table and every published cell around it along one dimension.
-
-    Parameters
-    ----------
-    cells
-        The cells of the table.
-    is_shown
-        Which of them are published.
-
-    Returns
-    -------
-    NestedDifferences
-        The pairs; subtracting the part from the whole gives what a reader can derive.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from tables import Request, StoredKeys, cube, open_source
-    >>> records = pa.table({"sex": ["F", "M"], "key": pa.array([1, 2], pa.uint64())})
-    >>> with open_source(records) as source:
-    ...     (cells,) = cube(source, StoredKeys(column="key"), [Request(dimensions=["sex"])])
-    >>> found = nested_differences(cells, np.ones(3, bool))
-    >>> found.whole.tolist(), found.part.tolist()
-    ([2, 2], [0, 1])
-    """
+    """Find every cell of a table and every published cell around it along one dimension."""
     found: list[tuple[Numbers, Numbers, Numbers]] = []
     shown = np.flatnonzero(is_shown)
     columns = [ranks[shown].astype(np.int64) for ranks in cells.ranks]
@@ -99,24 +75,7 @@ def nested_differences(cells: Cells, is_shown: NDArray[np.bool_]) -> NestedDiffe
 
 
 def nested_difference_sums(sketch: Sketch, pairs: NestedDifferences) -> tuple[Words, Numbers]:
-    """Return partitions and powers of what is left of the whole of every pair without its part.
-
-    Parameters
-    ----------
-    sketch
-        The sketches of the cells.
-    pairs
-        From `nested_differences`.
-
-    Returns
-    -------
-    tuple of numpy.ndarray
-        A row for each pair.
-
-    Examples
-    --------
-    >>> nested_difference_sums(cells.sketch, nested_differences(cells))  # doctest: +SKIP
-    """
+    """Return partitions and powers of the whole of every pair without its part."""
     power_sums = sketch.power_sums[pairs.whole] - sketch.power_sums[pairs.part]
     power_sums += (power_sums < 0) * PRIME
     return sketch.partitions[pairs.whole] ^ sketch.partitions[pairs.part], power_sums
@@ -127,22 +86,6 @@ def complement_members(cells: Cells, pairs: NestedDifferences) -> tuple[Numbers,
 
     They are those of the finest cells in the whole but outside the part of each pair.
     Those cells have an empty partition where the complement has one: their members are known.
-
-    Parameters
-    ----------
-    cells
-        The cells, with sketches.
-    pairs
-        From `nested_differences`.
-
-    Returns
-    -------
-    tuple of numpy.ndarray
-        Numbers of pairs, and for each the key of a member.
-
-    Examples
-    --------
-    >>> complement_members(cells, pairs)  # doctest: +SKIP
     """
     sketch = sketch_of(cells)
     if not len(pairs):

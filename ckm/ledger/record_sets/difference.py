@@ -17,19 +17,6 @@ if TYPE_CHECKING:
 def differ_by_at_most(threshold: int, first: Residues, second: Residues) -> NDArray[np.bool_]:
     """Tell which pairs of sets differ by at most a few records.
 
-    Parameters
-    ----------
-    threshold
-        The largest difference that counts, less than the number of powers.
-    first, second
-        Powers of sketches, one row for each set; row by row they are compared.
-
-    Returns
-    -------
-    numpy.ndarray of bool
-        True for every pair that differs by at most `threshold` records; for another pair with
-        a probability of about (threshold + 1) / 2**31.
-
     Notes
     -----
     Let u run through what is in the first set alone, v through what is in the second alone.
@@ -41,14 +28,6 @@ def differ_by_at_most(threshold: int, first: Residues, second: Residues) -> NDAr
     References
     ----------
     Baker and Graves-Morris (1996), Padé Approximants, 2nd edition, section 1.4.
-
-    Examples
-    --------
-    >>> power_sums = lambda *members: np.array([[sum(m**i for m in members) for i in (1, 2)]])
-    >>> differ_by_at_most(1, power_sums(5, 7, 9), power_sums(5, 9)).tolist()
-    [True]
-    >>> differ_by_at_most(1, power_sums(5, 7, 9), power_sums(5, 8)).tolist()
-    [False]
     """
     series = _series(threshold, (first - second) % PRIME)
     found = np.zeros(len(first), bool)

@@ -46,11 +46,6 @@ class Histories:
         The keys of the ledger.
     width
         The width of its sketches.
-
-    Examples
-    --------
-    >>> Histories(store, seal=seal, width=2)  # doctest: +SKIP
-    Histories(0 entries)
     """
 
     def __init__(self, store: Store, *, seal: Seal, width: int) -> None:
@@ -71,13 +66,7 @@ class Histories:
         return sum(len(index) for index in list(self._indexes.values()))
 
     def refresh(self) -> bool:
-        """Take in what was recorded since the last look, by whomever; tell if there was any.
-
-        Raises
-        ------
-        LedgerError
-            If an entry is missing, was altered or stands in another's place.
-        """
+        """Take in what was recorded since the last look, by whomever; tell if there was any."""
         before = self.head
         head = read_head(self._store.settings(), self._seal)
         links = {before.number: before.link}
@@ -92,27 +81,13 @@ class Histories:
         return self.head != before
 
     def take(self, row: Row, record: Record) -> None:
-        """Take a record in that is safely written.
-
-        Parameters
-        ----------
-        row
-            How it is written.
-        record
-            The record.
-        """
+        """Take a record in that is safely written."""
         self.index(row.history).add(record, number=row.number)
         self._keep(row.number, record)
         self.head = Head(row.number, row.link)
 
     def chained(self, rows: Sequence[Row]) -> list[Row]:
-        """Give new rows the numbers and the links that follow on what is recorded.
-
-        Parameters
-        ----------
-        rows
-            The rows.
-        """
+        """Give new rows the numbers and the links that follow on what is recorded."""
         found: list[Row] = []
         head = self.head
         for row in rows:
@@ -121,32 +96,13 @@ class Histories:
         return found
 
     def write_head(self, rows: Sequence[Row], new: Mapping[str, str]) -> None:
-        """Write that the ledger ends with new rows, and has new settings.
-
-        Parameters
-        ----------
-        rows
-            From `chained`.
-        new
-            Settings.
-        """
+        """Write that the ledger ends with new rows, and has new settings."""
         read_head(self._store.settings(), self._seal)
         head = Head(rows[-1].number, rows[-1].link) if rows else self.head
         write_head(self._store, self._seal, head, new)
 
     def require_whole(self, known: Head | None = None) -> Head:
-        """Return where the ledger ends, after a look at every entry.
-
-        Parameters
-        ----------
-        known
-            Where it ended at an earlier time, as noted elsewhere.
-
-        Raises
-        ------
-        LedgerError
-            If entries are missing, were altered or are in another order, with their numbers.
-        """
+        """Return where the ledger ends, after a look at every entry."""
         wrong: list[str] = []
         head = Head()
         is_known = known is None or known == head
@@ -190,42 +146,18 @@ class Histories:
         )
 
     def index(self, history: str) -> Index:
-        """Return the sets of a history.
-
-        Parameters
-        ----------
-        history
-            The history.
-        """
+        """Return the sets of a history."""
         return self._indexes.setdefault(history, Index(self._width))
 
     def draft(self, entry: Entry, history: str) -> Record:
         """Return what a table would add to a history, as far as is known in memory.
 
         Sets that were recorded since the last look count as new, which does no harm.
-
-        Parameters
-        ----------
-        entry
-            The table.
-        history
-            The history.
         """
         return entry.record(~self.index(history).knows(entry.identity))
 
     def record(self, number: int) -> Record:
-        """Return a record.
-
-        Parameters
-        ----------
-        number
-            Its number.
-
-        Raises
-        ------
-        LedgerError
-            If it is gone or was altered.
-        """
+        """Return a record."""
         record = self._opened.get(number)
         if record is None:
             for row in self._store.rows(number=number):
@@ -238,22 +170,7 @@ class Histories:
     def compare(
         self, submission: Submission, *, accepted: Pending, threshold: int
     ) -> tuple[list[int], list[ThinPair]]:
-        """Find the thin differences that a submission would add.
-
-        Parameters
-        ----------
-        submission
-            The tables; each is also compared with those before it.
-        accepted
-            Tables about to be written before these.
-        threshold
-            The largest difference that counts.
-
-        Returns
-        -------
-        tuple of list
-            The places of the tables that are not recorded yet, and the first thin differences.
-        """
+        """Find the thin differences that a submission would add."""
         history, records = submission.history, submission.records
         fresh: list[int] = []
         pairs: list[ThinPair] = []
@@ -280,34 +197,14 @@ class Histories:
         return fresh, pairs
 
     def audit(self, history: str | None, threshold: int) -> Iterator[ThinPair]:
-        """Yield the thin differences of a history, or of each by itself, as they came up.
-
-        Parameters
-        ----------
-        history
-            The history.
-        threshold
-            The largest difference that counts.
-        """
+        """Yield the thin differences of a history, or of each by itself, as they came up."""
         for row, record, found in self._added(history, threshold):
             yield from self._named(record, found, None, most=len(found[0]), number=row.number)
 
     def standing(
         self, again: Mapping[bytes, Entry], *, history: str, last: int, threshold: int
     ) -> Iterator[ThinPair]:
-        """Yield what tables added when they were recorded, as far as they show it today.
-
-        Parameters
-        ----------
-        again
-            Digest of a definition → the table as it is today.
-        history
-            The history.
-        last
-            Number of the last entry of these definitions; 0 if there is none.
-        threshold
-            The largest difference that counts.
-        """
+        """Yield what tables added when they were recorded, as far as they show it today."""
         for row, record, found in self._added(history, threshold, last=last):
             table = again.get(row.digest)
             if table is None:

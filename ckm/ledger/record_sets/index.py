@@ -32,11 +32,6 @@ class Index:
     ----------
     width
         The width of the sketches.
-
-    Examples
-    --------
-    >>> Index(2)
-    Index(0 sets)
     """
 
     def __init__(self, width: int) -> None:
@@ -54,29 +49,11 @@ class Index:
         return f"Index({len(self)} sets)"
 
     def knows(self, identity: Words) -> NDArray[np.bool_]:
-        """Tell which sets are in the history already.
-
-        Parameters
-        ----------
-        identity
-            Their digests.
-        """
+        """Tell which sets are in the history already."""
         return self._identities.has(identity)
 
     def add(self, record: Record, *, number: int) -> None:
-        """Add the sets of a table that the history has not.
-
-        Parameters
-        ----------
-        record
-            The table.
-        number
-            Its number in the ledger.
-
-        Examples
-        --------
-        >>> index.add(record, number=1)  # doctest: +SKIP
-        """
+        """Add the sets of a table that the history has not."""
         is_new = ~self.knows(record.identity)
         new = np.flatnonzero(is_new)
         if not len(new):
@@ -91,28 +68,7 @@ class Index:
         self._number.extend(new.astype(np.uint32))
 
     def pairs(self, record: Record, *, threshold: int, is_known: NDArray[np.bool_]) -> Pairs:
-        """Find the thin differences that a table adds to the history.
-
-        Parameters
-        ----------
-        record
-            The table.
-        threshold
-            The largest difference that counts.
-        is_known
-            Which of its new sets its readers know from elsewhere.
-
-        Returns
-        -------
-        tuple of list
-            Pair by pair the table's set, the published table, and its set. No pair has a set
-            that both sides know: its difference was there before, or the table shows it by
-            itself.
-
-        Examples
-        --------
-        >>> index.pairs(record, threshold=1, is_known=is_known)  # doctest: +SKIP
-        """
+        """Find the thin differences that a table adds to the history."""
         if not len(self) or is_known.all():
             return [], [], []
         words, sets = _words(record, ~is_known)

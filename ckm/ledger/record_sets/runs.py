@@ -14,27 +14,13 @@ if TYPE_CHECKING:
 
 
 class Runs:
-    """Words, each with the place of what it belongs to.
-
-    Examples
-    --------
-    >>> runs = Runs()
-    >>> runs.add(np.array([7, 5], np.uint64), np.array([0, 1], np.uint32))
-    >>> runs.find(np.array([5, 6], np.uint64))
-    (array([0]), array([1], dtype=uint32))
-    """
+    """Words, each with the place of what it belongs to."""
 
     def __init__(self) -> None:
         self._runs: tuple[tuple[Words, Places], ...] = ()
 
     def add(self, words: Words, places: Places) -> None:
-        """Add words; runs of like size become one, so that there are few.
-
-        Parameters
-        ----------
-        words, places
-            The words and their places.
-        """
+        """Add words; runs of like size become one, so that there are few."""
         if not len(words):
             return
         runs = list(self._runs)
@@ -46,13 +32,7 @@ class Runs:
         self._runs = (*runs, (words[order], places[order]))
 
     def has(self, words: Words) -> NDArray[np.bool_]:
-        """Tell which words are there.
-
-        Parameters
-        ----------
-        words
-            The words.
-        """
+        """Tell which words are there."""
         found = np.zeros(len(words), bool)
         if not len(words) or not self._runs:
             return found
@@ -64,13 +44,7 @@ class Runs:
         return found
 
     def find(self, words: Words) -> tuple[NDArray[np.intp], Places]:
-        """Return which words are there, and each place of each of them.
-
-        Parameters
-        ----------
-        words
-            The words.
-        """
+        """Return which words are there, and each place of each of them."""
         queries, found = [np.zeros(0, np.intp)], [np.zeros(0, np.uint32)]
         order = np.argsort(words)
         words = words[order]

@@ -17,11 +17,6 @@ class Pending:
     ----------
     width
         The width of the ledger's sketches.
-
-    Examples
-    --------
-    >>> Pending(2)
-    Pending(0 tables)
     """
 
     def __init__(self, width: int) -> None:

@@ -26,15 +26,6 @@ class Postgres(Database):
         How long to wait for it, and for another writer.
     create
         Make the tables if there are none; None takes the database as it is.
-
-    Raises
-    ------
-    LedgerError
-        If it cannot be used, or there is no ledger and none shall be made.
-
-    Examples
-    --------
-    >>> Postgres("postgresql://ckm@/ledger")  # doctest: +SKIP
     """
 
     _mark = "%s"

@@ -45,13 +45,6 @@ class Seal:
     ----------
     FIPS 202 (SHAKE); RFC 7693 (BLAKE2); Bellare and Namprempre (2008), Authenticated
     encryption: relations among notions, Journal of Cryptology 21(4).
-
-    Examples
-    --------
-    >>> from tables import Secret
-    >>> seal = Seal(Secret(bytes(16)))
-    >>> seal.open(seal.close(b"text", beside=b"date"), beside=b"date")
-    b'text'
     """
 
     def __init__(self, secret: Secret) -> None:
@@ -88,17 +81,7 @@ class Seal:
         return padded[_LENGTH : _LENGTH + size]
 
     def link(self, before: bytes, number: int, sealed: bytes) -> bytes:
-        """Return the link of an entry: what no other number, entry or entries before it have.
-
-        Parameters
-        ----------
-        before
-            The link of the entry before; none of the first.
-        number
-            The number of the entry.
-        sealed
-            The entry; its seal covers what stands beside it.
-        """
+        """Return the link of an entry, bound to its number and all entries before it."""
         return self._tag(b"link", before, number.to_bytes(_LENGTH, "big"), sealed[:_MAC])
 
     def head(self, number: int, link: bytes, settings: Mapping[str, str]) -> bytes:
@@ -113,13 +96,6 @@ class Seal:
     def folded(self, columns: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
         """Return one word for each row; equal rows have equal words.
 
-        Parameters
-        ----------
-        columns
-            The columns of the rows.
-
-        Notes
-        -----
         Rows are added up with secret odd factors modulo 2**64. Rows that differ meet with a
         probability of about 2**(z - 64), where 2**z divides all their differences.
         """
@@ -133,15 +109,6 @@ class Seal:
     ) -> NDArray[np.uint64]:
         """Return keyed digests of words; those of different purposes never meet.
 
-        Parameters
-        ----------
-        words
-            The words.
-        purposes
-            What they are for, below 16; one for all or one for each.
-
-        Notes
-        -----
         SipHash-1-3, as in Python itself, under one key for each purpose.
         """
         keys = np.broadcast_to(self._keys[:, np.atleast_1d(purposes)], (2, len(words)))

@@ -62,25 +62,7 @@ class Head:
 
 
 def read_head(settings: Mapping[str, str], seal: Seal) -> Head:
-    """Return where a ledger ends.
-
-    Parameters
-    ----------
-    settings
-        The settings of the ledger.
-    seal
-        The keys of the ledger.
-
-    Raises
-    ------
-    LedgerError
-        If that, or another setting, was altered.
-
-    Examples
-    --------
-    >>> read_head(store.settings(), seal)  # doctest: +SKIP
-    Head(number=0, link=b'')
-    """
+    """Return where a ledger ends."""
     text, _, tag = settings.get(_HEAD, "").rpartition(" ")
     others = {name: content for name, content in settings.items() if name != _HEAD}
     try:
@@ -101,23 +83,7 @@ def read_head(settings: Mapping[str, str], seal: Seal) -> Head:
 def write_head(
     store: Store, seal: Seal, head: Head, new: Mapping[str, str] | None = None
 ) -> None:
-    """Write where a ledger ends, and new settings, in the transaction of the caller.
-
-    Parameters
-    ----------
-    store
-        The database.
-    seal
-        The keys of the ledger.
-    head
-        Its last entry.
-    new
-        Settings that it does not have yet.
-
-    Examples
-    --------
-    >>> write_head(store, seal, Head())  # doctest: +SKIP
-    """
+    """Write where a ledger ends, and new settings, in the transaction of the caller."""
     new = new or {}
     others = {name: text for name, text in store.settings().items() if name != _HEAD}
     tag = seal.head(head.number, head.link, {**others, **new})
@@ -125,22 +91,7 @@ def write_head(
 
 
 def require_parameters(threshold: int | None, smallest: int) -> None:
-    """Raise unless a ledger can be opened with these parameters.
-
-    Parameters
-    ----------
-    threshold, smallest
-        As for `Ledger.open`.
-
-    Raises
-    ------
-    ConfigError
-        If one is out of range.
-
-    Examples
-    --------
-    >>> require_parameters(2, 10)
-    """
+    """Raise unless a ledger can be opened with these parameters."""
     if threshold is not None and (
         type(threshold) is not int or not 1 <= threshold <= MAX_WIDTH
     ):
@@ -154,27 +105,7 @@ def require_parameters(threshold: int | None, smallest: int) -> None:
 
 
 def width_of(store: Store, seal: Seal, threshold: int | None) -> int:
-    """Return the width of a ledger's sketches; a new ledger gets one.
-
-    Parameters
-    ----------
-    store
-        The database.
-    seal
-        The keys of the ledger.
-    threshold
-        The threshold that is wanted.
-
-    Raises
-    ------
-    LedgerError
-        If the ledger has another form, another secret or a smaller width.
-
-    Examples
-    --------
-    >>> width_of(store, seal, None)  # doctest: +SKIP
-    2
-    """
+    """Return the width of a ledger's sketches; a new ledger gets one."""
     with store.writing():
         settings = store.settings()
         if not settings:
@@ -192,28 +123,7 @@ def width_of(store: Store, seal: Seal, threshold: int | None) -> int:
 
 
 def require_noise(store: Store, seal: Seal, noise: str, *, create: bool) -> None:
-    """Raise unless the tables of a ledger have this noise.
-
-    Parameters
-    ----------
-    store
-        The database.
-    seal
-        The keys of the ledger.
-    noise
-        What the noise of a set of records depends on beside the secret.
-    create
-        Let the ledger be for this noise if it is for none yet.
-
-    Raises
-    ------
-    LedgerError
-        If it is for another one.
-
-    Examples
-    --------
-    >>> require_noise(store, seal, ptable.id, create=True)  # doctest: +SKIP
-    """
+    """Raise unless the tables of a ledger have this noise."""
     wanted = seal.digest(f"noise {noise}".encode()).hex()
     known = store.settings().get("noise")
     if known is None and create:

@@ -84,35 +84,7 @@ class Store(Protocol):
 def open_store(
     target: str | os.PathLike[str], *, create: bool = True, timeout_s: float = 30.0
 ) -> Store:
-    """Open the database of a ledger, or make it.
-
-    Parameters
-    ----------
-    target
-        A file, or a URL ``postgresql://…``.
-    create
-        Make the ledger if there is none.
-    timeout_s
-        How long to wait for another writer.
-
-    Returns
-    -------
-    Store
-        The database.
-
-    Raises
-    ------
-    LedgerError
-        If it cannot be opened, or is something else.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> store = open_store(tempfile.mkdtemp() + "/ledger.db")
-    >>> store.settings()
-    {}
-    >>> store.close()
-    """
+    """Open the database of a ledger, or make it."""
     text = os.fspath(target)
     if _is_postgres(text):
         from ckm.ledger.storage.postgres import Postgres
@@ -127,23 +99,7 @@ def open_store(
 
 
 def has_ledger(target: str | os.PathLike[str]) -> bool:
-    """Tell whether a ledger is there, whatever its state; nothing is made.
-
-    Parameters
-    ----------
-    target
-        A file, or a URL ``postgresql://…``.
-
-    Raises
-    ------
-    LedgerError
-        If the database cannot be reached.
-
-    Examples
-    --------
-    >>> has_ledger("no-such-folder/ledger.db")
-    False
-    """
+    """Tell whether a ledger is there, whatever its state; nothing is made."""
     text = os.fspath(target)
     if not _is_postgres(text):
         return Path(text).exists()

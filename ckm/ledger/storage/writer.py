@@ -82,11 +82,6 @@ class Writer:
         What was recorded.
     threshold, width
         The largest difference that counts, and that the sketches serve.
-
-    Examples
-    --------
-    >>> Writer(store, histories, threshold=2, width=2)  # doctest: +SKIP
-    Writer(threshold 2)
     """
 
     def __init__(
@@ -108,33 +103,14 @@ class Writer:
             self._histories.refresh()
 
     def check(self, submission: Submission) -> tuple[ThinPair, ...]:
-        """Find the thin differences of a submission; record nothing.
-
-        Parameters
-        ----------
-        submission
-            The tables.
-        """
+        """Find the thin differences of a submission; record nothing."""
         with self._lock:
             self._histories.refresh()
             self._judge([submission])
         return _answer(submission)
 
     def write(self, submission: Submission) -> tuple[ThinPair, ...]:
-        """Check a submission and record it; return when it is on disk.
-
-        Parameters
-        ----------
-        submission
-            The tables.
-
-        Raises
-        ------
-        ThinDifferenceError
-            If it is refused.
-        LedgerError
-            If it could not be written, alone or with others.
-        """
+        """Check a submission and record it; return when it is on disk."""
         self._waiting.append(submission)
         with self._lock:
             if not submission.is_done:  # else somebody wrote it with their own

@@ -19,29 +19,7 @@ _FIELDS = ("ptable", "even", "odd", "small_cells")
 def write_amount_ptables(
     folder: Path, noises: Mapping[str, MagnitudeNoise]
 ) -> list[dict[str, Any]]:
-    """Write each p-table once, and tell which variable has which.
-
-    Parameters
-    ----------
-    folder
-        The internal folder.
-    noises
-        Variable → its noise.
-
-    Returns
-    -------
-    list of dict
-        For the internal manifest: variable, rules, and its p-tables.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from ckm import MagnitudeNoise
-    >>> noises = {"income": MagnitudeNoise.start()}
-    >>> (found,) = write_amount_ptables(pathlib.Path(tempfile.mkdtemp()), noises)
-    >>> found["variable"], found["ptables"]["ptable"]["file"]["file"]
-    ('income', 'pt-amounts-1.parquet')
-    """
+    """Write each p-table once, and tell which variable has which."""
     written: dict[str, dict[str, Any]] = {}
     found = []
     for variable, noise in noises.items():

@@ -88,30 +88,7 @@ class TableRecord:
 def record_file(
     path: Path, *, name: str, progress: Callable[[int], None] | None = None
 ) -> FileRecord:
-    """Hash a file in pieces; it need not fit into memory.
-
-    Parameters
-    ----------
-    path
-        The file.
-    name
-        What the manifest calls it.
-    progress
-        Called with the number of bytes of each piece.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> file = pathlib.Path(tempfile.mkdtemp()) / "empty"
-    >>> file.touch()
-    >>> record_file(file, name="empty").sha256[:8]
-    'e3b0c442'
-    """
+    """Hash a file in pieces; it need not fit into memory."""
     digest, size = hashlib.sha256(), 0
     with path.open("rb") as file:
         while piece := file.read(_CHUNK):
@@ -129,32 +106,7 @@ def describe_columns(
     total_label: str = "Total",
     is_original: bool = False,
 ) -> tuple[tuple[str, str, str], ...]:
-    """Put the columns of a published table into words.
-
-    Parameters
-    ----------
-    table
-        The table.
-    hierarchies
-        The hierarchies among its dimensions.
-    total_label
-        What totals are called in it.
-    is_original
-        Whether its numbers are the original ones, as far as they are not suppressed.
-
-    Returns
-    -------
-    tuple
-        Name, kind and description of each column.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ckm import PublishedTable
-    >>> table = PublishedTable(dimensions={}, measures={"count": np.array([7])})
-    >>> describe_columns(table, {})
-    (('count', 'integer', 'Number of units, protected.'),)
-    """
+    """Put the columns of a published table into words."""
     levels = {
         column: f"Level {number} of {len(columns)} of {name!r}, from broad to fine"
         for name, columns in hierarchies.items()
@@ -196,25 +148,7 @@ def public_manifest(
 ) -> dict[str, Any]:
     """Return what anybody may know: the tables, their columns, the method in words.
 
-    Parameters
-    ----------
-    tables
-        The published tables.
-    title
-        Title of the release; by language where its files are in several.
-    report
-        The pages of the public report, and their numbers.
-    method
-        The protection in words, if it is not that of the cell key method.
-
-    Notes
-    -----
     No parameter of the noise, no key, no time, nothing about the input.
-
-    Examples
-    --------
-    >>> public_manifest([], title="Job seekers")["title"]
-    'Job seekers'
     """
     return {
         "kind": KIND,
@@ -248,37 +182,10 @@ def _has_sums(tables: Sequence[TableRecord]) -> bool:
 
 
 def manifest_text(manifest: Mapping[str, Any]) -> str:
-    r"""Return a manifest as JSON, for people to read.
-
-    Parameters
-    ----------
-    manifest
-        Its content.
-
-    Examples
-    --------
-    >>> manifest_text({"kind": KIND})
-    '{\n  "kind": "ckm-release"\n}\n'
-    """
+    r"""Return a manifest as JSON, for people to read."""
     return json.dumps(manifest, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def write_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
-    """Write a manifest as JSON, in UTF-8, for people to read.
-
-    Parameters
-    ----------
-    path
-        The file to write.
-    manifest
-        Its content.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> file = pathlib.Path(tempfile.mkdtemp()) / "manifest.json"
-    >>> write_manifest(file, {"kind": KIND})
-    >>> "ckm-release" in file.read_text()
-    True
-    """
+    """Write a manifest as JSON, in UTF-8, for people to read."""
     path.write_bytes(manifest_text(manifest).encode())

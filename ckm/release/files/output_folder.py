@@ -28,13 +28,7 @@ _RENAME_EXCHANGE = 2
 
 
 def resolve_target(target: Path | str) -> Path:
-    """Return the absolute path of a folder to write, with links followed.
-
-    Examples
-    --------
-    >>> resolve_target("out/").is_absolute()
-    True
-    """
+    """Return the absolute path of a folder to write, with links followed."""
     path = Path(os.path.realpath(target))
     if path.parent == path:
         raise ReleaseError(
@@ -45,24 +39,7 @@ def resolve_target(target: Path | str) -> Path:
 
 
 def check_target(path: Path, may_replace: Callable[[Path], None] | None) -> None:
-    """Refuse to write over anything but an empty folder, or one that may be replaced.
-
-    Parameters
-    ----------
-    path
-        The folder to make.
-    may_replace
-        See `new_folder`.
-
-    Raises
-    ------
-    ReleaseError
-        With the reason.
-
-    Examples
-    --------
-    >>> check_target(Path("a-folder-that-does-not-exist"), None)
-    """
+    """Refuse to write over anything but an empty folder, or one that may be replaced."""
     if not path.exists():
         return
     if not path.is_dir():
@@ -86,37 +63,7 @@ def new_folder(
     may_replace: Callable[[Path], None] | None = None,
     is_kept: bool = True,
 ) -> Iterator[Path]:
-    r"""Write a folder that appears under its name when the block ends without an error.
-
-    Parameters
-    ----------
-    target
-        The folder to make. An empty one is taken over.
-    may_replace
-        Called with the folder when it exists and is not empty; raises when it must stay.
-        Without it, such a folder always stays.
-    is_kept
-        False does all but the last step: what was written goes, and nothing appears.
-
-    Yields
-    ------
-    Path
-        A hidden folder beside the target, to write into.
-
-    Raises
-    ------
-    ReleaseError
-        If the target may not be written, or another process is writing it.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> target = Path(tempfile.mkdtemp()) / "out"
-    >>> with new_folder(target) as folder:
-    ...     _ = (folder / "table.csv").write_text("sex,count\n")
-    >>> [path.name for path in target.iterdir()]
-    ['table.csv']
-    """
+    r"""Write a folder that appears under its name when the block ends without an error."""
     path = resolve_target(target)
     with _parents(path), draft_folder(path) as draft:
         check_target(path, may_replace)
@@ -129,15 +76,7 @@ def new_folder(
 
 @contextlib.contextmanager
 def draft_folder(path: Path, *, what: str = "folder", mode: int = 0o777) -> Iterator[Path]:
-    """Make a hidden folder beside a path that no other process writes; it always goes.
-
-    Parameters
-    ----------
-    path
-        What is going to be written.
-    what, mode
-        What messages call it, and who may read the draft.
-    """
+    """Make a hidden folder beside a path that no other process writes; it always goes."""
     with only_writer(path, what=what):
         _clean(path)
         draft = path.with_name(f".{path.name}.partial-{os.getpid()}-{secrets.token_hex(4)}")
@@ -255,30 +194,7 @@ def _exchange(one: Path, other: Path) -> bool:
 
 @contextlib.contextmanager
 def only_writer(path: Path, *, what: str = "folder") -> Iterator[None]:
-    """Let one process at a time write a folder or file; the lock of a dead one is freed.
-
-    Parameters
-    ----------
-    path
-        The folder, from `resolve_target`.
-    what
-        What messages call it.
-
-    Raises
-    ------
-    ReleaseError
-        If another process is writing it.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp()) / "out"
-    >>> with only_writer(folder), only_writer(folder):
-    ...     pass
-    Traceback (most recent call last):
-    ckm.errors.ReleaseError: Another process is writing 'out' at this moment.
-      hint: wait until it has ended, or choose another folder
-    """
+    """Let one process at a time write a folder or file; the lock of a dead one is freed."""
     name = path.with_name(f".{path.name}.lock")
     while True:
         with _translated(path, what):

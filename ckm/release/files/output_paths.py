@@ -21,25 +21,7 @@ if TYPE_CHECKING:
 
 
 def refuse_foreign(folder: Path) -> None:
-    """Refuse to replace a folder that is not a release of ours, or holds files of others.
-
-    Parameters
-    ----------
-    folder
-        The folder to replace.
-
-    Raises
-    ------
-    ReleaseError
-        With the reason.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> refuse_foreign(Path(tempfile.mkdtemp()))
-    Traceback (most recent call last):
-    ckm.errors.ReleaseError: ...
-    """
+    """Refuse to replace a folder that is not a release of ours, or holds files of others."""
     try:
         manifest = json.loads((folder / "internal" / "manifest.json").read_bytes())
         ours = {"public/manifest.json", "internal/manifest.json", "internal/job.toml"}
@@ -77,25 +59,7 @@ def _inside(manifest: Mapping[str, Any]) -> Iterator[str]:
 
 
 def refuse_overlap(job: Job, target: Path) -> None:
-    """Refuse an output that holds an input, or that a glob of the data would read back.
-
-    Parameters
-    ----------
-    job
-        The job.
-    target
-        The folder to make.
-
-    Raises
-    ------
-    ReleaseError
-        With the input that lies in the way.
-
-    Examples
-    --------
-    >>> from ckm.config import read_job
-    >>> refuse_overlap(read_job("demo/job.toml"), Path("demo"))  # doctest: +SKIP
-    """
+    """Refuse an output that holds an input, or that a glob of the data would read back."""
     inputs = [job.path, *job.input_files()]
     inputs += [path for path in (job.keys.secret, job.report.designs) if path is not None]
     if job.ledger is not None and isinstance(job.ledger.target, Path):
@@ -117,20 +81,7 @@ def refuse_overlap(job: Job, target: Path) -> None:
 
 
 def is_matched(path: Path, pattern: str) -> bool:
-    """Tell whether a path matches a glob pattern, in which ``**`` stands for any folders.
-
-    Parameters
-    ----------
-    path
-        The path; it need not exist.
-    pattern
-        The pattern.
-
-    Examples
-    --------
-    >>> is_matched(Path("data/2027/people.csv"), "data/**/*.csv")
-    True
-    """
+    """Tell whether a path matches a glob pattern, in which ``**`` stands for any folders."""
 
     def fits(parts: Sequence[str], patterns: Sequence[str]) -> bool:
         if not patterns:

@@ -40,24 +40,7 @@ def file_names(
     *,
     language: str = "",
 ) -> tuple[str, ...]:
-    """Return the names of a table's files in a format.
-
-    Parameters
-    ----------
-    table
-        Name of the table.
-    format
-        A name in `ckm.formats.FORMATS`.
-    language
-        Of the files, where it stands in their names.
-
-    Examples
-    --------
-    >>> file_names("jobs", "csvw")
-    ('jobs.csv', 'jobs.csv-metadata.json')
-    >>> file_names("jobs", "px", language="fr")
-    ('jobs.fr.px',)
-    """
+    """Return the names of a table's files in a format."""
     kind = FORMATS[format]
     name = f"{table}.{language}{kind.suffixes[0]}" if language else table + kind.suffixes[0]
     return (name, f"{name}{kind.sidecar}") if kind.sidecar else (name,)
@@ -68,20 +51,6 @@ def files_of(table: str, output: JobOutput) -> Iterator[tuple[str, str, tuple[st
 
     A language stands in the names of files in several languages; CSV, which has no words, has
     one file for all of them.
-
-    Parameters
-    ----------
-    table
-        Name of the table.
-    output
-        The formats and the languages.
-
-    Examples
-    --------
-    >>> from ckm.config.job.output import JobOutput
-    >>> found = files_of("jobs", JobOutput(formats=("csv", "px"), language=("en", "fr")))
-    >>> [names for _, _, (names,) in found]
-    ['jobs.csv', 'jobs.en.px', 'jobs.fr.px']
     """
     for kind in output.formats:
         if len(output.languages) == 1 or not FORMATS[kind].keeps:
@@ -92,26 +61,7 @@ def files_of(table: str, output: JobOutput) -> Iterator[tuple[str, str, tuple[st
 
 
 def in_formats(job: Job, formats: Sequence[str]) -> Job:
-    """Return a job that writes its tables in other formats.
-
-    Parameters
-    ----------
-    job
-        The job.
-    formats
-        Names in `ckm.formats.FORMATS`.
-
-    Raises
-    ------
-    FormatError
-        If there is no format of that name.
-
-    Examples
-    --------
-    >>> from ckm.config import read_job
-    >>> in_formats(read_job("job.toml"), ["px"]).output.formats  # doctest: +SKIP
-    ('px',)
-    """
+    """Return a job that writes its tables in other formats."""
     names = without_repeats(format_named(name).name for name in formats)
     return job.changed(output=job.output.changed(formats=names))
 
@@ -123,11 +73,6 @@ class TableFiles:
     ----------
     job
         The job.
-
-    Examples
-    --------
-    >>> from ckm.config import read_job
-    >>> TableFiles(read_job("job.toml")).require_fit()  # doctest: +SKIP
     """
 
     def __init__(self, job: Job) -> None:
@@ -138,15 +83,7 @@ class TableFiles:
         self.said: dict[tuple[str, str], TableAbout] = {}
 
     def require_fit(self) -> None:
-        """Refuse what no data are needed to see: names and words that a format cannot hold.
-
-        Raises
-        ------
-        ConfigError
-            If two tables would have the same file.
-        FormatError
-            If a format cannot hold a name, a label or another text of the job.
-        """
+        """Refuse what no data are needed to see: names and words that a format cannot hold."""
         self._require_names()
         for name in self._job.tables:
             table = self._rehearsal(name)
@@ -174,29 +111,7 @@ class TableFiles:
         return self._words[self._job.output.languages[0]]
 
     def write(self, folder: Path, name: str, table: PublishedTable) -> tuple[Path, ...]:
-        """Write a table in each format and language.
-
-        Parameters
-        ----------
-        folder
-            Where to.
-        name
-            Name of the table.
-        table
-            The table.
-
-        Returns
-        -------
-        tuple of pathlib.Path
-            The files.
-
-        Raises
-        ------
-        FormatError
-            If a format cannot hold the table.
-        ReleaseError
-            If a code list lacks a category, or a file cannot be written.
-        """
+        """Write a table in each format and language."""
         for code, words in self._words.items():
             self.said[name, code] = words.about(name, table)
         paths: list[Path] = []
@@ -250,23 +165,7 @@ class TableFiles:
 def formula_cautions(
     found: Mapping[str, Sequence[str]], output: JobOutput, *, section: str = "[output]"
 ) -> tuple[str, ...]:
-    """Say which texts of CSV files a spreadsheet would take for formulas.
-
-    Parameters
-    ----------
-    found
-        Column → such texts.
-    output
-        The formats, and what is done about it.
-    section
-        Where to write that something is done about it.
-
-    Examples
-    --------
-    >>> from ckm.config.job.output import JobOutput
-    >>> formula_cautions({"sex": []}, JobOutput())
-    ()
-    """
+    """Say which texts of CSV files a spreadsheet would take for formulas."""
     exact = [kind for kind in output.formats if kind in _EXACT]
     if output.csv_formulas == "escape":
         exact = [kind for kind in exact if kind != "csv"]

@@ -34,13 +34,6 @@ class TableWords:
         The job. Its code trees are read at once.
     language
         Of the words; by default the first of the files.
-
-    Examples
-    --------
-    >>> from ckm.config import read_job
-    >>> words = TableWords(read_job("job.toml"))  # doctest: +SKIP
-    >>> words.about("people", table).title  # doctest: +SKIP
-    'People by sex'
     """
 
     def __init__(self, job: Job, *, language: str = "") -> None:
@@ -54,13 +47,7 @@ class TableWords:
                 self._total[name] = CodeTree.read(path).root or job.output.total_label
 
     def columns(self, name: str) -> dict[str, str]:
-        """Return the columns that the dimensions of a table make: column → dimension.
-
-        Parameters
-        ----------
-        name
-            Name of the table.
-        """
+        """Return the columns that the dimensions of a table make: column → dimension."""
         found: dict[str, str] = {}
         for dimension in self._job.tables[name].dimensions:
             nested = self._job.hierarchies.get(dimension)
@@ -70,30 +57,11 @@ class TableWords:
         return found
 
     def total(self, dimension: str) -> str:
-        """Return the category that stands for all others of a dimension.
-
-        Parameters
-        ----------
-        dimension
-            Of a table of the job.
-        """
+        """Return the category that stands for all others of a dimension."""
         return self._total[dimension]
 
     def about(self, name: str, table: PublishedTable) -> TableAbout:
-        """Return what the files of a published table say.
-
-        Parameters
-        ----------
-        name
-            Name of the table.
-        table
-            The published table.
-
-        Raises
-        ------
-        ReleaseError
-            If a code list does not name a category that the table shows.
-        """
+        """Return what the files of a published table say."""
         job, output, columns = self._job, self._job.output, self.columns(name)
         language = self._language
         measures = measure_columns(job.tables[name].measures, table.dimensions)
@@ -220,13 +188,7 @@ class TableWords:
         return [self._job.variables[n] for n in names if n in self._job.variables]
 
     def codes(self, column: str, dimension: str) -> dict[str, str]:
-        """Return the codes that the job has words for, and those words.
-
-        Parameters
-        ----------
-        column, dimension
-            See `columns`.
-        """
+        """Return the codes that the job has words for, and those words."""
         return {
             code: self._in(texts)
             for variable in self._variables(column, dimension)

@@ -22,18 +22,6 @@ def hidden_texts(facts: ReleaseFacts, *, more: Iterable[str] = ()) -> tuple[str,
     """List what must stay inside: identifiers, hashes, times, and if given more.
 
     Numbers need no list: `reports.scan` marks every number that is not known to everybody.
-
-    Parameters
-    ----------
-    facts
-        All that is known of the release.
-    more
-        Other texts, such as names of folders; those too short to tell anything are left out.
-
-    Examples
-    --------
-    >>> from ckm.release.pages.numbers import read_facts
-    >>> hidden_texts(read_facts("out/internal/report.json"))  # doctest: +SKIP
     """
     made = facts.reproduction
     texts = [
@@ -59,41 +47,7 @@ def require_clean(
     hidden: Sequence[str],
     secret: Secret | None = None,
 ) -> None:
-    """Raise where a public page holds what must stay inside.
-
-    Parameters
-    ----------
-    page
-        The page.
-    facts
-        All that it may know.
-    hidden
-        Texts that it may not hold; never named in the error.
-    secret
-        The secret, if it is at hand.
-
-    Raises
-    ------
-    CheckFailedError
-        With the number of places, and the texts of the job that hold it.
-
-    Examples
-    --------
-    >>> from reports import release_report
-    >>> from reports.facts.release import PublicFacts
-    >>> facts = PublicFacts(
-    ...     id="2027-03",
-    ...     title="Jobseekers",
-    ...     date="",
-    ...     contact="",
-    ...     version="0.1.0",
-    ...     ptable_label="",
-    ...     checks={},
-    ...     tables=(),
-    ... )
-    >>> page = release_report(facts, edition="public", language="en")
-    >>> require_clean(page, facts, hidden=["c7a5b3a7c7a5b3a7"])
-    """
+    """Raise where a public page holds what must stay inside."""
     from reports import scan
 
     contents = (page.html, page.to_json())
@@ -111,22 +65,7 @@ def require_clean_texts(
     hidden: Sequence[str],
     secret: Secret | None = None,
 ) -> None:
-    """Raise where a public file holds a text that must stay inside.
-
-    Parameters
-    ----------
-    content
-        What the file says: also names of columns and labels, which no page shows.
-    what
-        What it is, for the message.
-    facts, hidden, secret
-        As for `require_clean`.
-
-    Raises
-    ------
-    CheckFailedError
-        With the number of texts, and where they stand.
-    """
+    """Raise where a public file holds a text that must stay inside."""
     texts = [(place, text) for place, text in walk(content) if isinstance(text, str)]
     if _is_guilty("\n".join(text for _, text in texts), facts, hidden, secret):
         guilty = _guilty(texts, facts, hidden, secret)

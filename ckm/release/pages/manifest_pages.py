@@ -27,24 +27,7 @@ _MANIFEST = "manifest.json"
 def renewed_manifests(
     folder: Path, manifest: Mapping[str, Any], *, edition: Edition, pages: Mapping[str, str]
 ) -> dict[Path, str]:
-    """Give the manifests of a release as they are to be once some pages are written.
-
-    Parameters
-    ----------
-    folder
-        The release.
-    manifest
-        Its internal manifest.
-    edition
-        Of the pages.
-    pages
-        Name of a file → its text. What is listed of other pages stays as it is.
-
-    Returns
-    -------
-    dict
-        The file → its text, in the order of writing.
-    """
+    """Give the manifests of a release as they are to be once some pages are written."""
     made = [_record(name, text) for name, text in pages.items()]
     internal = dict(manifest)
     if edition == "internal":
@@ -58,15 +41,7 @@ def renewed_manifests(
 
 
 def follows_from(manifest: Mapping[str, Any], text: bytes) -> bool:
-    """Tell whether a public manifest is the listed one but for its list of pages.
-
-    Parameters
-    ----------
-    manifest
-        The internal manifest.
-    text
-        The public one.
-    """
+    """Tell whether a public manifest is the listed one but for its list of pages."""
     wanted = {file["file"]: file["sha256"] for file in manifest["public"]}
     try:
         content = json.loads(text)

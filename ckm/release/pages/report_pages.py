@@ -37,20 +37,7 @@ class ReportFiles:
 
 
 def page_name(edition: Edition, language: str) -> str:
-    """Name the page of an edition.
-
-    Parameters
-    ----------
-    edition
-        ``"internal"`` or ``"public"``.
-    language
-        The code of its language.
-
-    Examples
-    --------
-    >>> page_name("public", "fr")
-    'report.fr.html'
-    """
+    """Name the page of an edition."""
     return f"report{'-internal' * (edition == 'internal')}.{language}.html"
 
 
@@ -62,37 +49,12 @@ FILES = {
 
 
 def is_draft(name: str) -> bool:
-    """Tell whether a file is what a killed run left of a page or a manifest.
-
-    Parameters
-    ----------
-    name
-        The name of the file.
-
-    Examples
-    --------
-    >>> is_draft(".report.fr.0a1b2c3d.tmp.html"), is_draft("report.fr.html")
-    (True, False)
-    """
+    """Tell whether a file is what a killed run left of a page or a manifest."""
     return _DRAFT.fullmatch(name) is not None
 
 
 def place_of(folder: Path, edition: Edition) -> Path:
-    """Give the folder of an edition inside a release; the two are never mixed.
-
-    Parameters
-    ----------
-    folder
-        The release.
-    edition
-        ``"internal"`` or ``"public"``.
-
-    Examples
-    --------
-    >>> import pathlib
-    >>> place_of(pathlib.PurePosixPath("out"), "public")
-    PurePosixPath('out/public')
-    """
+    """Give the folder of an edition inside a release; the two are never mixed."""
     return folder / edition
 
 
@@ -105,31 +67,7 @@ def make_pages(
     secret: Secret | None = None,
     linked: Sequence[str] | None = None,
 ) -> dict[str, Report]:
-    """Make the pages of an edition, and look that the public ones give nothing away.
-
-    Parameters
-    ----------
-    facts
-        All that is known of the release.
-    edition
-        ``"internal"`` or ``"public"``.
-    languages
-        One page each.
-    hidden, secret
-        What no public page may hold.
-    linked
-        Languages whose pages lie in the same folder; by default those that are made.
-
-    Returns
-    -------
-    dict
-        Name of a file → report.
-
-    Raises
-    ------
-    CheckFailedError
-        If a public page holds any of it.
-    """
+    """Make the pages of an edition, and look that the public ones give nothing away."""
     from reports import release_report
 
     beside = languages if linked is None else linked
@@ -154,24 +92,7 @@ def write_report(
     hidden: Sequence[str],
     secret: Secret | None = None,
 ) -> ReportFiles:
-    """Write both editions of a report into the folder of a release.
-
-    Parameters
-    ----------
-    facts
-        All that is known of the release.
-    folder
-        The folder, with ``public/`` and ``internal/``.
-    languages
-        Of the pages.
-    hidden, secret
-        What no public page may hold.
-
-    Raises
-    ------
-    CheckFailedError
-        If a public page holds any of it; then nothing is written.
-    """
+    """Write both editions of a report into the folder of a release."""
     made = {
         edition: make_pages(
             facts, edition=edition, languages=languages, hidden=hidden, secret=secret

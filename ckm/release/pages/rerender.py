@@ -57,40 +57,7 @@ def remake_report(
     force: bool = False,
     dry_run: bool = False,
 ) -> tuple[Page, ...]:
-    """Make the pages of a release again.
-
-    Parameters
-    ----------
-    folder
-        The release.
-    edition
-        ``"public"``, or ``"internal"`` for the office.
-    languages
-        Codes of languages; none for those that the release has.
-    output
-        A folder, or for a single page a file that ends in ``.html``, or for the numbers in
-        ``.json``. By default the pages go into the release.
-    force
-        Replace files that differ.
-    dry_run
-        Check everything, write nothing.
-
-    Returns
-    -------
-    tuple of Page
-        The files; those that were there already, byte for byte, are left alone.
-
-    Raises
-    ------
-    CheckFailedError
-        If a file of the release is not the one that was released.
-    ReleaseError
-        If the folder is no release, is older than reports, or a file may not be written.
-
-    Examples
-    --------
-    >>> remake_report("out/2027-03", languages=["fr"])  # doctest: +SKIP
-    """
+    """Make the pages of a release again."""
     order = _Order(
         folder=Path(folder),
         edition=edition,

@@ -97,13 +97,7 @@ def _opened(path: Path) -> int:
 
 
 def shape_of(query: Query) -> dict[str, Any]:
-    """Return what a query asks for, without its categories.
-
-    Parameters
-    ----------
-    query
-        The query.
-    """
+    """Return what a query asks for, without its categories."""
     return {
         "variables": {s.variable: len(s.ranks) for s in query.selections},
         "measures": list(query.measures),

@@ -106,17 +106,6 @@ class Rates:
         The file that holds the counts; memory by default.
     clock
         Tells the time in seconds, the same in all processes.
-
-    Raises
-    ------
-    ConfigError
-        If the file cannot be used.
-
-    Examples
-    --------
-    >>> rates = Rates(clock=lambda: 0.0)
-    >>> [rates.take("me", limit=2).is_allowed for _ in range(3)]
-    [True, True, False]
     """
 
     def __init__(
@@ -130,48 +119,13 @@ class Rates:
     def take(
         self, caller: str, *, limit: int, per_day: int | None = None, cost: int = 1
     ) -> Budget:
-        """Count a request, unless a window has no room for it.
-
-        Parameters
-        ----------
-        caller
-            Who asks.
-        limit, per_day
-            Requests per hour, and per day.
-        cost
-            How many requests this one counts for; 0 only looks.
-
-        Raises
-        ------
-        ClientError
-            If it cannot be counted; then there is no answer.
-        """
+        """Count a request, unless a window has no room for it."""
         limits = {"hour": limit} | ({} if per_day is None else {"day": per_day})
         with self._lock, self._told():
             return self._take(caller, limits, cost)
 
     def charge(self, caller: str, *, cost: int) -> None:
-        """Take more from a caller's budget, even more than is left.
-
-        Parameters
-        ----------
-        caller
-            Who asks.
-        cost
-            How many requests it counts for.
-
-        Raises
-        ------
-        ClientError
-            If it cannot be counted; then there is no answer.
-
-        Examples
-        --------
-        >>> rates = Rates(clock=lambda: 0.0)
-        >>> rates.charge("me", cost=2)
-        >>> rates.take("me", limit=2).is_allowed
-        False
-        """
+        """Take more from a caller's budget, even more than is left."""
         with self._lock, self._told():
             self._connection.execute("BEGIN IMMEDIATE")
             self._put(caller, self._counts(caller, _WINDOWS, self._clock()), cost)

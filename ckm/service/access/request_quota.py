@@ -23,18 +23,7 @@ CREATE TABLE IF NOT EXISTS used (
 
 
 def open_budgets(path: Path | None) -> sqlite3.Connection:
-    """Open the file, and make it where there is none.
-
-    Parameters
-    ----------
-    path
-        The file; None for memory.
-
-    Raises
-    ------
-    ConfigError
-        If it cannot be written, is damaged, or is another database.
-    """
+    """Open the file, and make it where there is none."""
     try:
         if path is not None:  # made here, so that nobody else can read it for a moment
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
@@ -82,15 +71,7 @@ def _opened(name: str) -> sqlite3.Connection:
 
 
 def prune(connection: sqlite3.Connection, now: float) -> None:
-    """Forget windows that are over; of too many callers, those who asked least.
-
-    Parameters
-    ----------
-    connection
-        The open file.
-    now
-        The time.
-    """
+    """Forget windows that are over; of too many callers, those who asked least."""
     connection.execute("DELETE FROM used WHERE until <= ?", (now,))
     (rows,) = connection.execute("SELECT count(*) FROM used").fetchone()
     if rows > _MAX_ROWS:

@@ -26,49 +26,17 @@ _LONGEST = 100
 
 
 def new_name() -> str:
-    """Return a random name that nobody can guess.
-
-    Examples
-    --------
-    >>> len(new_name())
-    43
-    """
+    """Return a random name that nobody can guess."""
     return secrets.token_urlsafe(32)
 
 
 def proof_of(name: str, *, purpose: str) -> str:
-    """Return what a form shows beside the cookie of that name: only our own pages can.
-
-    Parameters
-    ----------
-    name
-        What the cookie holds.
-    purpose
-        What the form is for.
-
-    Examples
-    --------
-    >>> len(proof_of("n", purpose="sign in"))
-    64
-    """
+    """Return what a form shows beside the cookie of that name: only our own pages can."""
     return hmac.digest(name.encode(), purpose.encode(), hashlib.sha256).hex()
 
 
 def is_proof(given: str, name: str, *, purpose: str) -> bool:
-    """Return whether a form comes from one of our pages.
-
-    Parameters
-    ----------
-    given
-        What the form shows.
-    name, purpose
-        As in `proof_of`.
-
-    Examples
-    --------
-    >>> is_proof(proof_of("n", purpose="sign in"), "n", purpose="sign out")
-    False
-    """
+    """Return whether a form comes from one of our pages."""
     wanted = proof_of(name, purpose=purpose)
     return bool(name) and hmac.compare_digest(given.encode(), wanted.encode())
 
@@ -82,17 +50,6 @@ class Sessions:
         Where sessions are kept; the processes of a service share it.
     clock
         Tells the time in seconds.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> sessions = Sessions(Path(tempfile.mkdtemp()) / "sessions")
-    >>> name = sessions.open("0123456789ab")
-    >>> sessions.token_id(name)
-    '0123456789ab'
-    >>> sessions.close(name)
-    >>> sessions.token_id(name)
     """
 
     def __init__(self, folder: Path, *, clock: Callable[[], float] = time.time) -> None:
@@ -101,13 +58,7 @@ class Sessions:
         self._clock = clock
 
     def open(self, token_id: str) -> str:
-        """Begin a session and return its name.
-
-        Parameters
-        ----------
-        token_id
-            The public part of the token that was shown.
-        """
+        """Begin a session and return its name."""
         self._tidy()
         name = new_name()
         told = {"token": token_id, "until": self._clock() + LASTS_S}
@@ -117,26 +68,14 @@ class Sessions:
         return name
 
     def token_id(self, name: str) -> str | None:
-        """Return whose session it is; None for one that is over or never was.
-
-        Parameters
-        ----------
-        name
-            What the cookie holds.
-        """
+        """Return whose session it is; None for one that is over or never was."""
         if not name or len(name) > _LONGEST:
             return None
         found = self._read(self._path(name))
         return found[0] if found is not None and found[1] > self._clock() else None
 
     def close(self, name: str) -> None:
-        """End a session.
-
-        Parameters
-        ----------
-        name
-            What the cookie holds.
-        """
+        """End a session."""
         self._path(name).unlink(missing_ok=True)
 
     def _tidy(self) -> None:

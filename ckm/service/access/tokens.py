@@ -77,28 +77,13 @@ class TokenFile:
     ----------
     path
         The file; it is made with the first token.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> file = TokenFile(Path(tempfile.mkdtemp()) / "tokens.json")
-    >>> token = file.add(role="researcher", label="A. Lovelace")
-    >>> [entry.role for entry in file.read()]
-    ['researcher']
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def read(self) -> list[TokenEntry]:
-        """Return the tokens that are kept.
-
-        Raises
-        ------
-        ConfigError
-            If the file cannot be read, or others can read it.
-        """
+        """Return the tokens that are kept."""
         require_private(self.path, "file of tokens", error=ConfigError)
         try:
             listed = json.loads(self.path.read_text(encoding="utf-8"))["tokens"]
@@ -115,13 +100,7 @@ class TokenFile:
         return entries
 
     def add(self, *, role: Role, label: str, requests_per_hour: int | None = None) -> str:
-        """Make a token, keep its hash, and return it; it is not to be had again.
-
-        Parameters
-        ----------
-        role, label, requests_per_hour
-            See `TokenEntry`.
-        """
+        """Make a token, keep its hash, and return it; it is not to be had again."""
         public, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
         entry = TokenEntry(
             id=public,
@@ -136,13 +115,7 @@ class TokenFile:
         return f"ckm_{public}_{secret}"
 
     def revoke(self, public: str) -> bool:
-        """Take a token back; tell whether there was one.
-
-        Parameters
-        ----------
-        public
-            The token's id.
-        """
+        """Take a token back; tell whether there was one."""
         with locked(self.path, error=ConfigError):
             entries = self.read()
             if not any(e.id == public and not e.is_revoked for e in entries):
@@ -175,13 +148,7 @@ class Tokens:
         self._load()
 
     def recognise(self, token: str) -> Caller | str | None:
-        """Return whose a token is, or the id of one whose secret is still to be verified.
-
-        Parameters
-        ----------
-        token
-            The text after ``Bearer``; None is returned for one of no token that is valid.
-        """
+        """Return whose a token is, or the id of one whose secret is still to be verified."""
         match = _TOKEN.fullmatch(token)
         if match is None:
             return None
@@ -198,11 +165,6 @@ class Tokens:
 
         A token that was right before costs nothing, another one tens of milliseconds; others
         are recognised meanwhile.
-
-        Parameters
-        ----------
-        token
-            The text after ``Bearer``.
         """
         known = self.recognise(token)
         if not isinstance(known, str):
@@ -221,13 +183,7 @@ class Tokens:
         return _caller_of(entry)
 
     def holder(self, public: str) -> Caller | None:
-        """Return whose a token is by its id; None for a revoked one.
-
-        Parameters
-        ----------
-        public
-            The token's id.
-        """
+        """Return whose a token is by its id; None for a revoked one."""
         with self._lock:
             self._load()
             entry = self._entries.get(public)

@@ -46,12 +46,6 @@ class ClientError(CkmError):
         Names that exist, for a hint.
     filled
         What stands in the braces of the words.
-
-    Examples
-    --------
-    >>> client_error = ClientError("no_variable", name="sexe", known=["sex", "age"])
-    >>> client_error.status, client_error.suggestion
-    (400, 'sex')
     """
 
     code: ClassVar[str] = "ckm-request"
@@ -70,13 +64,7 @@ class ClientError(CkmError):
         return _STATUS.get(self.key, 400)
 
     def words(self, language: str) -> str:
-        """Return what is wrong.
-
-        Parameters
-        ----------
-        language
-            ``"en"`` or ``"fr"``.
-        """
+        """Return what is wrong."""
         return say(self.key, language, **self.filled)
 
 

@@ -38,11 +38,6 @@ class Recorder:
         What the service's tables are called there.
     max_sets
         Above so many sets of records in the ledger no new table is recorded.
-
-    Examples
-    --------
-    >>> Recorder(ledger, service.ledger, name=service.about.id)  # doctest: +SKIP
-    Recorder('jobseekers')
     """
 
     def __init__(
@@ -58,18 +53,7 @@ class Recorder:
         self._answered: Cache[tuple[Finding | None]] = Cache(_MAX_BYTES, size=lambda _: 100)
 
     def review(self, publication: Publication) -> Finding | None:
-        """Return what speaks against a publication; record it where nothing does.
-
-        Parameters
-        ----------
-        publication
-            The table. With the policy to flag it is recorded in any case.
-
-        Raises
-        ------
-        ClientError
-            If the ledger cannot be written; then there is no answer.
-        """
+        """Return what speaks against a publication; record it where nothing does."""
         query = publication.query
         # Counts and weighted counts show the same sets of records.
         key = replace(query, selections=publication.selections, measures=()).digest

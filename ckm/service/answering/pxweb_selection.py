@@ -35,18 +35,7 @@ _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 def split_codes(text: str) -> list[str]:
-    """Split a list of codes at its commas; brackets keep a code together.
-
-    Parameters
-    ----------
-    text
-        The list.
-
-    Examples
-    --------
-    >>> split_codes("F,[range(1,9)], M")
-    ['F', 'range(1,9)', 'M']
-    """
+    """Split a list of codes at its commas; brackets keep a code together."""
     parts, depth, part = [], 0, ""
     for sign in text:
         depth += (sign in "[(") - (sign in "])")
@@ -61,18 +50,7 @@ def split_codes(text: str) -> list[str]:
 
 
 def codelists_of(variable: Variable) -> dict[str, int | None]:
-    """Return the code lists of a variable: of all its categories, and of each level.
-
-    Parameters
-    ----------
-    variable
-        The variable.
-
-    Returns
-    -------
-    dict
-        Name → level; None for all levels with the total, which is the first.
-    """
+    """Return the code lists of a variable: of all its categories, and of each level."""
     lists: dict[str, int | None] = {variable.name: None}
     for level in range(len(variable.level_names) - 1, -1, -1):
         name = variable.level_names[level]
@@ -81,18 +59,7 @@ def codelists_of(variable: Variable) -> dict[str, int | None]:
 
 
 def max_patterns(variable: Variable) -> int:
-    """Return how many patterns may select from a variable; each looks at every category.
-
-    Parameters
-    ----------
-    variable
-        The variable.
-
-    Returns
-    -------
-    int
-        50, and fewer where there are more than 20,000 categories.
-    """
+    """Return how many patterns may select from a variable; each looks at every category."""
     return max(1, min(_MAX_PATTERNS, _MAX_LOOKS // len(variable.codes)))
 
 
@@ -103,24 +70,7 @@ def ranks_of(
     codelist: str | None = None,
     is_single: bool = False,
 ) -> tuple[int, ...]:
-    """Return the categories of a selection, each once.
-
-    Parameters
-    ----------
-    variable
-        The variable.
-    codes
-        Codes and expressions; None for the whole list.
-    codelist
-        A code list of the variable; that of all categories by default.
-    is_single
-        Give the finest categories within those selected, instead of themselves.
-
-    Raises
-    ------
-    ClientError
-        If an expression cannot be read or selects nothing.
-    """
+    """Return the categories of a selection, each once."""
     lists = codelists_of(variable)
     if codelist is not None and codelist not in lists:
         raise ClientError(
@@ -148,20 +98,7 @@ def ranks_of(
 
 
 def measures_of(codes: Iterable[str], known: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the measures of a selection, each once.
-
-    Parameters
-    ----------
-    codes
-        Names of measures; ``"*"`` for all.
-    known
-        Those that there are.
-
-    Raises
-    ------
-    ClientError
-        If there is no such measure, or none is selected.
-    """
+    """Return the measures of a selection, each once."""
     measures: dict[str, None] = {}
     for code in codes:
         if code != "*" and code not in known:
@@ -252,17 +189,7 @@ def _called(listing: _Listing, code: str, call: tuple[str, list[str]]) -> list[i
 
 
 def parts_of(variable: Variable, ranks: Sequence[int], level: int) -> list[int]:
-    """Return the listed categories of a level within some categories.
-
-    Parameters
-    ----------
-    variable
-        The variable.
-    ranks
-        Categories of any levels.
-    level
-        A level, 0 for the finest.
-    """
+    """Return the listed categories of a level within some categories."""
     inside = np.zeros(variable.axis.size, bool)
     inside[list(ranks)] = True
     levels = variable.axis.levels[level:]

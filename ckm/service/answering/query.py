@@ -72,17 +72,7 @@ class Query:
 def are_in_margins(
     levels: Sequence[NDArray[np.int64]], margins: Iterable[tuple[int, ...]], *, size: int
 ) -> NDArray[np.bool_]:
-    """Tell which cells belong to the combinations of levels that were asked for.
-
-    Parameters
-    ----------
-    levels
-        For each variable the level of each cell.
-    margins
-        The combinations.
-    size
-        Number of cells.
-    """
+    """Tell which cells belong to the combinations of levels that were asked for."""
     found = np.zeros(size, bool)
     for wanted in margins:
         pairs = zip(levels, wanted, strict=True)
@@ -99,22 +89,7 @@ def query_of_request(
     measures: Sequence[str] = ("count",),
     select: Mapping[str, Sequence[str]] | None = None,
 ) -> Query:
-    """Return the query of a request in the words of a job file.
-
-    Parameters
-    ----------
-    variables
-        What the service offers.
-    dimensions, margins, where, measures
-        See `ckm.TableRequest`.
-    select
-        Dimension → codes of the categories wanted; all by default.
-
-    Raises
-    ------
-    ClientError
-        If the request does not fit the variables.
-    """
+    """Return the query of a request in the words of a job file."""
     chosen = select or {}
     _require_known([*dimensions, *chosen], variables)
     for name in dimensions:

@@ -94,18 +94,7 @@ class Planner:
         )
 
     def plan(self, query: Query) -> Plan:
-        """Return the plan of a query.
-
-        Parameters
-        ----------
-        query
-            What is asked for.
-
-        Raises
-        ------
-        ClientError
-            If its filter is wrong.
-        """
+        """Return the plan of a query."""
         active = tuple(s for s in query.selections if any(s.ranks))
         used = tuple(self._levels(s) for s in active)
         where = self._conditions(query.where)
@@ -119,13 +108,7 @@ class Planner:
         return Plan(active=active, used=used, area=area, where=where)
 
     def tops(self, plan: Plan) -> Levels:
-        """Return the level of the total of each variable.
-
-        Parameters
-        ----------
-        plan
-            The plan.
-        """
+        """Return the level of the total of each variable."""
         return tuple(len(self._variables[s.variable].axis.levels) - 1 for s in plan.active)
 
     def widened(self, plan: Plan) -> Plan:
@@ -133,11 +116,6 @@ class Planner:
 
         It tells whether a filter takes apart what could not be published as a table. Areas
         that the filter names by themselves stay those that are counted.
-
-        Parameters
-        ----------
-        plan
-            The plan of a query with a filter.
         """
         area = self._area
         kept = frozenset(c for c in plan.where if {name for name, _ in c.places} == {area})
@@ -159,11 +137,6 @@ class Planner:
         """Leave out the variables that are summed over, and margins that show none of them.
 
         With them the same levels could mean two tables, by the order of the variables.
-
-        Parameters
-        ----------
-        query, plan
-            What is asked for.
         """
         if query.margins is None:
             return replace(query, selections=plan.active)
@@ -180,13 +153,7 @@ class Planner:
         return replace(query, selections=plan.active, margins=shown)
 
     def shape(self, query: Query, plan: Plan) -> Shape:
-        """Return what the rules look at before anything is counted.
-
-        Parameters
-        ----------
-        query, plan
-            What is asked for.
-        """
+        """Return what the rules look at before anything is counted."""
         categories, levels, sizes = {}, {}, []
         for selection, used in zip(plan.active, plan.used, strict=True):
             variable = self._variables[selection.variable]
@@ -210,13 +177,7 @@ class Planner:
         )
 
     def filter_variables(self, where: str | None) -> frozenset[str]:
-        """Return the variables that a filter speaks of.
-
-        Parameters
-        ----------
-        where
-            The filter.
-        """
+        """Return the variables that a filter speaks of."""
         return frozenset(
             name for condition in self._conditions(where) for name, _ in condition.places
         )

@@ -53,15 +53,7 @@ class Refusal:
 
 
 def explained(finding: Finding, variables: Mapping[str, Variable]) -> Refusal:
-    """Put a finding into words.
-
-    Parameters
-    ----------
-    finding
-        What a rule found.
-    variables
-        The variables, for their labels.
-    """
+    """Put a finding into words."""
     detail, tries = {}, {}
     for language in ("en", "fr"):
         labels = {name: v.offer.labels[language] for name, v in variables.items()}

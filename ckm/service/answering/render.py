@@ -34,38 +34,12 @@ class Rendered:
 
 
 def etag_of(body: bytes) -> str:
-    """Return the entity tag of some bytes.
-
-    Parameters
-    ----------
-    body
-        The bytes.
-
-    Examples
-    --------
-    >>> etag_of(b"")
-    '"e3b0c44298fc1c149afbf4c8996fb924"'
-    """
+    """Return the entity tag of some bytes."""
     return f'"{hashlib.sha256(body).hexdigest()[:32]}"'
 
 
 def file_name(table: str, names: Iterable[str], *, format: str) -> str:  # noqa: A002
-    """Name a file after the table and the variables in it.
-
-    Parameters
-    ----------
-    table
-        The service's id.
-    names
-        The variables.
-    format
-        One of `ckm.formats.FORMATS`.
-
-    Examples
-    --------
-    >>> file_name("jobseekers", ["geo", "age group"], format="csv")
-    'jobseekers-geo-age_group.csv'
-    """
+    """Name a file after the table and the variables in it."""
     kind = FORMATS[format]
     suffix = ".zip" if kind.media_type == "application/zip" else kind.suffixes[0]
     parts = [re.sub(r"[^A-Za-z0-9_]+", "_", part) for part in (table, *names)]
@@ -75,15 +49,7 @@ def file_name(table: str, names: Iterable[str], *, format: str) -> str:  # noqa:
 def about_answer(
     answer: Answer, *, service: Service, variables: Mapping[str, Variable], language: str
 ) -> TableAbout:
-    """Say what an answer's table is about.
-
-    Parameters
-    ----------
-    answer, service, variables
-        The answer, and where it comes from.
-    language
-        ``"en"`` or ``"fr"``.
-    """
+    """Say what an answer's table is about."""
     shown = {s.variable: variables[s.variable] for s in answer.selections}
     labels = {name: v.offer.labels[language] for name, v in shown.items()}
     for measure in answer.query.measures:
@@ -129,17 +95,7 @@ def render(
     format: str,  # noqa: A002  (the word of requests)
     language: str,
 ) -> Rendered:
-    """Write an answer's table in a format.
-
-    Parameters
-    ----------
-    answer, service, variables
-        The answer, which holds a table, and where it comes from.
-    format
-        One of `ckm.formats.FORMATS`.
-    language
-        ``"en"`` or ``"fr"``.
-    """
+    """Write an answer's table in a format."""
     if answer.table is None:
         msg = "a refusal has no table"
         raise TypeError(msg)

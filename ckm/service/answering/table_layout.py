@@ -32,19 +32,7 @@ def table_of(
     *,
     selections: tuple[Selection, ...],
 ) -> PublishedTable:
-    """Put the cells into a table of every combination of the categories to be shown.
-
-    Parameters
-    ----------
-    query, plan
-        What is asked for.
-    protected
-        Levels → the categories of its cells, and their protected numbers.
-    variables
-        The variables that are offered.
-    selections
-        The categories, without withheld areas.
-    """
+    """Put the cells into a table of every combination of the categories to be shown."""
     shape = tuple(len(s.ranks) for s in selections)
     numbers: dict[str, NDArray[Any]] = {}
     names = {s.variable for s in plan.active}
@@ -72,19 +60,7 @@ def table_of(
 def slices_of(
     plan: Plan, protected: Protected, variables: Mapping[str, Variable], *, tops: Levels
 ) -> Slices:
-    """Gather the inner cells of all areas asked for, or of the whole table.
-
-    Parameters
-    ----------
-    plan
-        The plan of the query.
-    protected
-        Levels → the categories of its cells, and their protected counts.
-    variables
-        The variables that are offered.
-    tops
-        The level of the total of each variable of the plan.
-    """
+    """Gather the inner cells of all areas asked for, or of the whole table."""
     others = [p for p in range(len(plan.active)) if p != plan.area]
     areas = (0,) if plan.area is None else plan.active[plan.area].ranks
     place = np.full(max(areas) + 1, -1, np.int64)

@@ -77,28 +77,14 @@ class Variable:
         return f"range({code},{code})" if _is_wild(code) else code
 
     def ranks(self, level: int | None = None) -> NDArray[np.int64]:
-        """Return the listed categories, of one level or of all, the total among them.
-
-        Parameters
-        ----------
-        level
-            A level, 0 for the finest.
-        """
+        """Return the listed categories, of one level or of all, the total among them."""
         if level is None:
             return np.flatnonzero(self.is_listed)
         ranks = np.sort(self.axis.levels[level].ranks)
         return ranks[self.is_listed[ranks]].astype(np.int64)
 
     def label(self, rank: int, language: str) -> str:
-        """Return what readers call a category.
-
-        Parameters
-        ----------
-        rank
-            The category.
-        language
-            ``"en"`` or ``"fr"``.
-        """
+        """Return what readers call a category."""
         known = self.offer.categories.get(self.codes[rank])
         if known is None:
             known = self.offer.categories.get(self._own(rank))
@@ -110,13 +96,7 @@ class Variable:
         return say("total", language) if rank == 0 else own
 
     def level_label(self, level: int, language: str) -> str:
-        """Return what readers call a level.
-
-        Parameters
-        ----------
-        level, language
-            The level and the language.
-        """
+        """Return what readers call a level."""
         name = self.level_names[level]
         known = self.offer.levels.get(name)
         return known[language] if known is not None else name
@@ -132,18 +112,7 @@ class Variable:
 def offered_variables(
     service: Service, engine: Engine, prepared: Prepared
 ) -> dict[str, Variable]:
-    """Describe the variables that a service offers.
-
-    Parameters
-    ----------
-    service, engine, prepared
-        The service, and its records made ready.
-
-    Returns
-    -------
-    dict
-        Name → variable, in the order of the service file.
-    """
+    """Describe the variables that a service offers."""
     variables = {}
     for name, offer in service.variables.items():
         axis = prepared.axes[name]

@@ -39,13 +39,7 @@ _EXPOSED = [
 
 
 def make_app(table_service: TableService) -> ASGIApp:
-    """Make the application of a service.
-
-    Parameters
-    ----------
-    table_service
-        Where requests are answered.
-    """
+    """Make the application of a service."""
     service = table_service.service
     context = RequestContext(table_service)
     description = openapi(ENDPOINTS, service)

@@ -143,20 +143,6 @@ def limited(
     A connection ends where the head of a request takes longer than `head_s` from its first
     byte, or a body that nobody reads takes that long, or where a caller takes fewer than 16 kB
     of an answer in `sending_s`.
-
-    Parameters
-    ----------
-    app
-        The application.
-    connections
-        How many there may be at a time.
-    head_s, sending_s
-        Seconds.
-
-    Examples
-    --------
-    >>> sorted(limited(lambda scope, receive, send: None))
-    ['app', 'http']
     """
 
     async def noting(scope: Scope, receive: Receive, send: Send) -> None:

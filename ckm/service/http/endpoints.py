@@ -67,13 +67,7 @@ class Endpoint:
         return self.address.partition(" ")[2]
 
     def route(self, context: RequestContext) -> Route:
-        """Return the route of an application.
-
-        Parameters
-        ----------
-        context
-            Who lets callers in.
-        """
+        """Return the route of an application."""
 
         async def serve(request: Request) -> Response:
             request.scope["route"] = route  # named in figures and logs

@@ -171,15 +171,7 @@ def _is_ambiguous(scope: Scope) -> bool:
 
 
 def language_of(scope: Scope, languages: tuple[str, ...]) -> str:
-    """Return the language of a request: ``lang=``, else ``Accept-Language``, else the first.
-
-    Parameters
-    ----------
-    scope
-        The request.
-    languages
-        Those of the service.
-    """
+    """Return the language of a request: ``lang=``, else ``Accept-Language``, else the first."""
     from urllib.parse import parse_qsl
 
     query = scope.get("query_string", b"")[:10_000].decode("latin-1")

@@ -89,15 +89,7 @@ _BODIES: dict[type, dict[str, Any]] = {
 
 
 def openapi(endpoints: Sequence[Endpoint], service: Service) -> dict[str, Any]:
-    """Return the description of the API.
-
-    Parameters
-    ----------
-    endpoints
-        Its addresses.
-    service
-        The service, whose table, variables and languages are named.
-    """
+    """Return the description of the API."""
     info = {
         "title": service.about.title[service.about.languages[0]],
         "summary": "Protected tables of counts, in the shape of PxWebApi 2.",

@@ -39,15 +39,7 @@ def _problem(
 def problem_of_mistake(
     client_error: ClientError, language: str, *, headers: Mapping[str, str] | None = None
 ) -> ProblemResponse:
-    """Tell what a caller got wrong.
-
-    Parameters
-    ----------
-    client_error, language
-        The mistake, and the language of its words.
-    headers
-        More headers.
-    """
+    """Tell what a caller got wrong."""
     response = {"Content-Language": language, **(headers or {})}
     if client_error.status == 401:
         response["WWW-Authenticate"] = 'Bearer realm="ckm"'
@@ -64,15 +56,7 @@ def problem_of_mistake(
 def problem_of_refusal(
     refusal: Refusal, language: str, *, headers: Mapping[str, str] | None = None
 ) -> ProblemResponse:
-    """Tell why a table is not published, and what to try instead.
-
-    Parameters
-    ----------
-    refusal, language
-        The refusal, and the language of its words.
-    headers
-        More headers.
-    """
+    """Tell why a table is not published, and what to try instead."""
     response = refusal.to_json(language)
     return _problem(
         403,

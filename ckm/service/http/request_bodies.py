@@ -72,13 +72,7 @@ class RequestBody(_Body):
 
 
 def body_schemas(prefix: str) -> dict[str, Any]:
-    """Return the shapes of the bodies, as JSON Schema has them, by name.
-
-    Parameters
-    ----------
-    prefix
-        What stands before a name where one refers to another.
-    """
+    """Return the shapes of the bodies, as JSON Schema has them, by name."""
     _, found = models_json_schema(
         [(SelectionBody, "validation"), (RequestBody, "validation")],
         ref_template=prefix + "{model}",
@@ -90,25 +84,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def parse_body(raw: bytes, model: type[Model]) -> Model:
-    """Parse the JSON body of a request.
-
-    Parameters
-    ----------
-    raw
-        The body.
-    model
-        What it must be.
-
-    Raises
-    ------
-    ClientError
-        If it is no JSON of that shape; names given twice, NaN and half characters are none.
-
-    Examples
-    --------
-    >>> parse_body(b'{"dimensions": ["sex"]}', RequestBody).dimensions
-    ['sex']
-    """
+    """Parse the JSON body of a request."""
     try:
         document = json.loads(
             raw.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_once

@@ -64,15 +64,7 @@ class RequestContext:
     async def enter(
         self, request: Request, *, cost: int = 1, session: str | None = None
     ) -> tuple[Caller, str]:
-        """Return who asks and in which language, within the budget.
-
-        Parameters
-        ----------
-        request, cost
-            The request, and how many it counts for.
-        session
-            The name of the caller's session at the page.
-        """
+        """Return who asks and in which language, within the budget."""
         table_service = self.table_service
         language = language_wanted(request, table_service.service.about.languages)
         token, address = token_of(request), address_of(request)
@@ -93,13 +85,7 @@ class RequestContext:
         return caller, language
 
     async def verified(self, token: str, *, address: str, is_sign_in: bool = False) -> Caller:
-        """Return whose a token is; few are verified at a time, and few of one address wait.
-
-        Parameters
-        ----------
-        token, address, is_sign_in
-            As for `TableService.verify`.
-        """
+        """Return whose a token is; few are verified at a time, and few of one address wait."""
         if self._to_verify[address] >= _MAX_TO_VERIFY or (
             self._to_verify.total() >= _MAX_TO_VERIFY**2
         ):
@@ -115,24 +101,12 @@ class RequestContext:
             self._to_verify += Counter()  # without those that are at 0
 
     def budget_headers(self, request: Request) -> dict[str, str]:
-        """Return what is left of the caller's budget.
-
-        Parameters
-        ----------
-        request
-            A request that entered.
-        """
+        """Return what is left of the caller's budget."""
         budget = getattr(request.state, "budget", None)
         return {} if budget is None else budget.headers()
 
     def require_table(self, name: str) -> None:
-        """Raise if there is no such table.
-
-        Parameters
-        ----------
-        name
-            The table's id.
-        """
+        """Raise if there is no such table."""
         if name != self.table_service.service.about.id:
             raise ClientError(
                 "no_table", name=name, known=[self.table_service.service.about.id]
@@ -142,18 +116,6 @@ class RequestContext:
         """Do what takes time beside the others, as long as there is time and somebody waits.
 
         A task that must end keeps its place among the workers until it has ended.
-
-        Parameters
-        ----------
-        request
-            For whom.
-        task
-            Does it before the deadline that it is given.
-
-        Raises
-        ------
-        ClientError
-            If it took too long, or too many others wait, or the caller has gone.
         """
         if self._workers.statistics().tasks_waiting > self._max_waiting:
             raise ClientError("busy")
@@ -183,13 +145,7 @@ class RequestContext:
     # --- what goes wrong ---
 
     async def mistaken(self, request: Request, error: Exception) -> Response:
-        """Answer to a mistake.
-
-        Parameters
-        ----------
-        request, error
-            The request, and what was raised.
-        """
+        """Answer to a mistake."""
         if isinstance(error, ClientDisconnect):
             error = ClientError("gone")  # nobody hears the answer
         client_error = error if isinstance(error, ClientError) else ClientError("internal")
@@ -199,13 +155,7 @@ class RequestContext:
         return problem_of_mistake(client_error, language, headers=headers)
 
     def note_mistake(self, request: Request, client_error: ClientError) -> None:
-        """Note a mistake where it cost its caller a request, so that notes are bounded.
-
-        Parameters
-        ----------
-        request, client_error
-            The request, and what was wrong.
-        """
+        """Note a mistake where it cost its caller a request, so that notes are bounded."""
         if getattr(request.state, "is_counted", False):
             route = getattr(request.scope.get("route"), "path", "other")
             self.table_service.note_mistake(
@@ -213,13 +163,7 @@ class RequestContext:
             )
 
     async def not_served(self, request: Request, error: Exception) -> Response:
-        """Answer where there is no route.
-
-        Parameters
-        ----------
-        request, error
-            The request, and what was raised.
-        """
+        """Answer where there is no route."""
         status = error.status_code if isinstance(error, HTTPException) else 500
         key = {404: "not_found", 405: "method_not_allowed"}.get(status, "bad_request")
         filled = {"detail": ""} if key == "bad_request" else {}

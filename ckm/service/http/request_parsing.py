@@ -55,13 +55,7 @@ class Parameters:
 
 
 def token_of(request: Request) -> str | None:
-    """Return the token that a request carries.
-
-    Parameters
-    ----------
-    request
-        The request.
-    """
+    """Return the token that a request carries."""
     given = request.headers.getlist("authorization")
     if not given:
         return None
@@ -72,13 +66,7 @@ def token_of(request: Request) -> str | None:
 
 
 def address_of(request: Request) -> str:
-    """Return whence a request comes: an address, or the network of an IPv6 address.
-
-    Parameters
-    ----------
-    request
-        The request.
-    """
+    """Return whence a request comes: an address, or the network of an IPv6 address."""
     host = request.client.host if request.client is not None else "unknown"
     address = _address(host)
     if address is None:
@@ -90,13 +78,7 @@ def address_of(request: Request) -> str:
 
 
 def is_local(request: Request) -> bool:
-    """Tell whether a request comes from this very machine, and no proxy handed it on.
-
-    Parameters
-    ----------
-    request
-        The request.
-    """
+    """Tell whether a request comes from this very machine, and no proxy handed it on."""
     address = _address(request.client.host) if request.client is not None else None
     is_handed_on = any(name in request.headers for name in _HANDED_ON)
     return address is not None and address.is_loopback and not is_handed_on
@@ -112,20 +94,7 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def parameters_of(request: Request, names: Sequence[str]) -> Parameters:
-    """Return the parameters of an address, each once.
-
-    Parameters
-    ----------
-    request
-        The request.
-    names
-        Those that there may be; upper and lower case are one.
-
-    Raises
-    ------
-    ClientError
-        If one is unknown or given twice.
-    """
+    """Return the parameters of an address, each once."""
     items = request.query_params.multi_items()
     if len(items) > _MAX_PARAMETERS:
         raise ClientError(
@@ -152,18 +121,7 @@ def parameters_of(request: Request, names: Sequence[str]) -> Parameters:
 
 
 def language_wanted(request: Request, languages: tuple[str, ...]) -> str:
-    """Return the language asked for.
-
-    Parameters
-    ----------
-    request, languages
-        The request, and the languages of the service.
-
-    Raises
-    ------
-    ClientError
-        If ``lang=`` names another.
-    """
+    """Return the language asked for."""
     wanted = request.query_params.get("lang")
     if wanted is not None and wanted not in languages:
         raise ClientError("bad_parameter", name="lang", known=languages)
@@ -171,13 +129,7 @@ def language_wanted(request: Request, languages: tuple[str, ...]) -> str:
 
 
 def format_of(name: str | None) -> str:
-    """Return the format asked for.
-
-    Parameters
-    ----------
-    name
-        Its name; JSON-stat by default.
-    """
+    """Return the format asked for."""
     if name is None:
         return "json-stat2"
     if name.lower() not in FORMATS:
@@ -188,13 +140,7 @@ def format_of(name: str | None) -> str:
 
 
 def criteria_of_parameters(parameters: Parameters) -> dict[str, Criterion]:
-    """Return what an address wishes of each variable.
-
-    Parameters
-    ----------
-    parameters
-        The parameters.
-    """
+    """Return what an address wishes of each variable."""
     criteria: dict[str, Criterion] = {}
     for word, name, text in parameters.deep:
         criterion = criteria.setdefault(name, Criterion())
@@ -210,15 +156,7 @@ def criteria_of_parameters(parameters: Parameters) -> dict[str, Criterion]:
 
 
 def criteria_of_body(body: SelectionBody, parameters: Parameters) -> dict[str, Criterion]:
-    """Return what a body wishes of each variable.
-
-    Parameters
-    ----------
-    body
-        The body.
-    parameters
-        The parameters beside it: pxweb of R names code lists there.
-    """
+    """Return what a body wishes of each variable."""
     beside = criteria_of_parameters(parameters)
     if any(word == "valuecodes" for word, _, _ in parameters.deep):
         raise ClientError("bad_parameter", name="valueCodes")
@@ -244,24 +182,7 @@ def query_of_wishes(
     where: str | None = None,
     order: Sequence[str] = (),
 ) -> Query:
-    """Return the query of what is wished of each variable.
-
-    Parameters
-    ----------
-    table_service
-        The table service.
-    criteria
-        Variable → what is wanted; with nothing wanted, a first look at the table.
-    where
-        A filter.
-    order
-        Variables in the order wanted.
-
-    Raises
-    ------
-    ClientError
-        If a wish does not fit.
-    """
+    """Return the query of what is wished of each variable."""
     variables = table_service.variables
     for name in [*criteria, *order]:
         if name not in variables and name != CONTENTS:

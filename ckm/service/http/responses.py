@@ -17,15 +17,7 @@ if TYPE_CHECKING:
 def answered(
     request: Request, made: Rendered, *, more: dict[str, str] | None = None
 ) -> Response:
-    """Send an answer, or only say that the caller has it already.
-
-    Parameters
-    ----------
-    request, made
-        The request, and its answer.
-    more
-        More headers.
-    """
+    """Send an answer, or only say that the caller has it already."""
     headers = {
         "ETag": made.etag,
         "Cache-Control": "no-cache",

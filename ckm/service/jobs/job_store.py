@@ -93,13 +93,7 @@ class JobFolder:
         self._most, self._max_bytes, self._max_s = most, max_bytes, max_s
 
     def load(self, name: str) -> Job | None:
-        """Return a job, unless it is over and too old.
-
-        Parameters
-        ----------
-        name
-            Its id; any text.
-        """
+        """Return a job, unless it is over and too old."""
         if _ID.fullmatch(name) is None:
             return None
         try:
@@ -117,28 +111,11 @@ class JobFolder:
         return job
 
     def save(self, job: Job) -> None:
-        """Write what is known of a job.
-
-        Parameters
-        ----------
-        job
-            The job.
-        """
+        """Write what is known of a job."""
         self._write(self._path(job.id, "json"), json.dumps(asdict(job)).encode())
 
     def keep(self, job: Job, made: Rendered) -> Job:
-        """Write the result of a job, and return the job as done.
-
-        Parameters
-        ----------
-        job, made
-            The job, and what came of it.
-
-        Raises
-        ------
-        ClientError
-            If it is larger than all results together may be.
-        """
+        """Write the result of a job, and return the job as done."""
         if len(made.body) > self._max_bytes:
             raise ClientError("too_many_bytes", limit=self._max_bytes)
         self._write(self._path(job.id, "body"), made.body)
@@ -151,18 +128,7 @@ class JobFolder:
         )
 
     def result(self, job: Job) -> Rendered:
-        """Return the result of a job that is done.
-
-        Parameters
-        ----------
-        job
-            The job.
-
-        Raises
-        ------
-        ClientError
-            If it is gone, or is not what was written.
-        """
+        """Return the result of a job that is done."""
         try:
             body = self._path(job.id, "body").read_bytes()
         except OSError:
@@ -175,24 +141,12 @@ class JobFolder:
         )
 
     def cancel(self, job: Job) -> None:
-        """Note that a job was given up, and delete what there is of its result.
-
-        Parameters
-        ----------
-        job
-            The job.
-        """
+        """Note that a job was given up, and delete what there is of its result."""
         self._write(self._path(job.id, "off"), b"")
         self.drop_result(job)
 
     def drop_result(self, job: Job) -> None:
-        """Delete the result of a job.
-
-        Parameters
-        ----------
-        job
-            The job.
-        """
+        """Delete the result of a job."""
         self._path(job.id, "body").unlink(missing_ok=True)
 
     def drop_waiting(self) -> None:
@@ -202,18 +156,7 @@ class JobFolder:
                 self.save(replace(job, status="failed", error="stopping"))
 
     def make_room(self, owner: str) -> None:
-        """Forget the oldest jobs that are over, so that one more has room.
-
-        Parameters
-        ----------
-        owner
-            Who asks for it.
-
-        Raises
-        ------
-        ClientError
-            If all others still wait, or too many of the owner's.
-        """
+        """Forget the oldest jobs that are over, so that one more has room."""
         waiting = [job for job in self._all() if not job.is_final]
         mine = sum(job.owner == owner for job in waiting)
         if len(waiting) >= self._most or mine >= max(2, self._most // 4):
@@ -221,13 +164,7 @@ class JobFolder:
         self.forget_old(room=1)
 
     def forget_old(self, *, room: int = 0) -> None:
-        """Forget the oldest jobs that are over, as far as there are too many, or bytes.
-
-        Parameters
-        ----------
-        room
-            For how many more there should be room.
-        """
+        """Forget the oldest jobs that are over, as far as there are too many, or bytes."""
         jobs = self._all()
         left, used = len(jobs) + room, sum(self._bytes(job) for job in jobs)
         for job in jobs:

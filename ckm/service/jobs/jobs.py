@@ -60,20 +60,7 @@ class Jobs:
         self._is_closing = threading.Event()
 
     def submit(self, work: Work, *, owner: str) -> Job:
-        """Put a job at the end of the queue.
-
-        Parameters
-        ----------
-        work
-            Makes the table before the deadline that it is given.
-        owner
-            Who asks.
-
-        Raises
-        ------
-        ClientError
-            If too many jobs wait already.
-        """
+        """Put a job at the end of the queue."""
         self._folder.make_room(owner)
         job = Job.new(owner)
         self._folder.save(job)
@@ -85,52 +72,23 @@ class Jobs:
         return job
 
     def find(self, name: str, *, owner: str) -> Job:
-        """Return a job of its owner.
-
-        Parameters
-        ----------
-        name, owner
-            The job's id, and who asks.
-
-        Raises
-        ------
-        ClientError
-            If there is none of that name, or it is somebody else's.
-        """
+        """Return a job of its owner."""
         job = self._folder.load(name)
         if job is None or job.owner != owner:
             raise ClientError("no_job")
         return job
 
     def result(self, job: Job) -> Rendered:
-        """Return the result of a job that is done.
-
-        Parameters
-        ----------
-        job
-            The job.
-        """
+        """Return the result of a job that is done."""
         return self._folder.result(job)
 
     def cancel(self, job: Job) -> None:
-        """Give a job up, in whichever process it runs; its result is thrown away.
-
-        Parameters
-        ----------
-        job
-            The job.
-        """
+        """Give a job up, in whichever process it runs; its result is thrown away."""
         self._folder.cancel(job)
         self._waiting.pop(job.id, None)
 
     def close(self, *, seconds: float | None = None) -> None:
-        """Drop the jobs that wait, and end the one under way.
-
-        Parameters
-        ----------
-        seconds
-            How long it may go on; until it is done by default.
-        """
+        """Drop the jobs that wait, and end the one under way."""
         if seconds is not None:
             ending = threading.Timer(seconds, self._is_closing.set)
             ending.daemon = True

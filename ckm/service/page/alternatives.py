@@ -30,15 +30,6 @@ def tries_of(
     """Return tables that follow what a rule advises.
 
     Those whose shape breaks no rule; where all do, all are returned.
-
-    Parameters
-    ----------
-    refusal, asked
-        Why a table is not published, and its address.
-    table_service
-        What there is.
-    language
-        ``"en"`` or ``"fr"``.
     """
     steps = _Steps(
         asked, table_service.variables, table_service.service.rules.mandatory, language

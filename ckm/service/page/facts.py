@@ -96,19 +96,7 @@ def page_facts(
     language: str,
     visitor: Visitor,
 ) -> PageFacts:
-    """Gather all that the page shows.
-
-    Parameters
-    ----------
-    table_service
-        Where requests are answered.
-    asked, outcome
-        The address, and what came of it.
-    language
-        ``"en"`` or ``"fr"``.
-    visitor
-        Who looks at it.
-    """
+    """Gather all that the page shows."""
     service, variables = table_service.service, table_service.variables
     notice = notice_of(service, language)
     labels = {name: v.offer.labels[language] for name, v in variables.items()}

@@ -24,17 +24,7 @@ _MAX_TICKS = 40  # categories of a level that all stand on the page
 
 
 def field_of(variable: Variable, wanted: Wanted, *, ident: str, language: str) -> Field:
-    """Describe what can be chosen of a variable, and what is.
-
-    Parameters
-    ----------
-    variable, wanted
-        The variable, and what is wanted of it.
-    ident
-        Its id on the page.
-    language
-        ``"en"`` or ``"fr"``.
-    """
+    """Describe what can be chosen of a variable, and what is."""
     ticked, others = _ticked(variable, wanted)
     groups: list[Group] = []
     on_page: set[int] = set()
@@ -140,18 +130,7 @@ def _shows(variable: Variable, wanted: Wanted, language: str) -> tuple[Choice, .
 
 
 def in_filter(column: str) -> str:
-    """Write a name as a filter needs it.
-
-    Parameters
-    ----------
-    column
-        The name.
-
-    Examples
-    --------
-    >>> in_filter("sex"), in_filter("marital status")
-    ('sex', '`marital status`')
-    """
+    """Write a name as a filter needs it."""
     try:
         is_plain = parse_filter(f"{column} is missing").columns == {column}
     except FilterError:
@@ -160,15 +139,7 @@ def in_filter(column: str) -> str:
 
 
 def example_of(kinds: Mapping[str, str], variables: Mapping[str, Variable]) -> str:
-    """Write a filter that holds for somebody; empty where no variable lends itself to one.
-
-    Parameters
-    ----------
-    kinds
-        Column → its kind, as in `tables.Filter.problems`.
-    variables
-        What the filter may speak of.
-    """
+    """Write a filter that holds for somebody; empty where no variable lends itself to one."""
     for variable in sorted(variables.values(), key=lambda v: len(v.ranks())):
         column = variable.axis.columns[-1]
         ranks = [rank for rank in variable.ranks(0).tolist() if rank][:2]
@@ -182,15 +153,7 @@ def example_of(kinds: Mapping[str, str], variables: Mapping[str, Variable]) -> s
 def across_choices(
     asked: PageState, variables: dict[str, Variable], *, language: str
 ) -> tuple[Choice, ...]:
-    """Return what can stand across the columns.
-
-    Parameters
-    ----------
-    asked, variables
-        The address, and what may be asked for.
-    language
-        ``"en"`` or ``"fr"``.
-    """
+    """Return what can stand across the columns."""
     first = Choice(value="", label=say("automatic", language), is_chosen=not asked.heading)
     return (
         first,
@@ -208,15 +171,7 @@ def across_choices(
 def measure_choices(
     chosen: tuple[str, ...], measures: tuple[str, ...], *, language: str
 ) -> tuple[Choice, ...]:
-    """Return which numbers can be shown; nothing where there is no choice.
-
-    Parameters
-    ----------
-    chosen, measures
-        Those shown, and those there are.
-    language
-        ``"en"`` or ``"fr"``.
-    """
+    """Return which numbers can be shown; nothing where there is no choice."""
     if len(measures) < 2:
         return ()
     single = [

@@ -38,17 +38,7 @@ class _Layout:
 def grid_of(
     answer: Answer, asked: PageState, variables: Mapping[str, Variable], *, language: str
 ) -> Grid:
-    """Lay an answer out for the page.
-
-    Parameters
-    ----------
-    answer
-        The answer, which holds a table.
-    asked, variables
-        The address, and what may be asked for.
-    language
-        ``"en"`` or ``"fr"``.
-    """
+    """Lay an answer out for the page."""
     layout = _laid_out(answer, asked)
     measures = [say(name, language) for name in answer.query.measures]
     heads = [variables[s.variable].offer.labels[language] for s in layout.down]

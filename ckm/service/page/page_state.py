@@ -99,28 +99,11 @@ class PageState:
         return any(w.is_shown or w.codes for w in self.wanted.values()) or bool(self.where)
 
     def put(self, name: str, wanted: Wanted) -> PageState:
-        """Return the address with something else wanted of a variable.
-
-        Parameters
-        ----------
-        name, wanted
-            The variable, and what is wanted.
-        """
+        """Return the address with something else wanted of a variable."""
         return replace(self, wanted={**self.wanted, name: wanted}, sort=0, first=0)
 
     def href(self, **more: str) -> str:
-        """Return the address, relative to the page.
-
-        Parameters
-        ----------
-        more
-            Other parameters.
-
-        Examples
-        --------
-        >>> PageState(wanted={"sex": Wanted(codelist="sex")}, language="fr").href()
-        './?codelist%5Bsex%5D=sex&lang=fr'
-        """
+        """Return the address, relative to the page."""
         pairs: list[tuple[str, str]] = []
         for name, wanted in self.wanted.items():
             if wanted.codelist or (wanted.codelist == "" and wanted.codes):
@@ -142,20 +125,7 @@ class PageState:
 def asked_of(
     items: Sequence[tuple[str, str]], variables: Mapping[str, Variable]
 ) -> tuple[PageState, list[ClientError]]:
-    """Read the parameters of an address; say what is wrong and keep the rest.
-
-    Parameters
-    ----------
-    items
-        Names and texts, in order.
-    variables
-        What may be asked for.
-
-    Raises
-    ------
-    ClientError
-        If there are too many, or too many patterns among them.
-    """
+    """Read the parameters of an address; say what is wrong and keep the rest."""
     if len(items) > _MOST:
         raise ClientError(
             "bad_request", detail=Phrase(key="many_parameters", filled={"limit": _MOST})
@@ -211,25 +181,13 @@ def _wanted(variable: Variable, given: Mapping[str, list[str]]) -> Wanted:
 
 
 def is_fine(asked: PageState, table_service: TableService) -> bool:
-    """Return whether no rule speaks against the shape of a table.
-
-    Parameters
-    ----------
-    asked, table_service
-        The address of the table, and where it would be answered.
-    """
+    """Return whether no rule speaks against the shape of a table."""
     query, wrong = query_of(asked, table_service)
     return not wrong and not table_service.answerer.refuses_shape(query)
 
 
 def query_of(asked: PageState, table_service: TableService) -> tuple[Query, list[ClientError]]:
-    """Return the query of an address, and all that is wrong with it.
-
-    Parameters
-    ----------
-    asked, table_service
-        The address, and where it is answered.
-    """
+    """Return the query of an address, and all that is wrong with it."""
     variables, measures = table_service.variables, table_service.measures
     mistakes: list[ClientError] = []
     shown, within = [], []

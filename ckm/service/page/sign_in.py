@@ -34,13 +34,7 @@ def _cookie(request: Request, kind: str) -> str:
 
 
 def session_of(request: Request) -> str | None:
-    """Return the name of the session that a browser shows.
-
-    Parameters
-    ----------
-    request
-        The request.
-    """
+    """Return the name of the session that a browser shows."""
     return request.cookies.get(_cookie(request, "session"))
 
 
@@ -110,13 +104,7 @@ class SignIn:
 
     @staticmethod
     def leaving(name: str) -> str:
-        """Return what the form for signing out shows.
-
-        Parameters
-        ----------
-        name
-            The name of the session.
-        """
+        """Return what the form for signing out shows."""
         return proof_of(name, purpose=_SIGN_OUT)
 
     def _form(

@@ -23,15 +23,7 @@ _MAX_CATEGORIES = 100
 def starts_of(
     table_service: TableService, *, language: str, is_given: bool
 ) -> tuple[Choice, ...]:
-    """Return addresses of small tables whose shape breaks no rule, each with its name.
-
-    Parameters
-    ----------
-    table_service
-        What there is.
-    language, is_given
-        ``"en"`` or ``"fr"``, and whether the address names it.
-    """
+    """Return addresses of small tables whose shape breaks no rule, each with its name."""
     variables, mandatory = table_service.variables, table_service.service.rules.mandatory
     small = [name for name, v in variables.items() if len(_coarsest(v)[1]) <= _MAX_CATEGORIES]
     found: dict[tuple[str, ...], Choice] = {}

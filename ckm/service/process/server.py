@@ -68,22 +68,7 @@ def require_private(service: Service) -> None:
 def open_table_service(
     service: Service, *, folder: Path | None = None, ledger: Ledger | None = None
 ) -> Iterator[TableService]:
-    """Open the data of a service and the table service that answers about them.
-
-    Parameters
-    ----------
-    service
-        The service.
-    folder
-        Where large tables are kept; a temporary one by default.
-    ledger
-        The record of publications, instead of that of the service file.
-
-    Raises
-    ------
-    ConfigError, tables.TablesError
-        If the service cannot start: with the reason.
-    """
+    """Open the data of a service and the table service that answers about them."""
     from ckm.service.table_service import TableService
 
     own = None if folder is not None else Path(tempfile.mkdtemp(prefix="ckm-service-"))
@@ -156,24 +141,7 @@ def rehearse_service(
     memory_limit: str | None = None,
     threads: int | None = None,
 ) -> None:
-    """Open a service as `run` does, and answer nobody.
-
-    Parameters
-    ----------
-    service
-        The service.
-    quick
-        Stop before the first row of the data is read.
-    step
-        Called with an event and a sentence when a part is found right.
-    memory_limit, threads
-        Limits instead of those of the service.
-
-    Raises
-    ------
-    ConfigError, tables.TablesError
-        If the service cannot start: with the reason.
-    """
+    """Open a service as `run` does, and answer nobody."""
     with _opened(
         service,
         is_kept=False,
@@ -234,20 +202,7 @@ def _record_official(service: Service, *, is_kept: bool, quick: bool, step: Step
 
 
 def run(service: Service, *, ready: Callable[[str], None]) -> None:
-    """Serve until asked to stop; what is being answered then is answered first.
-
-    Parameters
-    ----------
-    service
-        The service.
-    ready
-        Called with the address when callers are answered.
-
-    Raises
-    ------
-    ConfigError
-        If the address cannot be used, or the service cannot start.
-    """
+    """Serve until asked to stop; what is being answered then is answered first."""
     quiet_others()
     sock = _listen(service)
     host, port = sock.getsockname()[:2]
@@ -280,22 +235,7 @@ def serve_tables(
     ready: Callable[[], object],
     is_worker: bool = False,
 ) -> None:
-    """Open a service in this process and answer at a socket until asked to stop.
-
-    Parameters
-    ----------
-    service
-        The service.
-    sock
-        The socket that listens.
-    folder
-        Where large tables are kept.
-    ready
-        Called when callers are answered.
-    is_worker
-        Whether this is one of several processes: what asks all of them to stop at once is
-        SIGINT alone, as SIGTERM may come both from whoever stops them and from their parent.
-    """
+    """Open a service in this process and answer at a socket until asked to stop."""
     from ckm.service.http.app import make_app
 
     quiet_others()
@@ -307,13 +247,7 @@ def serve_tables(
 
 
 def grace_s(service: Service) -> float:
-    """Return how long answers under way may take once the service is asked to stop.
-
-    Parameters
-    ----------
-    service
-        The service.
-    """
+    """Return how long answers under way may take once the service is asked to stop."""
     return service.limits.seconds + _MORE_S
 
 

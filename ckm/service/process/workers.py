@@ -33,24 +33,7 @@ _PATIENCE_S = 60.0
 def run_workers(
     service: Service, sock: socket.socket, folder: Path, *, ready: Callable[[], None]
 ) -> None:
-    """Start the workers of a service, and keep as many until asked to stop.
-
-    Parameters
-    ----------
-    service
-        The service.
-    sock
-        The socket that listens.
-    folder
-        Where large tables are kept.
-    ready
-        Called when all of them answer.
-
-    Raises
-    ------
-    ConfigError
-        If a worker cannot start.
-    """
+    """Start the workers of a service, and keep as many until asked to stop."""
     stops: list[int] = []
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(number, lambda n, _: stops.append(n)) for number in numbers]

@@ -42,15 +42,7 @@ RULES: dict[str, Callable[[Slices, float], Fails]] = {
 
 
 def permille_dominant(slices: Slices, settings: RuleSettings, *, variable: str) -> Fails:
-    """Tell in which areas one category of a variable holds too large a share of the persons.
-
-    Parameters
-    ----------
-    slices, settings
-        The table, and the rules, of which this is one.
-    variable
-        The variable.
-    """
+    """Tell in which areas one category of a variable holds too large a share of the persons."""
     group, size = distinct(slices.area, slices.codes[variable])
     inside = summed(group, slices.published, size=size)
     largest = np.zeros(slices.n_areas, np.int64)
@@ -63,13 +55,6 @@ def group_disclosure(slices: Slices, settings: RuleSettings, *, variable: str) -
     """Tell in which areas too many groups are all but k in one category of a variable.
 
     A group is a combination of categories of the other variables in an area.
-
-    Parameters
-    ----------
-    slices, settings
-        The table, and the rules, of which this is one.
-    variable
-        A sensitive variable.
     """
     others = (code for name, code in slices.codes.items() if name != variable)
     group, size = distinct(slices.area, *others)

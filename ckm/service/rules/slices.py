@@ -57,19 +57,7 @@ class Slices:
 
 
 def distinct(*codes: Integers) -> tuple[Integers, int]:
-    """Give every distinct combination of codes a number; return them and how many there are.
-
-    Parameters
-    ----------
-    codes
-        Codes from 0 on, one or more.
-
-    Examples
-    --------
-    >>> number, size = distinct(np.array([0, 5, 0]), np.array([1, 1, 1]))
-    >>> number.tolist(), size
-    ([0, 1, 0], 2)
-    """
+    """Give every distinct combination of codes a number; return them and how many there are."""
     number = np.zeros(len(codes[0]), np.int64)
     size = 1
     for code in codes:
@@ -86,20 +74,7 @@ def distinct(*codes: Integers) -> tuple[Integers, int]:
 
 
 def summed(groups: Integers, values: Integers, *, size: int) -> Integers:
-    """Sum values by group.
-
-    Parameters
-    ----------
-    groups, values
-        For each cell its group and its value.
-    size
-        Number of groups.
-
-    Examples
-    --------
-    >>> summed(np.array([0, 1, 0]), np.array([5, 6, 7]), size=2).tolist()
-    [12, 6]
-    """
+    """Sum values by group."""
     sums = np.zeros(size, np.int64)
     np.add.at(sums, groups, values)
     return sums

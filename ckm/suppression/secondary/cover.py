@@ -53,20 +53,6 @@ class Cover:
         The problem.
     demands
         What to protect; by default what the problem demands.
-
-    Examples
-    --------
-    >>> from ckm.suppression import Frequency, Grid, Problem, Relations, primary_cells
-    >>> counts = np.array([9, 1, 8])
-    >>> problem = Problem(
-    ...     relations=Relations.of_grids([Grid.full([[-1, 0, 0]])]),
-    ...     values=counts,
-    ...     primary=primary_cells([Frequency(least=3)], counts=counts),
-    ... )
-    >>> cover = Cover(problem)
-    >>> cover.add(Change(cells=np.array([1, 2]), moves=np.array([1.0, -1.0])))
-    >>> cover.hidden, cover.open_demands()
-    (array([False,  True,  True]), array([], dtype=int64))
     """
 
     def __init__(self, problem: Problem, demands: Demands | None = None) -> None:
@@ -78,37 +64,13 @@ class Cover:
         self.changes: list[Change] = []
 
     def open_demands(self) -> Places:
-        """List the demands that nothing proves met, the most valuable cells first.
-
-        Examples
-        --------
-        >>> from ckm.suppression import Frequency, Grid, Problem, Relations
-        >>> from ckm.suppression import primary_cells
-        >>> counts = np.array([2, 1, 1])
-        >>> problem = Problem(
-        ...     relations=Relations.of_grids([Grid.full([[-1, 0, 0]])]),
-        ...     values=counts,
-        ...     primary=primary_cells([Frequency(least=3)], counts=counts),
-        ... )
-        >>> Cover(problem).open_demands()
-        array([0, 1, 2])
-        """
+        """List the demands that nothing proves met, the most valuable cells first."""
         found = np.flatnonzero(~(self.is_low_met & self.is_high_met))
         value = self.problem.value[self.demands.cell[found]]
         return found[np.argsort(-value, kind="stable")]
 
     def add(self, change: Change) -> None:
-        """Hide the cells of a change, and note what it proves.
-
-        Parameters
-        ----------
-        change
-            A change that leaves every sum as it is.
-
-        Examples
-        --------
-        See `Cover`.
-        """
+        """Hide the cells of a change, and note what it proves."""
         self.hidden[change.cells] = True
         self.changes.append(change)
         numbers, below, above = self._taken(change)
@@ -116,23 +78,7 @@ class Cover:
         self.is_high_met[numbers] |= above >= self.demands.upper[numbers]
 
     def proofs(self) -> dict[tuple[int, int], Change]:
-        """Give for demands, up (1) and down (-1), the smallest change that proves them met.
-
-        Examples
-        --------
-        >>> from ckm.suppression import Frequency, Grid, Problem, Relations
-        >>> from ckm.suppression import primary_cells
-        >>> counts = np.array([9, 2, 7])
-        >>> problem = Problem(
-        ...     relations=Relations.of_grids([Grid.full([[-1, 0, 0]])]),
-        ...     values=counts,
-        ...     primary=primary_cells([Frequency(least=3)], counts=counts),
-        ... )
-        >>> cover = Cover(problem)
-        >>> cover.add(Change(cells=np.array([1, 2]), moves=np.array([1.0, -1.0])))
-        >>> cover.proofs()
-        {(0, 1): Change(2 cells), (0, -1): Change(2 cells)}
-        """
+        """Give for demands, up (1) and down (-1), the smallest change that proves them met."""
         found: dict[tuple[int, int], Change] = {}
         for change in sorted(self.changes, key=lambda c: len(c.cells)):
             for side in self.proven_by(change):
@@ -140,17 +86,7 @@ class Cover:
         return found
 
     def proven_by(self, change: Change) -> list[tuple[int, int]]:
-        """List the demands, up (1) and down (-1), that a change proves met.
-
-        Parameters
-        ----------
-        change
-            A change that leaves every sum as it is.
-
-        Examples
-        --------
-        See `proofs`.
-        """
+        """List the demands, up (1) and down (-1), that a change proves met."""
         numbers, below, above = self._taken(change)
         found = []
         for sign, far, need in (
@@ -176,20 +112,6 @@ class Cover:
         return numbers, below, far * np.where(own > 0, rises, falls)
 
     def cost(self) -> float:
-        """Return what hiding the secondary cells costs.
-
-        Examples
-        --------
-        >>> from ckm.suppression import Frequency, Grid, Problem, Relations
-        >>> from ckm.suppression import primary_cells
-        >>> counts = np.array([9, 1, 8])
-        >>> problem = Problem(
-        ...     relations=Relations.of_grids([Grid.full([[-1, 0, 0]])]),
-        ...     values=counts,
-        ...     primary=primary_cells([Frequency(least=3)], counts=counts),
-        ... )
-        >>> Cover(problem).cost()
-        0.0
-        """
+        """Return what hiding the secondary cells costs."""
         secondary = self.hidden & ~self.problem.must_hide
         return float(self.problem.cost[secondary].sum())

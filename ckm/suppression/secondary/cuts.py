@@ -39,11 +39,6 @@ class Cut:
         Cells that may be hidden or not, and their weights.
     least
         The least sum.
-
-    Examples
-    --------
-    >>> Cut(cells=np.array([3, 4]), weights=np.ones(2), least=1.0).least
-    1.0
     """
 
     cells: NDArray[np.int64]
@@ -62,21 +57,6 @@ class Cutter:
         What to protect.
     attack
         The linear program over the problem's relations.
-
-    Examples
-    --------
-    >>> from ckm.suppression import Frequency, Grid, Problem, Relations, primary_cells
-    >>> from ckm.suppression.bounds import Attack
-    >>> counts = np.array([9, 1, 8])
-    >>> problem = Problem(
-    ...     relations=Relations.of_grids([Grid.full([[-1, 0, 0]])]),
-    ...     values=counts,
-    ...     primary=primary_cells([Frequency(least=3)], counts=counts),
-    ... )
-    >>> cutter = Cutter(problem, problem.demands, Attack(problem.relations))
-    >>> [cut] = cutter.strict(np.array([False, True, False]))
-    >>> cut.cells, cut.weights, cut.least
-    (array([0, 2]), array([1., 1.]), 1.0)
     """
 
     def __init__(self, problem: Problem, demands: Demands, attack: Attack) -> None:
@@ -87,61 +67,16 @@ class Cutter:
         self._next = 0
 
     def loose(self, hidden: Numbers, *, deadline: float = np.inf) -> list[Cut]:
-        """Find inequalities that a choice of parts of cells violates.
-
-        Parameters
-        ----------
-        hidden
-            What part of each cell is hidden.
-        deadline
-            When to stop, as `time.monotonic` counts.
-
-        Examples
-        --------
-        See `Cutter`.
-        """
+        """Find inequalities that a choice of parts of cells violates."""
         found = self.lonely(hidden) or self._all(hidden, deadline)
         return self._distinct(found or self._all(hidden, deadline, is_deep=True))
 
     def strict(self, hidden: Flags, *, deadline: float = np.inf) -> list[Cut]:
-        """Find inequalities that a choice of cells violates; none where it protects all.
-
-        Parameters
-        ----------
-        hidden
-            Which cells are hidden.
-        deadline
-            When to stop, as `time.monotonic` counts.
-
-        Examples
-        --------
-        See `Cutter`.
-        """
+        """Find inequalities that a choice of cells violates; none where it protects all."""
         return self.loose(hidden.astype(np.float64), deadline=deadline)
 
     def lonely(self, hidden: Numbers) -> list[Cut]:
-        """Find cells that are hidden alone in a sum: whoever adds up sees them.
-
-        Parameters
-        ----------
-        hidden
-            What part of each cell is hidden.
-
-        Examples
-        --------
-        >>> from ckm.suppression import Frequency, Grid, Problem, Relations
-        >>> from ckm.suppression import primary_cells
-        >>> from ckm.suppression.bounds import Attack
-        >>> counts = np.array([9, 1, 8])
-        >>> problem = Problem(
-        ...     relations=Relations.of_grids([Grid.full([[-1, 0, 0]])]),
-        ...     values=counts,
-        ...     primary=primary_cells([Frequency(least=3)], counts=counts),
-        ... )
-        >>> cutter = Cutter(problem, problem.demands, Attack(problem.relations))
-        >>> len(cutter.lonely(np.array([1.0, 1.0, 0.0])))
-        0
-        """
+        """Find cells that are hidden alone in a sum: whoever adds up sees them."""
         relations = self.problem.relations
         sums = np.bincount(
             relations.rows, hidden[relations.cells], minlength=relations.n_relations

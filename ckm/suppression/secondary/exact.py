@@ -41,11 +41,6 @@ class Bound:
         How many inequalities prove it.
     n_programs
         How many programs in whole numbers were solved.
-
-    Examples
-    --------
-    >>> Bound(least=3.0, n_cuts=1, n_programs=1).least
-    3.0
     """
 
     least: float
@@ -55,18 +50,6 @@ class Bound:
 
 def protect_exactly(cover: Cover, *, deadline: float = np.inf) -> tuple[Cover, Bound]:
     """Find the cheapest cells to hide.
-
-    Parameters
-    ----------
-    cover
-        Any way to meet all demands.
-    deadline
-        When to stop, as `time.monotonic` counts, with the best found.
-
-    Returns
-    -------
-    tuple
-        The best cover, and what is proven about its cost.
 
     Notes
     -----
@@ -82,22 +65,6 @@ def protect_exactly(cover: Cover, *, deadline: float = np.inf) -> tuple[Cover, B
     ----------
     Fischetti and Salazar (2001), Solving the cell suppression problem on tabular data with
     linear constraints.
-
-    Examples
-    --------
-    >>> from ckm.suppression import Frequency, Grid, Problem, Relations, primary_cells
-    >>> counts = np.array([9, 1, 8])
-    >>> problem = Problem(
-    ...     relations=Relations.of_grids([Grid.full([[-1, 0, 0]])]),
-    ...     values=counts,
-    ...     primary=primary_cells([Frequency(least=3)], counts=counts),
-    ... )
-    >>> start = Cover(problem)
-    >>> protect_in_turn(start).size
-    0
-    >>> best, bound = protect_exactly(start)
-    >>> best.cost(), bound.least
-    (8.0, 8.0)
     """
     return _Exact(cover, deadline).run()
 

@@ -27,11 +27,6 @@ _MAX_CANDIDATES = 300_000
 def protect_by_hypercubes(cover: Cover) -> None:
     """Meet demands by boxes, as far as there are boxes that suit.
 
-    Parameters
-    ----------
-    cover
-        What is hidden so far; it is changed.
-
     Notes
     -----
     Take one other category on each axis, beside that of the cell under the same category
@@ -44,21 +39,6 @@ def protect_by_hypercubes(cover: Cover) -> None:
     ----------
     Giessing and Repsilber (2002), Tools and strategies to protect multiple tables with the
     GHQUAR cell suppression engine, in Inference control in statistical databases.
-
-    Examples
-    --------
-    >>> from ckm.suppression import Frequency, Grid, Problem, Relations, primary_cells
-    >>> from ckm.suppression.secondary.cover import Cover
-    >>> counts = np.array([30, 12, 18, 11, 1, 10, 19, 11, 8])
-    >>> problem = Problem(
-    ...     relations=Relations.of_grids([Grid.full([[-1, 0, 0], [-1, 0, 0]])]),
-    ...     values=counts,
-    ...     primary=primary_cells([Frequency(least=3)], counts=counts),
-    ... )
-    >>> cover = Cover(problem)
-    >>> protect_by_hypercubes(cover)
-    >>> cover.open_demands().size, np.flatnonzero(cover.hidden)
-    (0, array([4, 5, 7, 8]))
     """
     boxes = [
         _Boxes(cover, grid, number)

@@ -19,34 +19,7 @@ if TYPE_CHECKING:
 
 
 def prune(cover: Cover, *, deadline: float = np.inf) -> Cover:
-    """Drop secondary cells one by one, the dearest first, where every demand stays met.
-
-    Parameters
-    ----------
-    cover
-        A cover that meets every demand.
-    deadline
-        When to stop, as `time.monotonic` counts.
-
-    Returns
-    -------
-    Cover
-        A cover with the same demands met and no more cells.
-
-    Examples
-    --------
-    >>> from ckm.suppression import Frequency, Grid, Problem, Relations, primary_cells
-    >>> counts = np.array([9, 1, 8])
-    >>> problem = Problem(
-    ...     relations=Relations.of_grids([Grid.full([[-1, 0, 0]])]),
-    ...     values=counts,
-    ...     primary=primary_cells([Frequency(least=3)], counts=counts),
-    ... )
-    >>> cover = Cover(problem)
-    >>> cover.hidden[:] = True
-    >>> prune(cover).hidden
-    array([False,  True,  True])
-    """
+    """Drop secondary cells one by one, the dearest first, where every demand stays met."""
     found = _Pruned(cover)
     secondary = np.flatnonzero(cover.hidden & ~cover.problem.must_hide)
     order = np.argsort(-cover.problem.cost[secondary], kind="stable")
@@ -62,35 +35,7 @@ def prune(cover: Cover, *, deadline: float = np.inf) -> Cover:
 def thin(cover: Cover) -> Cover:
     """Drop changes that others make needless, the oldest first, and publish their cells.
 
-    Parameters
-    ----------
-    cover
-        A cover; demands that it meets stay met.
-
-    Returns
-    -------
-    Cover
-        A cover of fewer changes.
-
-    Notes
-    -----
     Nothing is solved: a demand is as well met by any change that proves it.
-
-    Examples
-    --------
-    >>> from ckm.suppression import Frequency, Grid, Problem, Relations, primary_cells
-    >>> from ckm.suppression.secondary.cover import Change
-    >>> counts = np.array([9, 1, 8])
-    >>> problem = Problem(
-    ...     relations=Relations.of_grids([Grid.full([[-1, 0, 0]])]),
-    ...     values=counts,
-    ...     primary=primary_cells([Frequency(least=3)], counts=counts),
-    ... )
-    >>> cover = Cover(problem)
-    >>> for other, move in ((0, 1.0), (2, -1.0)):
-    ...     cover.add(Change(cells=np.array([1, other]), moves=np.array([1.0, move])))
-    >>> len(thin(cover).changes)
-    1
     """
     proven = [cover.proven_by(change) for change in cover.changes]
     left = Counter(side for sides in proven for side in sides)

@@ -30,13 +30,6 @@ class Incidence:
     ----------
     relations
         Which cells add up to which.
-
-    Examples
-    --------
-    >>> from ckm.suppression import Grid, Relations
-    >>> relations = Relations.of_grids([Grid.full([[-1, 0], [-1, 0]])])
-    >>> Incidence(relations).rows_of(np.array([0]))
-    array([0, 2])
     """
 
     def __init__(self, relations: Relations) -> None:
@@ -45,34 +38,11 @@ class Incidence:
         self._starts = np.searchsorted(relations.cells[order], np.arange(relations.n_cells + 1))
 
     def rows_of(self, cells: Places) -> Places:
-        """List the relations of some cells, one cell after another.
-
-        Parameters
-        ----------
-        cells
-            The cells.
-
-        Examples
-        --------
-        See `Incidence`.
-        """
+        """List the relations of some cells, one cell after another."""
         return ranges(self._starts, cells, self._rows)
 
     def keeps_sums(self, change: Change) -> bool:
-        """Tell whether a change in whole numbers leaves every sum as it is.
-
-        Parameters
-        ----------
-        change
-            The change.
-
-        Examples
-        --------
-        >>> from ckm.suppression import Grid, Relations
-        >>> incidence = Incidence(Relations.of_grids([Grid.full([[-1, 0, 0]])]))
-        >>> incidence.keeps_sums(Change(cells=np.array([1, 2]), moves=np.array([1.0, -1.0])))
-        True
-        """
+        """Tell whether a change in whole numbers leaves every sum as it is."""
         sizes = self._starts[change.cells + 1] - self._starts[change.cells]
         signs = ranges(self._starts, change.cells, self._signs)
         _, row = np.unique(self.rows_of(change.cells), return_inverse=True)
@@ -92,20 +62,6 @@ class Region:
         Of the problem's relations.
     cells
         The cells, rising.
-
-    Examples
-    --------
-    >>> from ckm.suppression import Frequency, Grid, Problem, Relations, primary_cells
-    >>> counts = np.array([9, 1, 8])
-    >>> problem = Problem(
-    ...     relations=Relations.of_grids([Grid.full([[-1, 0, 0]])]),
-    ...     values=counts,
-    ...     primary=primary_cells([Frequency(least=3)], counts=counts),
-    ... )
-    >>> incidence = Incidence(problem.relations)
-    >>> region = Region(problem, problem.demands, incidence, np.arange(3))
-    >>> region.change(0, 1, np.array([np.inf, 0.0, 8.0])).cells
-    array([1, 2])
     """
 
     # each cell has two columns, its rise and its fall
@@ -139,27 +95,7 @@ class Region:
         )
 
     def change(self, demand: int, sign: int, cost: Numbers) -> Change | None:
-        """Find the cheapest change that takes a demand's cell as far as it must go.
-
-        Parameters
-        ----------
-        demand
-            The number of the demand.
-        sign
-            1 for up, -1 for down.
-        cost
-            Of moving each cell of the problem by as much as the demand's; infinite for a cell
-            that may not move.
-
-        Returns
-        -------
-        Change or None
-            The change, in units of the demand; None where there is none.
-
-        Examples
-        --------
-        See `Region`.
-        """
+        """Find the cheapest change that takes a demand's cell as far as it must go."""
         n = len(self.cells)
         need = float((self.demands.upper if sign > 0 else self.demands.lower)[demand])
         price = cost[self.cells]
@@ -183,22 +119,7 @@ class Region:
 
 
 def ranges(starts: Places, numbers: Places, entries: Places) -> Places:
-    """Collect the entries of some rows, one row after another.
-
-    Parameters
-    ----------
-    starts
-        Row ``r`` has the entries from ``starts[r]`` to ``starts[r + 1] - 1``.
-    numbers
-        The rows.
-    entries
-        All entries.
-
-    Examples
-    --------
-    >>> ranges(np.array([0, 2, 3]), np.array([1, 0]), np.array([7, 8, 9]))
-    array([9, 7, 8])
-    """
+    """Collect the entries of some rows, one row after another."""
     sizes = starts[numbers + 1] - starts[numbers]
     before = np.repeat(np.cumsum(sizes) - sizes, sizes)
     found: Places = entries[np.repeat(starts[numbers], sizes) + np.arange(sizes.sum()) - before]

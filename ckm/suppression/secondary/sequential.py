@@ -26,20 +26,6 @@ def protect_in_turn(
 ) -> Places:
     """Meet every demand that is open, hiding further cells.
 
-    Parameters
-    ----------
-    cover
-        What is hidden so far; it is changed.
-    cost
-        What is taken for the cost of hiding a cell; by default its cost.
-    deadline
-        When to stop, as `time.monotonic` counts.
-
-    Returns
-    -------
-    numpy.ndarray
-        The demands that cannot be met, even if everything that may be is hidden.
-
     Notes
     -----
     For each demand a linear program finds the change that takes the cell far enough at the
@@ -50,20 +36,6 @@ def protect_in_turn(
     ----------
     Kelly, Golden and Assad (1992), Cell suppression: disclosure protection for sensitive
     tabular data, Networks 22.
-
-    Examples
-    --------
-    >>> from ckm.suppression import Frequency, Grid, Problem, Relations, primary_cells
-    >>> from ckm.suppression.secondary.cover import Cover
-    >>> counts = np.array([9, 1, 8])
-    >>> problem = Problem(
-    ...     relations=Relations.of_grids([Grid.full([[-1, 0, 0]])]),
-    ...     values=counts,
-    ...     primary=primary_cells([Frequency(least=3)], counts=counts),
-    ... )
-    >>> cover = Cover(problem)
-    >>> protect_in_turn(cover), cover.hidden
-    (array([], dtype=int64), array([False,  True,  True]))
     """
     search = _Search(cover, cover.problem.cost if cost is None else cost)
     failed = []

@@ -35,25 +35,7 @@ def exchange(
     movable: Sequence[int],
     goal: tuple[int, int, int],
 ) -> tuple[int, ...] | None:
-    """Move a few units between values until the moments are met; None when that fails.
-
-    Parameters
-    ----------
-    noise, exact, units
-        Per value: the noise, the wanted units in millionths, and the units so far.
-    movable
-        Which values may change, by place, the preferred ones first.
-    goal
-        The sums of units, of noise and of squared noise to reach.
-
-    Examples
-    --------
-    >>> noise = (-3, -2, -1, 0, 1, 2, 3)
-    >>> exact = [10_000_000] * 7
-    >>> units = exchange(noise, exact, [10] * 7, range(7), (71, 0, 280))
-    >>> sum(units), sum(n * v for n, v in zip(units, noise))
-    (71, 0)
-    """
+    """Move a few units between values until the moments are met; None when that fails."""
     units = list(units)
     missing = goal[0] - sum(units)
     step = 1 if missing > 0 else -1
@@ -85,19 +67,7 @@ def approach(
     movable: Sequence[int],
     goal: tuple[int, int, int],
 ) -> list[int]:
-    """Fit the sum, then move single units between any values while the moments come nearer.
-
-    Parameters
-    ----------
-    noise, exact, units, movable, goal
-        As for `exchange`.
-
-    Examples
-    --------
-    >>> noise, exact = (-100, -50, 0, 50, 100), [10_000_000] * 5
-    >>> approach(noise, exact, [10] * 5, range(5), (50, 0, 235_000))
-    [9, 11, 10, 11, 9]
-    """
+    """Fit the sum, then move single units between any values while the moments come nearer."""
     units = list(units)
     missing = goal[0] - sum(units)
     step = 1 if missing > 0 else -1

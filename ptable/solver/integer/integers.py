@@ -59,20 +59,6 @@ class Program:
         Pairs of places: the number at the first may not exceed the one at the second.
     fineness
         By how much costs are to be stretched before they are compared.
-
-    Examples
-    --------
-    >>> square = lambda n: float(n * n)
-    >>> program = Program(
-    ...     costs=(square, square),
-    ...     rows=((1, 2),),
-    ...     goals=(7,),
-    ...     lower=(0, 0),
-    ...     upper=(9, 9),
-    ...     near=(0, 0),
-    ... )
-    >>> program.misses((1, 3)), program.cost((1, 3))
-    ([], 10.0)
     """
 
     costs: tuple[Cost, ...]
@@ -85,25 +71,7 @@ class Program:
     fineness: float = 1.0
 
     def with_slack(self, weight: int, *, price: float, most: int) -> Program:
-        """Add a number from 0 on that counts in the last row only and has a price.
-
-        Parameters
-        ----------
-        weight
-            Its weight in the last row.
-        price
-            The cost of each unit.
-        most
-            The largest it may become.
-
-        Examples
-        --------
-        >>> program = Program(
-        ...     costs=(0.0,), rows=((2,),), goals=(5,), lower=(0,), upper=(9,), near=(0,)
-        ... ).with_slack(1, price=1.0, most=9)
-        >>> program.misses((2, 1)), program.cost((2, 1))
-        ([], 1.0)
-        """
+        """Add a number from 0 on that counts in the last row only and has a price."""
         *others, last = self.rows
         return replace(
             self,
@@ -115,40 +83,12 @@ class Program:
         )
 
     def cost(self, numbers: Sequence[int]) -> float:
-        """Give the cost of numbers.
-
-        Parameters
-        ----------
-        numbers
-            One per place.
-
-        Examples
-        --------
-        >>> program = Program(
-        ...     costs=(2.0,), rows=((2,),), goals=(4,), lower=(0,), upper=(9,), near=(0,)
-        ... )
-        >>> program.cost([3])
-        6.0
-        """
+        """Give the cost of numbers."""
         pairs = zip(self.costs, numbers, strict=True)
         return math.fsum(cost(n) if callable(cost) else cost * n for cost, n in pairs)
 
     def misses(self, numbers: Sequence[int]) -> list[str]:
-        """Name, in exact arithmetic, what numbers do not satisfy.
-
-        Parameters
-        ----------
-        numbers
-            One per place.
-
-        Examples
-        --------
-        >>> program = Program(
-        ...     costs=(0.0,), rows=((2,),), goals=(4,), lower=(0,), upper=(9,), near=(0,)
-        ... )
-        >>> program.misses([2]), program.misses([3])
-        ([], ['sum 0'])
-        """
+        """Name, in exact arithmetic, what numbers do not satisfy."""
         found = [
             f"sum {place}"
             for place, (row, goal) in enumerate(zip(self.rows, self.goals, strict=True))

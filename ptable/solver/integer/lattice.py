@@ -12,18 +12,7 @@ Basis: TypeAlias = tuple[tuple[int, tuple[int, ...]], ...]
 
 
 def basis_of(rows: Sequence[Sequence[int]]) -> Basis:
-    """Find a basis of all sums that whole numbers of either sign can have.
-
-    Parameters
-    ----------
-    rows
-        The weights of the numbers in each sum.
-
-    Examples
-    --------
-    >>> basis_of([(1, 1, 1), (-1, 0, 1), (1, 0, 1)])
-    ((0, (1, -1, 1)), (1, (0, 1, -1)), (2, (0, 0, 2)))
-    """
+    """Find a basis of all sums that whole numbers of either sign can have."""
     columns = [list(column) for column in zip(*rows, strict=True)]
     basis = []
     for row in range(len(rows)):
@@ -46,21 +35,7 @@ def basis_of(rows: Sequence[Sequence[int]]) -> Basis:
 
 
 def coordinates(basis: Basis, sums: Sequence[int]) -> tuple[int, ...] | None:
-    """Express sums in a basis, or say with None that no whole numbers have them.
-
-    Parameters
-    ----------
-    basis
-        Of the sums that can be had.
-    sums
-        One per row.
-
-    Examples
-    --------
-    >>> basis = basis_of([(1, 1, 1), (-1, 0, 1), (1, 0, 1)])
-    >>> coordinates(basis, (8, 0, 4)), coordinates(basis, (8, 0, 5))
-    ((8, 8, 2), None)
-    """
+    """Express sums in a basis, or say with None that no whole numbers have them."""
     rest, places = list(sums), []
     for row, column in basis:
         times, left_over = divmod(rest[row], column[row])
@@ -72,27 +47,7 @@ def coordinates(basis: Basis, sums: Sequence[int]) -> tuple[int, ...] | None:
 
 
 def next_values(basis: Basis, sums: Sequence[int]) -> tuple[int, int] | None:
-    """Give one value that the next sum can have after given ones, and their spacing.
-
-    Parameters
-    ----------
-    basis
-        Of the sums that can be had.
-    sums
-        The first sums; the spacing is 0 where they settle the next one.
-
-    Returns
-    -------
-    tuple
-        The least such value from 0 on and the spacing, or None where no whole numbers have
-        the given sums.
-
-    Examples
-    --------
-    >>> basis = basis_of([(1, 1, 1), (-1, 0, 1), (1, 0, 1)])
-    >>> next_values(basis, (8, 1)), next_values(basis, (8, 0))
-    ((1, 2), (0, 2))
-    """
+    """Give one value that the next sum can have after given ones, and their spacing."""
     known = len(sums)
     fixed = tuple((row, column) for row, column in basis if row < known)
     places = coordinates(tuple((row, column[:known]) for row, column in fixed), sums)

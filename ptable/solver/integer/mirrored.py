@@ -28,23 +28,7 @@ _SLACK = 2
 
 
 def apportion_symmetric(row: UnitRow, *, total: int) -> tuple[int, ...]:
-    """Split units over a row symmetrically; see `ptable.solver.thresholds.apportion`.
-
-    Parameters
-    ----------
-    row
-        The row, whose noise values are symmetric about zero.
-    total
-        How many units make one.
-
-    Examples
-    --------
-    >>> from ptable.solver.thresholds import UnitRow
-    >>> third = Fraction(1, 3)
-    >>> row = UnitRow(noise=(-1, 0, 1), law=(third,) * 3, variance=2 * third, symmetric=True)
-    >>> apportion_symmetric(row, total=100)
-    (33, 34, 33)
-    """
+    """Split units over a row symmetrically; see `ptable.solver.thresholds.apportion`."""
     size = len(row.noise)
     half = [place for place in range(size) if row.noise[place] > 0]
     least = math.floor(row.floor * total)

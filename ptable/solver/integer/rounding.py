@@ -11,26 +11,7 @@ _DIGITS = 3
 def inward(
     wish: Fraction, low: Fraction, high: Fraction | None, *, strict: bool = False
 ) -> float:
-    """Give the number of an interval that is nearest to a wish, shortened but never outside.
-
-    Parameters
-    ----------
-    wish
-        The number asked for; it is given back as it is when it lies in the interval.
-    low, high
-        The ends; None for no upper end.
-    strict
-        Whether an end itself is avoided even where it is short, if there is room.
-
-    Examples
-    --------
-    >>> inward(Fraction(12), Fraction(0), Fraction(31, 3))
-    10.3
-    >>> inward(Fraction(1), Fraction(6), Fraction(10))
-    6.0
-    >>> inward(Fraction(1), Fraction(6), Fraction(10), strict=True)
-    6.01
-    """
+    """Give the number of an interval that is nearest to a wish, shortened but never outside."""
     if wish >= low and (high is None or wish <= high):
         return float(wish)
     is_low = wish < low

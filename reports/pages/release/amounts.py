@@ -15,23 +15,7 @@ if TYPE_CHECKING:
 
 
 def change_table(words: Words, amounts: Sequence[AmountFact]) -> Table:
-    """Arrange how sums were changed, a table and variable a line.
-
-    Parameters
-    ----------
-    words
-        The language.
-    amounts
-        The facts.
-
-    Examples
-    --------
-    >>> from reports.facts.release import AmountFact
-    >>> from reports.i18n.languages import words_of
-    >>> fact = AmountFact(table="t", variable="income", cells=9, bias=0.01, median=0.02)
-    >>> change_table(words_of("en"), [fact]).rows[0][:4]
-    ('t', 'income', '9', '0.010')
-    """
+    """Arrange how sums were changed, a table and variable a line."""
     return (
         Lines(words, amounts)
         .text("Table", lambda fact: fact.table)
@@ -59,23 +43,7 @@ def change_table(words: Words, amounts: Sequence[AmountFact]) -> Table:
 
 
 def exposure_table(words: Words, amounts: Sequence[AmountFact]) -> Table:
-    """Arrange what sums tell of the largest contributor, a table and variable a line.
-
-    Parameters
-    ----------
-    words
-        The language.
-    amounts
-        The facts.
-
-    Examples
-    --------
-    >>> from reports.facts.release import AmountFact
-    >>> from reports.i18n.languages import words_of
-    >>> fact = AmountFact(table="t", variable="x", cells=9, exposed=2, expected=0.0, found=0.5)
-    >>> exposure_table(words_of("en"), [fact]).rows[0]
-    ('t', 'x', '2', '0.000', '0.500')
-    """
+    """Arrange what sums tell of the largest contributor, a table and variable a line."""
     return (
         Lines(words, amounts)
         .text("Table", lambda fact: fact.table)

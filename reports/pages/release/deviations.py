@@ -19,21 +19,7 @@ if TYPE_CHECKING:
 
 
 def quantile_table(words: Words, overall: Sequence[MeasureFact]) -> Table:
-    """Arrange the quantiles of absolute and relative deviations, by class of counts.
-
-    Parameters
-    ----------
-    words
-        The language.
-    overall
-        The measures of all tables together.
-
-    Examples
-    --------
-    >>> from reports.i18n.languages import words_of
-    >>> quantile_table(words_of("en"), ()).id
-    'quantiles'
-    """
+    """Arrange the quantiles of absolute and relative deviations, by class of counts."""
     lines = []
     for kind in ("d1", "d2"):
         for cells in dict.fromkeys(fact.cells for fact in overall):
@@ -79,21 +65,7 @@ def _base(known: Mapping[str, MeasureFact], names: Iterable[str]) -> int:
 
 
 def spread_picture(words: Words, overall: Sequence[MeasureFact]) -> list[Figure]:
-    """Draw the quantiles of absolute deviations, by class of counts.
-
-    Parameters
-    ----------
-    words
-        The language.
-    overall
-        The measures of all tables together; without quantiles there is no picture.
-
-    Examples
-    --------
-    >>> from reports.i18n.languages import words_of
-    >>> spread_picture(words_of("en"), ())
-    []
-    """
+    """Draw the quantiles of absolute deviations, by class of counts."""
     lines = []
     for cells in dict.fromkeys(fact.cells for fact in overall):
         known = {fact.name: fact.number for fact in overall if fact.cells == cells}

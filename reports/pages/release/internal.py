@@ -30,20 +30,7 @@ if TYPE_CHECKING:
 
 
 def internal_page(words: Words, facts: ReleaseFacts) -> tuple[str, dict[str, Any]]:
-    """Arrange all that is known of a release.
-
-    Parameters
-    ----------
-    words
-        The language.
-    facts
-        All that is known.
-
-    Examples
-    --------
-    >>> internal_page.__name__  # facts of a whole release: see docs/report.md
-    'internal_page'
-    """
+    """Arrange all that is known of a release."""
     outcomes = [check.outcome for check in facts.checks]
     scenarios = None
     if facts.scenarios is not None:

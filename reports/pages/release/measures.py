@@ -15,21 +15,7 @@ if TYPE_CHECKING:
 
 
 def class_words(words: Words, name: str) -> str:
-    """Say a class of original counts.
-
-    Parameters
-    ----------
-    words
-        The language.
-    name
-        Of the class.
-
-    Examples
-    --------
-    >>> from reports.i18n.languages import words_of
-    >>> class_words(words_of("en"), "small")
-    'small counts, 1–20'
-    """
+    """Say a class of original counts."""
     known = {
         "all": words.say("all cells"),
         "small": words.say("small counts, 1–20"),
@@ -40,34 +26,7 @@ def class_words(words: Words, name: str) -> str:
 
 
 def measure_entry(words: Words, fact: MeasureFact | None, *, base: int | None = None) -> Entry:
-    """Write a measure; where there is none, the reason stands below.
-
-    Parameters
-    ----------
-    words
-        The language.
-    fact
-        The measure; None where nobody computed it.
-    base
-        How many cells the line is about; another base of the measure is written below it.
-
-    Examples
-    --------
-    >>> from reports.facts.release import MeasureFact
-    >>> from reports.i18n.languages import words_of
-    >>> fact = MeasureFact(
-    ...     table="",
-    ...     group="all",
-    ...     value="all",
-    ...     cells="all",
-    ...     name="aad",
-    ...     number=None,
-    ...     base=0,
-    ...     reason="there are no cells",
-    ... )
-    >>> measure_entry(words_of("en"), fact).text
-    'not defined'
-    """
+    """Write a measure; where there is none, the reason stands below."""
     if fact is None:
         return words.say("not computed")
     if fact.number is None:

@@ -20,31 +20,7 @@ _MAX_LINES = 60
 
 
 def noise_parts(words: Words, noise: NoiseFacts) -> dict[str, Any]:
-    """Arrange the p-table of a release and the noise it made.
-
-    Parameters
-    ----------
-    words
-        The language.
-    noise
-        The facts.
-
-    Examples
-    --------
-    >>> from reports.facts.release import NoiseFacts
-    >>> from reports.i18n.languages import words_of
-    >>> noise = NoiseFacts(
-    ...     parameters={},
-    ...     ptable_id="",
-    ...     certificate={},
-    ...     transition=(),
-    ...     classes=(),
-    ...     shares=(),
-    ...     pairs=(),
-    ... )
-    >>> sorted(noise_parts(words_of("en"), noise))
-    ['certificate', 'classes', 'parameters', 'pictures']
-    """
+    """Arrange the p-table of a release and the noise it made."""
     return {
         "parameters": Lines(words, noise.parameters.items())
         .text("Parameter", lambda line: Cell(text=line[0], is_code=True))
@@ -63,21 +39,7 @@ def noise_parts(words: Words, noise: NoiseFacts) -> dict[str, Any]:
 
 
 def class_name(words: Words, low: int, high: int | None) -> str:
-    """Name a class of original counts.
-
-    Parameters
-    ----------
-    words
-        The language.
-    low, high
-        Its ends; None leaves it open.
-
-    Examples
-    --------
-    >>> from reports.i18n.languages import words_of
-    >>> class_name(words_of("en"), 51, None), class_name(words_of("en"), 1, 20)
-    ('51 or more', '1–20')
-    """
+    """Name a class of original counts."""
     count = words.numbers.count
     if high is None:
         return words.say("%(low)s or more", low=count(low))

@@ -18,23 +18,7 @@ _MAX_PAIRS = 3000
 
 
 def pair_picture(words: Words, pairs: tuple[PairFact, ...]) -> list[Figure]:
-    """Draw published against original counts; none without pairs.
-
-    Parameters
-    ----------
-    words
-        The language.
-    pairs
-        How many cells lie in each pair of bins.
-
-    Examples
-    --------
-    >>> from reports.facts.release import PairFact
-    >>> from reports.i18n.languages import words_of
-    >>> pairs = (PairFact(original=1, published=0, cells=7),)
-    >>> pair_picture(words_of("en"), pairs)[0].data.rows
-    (('1', '0', '7'),)
-    """
+    """Draw published against original counts; none without pairs."""
     pairs = tuple(pair for pair in pairs if pair.cells > 0)
     if not pairs:
         return []

@@ -16,32 +16,7 @@ if TYPE_CHECKING:
 
 
 def public_page(words: Words, facts: PublicFacts) -> tuple[str, dict[str, Any]]:
-    """Arrange what everybody may know.
-
-    Parameters
-    ----------
-    words
-        The language.
-    facts
-        What everybody may know.
-
-    Examples
-    --------
-    >>> from reports.facts.release import PublicFacts
-    >>> from reports.i18n.languages import words_of
-    >>> facts = PublicFacts(
-    ...     id="2027-03",
-    ...     title="",
-    ...     date="",
-    ...     contact="",
-    ...     version="1",
-    ...     ptable_label="",
-    ...     checks={},
-    ...     tables=(),
-    ... )
-    >>> public_page(words_of("en"), facts)[0]
-    'public.html'
-    """
+    """Arrange what everybody may know."""
     outcomes = list(facts.checks.values())
     return "public.html", {
         "title": page_title(words, words.text(facts.title), facts.id),

@@ -19,25 +19,7 @@ _MAX_LINES = 40
 
 
 def risk_parts(words: Words, risk: RiskFacts) -> dict[str, Any]:
-    """Arrange what a reader may learn.
-
-    Parameters
-    ----------
-    words
-        The language.
-    risk
-        The facts.
-
-    Examples
-    --------
-    >>> from reports.facts.release import RiskFacts
-    >>> from reports.i18n.languages import words_of
-    >>> risk = RiskFacts(
-    ...     sensitive=(1, 2), prior="table-counts", posteriors=(), worst=(), attacks=()
-    ... )
-    >>> risk_parts(words_of("en"), risk)["sensitive"]
-    '1–2'
-    """
+    """Arrange what a reader may learn."""
     return {
         "sensitive": words.numbers.ranges(risk.sensitive),
         "prior": words.say(PRIORS[risk.prior]),
@@ -56,25 +38,7 @@ def risk_parts(words: Words, risk: RiskFacts) -> dict[str, Any]:
 def posterior_table(
     words: Words, posteriors: Sequence[PosteriorFact], *, ident: str, caption: str
 ) -> Table:
-    """Arrange posteriors, one published count a line.
-
-    Parameters
-    ----------
-    words
-        The language.
-    posteriors
-        The facts.
-    ident, caption
-        Of the table.
-
-    Examples
-    --------
-    >>> from reports.facts.release import PosteriorFact
-    >>> from reports.i18n.languages import words_of
-    >>> fact = PosteriorFact(published=3, share=0.1, originals={2: 0.4, 3: 0.6}, sensitive=0.4)
-    >>> posterior_table(words_of("en"), [fact], ident="a", caption="b").rows[0][2]
-    '0.400'
-    """
+    """Arrange posteriors, one published count a line."""
     return (
         Lines(words, posteriors)
         .number("Published", lambda fact: fact.published, "count")
@@ -97,21 +61,7 @@ def _originals(words: Words, fact: PosteriorFact) -> str:
 
 
 def posterior_picture(words: Words, posteriors: Sequence[PosteriorFact]) -> list[Figure]:
-    """Draw how likely a sensitive original lies behind each published count.
-
-    Parameters
-    ----------
-    words
-        The language.
-    posteriors
-        The facts; none give no picture.
-
-    Examples
-    --------
-    >>> from reports.i18n.languages import words_of
-    >>> posterior_picture(words_of("en"), ())
-    []
-    """
+    """Draw how likely a sensitive original lies behind each published count."""
     shown = posteriors[:_MAX_LINES]
     if not shown:
         return []

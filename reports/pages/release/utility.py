@@ -34,21 +34,7 @@ _KNOWN_GROUPS = ("all", "margin", "parent")
 def utility_parts(
     words: Words, utility: Sequence[MeasureFact], levels: Mapping[str, LevelFact]
 ) -> dict[str, Any]:
-    """Arrange the measures of utility.
-
-    Parameters
-    ----------
-    words
-        The language.
-    utility, levels
-        The measures, and the words for their levels.
-
-    Examples
-    --------
-    >>> from reports.i18n.languages import words_of
-    >>> sorted(utility_parts(words_of("en"), (), {}))
-    ['all', 'more', 'pictures', 'tables']
-    """
+    """Arrange the measures of utility."""
     whole = [fact for fact in utility if not fact.table]
     overall = [fact for fact in whole if fact.group == "all"]
     return {
@@ -129,21 +115,7 @@ def _by_class(words: Words, overall: Sequence[MeasureFact]) -> Table:
 
 
 def by_table(words: Words, utility: Sequence[MeasureFact]) -> Table:
-    """Arrange measures by table.
-
-    Parameters
-    ----------
-    words
-        The language.
-    utility
-        The measures.
-
-    Examples
-    --------
-    >>> from reports.i18n.languages import words_of
-    >>> by_table(words_of("en"), ()).rows
-    ()
-    """
+    """Arrange measures by table."""
     some = [f for f in utility if f.table and (f.group, f.cells) == ("all", "all")]
     return _pivot(
         words,
@@ -170,23 +142,7 @@ def _by_margin(words: Words, utility: Sequence[MeasureFact]) -> Table:
 def by_variable(
     words: Words, utility: Sequence[MeasureFact], levels: Mapping[str, LevelFact], *, ident: str
 ) -> Table:
-    """Arrange measures by variable and category.
-
-    Parameters
-    ----------
-    words
-        The language.
-    utility, levels
-        The measures, and the words for their levels.
-    ident
-        Of the table, unique on the page.
-
-    Examples
-    --------
-    >>> from reports.i18n.languages import words_of
-    >>> by_variable(words_of("en"), (), {}, ident="variables").rows
-    ()
-    """
+    """Arrange measures by variable and category."""
     some = [f for f in utility if f.group not in _KNOWN_GROUPS and f.cells == "all"]
     return _pivot(
         words,
@@ -257,21 +213,7 @@ def _group(words: Words, fact: MeasureFact, levels: Mapping[str, LevelFact]) -> 
 def all_measures(
     words: Words, utility: Sequence[MeasureFact], levels: Mapping[str, LevelFact]
 ) -> Table:
-    """Arrange every measure there is, one a line.
-
-    Parameters
-    ----------
-    words
-        The language.
-    utility, levels
-        The measures, and the words for their levels.
-
-    Examples
-    --------
-    >>> from reports.i18n.languages import words_of
-    >>> all_measures(words_of("en"), (), {}).id
-    'measures'
-    """
+    """Arrange every measure there is, one a line."""
     return (
         Lines(words, utility)
         .text("Table", lambda fact: _table(words, fact))

@@ -24,20 +24,7 @@ _LONGEST = 38
 
 
 def audits_page(words: Words, facts: AuditFacts) -> tuple[str, dict[str, Any]]:
-    """Arrange what attacks reached.
-
-    Parameters
-    ----------
-    words
-        The language.
-    facts
-        The facts.
-
-    Examples
-    --------
-    >>> audits_page.__name__  # see `audits_report`
-    'audits_page'
-    """
+    """Arrange what attacks reached."""
     return "audits.html", {
         "title": facts.title or words.say("Attacks on trained models"),
         "id": "",

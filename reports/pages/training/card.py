@@ -19,20 +19,7 @@ if TYPE_CHECKING:
 
 
 def card_page(words: Words, facts: CardFacts) -> tuple[str, dict[str, Any]]:
-    """Arrange a privacy card.
-
-    Parameters
-    ----------
-    words
-        The language.
-    facts
-        The facts.
-
-    Examples
-    --------
-    >>> card_page.__name__  # see `card_report`
-    'card_page'
-    """
+    """Arrange a privacy card."""
     return "card.html", {
         "title": facts.title or words.say("Privacy card of a model"),
         "id": "",

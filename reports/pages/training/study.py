@@ -43,20 +43,7 @@ _ORDER, _FLOOR = CHOICES["order"].name, WORTHS["floor"]
 
 
 def study_page(words: Words, facts: StudyFacts) -> tuple[str, dict[str, Any]]:
-    """Arrange what is known of a run before it starts.
-
-    Parameters
-    ----------
-    words
-        The language.
-    facts
-        The facts.
-
-    Examples
-    --------
-    >>> study_page.__name__  # see `study_report`
-    'study_page'
-    """
+    """Arrange what is known of a run before it starts."""
     return "study.html", {
         "title": facts.title or words.say("What private training costs"),
         "id": "",

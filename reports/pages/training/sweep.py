@@ -21,20 +21,7 @@ if TYPE_CHECKING:
 
 
 def sweep_page(words: Words, facts: SweepFacts) -> tuple[str, dict[str, Any]]:
-    """Arrange what is known of many training runs.
-
-    Parameters
-    ----------
-    words
-        The language.
-    facts
-        The facts.
-
-    Examples
-    --------
-    >>> sweep_page.__name__  # see `sweep_report`
-    'sweep_page'
-    """
+    """Arrange what is known of many training runs."""
     frontier = _frontier(words, facts)
     return "sweep.html", {
         "title": facts.title or words.say("Training runs compared"),

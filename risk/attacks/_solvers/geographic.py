@@ -35,14 +35,6 @@ class Sliver:
         Records in the zone but in none of its parts, and the reverse. For inside use only.
     zone_count, part_counts
         Original counts. For inside use only.
-
-    Examples
-    --------
-    >>> (sliver,) = find_slivers(list("AAAA"), list("aaab"), largest=1)
-    >>> sliver
-    Sliver(zoning='old', zone='A', parts=('a',))
-    >>> sliver.n_only_zone, sliver.is_nested
-    (1, True)
     """
 
     zoning: Zoning
@@ -55,37 +47,11 @@ class Sliver:
 
     @property
     def is_nested(self) -> bool:
-        """Whether the parts lie inside the zone, so that their difference is the sliver.
-
-        Examples
-        --------
-        >>> (sliver,) = find_slivers(list("AAAB"), list("aaba"), largest=1)
-        >>> sliver.is_nested
-        False
-        """
+        """Whether the parts lie inside the zone, so that their difference is the sliver."""
         return self.n_only_parts == 0
 
     def law(self, ptable: PTable) -> SliverLaw:
-        """Compute the law of the published count of the zone less those of its parts.
-
-        Parameters
-        ----------
-        ptable
-            The p-table that both zonings were published with.
-
-        Raises
-        ------
-        RiskError
-            If the parts do not lie inside the zone: their difference is no set of records.
-
-        Examples
-        --------
-        >>> from ptable import NoiseSpec, solve
-        >>> (sliver,) = find_slivers(["A"] * 40, ["a"] * 39 + ["b"], largest=1)
-        >>> law = sliver.law(solve(NoiseSpec(max_noise=5, variance=3.0)))
-        >>> round(law.p_seen, 3)
-        0.851
-        """
+        """Compute the law of the published count of the zone less those of its parts."""
         if not self.is_nested:
             raise RiskError("The parts must lie inside the zone; these reach beyond it.")
         law = difference_law(ptable, (self.zone_count, *self.part_counts), nested=True)
@@ -163,19 +129,7 @@ def find_slivers(old: Any, new: Any, *, largest: int) -> tuple[Sliver, ...]:
 
 
 def slivers_frame(slivers: tuple[Sliver, ...]) -> pd.DataFrame:
-    """Give one line per sliver; for inside use only.
-
-    Parameters
-    ----------
-    slivers
-        What `find_slivers` found.
-
-    Examples
-    --------
-    >>> frame = slivers_frame(find_slivers(list("AAAA"), list("aaab"), largest=1))
-    >>> frame["n_only_zone"].tolist()
-    [1]
-    """
+    """Give one line per sliver; for inside use only."""
     import pandas as pd
 
     names = ["zoning", "zone", "parts", "n_only_zone", "n_only_parts", "is_nested"]

@@ -18,20 +18,7 @@ _HALF = 0.5 + 1e-9  # halves go up, whatever the last digits
 def read_sums(
     queries: ArrayLike, answers: ArrayLike
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Read sums of columns and what was published for them.
-
-    Parameters
-    ----------
-    queries
-        Per answer and column, how often the column is part of the sum.
-    answers
-        What was published for each sum.
-
-    Examples
-    --------
-    >>> read_sums([[1, 1]], [3])
-    (array([[1., 1.]]), array([3.]))
-    """
+    """Read sums of columns and what was published for them."""
     asked, seen = read_array(queries, name="queries"), read_array(answers, name="answers")
     fits = asked.ndim == 2 and seen.shape == asked.shape[:1] and 0 not in asked.shape
     if not fits or asked.dtype.kind not in "biuf" or seen.dtype.kind not in "biuf":
@@ -45,34 +32,12 @@ def read_sums(
 
 
 def least_squares(queries: ArrayLike, answers: ArrayLike) -> NDArray[np.float64]:
-    """Solve for what each column holds; the shortest solution where several are as good.
-
-    Parameters
-    ----------
-    queries, answers
-        As for `read_sums`.
-
-    Examples
-    --------
-    >>> least_squares([[1, 0], [0, 1], [1, 1]], [4, 5, 12]).round(6)
-    array([5., 6.])
-    """
+    """Solve for what each column holds; the shortest solution where several are as good."""
     asked, seen = read_sums(queries, answers)
     return np.asarray(np.linalg.lstsq(asked, seen, rcond=None)[0], np.float64)
 
 
 def rebuild_counts(queries: ArrayLike, answers: ArrayLike) -> NDArray[np.int64]:
-    """Guess counts from noisy counts of sums of them, rounded, halves going up.
-
-    Parameters
-    ----------
-    queries, answers
-        As for `read_sums`.
-
-    Examples
-    --------
-    >>> rebuild_counts([[1, 0], [0, 1], [1, 1]], [4, 0, 3])
-    array([4, 0])
-    """
+    """Guess counts from noisy counts of sums of them, rounded, halves going up."""
     rounded = np.floor(least_squares(queries, answers) + _HALF)
     return np.maximum(rounded, 0).astype(np.int64)

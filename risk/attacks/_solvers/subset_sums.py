@@ -22,26 +22,10 @@ def decode_bits(
 ) -> NDArray[np.bool_]:
     """Guess each person's bit from counts of subsets, whoever published them.
 
-    Parameters
-    ----------
-    queries
-        Per query and person, whether the person was in the subset.
-    answers
-        What was published for each query.
-    method
-        ``"least-squares"`` takes the shortest least-squares solution;
-        ``"linear-program"`` the numbers from 0 to 1 of least absolute deviation, which stands
-        a share of answers that are wrong by any amount. Both round at a half.
-
     References
     ----------
     C. Dwork, F. McSherry, K. Talwar (2007), The price of privacy and the limits of LP
     decoding, STOC.
-
-    Examples
-    --------
-    >>> decode_bits([[1, 0], [0, 1], [1, 1]], [1, 0, 1], method="linear-program")
-    array([ True, False])
     """
     if method not in {"least-squares", "linear-program"}:
         raise RiskError(f"method must be 'least-squares' or 'linear-program', not {method!r}.")
@@ -71,24 +55,8 @@ def expected_share_right(
 ) -> float:
     """Approximate the share of bits that least squares gets right.
 
-    Parameters
-    ----------
-    n_people, n_queries
-        The size of the attack; more queries than people.
-    variance
-        Of the noise.
-    share_asked
-        The probability ``s`` that a person is in a subset.
-
-    Notes
-    -----
     A solution is off by a normal error of variance ``V / (s (1 - s) (q - n - 1))``, the mean of
     the inverse Wishart law of the queries, and a bit is right while the error is below a half.
-
-    Examples
-    --------
-    >>> round(expected_share_right(n_people=100, n_queries=200, variance=3.0), 3)
-    0.925
     """
     fits = is_integer(n_people, minimum=1) and is_integer(n_queries, minimum=n_people + 2)
     is_noise = is_number(variance, above=0)

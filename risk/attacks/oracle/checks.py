@@ -15,19 +15,7 @@ if TYPE_CHECKING:
 
 
 def require_integers(what: str, **limits: tuple[Any, int, int | None]) -> None:
-    """Raise one error that names every parameter outside its limits.
-
-    Parameters
-    ----------
-    what
-        What the parameters are of.
-    **limits
-        Name → value, the least value, and the largest or None.
-
-    Examples
-    --------
-    >>> require_integers("an attack", n_pairs=(3, 1, None))
-    """
+    """Raise one error that names every parameter outside its limits."""
     problems = [
         problem
         for name, (value, least, most) in limits.items()
@@ -38,20 +26,7 @@ def require_integers(what: str, **limits: tuple[Any, int, int | None]) -> None:
 
 
 def truth_of(values: ArrayLike, *, n_columns: int | None = None) -> NDArray[np.int64]:
-    """Return what the guesses are compared with, one line per target.
-
-    Parameters
-    ----------
-    values
-        Original counts, 0 or more, which the attack itself never sees.
-    n_columns
-        How many counts there are per line; None for a single one.
-
-    Examples
-    --------
-    >>> truth_of([[3, 4]], n_columns=2).shape
-    (1, 2)
-    """
+    """Return what the guesses are compared with, one line per target."""
     truth = read_array(values, name="truth")
     shape = "one per line" if n_columns is None else f"{n_columns} per line"
     fits = truth.ndim == 1 if n_columns is None else truth.shape[1:] == (n_columns,)

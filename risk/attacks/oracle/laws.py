@@ -16,22 +16,7 @@ if TYPE_CHECKING:
 
 
 def noise_law(ptable: PTable, *, count: int | None = None) -> Law:
-    """Give the law of the noise on a count.
-
-    Parameters
-    ----------
-    ptable
-        The p-table.
-    count
-        The original count; None for large counts. Counts of 0 are published as 0, whatever
-        row 0 says, because the engine never touches empty cells.
-
-    Examples
-    --------
-    >>> from ptable import Mechanism
-    >>> noise_law(Mechanism.random_rounding(3).build(), count=4).at([-1, 2]).round(3)
-    array([0.667, 0.333])
-    """
+    """Give the law of the noise on a count."""
     if count is not None and require_whole(count, name="count") == 0:
         return Law.certain(0)
     units = ptable.units(row_of(ptable, count=count))
@@ -43,27 +28,7 @@ def noise_law(ptable: PTable, *, count: int | None = None) -> Law:
 
 
 def row_of(ptable: PTable, *, count: int | None = None) -> int:
-    """Find the row of a p-table that serves a count.
-
-    Parameters
-    ----------
-    ptable
-        The p-table of counts.
-    count
-        The original count, 1 or more; None for large counts, if they have one row.
-
-    Raises
-    ------
-    RiskError
-        If the table is one of magnitudes, or large counts take its rows in turn.
-
-    Examples
-    --------
-    >>> from ptable import Mechanism
-    >>> table = Mechanism.random_rounding(3).build()
-    >>> row_of(table, count=10)
-    1
-    """
+    """Find the row of a p-table that serves a count."""
     if ptable.step != 1 or ptable.anchors is not None:
         raise RiskError(
             "Attacks on counts need a p-table of counts, not one of magnitudes.",
@@ -82,20 +47,6 @@ def row_of(ptable: PTable, *, count: int | None = None) -> int:
 
 
 def p_mean_rounds_to_zero(law: Law, *, divisor: int) -> float:
-    """Give the probability that a sum, divided, rounds to 0, halves going up.
-
-    Parameters
-    ----------
-    law
-        The law of the sum.
-    divisor
-        By what it is divided, 1 or more.
-
-    Examples
-    --------
-    >>> law = Law(lowest=-1, probabilities=[0.25, 0.5, 0.25])
-    >>> p_mean_rounds_to_zero(law, divisor=2)
-    0.75
-    """
+    """Give the probability that a sum, divided, rounds to 0, halves going up."""
     is_hit = (-divisor <= 2 * law.numbers) & (2 * law.numbers < divisor)
     return float(min(1.0, law.probabilities[is_hit].sum()))

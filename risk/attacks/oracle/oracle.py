@@ -83,14 +83,6 @@ class Questioner:
         What answers.
     queries, refused
         How many counts were asked for so far, and how many of them were refused.
-
-    Examples
-    --------
-    >>> questioner = Questioner(oracle=lambda request: None)
-    >>> questioner.ask(CountRequest(groups=((0,), (1,))))
-    [None, None]
-    >>> questioner.queries, questioner.refused
-    (2, 2)
     """
 
     oracle: Oracle
@@ -98,24 +90,7 @@ class Questioner:
     refused: int = field(default=0)
 
     def ask(self, request: CountRequest) -> list[int | None]:
-        """Return one count per group, None where it was refused.
-
-        Parameters
-        ----------
-        request
-            What to ask.
-
-        Raises
-        ------
-        RiskError
-            If the oracle does not answer group by group, or was asked what cannot be.
-
-        Examples
-        --------
-        >>> questioner = Questioner(oracle=lambda request: [5])
-        >>> questioner.ask(CountRequest(groups=((0,),)))
-        [5]
-        """
+        """Return one count per group, None where it was refused."""
         n_groups = len(request.groups)
         self.queries += n_groups
         try:

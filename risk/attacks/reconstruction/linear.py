@@ -193,21 +193,7 @@ class LinearReconstruction:
 
 
 def membership(groups: Sequence[Group], *, n_places: int) -> NDArray[np.bool_]:
-    """Tell for every group and place whether the one holds the other.
-
-    Parameters
-    ----------
-    groups
-        Groups of places.
-    n_places
-        How many places there are.
-
-    Examples
-    --------
-    >>> membership(((0,), (0, 1)), n_places=2)
-    array([[ True, False],
-           [ True,  True]])
-    """
+    """Tell for every group and place whether the one holds the other."""
     asked = np.zeros((len(groups), n_places), dtype=np.bool_)
     for row, group in zip(asked, groups, strict=True):
         row[list(group)] = True

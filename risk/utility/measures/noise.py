@@ -89,13 +89,6 @@ class RowMoments:
         One number per row.
     cycle
         How many of the last rows serve larger counts in turn.
-
-    Examples
-    --------
-    >>> from ptable import PTable
-    >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
-    >>> row_moments(table).variance
-    array([0., 1.])
     """
 
     mean: NDArray[np.float64]
@@ -104,21 +97,7 @@ class RowMoments:
     cycle: int
 
     def rows(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Give the row that serves each count.
-
-        Parameters
-        ----------
-        counts
-            Original counts.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> row = np.zeros(3)
-        >>> moments = RowMoments(mean=row, variance=row, p_stay=row, cycle=2)
-        >>> moments.rows(np.array([0, 2, 3, 4]))
-        array([0, 2, 1, 2])
-        """
+        """Give the row that serves each count."""
         n_rows = len(self.mean)
         if self.cycle == 1:
             return np.minimum(counts, n_rows - 1)
@@ -126,39 +105,12 @@ class RowMoments:
         return np.where(counts < n_rows, counts, turned)
 
     def cells(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Count the cells that each row serves.
-
-        Parameters
-        ----------
-        counts
-            Original counts.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> row = np.zeros(2)
-        >>> moments = RowMoments(mean=row, variance=row, p_stay=row, cycle=1)
-        >>> moments.cells(np.array([0, 1, 7]))
-        array([1, 2])
-        """
+        """Count the cells that each row serves."""
         return np.bincount(self.rows(counts), minlength=len(self.mean)).astype(np.int64)
 
 
 def row_moments(ptable: PTable) -> RowMoments:
-    """Compute the moments of the noise of each row of a p-table for counts.
-
-    Parameters
-    ----------
-    ptable
-        The p-table.
-
-    Examples
-    --------
-    >>> from ptable import PTable
-    >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
-    >>> row_moments(table).p_stay
-    array([1., 0.])
-    """
+    """Compute the moments of the noise of each row of a p-table for counts."""
     if ptable.step != 1 or ptable.anchors is not None:
         raise RiskError(
             "Utility is measured for counts; this p-table is for magnitudes.",

@@ -53,19 +53,7 @@ def ranks(pairs: Pairs) -> tuple[Measure, ...]:
 
 
 def double_ranks(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Give twice the mean rank of each count, a whole number.
-
-    Parameters
-    ----------
-    counts
-        Whole numbers of at least 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> double_ranks(np.array([7, 0, 7]))
-    array([5, 2, 5])
-    """
+    """Give twice the mean rank of each count, a whole number."""
     if len(counts) and int(counts.max()) <= 4 * len(counts) + 1000:
         codes, numbers = counts, np.bincount(counts)
     else:

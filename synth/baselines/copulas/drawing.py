@@ -23,29 +23,7 @@ _ROUNDS = 50
 def fit_active(
     u: NDArray[np.float64], *, before: NDArray[np.float64] | None = None, **settings: Any
 ) -> tuple[FittedVine | None, NDArray[np.int64]]:
-    """Fit a vine to the columns that vary; none where fewer than two do.
-
-    Parameters
-    ----------
-    u
-        Pseudo-observations.
-    before
-        Left limits, or None.
-    settings
-        As for `synth.copulas.fit_vine`.
-
-    Returns
-    -------
-    FittedVine or None
-        The vine.
-    numpy.ndarray
-        The columns it is about.
-
-    Examples
-    --------
-    >>> fit_active(np.ones((5, 3)))
-    (None, array([], dtype=int64))
-    """
+    """Fit a vine to the columns that vary; none where fewer than two do."""
     active = np.flatnonzero(np.ptp(u, axis=0) > 0).astype(np.int64)
     if len(active) < 2:
         return None, active[:0]
@@ -62,36 +40,7 @@ def drawn_frame(
     vine: FittedVine | None,
     active: NDArray[np.int64],
 ) -> list[NDArray[np.int64]]:
-    """Draw codes. Records without a category are drawn again, and in the end given the first.
-
-    Parameters
-    ----------
-    n
-        How many records.
-    rng
-        A generator.
-    layout, margins
-        The ordered columns.
-    vine, active
-        The vine, and the columns it is about; the others are independent.
-
-    Examples
-    --------
-    >>> from synth.baselines.coded import code_frame
-    >>> from synth.baselines.layout import lay_out
-    >>> from synth.baselines.margins import exact_margins
-    >>> layout = lay_out(code_frame({"sex": ["M", "F"]}))
-    >>> found = drawn_frame(
-    ...     6,
-    ...     np.random.default_rng(1),
-    ...     layout=layout,
-    ...     margins=exact_margins(layout.bins, layout.sizes),
-    ...     vine=None,
-    ...     active=np.arange(0),
-    ... )
-    >>> sorted(set(found[0].tolist()))
-    [0, 1]
-    """
+    """Draw codes. Records without a category are drawn again, at last given the first."""
     parts: list[list[NDArray[np.int64]]] = []
     found = 0
     for turn in range(_ROUNDS):

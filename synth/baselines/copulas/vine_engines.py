@@ -61,15 +61,6 @@ class VineModel:
         Which ordered columns the vine is about.
     account
         What it really cost; see `synth.Model.account`.
-
-    Examples
-    --------
-    >>> even = Margin.of_counts([0, 1], counts=[1, 1])
-    >>> model = VineModel(
-    ...     parts=((0,),), values_of=(np.array([1, 0]),), margins=(even,), account={}
-    ... )
-    >>> model.sample(9, rng=np.random.default_rng(1)).shape, model.sizes
-    ((9, 1), [2])
     """
 
     parts: tuple[tuple[int, ...], ...]
@@ -92,17 +83,7 @@ class VineModel:
         rng: np.random.Generator,
         conditions: Mapping[int, int] | None = None,
     ) -> NDArray[np.int32]:
-        """Draw records.
-
-        Parameters
-        ----------
-        number
-            How many.
-        rng
-            Randomness.
-        conditions
-            Refused: use ``where``, which draws again.
-        """
+        """Draw records."""
         refuse_conditions(conditions)
         if number == 0:
             return np.zeros((0, len(self.parts)), np.int32)
@@ -141,22 +122,7 @@ class VineModel:
 
     @classmethod
     def from_json(cls, text: str) -> VineModel:
-        """Read what `to_json` wrote.
-
-        Parameters
-        ----------
-        text
-            The text.
-
-        Examples
-        --------
-        >>> even = Margin.of_counts([0, 1], counts=[1, 1])
-        >>> model = VineModel(
-        ...     parts=((0,),), values_of=(np.arange(2),), margins=(even,), account={}
-        ... )
-        >>> VineModel.from_json(model.to_json()).sizes
-        [2]
-        """
+        """Read what `to_json` wrote."""
         try:
             found = json.loads(text)
             if found["format"] != _FORMAT:
@@ -208,33 +174,7 @@ def fit_copula_shirley(
 ) -> VineModel:
     """Fit COPULA-SHIRLEY as published, which is **not differentially private as claimed**.
 
-    Parameters
-    ----------
-    codes, sizes, ordered, noise, neighbours
-        As for `synth.fit_codes`.
-    claim
-        The published epsilon, which each margin has for itself; 0 for no noise.
-    label
-        The column that the encoders ``"woe"`` and ``"glmm"`` refer to.
-    settings
-        Encoder, ratio, mechanism, truncation and the like.
-    others
-        Further options of `synth.fit_codes`; those that this method cannot use are refused.
-
-    Notes
-    -----
     Here the domains are those of the schema: the published method reads them off the records.
-
-    Examples
-    --------
-    >>> from synth import Claim, SimulatedNoise
-    >>> codes = np.random.default_rng(1).integers(0, 5, (200, 2))
-    >>> model = fit_copula_shirley(
-    ...     codes, sizes=[5, 5], claim=Claim(epsilon=1), ordered=[True] * 2,
-    ...     settings=ThesisSettings(families=["gaussian"]), noise=SimulatedNoise(seed=1),
-    ... )  # fmt: skip
-    >>> model.account["parts"], model.account["epsilon"] is None
-    ({'margins': 2.0, 'dependence': None}, True)
     """
     settings = settings or ThesisSettings()
     _refuse(others, label, settings)
@@ -277,28 +217,7 @@ def fit_vine_without_privacy(
     settings: VineSettings | None = None,
     **others: Any,
 ) -> VineModel:
-    """Fit a vine to the records as they are: what the others could reach at best.
-
-    Parameters
-    ----------
-    codes, sizes, ordered, label, settings, others
-        As for `fit_copula_shirley`.
-    claim
-        ``Claim()``: nothing is claimed.
-    noise, neighbours
-        Not used: there is no noise.
-
-    Examples
-    --------
-    >>> from synth import Claim
-    >>> codes = np.random.default_rng(1).integers(0, 5, (200, 2))
-    >>> model = fit_vine_without_privacy(
-    ...     codes, sizes=[5, 5], claim=Claim(), ordered=[True] * 2,
-    ...     settings=VineSettings(families=["gaussian"]),
-    ... )  # fmt: skip
-    >>> model.account["claimed"] is None, model.account["epsilon"] is None
-    (True, True)
-    """
+    """Fit a vine to the records as they are: what the others could reach at best."""
     del neighbours
     settings = settings or VineSettings()
     _refuse(others, label, settings)

@@ -33,12 +33,6 @@ class NetworkTable:
         How many codes each parent has.
     cumulative
         A row for each combination of the parents, rising to 1.
-
-    Examples
-    --------
-    >>> even = np.array([[0.5, 1.0]])
-    >>> NetworkTable(child=0, parents=(), sizes=(), cumulative=even).child
-    0
     """
 
     child: int
@@ -48,20 +42,7 @@ class NetworkTable:
 
 
 def information_sensitivity(records: int, *, is_binary: bool) -> float:
-    """Return how far the mutual information moves when a record is replaced.
-
-    Parameters
-    ----------
-    records
-        How many records there are.
-    is_binary
-        Whether the column, or the set of its parents, has two values.
-
-    Examples
-    --------
-    >>> round(information_sensitivity(1000, is_binary=True), 6)
-    0.007907
-    """
+    """Return how far the mutual information moves when a record is replaced."""
     n = records
     if n < 2:
         return math.log(2)
@@ -75,24 +56,7 @@ def information_of(
 ) -> float:
     """Return the mutual information of a column and its parents, over its sensitivity.
 
-    Parameters
-    ----------
-    codes
-        One row a record.
-    family
-        The column and its parents.
-    sizes
-        How many codes each column has.
-
-    Notes
-    -----
     One record that is replaced moves the result by 1 at most, whatever the sizes are.
-
-    Examples
-    --------
-    >>> same = np.array([[0, 0], [1, 1]] * 50)
-    >>> round(information_of(same, (1, (0,)), sizes=[2, 2]), 2)
-    12.38
     """
     child, parents = family
     cells = math.prod(sizes[one] for one in parents) * sizes[child]
@@ -106,24 +70,8 @@ def information_of(
 def candidates_of(sizes: Sequence[int], chosen: Sequence[int], *, degree: int) -> list[Family]:
     """Return the next columns that are possible, with as many parents as possible.
 
-    Parameters
-    ----------
-    sizes
-        How many codes each column has.
-    chosen
-        The columns that are in the network.
-    degree
-        The most parents of a column.
-
-    Notes
-    -----
     Those whose table would have more than a million cells are left out, and numbers of parents
     with more than 20,000 candidates. None of it depends on records.
-
-    Examples
-    --------
-    >>> candidates_of([2, 2, 2], [0], degree=3)
-    [(1, (0,)), (2, (0,))]
     """
     left = [one for one in range(len(sizes)) if one not in chosen]
     for many in range(min(len(chosen), degree), -1, -1):
@@ -143,22 +91,7 @@ def candidates_of(sizes: Sequence[int], chosen: Sequence[int], *, degree: int) -
 def cells_of(
     codes: NDArray[np.integer], columns: Sequence[int], *, sizes: Sequence[int]
 ) -> NDArray[np.int64]:
-    """Return the cell of each record in the table of some columns.
-
-    Parameters
-    ----------
-    codes
-        One row a record.
-    columns
-        The columns, the last one fastest.
-    sizes
-        How many codes each column has.
-
-    Examples
-    --------
-    >>> cells_of(np.array([[1, 2]]), (0, 1), sizes=[2, 3]).tolist()
-    [5]
-    """
+    """Return the cell of each record in the table of some columns."""
     flat = np.zeros(len(codes), dtype=np.int64)
     for one in columns:
         flat = flat * sizes[one] + codes[:, one]
@@ -166,20 +99,7 @@ def cells_of(
 
 
 def measured_places(network: Sequence[Family], *, degree: int) -> list[int]:
-    """Return the places whose tables are measured: all but those that the first one holds.
-
-    Parameters
-    ----------
-    network
-        Columns with parents, in their order.
-    degree
-        The most parents of a column, below the number of columns.
-
-    Examples
-    --------
-    >>> measured_places([(0, ()), (1, (0,)), (2, (0, 1))], degree=2)
-    [2]
-    """
+    """Return the places whose tables are measured: all but those that the first one holds."""
     child, parents = network[degree]
     shared = {child, *parents}
     return [
@@ -193,22 +113,7 @@ def tables_of(
     network: Sequence[Family],
     held: Mapping[int, tuple[tuple[int, ...], NDArray[np.float64]]],
 ) -> list[NetworkTable]:
-    """Return the laws that follow from measured tables.
-
-    Parameters
-    ----------
-    network
-        Columns with parents, in their order.
-    held
-        Of measured places the columns and the table.
-
-    Examples
-    --------
-    >>> counts = np.array([[3.0, 1.0], [0.0, 2.0]])
-    >>> made = tables_of([(0, ()), (1, (0,))], {1: ((0, 1), counts)})
-    >>> made[0].cumulative.round(2).tolist(), made[1].cumulative.tolist()
-    ([[0.67, 1.0]], [[0.75, 1.0], [0.0, 1.0]])
-    """
+    """Return the laws that follow from measured tables."""
     tables = []
     for place, (child, parents) in enumerate(network):
         joint = held[place] if place in held else _shared(held, (*parents, child))
@@ -219,23 +124,7 @@ def tables_of(
 def draw_network(
     number: int, tables: Sequence[NetworkTable], *, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Draw records, a column after its parents.
-
-    Parameters
-    ----------
-    number
-        How many.
-    tables
-        The law of each column.
-    rng
-        A generator.
-
-    Examples
-    --------
-    >>> sure = NetworkTable(child=0, parents=(), sizes=(), cumulative=np.array([[0.0, 1.0]]))
-    >>> draw_network(2, [sure], rng=np.random.default_rng(1)).tolist()
-    [[1], [1]]
-    """
+    """Draw records, a column after its parents."""
     drawn = np.zeros((number, len(tables)), dtype=np.int64)
     for table in tables:
         row = np.zeros(number, dtype=np.int64)

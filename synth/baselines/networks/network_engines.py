@@ -60,13 +60,6 @@ class NetworkModel:
         Every look at the confidential records, where they keep to a budget.
     account
         What it really cost, where it does not; see `synth.Model.account`.
-
-    Examples
-    --------
-    >>> sure = NetworkTable(child=0, parents=(), sizes=(), cumulative=np.array([[0.0, 1.0]]))
-    >>> model = NetworkModel(bins=(np.array([0, 1, 1]),), tables=(sure,))
-    >>> sorted(set(model.sample(50, rng=np.random.default_rng(1))[:, 0].tolist())), model.sizes
-    ([1, 2], [3])
     """
 
     bins: tuple[NDArray[np.int64], ...]
@@ -86,17 +79,7 @@ class NetworkModel:
         rng: np.random.Generator,
         conditions: Mapping[int, int] | None = None,
     ) -> NDArray[np.int32]:
-        """Draw records.
-
-        Parameters
-        ----------
-        number
-            How many.
-        rng
-            Randomness.
-        conditions
-            Refused: use ``where``, which draws again.
-        """
+        """Draw records."""
         refuse_conditions(conditions)
         sizes = tuple(int(one.max()) + 1 for one in self.bins)
         nobody = np.zeros((0, len(sizes)), np.int64)
@@ -126,20 +109,7 @@ class NetworkModel:
 
     @classmethod
     def from_json(cls, text: str) -> NetworkModel:
-        """Read what `to_json` wrote.
-
-        Parameters
-        ----------
-        text
-            The text.
-
-        Examples
-        --------
-        >>> sure = NetworkTable(child=0, parents=(), sizes=(), cumulative=np.array([[1.0]]))
-        >>> model = NetworkModel(bins=(np.array([0]),), tables=(sure,))
-        >>> NetworkModel.from_json(model.to_json()).sizes
-        [1]
-        """
+        """Read what `to_json` wrote."""
         try:
             found = json.loads(text)
             if found["format"] != _FORMAT:
@@ -179,17 +149,6 @@ def fit_priv_bayes(
 ) -> NetworkModel:
     """Fit PrivBayes: half of rho chooses a network, half measures its tables.
 
-    Parameters
-    ----------
-    codes, sizes, rho, ordered, noise, neighbours
-        As for `synth.fit_codes`; neighbours must have as many records.
-    present
-        How many codes of each column are no kinds of missing: these alone share bins.
-    settings
-        The degree of the network.
-    others
-        Further options of `synth.fit_codes`; those that this method cannot use are refused.
-
     Notes
     -----
     The published method adds Laplace noise; here it is discrete Gaussian, so that it costs rho
@@ -199,15 +158,6 @@ def fit_priv_bayes(
     References
     ----------
     Zhang, Cormode, Procopiuc, Srivastava, Xiao 2017.
-
-    Examples
-    --------
-    >>> codes = np.repeat([[0, 1], [1, 0]], 200, axis=0)
-    >>> alike = Neighbours(adjacency=Adjacency.REPLACE)
-    >>> model = fit_priv_bayes(codes, sizes=[2, 2], rho=50.0, neighbours=alike)
-    >>> drawn = model.sample(99, rng=np.random.default_rng(1))
-    >>> bool((drawn[:, 0] != drawn[:, 1]).mean() > 0.9)
-    True
     """
     refuse_others(others)
     neighbours = neighbours or Neighbours()
@@ -251,28 +201,6 @@ def fit_priv_bayes_legacy(
 
     **Not differentially private as claimed**: the noise is too small by as many times as there
     are records. The account says what that costs.
-
-    Parameters
-    ----------
-    codes, sizes, ordered, noise, neighbours
-        As for `synth.fit_codes`.
-    claim
-        What the implementation says it costs.
-    present
-        Not used: the implementation bins all codes alike.
-    settings
-        The degree of the network.
-    others
-        Further options of `synth.fit_codes`; those that this method cannot use are refused.
-
-    Examples
-    --------
-    >>> from synth import Claim
-    >>> codes = np.repeat([[0, 1], [1, 0]], 200, axis=0)
-    >>> claim = Claim(epsilon=1)
-    >>> model = fit_priv_bayes_legacy(codes, sizes=[2, 2], claim=claim, ordered=[True] * 2)
-    >>> model.account["claimed"], model.account["epsilon"]
-    (1.0, 201.5)
     """
     from synth.baselines.networks.priv_bayes import priv_bayes
 

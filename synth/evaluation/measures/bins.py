@@ -21,25 +21,13 @@ _MANY_ZEROS = 0.3
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Binned:
-    """Records as bins: a code per record and column, and how many codes there are.
-
-    Examples
-    --------
-    >>> Binned(codes=np.array([[0, 1]]), sizes=(1, 2)).cells((0, 1)).tolist()
-    [1]
-    """
+    """Records as bins: a code per record and column, and how many codes there are."""
 
     codes: NDArray[np.int64]
     sizes: tuple[int, ...]
 
     def cells(self, columns: tuple[int, ...]) -> NDArray[np.int64]:
-        """Give the cell of each record in the table of some columns.
-
-        Examples
-        --------
-        >>> Binned(codes=np.array([[1, 2], [0, 2]]), sizes=(2, 3)).cells((0, 1)).tolist()
-        [5, 2]
-        """
+        """Give the cell of each record in the table of some columns."""
         cell = np.zeros(len(self.codes), dtype=np.int64)
         for column in columns:
             cell = cell * self.sizes[column] + self.codes[:, column]
@@ -59,14 +47,6 @@ class Bins:
     Categories stay as they are. So do whole numbers with at most 50 possible values. Other
     numbers fall into at most 20 quantile bins; where more than 30 % are zero, zero has a bin of
     its own, and the quantiles are those of the other numbers. Missing is one more bin.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from synth.evaluation.records import encode
-    >>> (real,) = encode(pd.DataFrame({"age": range(1000)}))
-    >>> Bins(real).of(real).sizes
-    (21,)
     """
 
     def __init__(self, real: Records) -> None:
@@ -76,16 +56,7 @@ class Bins:
         self._kinds = real.kinds
 
     def of(self, records: Records) -> Binned:
-        """Give the bins of records.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from synth.evaluation.records import encode
-        >>> (real,) = encode(pd.DataFrame({"sex": ["F", "M", None]}))
-        >>> Bins(real).of(real).codes.ravel().tolist()
-        [0, 1, 2]
-        """
+        """Give the bins of records."""
         codes = np.empty(records.values.shape, dtype=np.int64)
         sizes = []
         for place, rule in enumerate(self._rules):

@@ -32,11 +32,6 @@ class Detected:
         Mean squared distance of the propensity from the share of synthetic records: 0 to 0.25.
     n
         Records on each side.
-
-    Examples
-    --------
-    >>> Detected(auc=0.5, pmse=0.0, n=10).auc
-    0.5
     """
 
     auc: float
@@ -55,19 +50,6 @@ def detection(
 ) -> Detected:
     """Train a classifier to tell synthetic from real, and judge it on records it never saw.
 
-    Parameters
-    ----------
-    real, synthetic
-        The records.
-    most
-        Records taken of each side, the same number of both.
-    folds
-        Parts of the cross-validation.
-    learner
-        See `synth.evaluation.measures.learners`.
-    seed
-        Of the samples and folds.
-
     Notes
     -----
     pMSE = 1/N Σ (pᵢ - ½)², over out-of-fold propensities.
@@ -76,14 +58,6 @@ def detection(
     ----------
     .. [1] J. Snoke, G. M. Raab, B. Nowok, C. Dibben, A. Slavkovic, "General and specific
        utility measures for synthetic data", *JRSS A* 181 (2018).
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from synth.evaluation.records import encode
-    >>> real = pd.DataFrame({"a": range(300)})
-    >>> detection(*encode(real, real + 1000)).auc > 0.99
-    True
     """
     size = min(len(real), len(synthetic), most)
     if size < folds or folds < 2:

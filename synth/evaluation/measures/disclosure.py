@@ -32,13 +32,6 @@ class Distances:
         holdout; equal distances count half.
     ratio_train, ratio_holdout
         Medians of nearest to second nearest distance.
-
-    Examples
-    --------
-    >>> Distances(
-    ...     to_train=0, to_holdout=0, nearer_train=0.5, ratio_train=1, ratio_holdout=1
-    ... ).nearer_train
-    0.5
     """
 
     to_train: float
@@ -61,11 +54,6 @@ class Inferred:
         The share of right guesses for the same records by the most frequent value.
     reached
         The share of records that such a guess was made for.
-
-    Examples
-    --------
-    >>> Inferred(right=0.5, baseline=0.4, reached=1.0).right
-    0.5
     """
 
     right: float | None
@@ -74,41 +62,13 @@ class Inferred:
 
 
 def exact_matches(real: Records, synthetic: Records) -> float:
-    """Give the share of synthetic records that equal a real one in every column.
-
-    Parameters
-    ----------
-    real, synthetic
-        The records.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from synth.evaluation.records import encode
-    >>> exact_matches(*encode(pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"a": [2, 3]})))
-    0.5
-    """
+    """Give the share of synthetic records that equal a real one in every column."""
     first, second = _same(real.values, synthetic.values)
     return float(np.isin(second, first).mean())
 
 
 def replicated_uniques(real: Records, synthetic: Records) -> float:
-    """Give the share of unique real records that are unique among the synthetic ones as well.
-
-    Parameters
-    ----------
-    real, synthetic
-        The records; 0 where no real record is unique.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from synth.evaluation.records import encode
-    >>> replicated_uniques(
-    ...     *encode(pd.DataFrame({"a": [1, 2, 3, 3]}), pd.DataFrame({"a": [2, 3]}))
-    ... )
-    0.5
-    """
+    """Give the share of unique real records that are unique in the synthetic ones too."""
     first, second = _same(real.values, synthetic.values)
     uniques = [
         found[counts == 1]
@@ -124,15 +84,6 @@ def closeness(
 ) -> Distances:
     """Give distances to the closest record, and their ratios, against a holdout.
 
-    Parameters
-    ----------
-    train, holdout, synthetic
-        The records.
-    seed
-        Of the samples.
-    most
-        Records taken of each; of training and holdout records the same number.
-
     Notes
     -----
     Users ask for these figures; they show copies and little else. Records without any copy
@@ -142,15 +93,6 @@ def closeness(
     ----------
     .. [1] Z. Yao, N. Krčo, G. Ganev, Y.-A. de Montjoye, "The DCR Delusion: Measuring the
        Privacy Risk of Synthetic Data", *ESORICS* 2025.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from synth.evaluation.records import encode
-    >>> a, b = pd.DataFrame({"a": range(20)}), pd.DataFrame({"a": np.arange(20) + 0.5})
-    >>> train, holdout = encode(a, b)
-    >>> closeness(train, holdout, train, seed=1).nearer_train
-    1.0
     """
     rng = np.random.default_rng(seed)
     size = min(len(train), len(holdout), most)
@@ -175,32 +117,10 @@ def attribute_inference(
 ) -> Inferred:
     """Guess a sensitive column of real records from keys that an intruder knows.
 
-    Parameters
-    ----------
-    real
-        The records attacked.
-    synthetic
-        What the intruder sees.
-    keys
-        The columns that the intruder knows.
-    target
-        The column that the intruder wants; numbers are guessed by their bin.
-    least
-        A guess is made where so large a share of the synthetic records with these keys agree.
-
     References
     ----------
     .. [1] J. Taub, M. Elliot, M. Pampaka, D. Smith, "Differential Correct Attribution
        Probability for Synthetic Data: An Exploration", *PSD* 2018.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from synth.evaluation.records import encode
-    >>> frame = pd.DataFrame({"key": list("aabb"), "ill": list("xxyy")})
-    >>> (real,) = encode(frame)
-    >>> attribute_inference(real, real, keys=["key"], target="ill")
-    Inferred(right=1.0, baseline=0.5, reached=1.0)
     """
     if not keys or target in keys or not 0 < least <= 1:
         raise EvaluationError(

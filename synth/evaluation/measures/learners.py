@@ -18,20 +18,7 @@ _TREES, _DEPTH = 512, 64
 
 
 def classifier(learner: Learner, *, seed: int) -> Any:
-    """Give an untrained classifier.
-
-    Parameters
-    ----------
-    learner
-        ``"histogram"``, or ``"xgboost"`` with 512 trees of depth 64.
-    seed
-        Of its choices.
-
-    Examples
-    --------
-    >>> type(classifier("histogram", seed=0)).__name__
-    'HistGradientBoostingClassifier'
-    """
+    """Give an untrained classifier."""
     if learner == "histogram":
         try:
             from sklearn.ensemble import HistGradientBoostingClassifier
@@ -64,24 +51,7 @@ def probabilities(
     learner: Learner = "histogram",
     seed: int = 0,
 ) -> NDArray[np.float64]:
-    """Train on records and give the probability of each class for others.
-
-    Parameters
-    ----------
-    features, labels
-        What to train on; labels from 0.
-    asked
-        The records to classify.
-    n_classes
-        Of all labels, those that training never shows included: these get 0.
-    learner, seed
-        See `classifier`.
-
-    Examples
-    --------
-    >>> probabilities(np.zeros((3, 1)), np.array([1, 1, 1]), np.zeros((1, 1)), n_classes=3)
-    array([[0., 1., 0.]])
-    """
+    """Train on records and give the probability of each class for others."""
     shown, codes = np.unique(labels, return_inverse=True)
     found = np.zeros((len(asked), n_classes))
     if len(shown) == 1:

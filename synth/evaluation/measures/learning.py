@@ -31,11 +31,6 @@ class Classified:
         weighted by the share of the class. None where the test records show one class only.
     accuracy
         The share of records that were classified rightly.
-
-    Examples
-    --------
-    >>> Classified(mcc=1.0, auc=1.0, accuracy=1.0).auc
-    1.0
     """
 
     mcc: float
@@ -48,28 +43,8 @@ def classification(
 ) -> Classified:
     """Predict a column of categories in the test records from all others.
 
-    Parameters
-    ----------
-    train, test
-        The records to learn from, and real ones.
-    target
-        The column. Missing is a class of its own.
-    learner, seed
-        See `synth.evaluation.measures.learners`.
-
-    Notes
-    -----
     A class that the training records never show is never predicted; that lowers the score and
     stops nothing.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from synth.evaluation.records import encode
-    >>> frame = pd.DataFrame({"a": [0, 1] * 200, "b": ["x", "y"] * 200})
-    >>> (records,) = encode(frame)
-    >>> classification(records, records, target="b")
-    Classified(mcc=1.0, auc=1.0, accuracy=1.0)
     """
     place = train.place(target)
     labels = [_labels(records.values[:, place]) for records in (train, test)]
@@ -94,25 +69,8 @@ def classification(
 def regression(train: Records, test: Records, *, target: str) -> float | None:
     """Predict a column of numbers by least squares; give the root mean square error.
 
-    Parameters
-    ----------
-    train, test
-        The records to learn from, and real ones.
-    target
-        The column. Records without it do not take part.
-
-    Notes
-    -----
     Categories enter by their codes, as in the source of the framework; missing values by the
     mean of the training records. None where no number is left on either side.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from synth.evaluation.records import encode
-    >>> (records,) = encode(pd.DataFrame({"a": [0, 1, 2, 3], "b": [1, 3, 5, 7]}))
-    >>> round(regression(records, records, target="b"), 9)
-    0.0
     """
     place = train.place(target)
     if train.is_category[place]:

@@ -36,12 +36,6 @@ class TableDistances:
         The columns of each table.
     distances
         One per table, from 0 to 1.
-
-    Examples
-    --------
-    >>> found = TableDistances(columns=(("a",), ("b",)), distances=(0.1, 0.3))
-    >>> found.mean, found.worst
-    (0.2, ('b',))
     """
 
     columns: tuple[tuple[str, ...], ...]
@@ -73,30 +67,7 @@ def table_distances(
 ) -> TableDistances:
     """Give the total variation distance of every table of so many columns.
 
-    Parameters
-    ----------
-    real, synthetic
-        The records; bins are those of the real ones.
-    ways
-        The number of columns of a table.
-    most_tables
-        A sample of so many tables is taken where there are more.
-    seed
-        Of that sample.
-
-    Notes
-    -----
     ½ Σ |p - q| over the cells of a table, with p and q the shares of the records.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from synth.evaluation.records import encode
-    >>> real, made = encode(
-    ...     pd.DataFrame({"sex": ["F", "M"]}), pd.DataFrame({"sex": ["F", "F"]})
-    ... )
-    >>> table_distances(real, made, ways=1).mean
-    0.5
     """
     if not 1 <= ways <= len(real.names):
         raise EvaluationError(
@@ -116,15 +87,6 @@ def k_marginal(
 ) -> float:
     """Give the k-marginal score of NIST: 1000 for equal tables, 0 for disjoint ones.
 
-    Parameters
-    ----------
-    real, synthetic
-        The records.
-    ways
-        The number of columns of a table.
-    groups
-        A column by whose values the score is taken, weighted by their share of real records.
-
     Notes
     -----
     1000 · (1 - mean total variation distance). With groups, the distance inside a group is that
@@ -133,14 +95,6 @@ def k_marginal(
     References
     ----------
     .. [1] NIST, *SDNist*, k-marginal metric.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from synth.evaluation.records import encode
-    >>> (real,) = encode(pd.DataFrame({"sex": ["F", "M"], "age": [1, 2]}))
-    >>> k_marginal(real, real)
-    1000.0
     """
     ways = min(ways, len(real.names))
     if groups is None:
@@ -163,31 +117,8 @@ def subsample_equivalent(
 ) -> float:
     """Give the share of the real records whose random sample is as far from them all.
 
-    Parameters
-    ----------
-    real
-        The records.
-    distance
-        The mean total variation distance that synthetic records reached.
-    ways
-        The number of columns of a table.
-    seed
-        Of the samples.
-    draws
-        Samples of each size.
-
-    Notes
-    -----
     Samples without replacement of 1 to 100 %, interpolated on the logarithm of the share. What
     lies below 1 % is given as 0.01.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from synth.evaluation.records import encode
-    >>> (real,) = encode(pd.DataFrame({"a": range(1000), "b": [0, 1] * 500}))
-    >>> subsample_equivalent(real, 0.0, seed=1)
-    1.0
     """
     rng = np.random.default_rng(seed)
     binned = Bins(real).of(real)

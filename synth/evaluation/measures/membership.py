@@ -32,12 +32,6 @@ class Attacked:
     ----------
     scores
         Shares of the members among the records that the attack names: 0.5 by chance.
-
-    Examples
-    --------
-    >>> found = Attacked(scores=(0.5, 0.6))
-    >>> found.mean, found.worst
-    (0.55, 0.6)
     """
 
     scores: tuple[float, ...]
@@ -55,13 +49,7 @@ class Attacked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ratio:
-    """The area under the curve of an attack, and its interval of 95 %.
-
-    Examples
-    --------
-    >>> Ratio(auc=0.5, low=0.4, high=0.6).auc
-    0.5
-    """
+    """The area under the curve of an attack, and its interval of 95 %."""
 
     auc: float
     low: float
@@ -82,27 +70,6 @@ def monte_carlo(
 ) -> Attacked:
     """Name as members the records that have most synthetic records around them.
 
-    Parameters
-    ----------
-    members
-        Records that the synthesis learned from.
-    controls
-        Records of the same distribution that it did not learn from.
-    synthetic
-        What it made.
-    seed
-        Of the samples, and of the order among equal scores.
-    metric
-        The distance.
-    n
-        Synthetic records of each repetition; all of them where there are fewer.
-    repetitions
-        How often.
-    most
-        Members, and as many controls; by default as many as the smaller set has.
-    nearly_zero
-        Added to distances under the logarithm.
-
     Notes
     -----
     The score of x is -1/n Σ 1[d(x, gᵢ) ≤ r] log(d(x, gᵢ) + η), with r the median over all
@@ -113,16 +80,6 @@ def monte_carlo(
     ----------
     .. [1] B. Hilprecht, M. Härterich, D. Bernau, "Monte Carlo and Reconstruction Membership
        Inference Attacks against Generative Models", *PoPETs* 2019(4).
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from synth.evaluation.records import encode
-    >>> rng = np.random.default_rng(1)
-    >>> a, b = (pd.DataFrame(rng.normal(size=(50, 3)), columns=list("abc")) for _ in range(2))
-    >>> real, other = encode(a, b)
-    >>> monte_carlo(real, other, real, seed=1, metric="euclidean", repetitions=1).mean
-    1.0
     """
     if n < 1 or repetitions < 1 or (most is not None and most < 1) or nearly_zero <= 0:
         raise EvaluationError(
@@ -155,19 +112,6 @@ def density_ratio(
 ) -> Ratio:
     """Score candidates by how much denser the synthetic records are there than the population.
 
-    Parameters
-    ----------
-    members, controls, synthetic
-        As for `monte_carlo`.
-    reference
-        Records of the population, neither members nor controls.
-    seed
-        Of the samples.
-    most
-        Members, and as many controls.
-    around
-        Synthetic records, and as many of the reference, whose density is taken.
-
     Notes
     -----
     Densities are means of exp(-(d/h)²) over the records, with d the mean scaled difference of
@@ -178,18 +122,6 @@ def density_ratio(
     ----------
     .. [1] B. van Breugel, H. Sun, Z. Qian, M. van der Schaar, "Membership Inference Attacks
        against Synthetic Data through Overfitting Detection", *AISTATS* 2023.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from synth.evaluation.records import encode
-    >>> rng = np.random.default_rng(1)
-    >>> drawn = rng.normal(size=(3, 200, 6))
-    >>> real, other, more = encode(
-    ...     *(pd.DataFrame(some, columns=list("abcdef")) for some in drawn)
-    ... )
-    >>> density_ratio(real, other, real, reference=more, seed=1).auc > 0.8
-    True
     """
     rng = np.random.default_rng(seed)
     m = min(len(members), len(controls), most)

@@ -33,15 +33,6 @@ class Space:
         Whose ranges are taken.
     metric
         The distance.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from synth.evaluation.records import encode
-    >>> (real,) = encode(pd.DataFrame({"a": [0, 10], "b": ["x", "y"]}))
-    >>> space = Space(real, metric="gower")
-    >>> pairwise(space, real, real).tolist()
-    [[0.0, 1.0], [1.0, 0.0]]
     """
 
     def __init__(self, real: Records, *, metric: Metric) -> None:
@@ -59,16 +50,7 @@ class Space:
         self.scale = np.where(self.is_category, 1.0, span)
 
     def place(self, records: Records) -> NDArray[np.float64]:
-        """Give the coordinates of records; missing stays NaN.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from synth.evaluation.records import encode
-        >>> (real,) = encode(pd.DataFrame({"a": [0, 10]}))
-        >>> Space(real, metric="gower").place(real).tolist()
-        [[0.0], [1.0]]
-        """
+        """Give the coordinates of records; missing stays NaN."""
         if self.metric == "hamming":
             return records.values
         return np.clip(records.values / self.scale, -_FAR, _FAR)
@@ -78,8 +60,6 @@ class Space:
     ) -> NDArray[np.float64]:
         """Give the distances between coordinates: one row per record of the first.
 
-        Notes
-        -----
         Missing is as far from a value as values can be, and equal to missing.
         """
         if self.metric == "hamming":
@@ -127,45 +107,12 @@ def _shares_apart(
 
 
 def pairwise(space: Space, first: Records, second: Records) -> NDArray[np.float64]:
-    """Give all distances between two sets of records.
-
-    Parameters
-    ----------
-    space
-        Where.
-    first, second
-        The records: one row, one column each.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from synth.evaluation.records import encode
-    >>> (real,) = encode(pd.DataFrame({"a": [0, 1, 4]}))
-    >>> pairwise(Space(real, metric="euclidean"), real, real)[0].tolist()
-    [0.0, 0.25, 1.0]
-    """
+    """Give all distances between two sets of records."""
     return np.vstack([block for _, block in space.blocks(first, second)])
 
 
 def nearest_two(space: Space, first: Records, second: Records) -> NDArray[np.float64]:
-    """Give the distances to the nearest and the second nearest record of another set.
-
-    Parameters
-    ----------
-    space
-        Where.
-    first, second
-        Of each record of the first, among the records of the second. With one record only, it
-        is the nearest and the second nearest.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from synth.evaluation.records import encode
-    >>> (real,) = encode(pd.DataFrame({"a": [0, 1, 4]}))
-    >>> nearest_two(Space(real, metric="gower"), real, real).tolist()
-    [[0.0, 0.25], [0.0, 0.25], [0.0, 0.75]]
-    """
+    """Give the distances to the nearest and the second nearest record of another set."""
     found = np.empty((len(first), 2))
     for rows, block in space.blocks(first, second):
         if block.shape[1] == 1:

@@ -13,20 +13,8 @@ if TYPE_CHECKING:
 def mcc_binary(truth: NDArray[np.bool_], said: NDArray[np.bool_]) -> float:
     """Give the Matthews correlation of two classes, by shares.
 
-    Parameters
-    ----------
-    truth, said
-        Whether each record is of the class, and whether it was said to be.
-
-    Notes
-    -----
     (TP/N - S·P) / √(S·P·(1 - S)(1 - P)), with S = (TP + FN)/N and P = (TP + FP)/N; 0 where one
     of the classes is empty on either side.
-
-    Examples
-    --------
-    >>> mcc_binary(np.array([True, False]), np.array([True, False]))
-    1.0
     """
     s, p = float(np.mean(truth)), float(np.mean(said))
     below = s * p * (1 - s) * (1 - p)
@@ -38,11 +26,6 @@ def mcc_binary(truth: NDArray[np.bool_], said: NDArray[np.bool_]) -> float:
 def mcc(truth: NDArray[np.int64], said: NDArray[np.int64]) -> float:
     """Give the Matthews correlation of any number of classes; the same as above for two.
 
-    Parameters
-    ----------
-    truth, said
-        Labels, coded from 0.
-
     Notes
     -----
     (c·s - Σ tₖ pₖ) / √((s² - Σ pₖ²)(s² - Σ tₖ²)), with s records, c of them right, tₖ of
@@ -52,11 +35,6 @@ def mcc(truth: NDArray[np.int64], said: NDArray[np.int64]) -> float:
     ----------
     .. [1] J. Gorodkin, "Comparing two K-category assignments by a K-category correlation
        coefficient", *Computational Biology and Chemistry* 28 (2004).
-
-    Examples
-    --------
-    >>> round(mcc(np.array([0, 1, 2, 2]), np.array([0, 1, 2, 1])), 4)
-    0.7
     """
     n_classes = int(max(truth.max(), said.max())) + 1
     s, right = float(len(truth)), float((truth == said).sum())
@@ -67,20 +45,7 @@ def mcc(truth: NDArray[np.int64], said: NDArray[np.int64]) -> float:
 
 
 def auc(truth: NDArray[np.bool_], score: NDArray[np.float64]) -> float | None:
-    """Give the chance that a record of the class scores above another; ties count half.
-
-    Parameters
-    ----------
-    truth
-        Whether each record is of the class.
-    score
-        Its score.
-
-    Examples
-    --------
-    >>> auc(np.array([True, False, False]), np.array([0.5, 0.5, 0.1]))
-    0.75
-    """
+    """Give the chance that a record of the class scores above another; ties count half."""
     from scipy.stats import rankdata
 
     n, m = int(truth.sum()), int((~truth).sum())
@@ -92,22 +57,10 @@ def auc(truth: NDArray[np.bool_], score: NDArray[np.float64]) -> float | None:
 def auc_interval(value: float, n: int, m: int) -> tuple[float, float]:
     """Give the interval of 95 % of an area under the curve.
 
-    Parameters
-    ----------
-    value
-        The area.
-    n, m
-        Records of the class, and others.
-
     References
     ----------
     .. [1] J. A. Hanley, B. J. McNeil, "The meaning and use of the area under a receiver
        operating characteristic (ROC) curve", *Radiology* 143 (1982), formula 2.
-
-    Examples
-    --------
-    >>> [round(bound, 3) for bound in auc_interval(0.5, 100, 100)]
-    [0.42, 0.58]
     """
     one, two = value / (2 - value), 2 * value**2 / (1 + value)
     variance = value * (1 - value) + (n - 1) * (one - value**2) + (m - 1) * (two - value**2)
@@ -116,18 +69,7 @@ def auc_interval(value: float, n: int, m: int) -> tuple[float, float]:
 
 
 def rmse(truth: NDArray[np.float64], said: NDArray[np.float64]) -> float:
-    """Give the root of the mean squared error.
-
-    Parameters
-    ----------
-    truth, said
-        The numbers, and what was predicted.
-
-    Examples
-    --------
-    >>> rmse(np.array([1.0, 2.0]), np.array([1.0, 4.0]))
-    1.4142135623730951
-    """
+    """Give the root of the mean squared error."""
     apart = truth - said
     unit = float(np.abs(apart).max()) or 1.0  # so that no square leaves the range
     return unit * float(np.sqrt(np.mean((apart / unit) ** 2)))

@@ -136,22 +136,7 @@ class Call:
 
 
 def calls_of(spends: Sequence[Spend], names: Sequence[str]) -> list[Call]:
-    """Return the spends of an engine as calls.
-
-    Parameters
-    ----------
-    spends
-        What the engine paid for.
-    names
-        The names of the columns.
-
-    Examples
-    --------
-    >>> from synth import Spend
-    >>> spend = Spend(what="margin", columns=(0,), sensitivity=1.0, scale=10.0, rho=0.005)
-    >>> calls_of([spend], ["age"])[0].law
-    'discrete Gaussian'
-    """
+    """Return the spends of an engine as calls."""
     return [
         Call(
             what=spend.what,

@@ -41,11 +41,6 @@ class Constraint:
         records that break it are drawn again.
     table
         The forbidden combinations of codes, if there are any.
-
-    Examples
-    --------
-    >>> Constraint(rule=EditRule(text="age > 1"), how="redrawing").how
-    'redrawing'
     """
 
     rule: EditRule
@@ -54,31 +49,7 @@ class Constraint:
 
 
 def constraints_of(schema: Schema) -> list[Constraint]:
-    """Return how each rule of a schema is kept.
-
-    Parameters
-    ----------
-    schema
-        A schema whose cells begin where the rules say.
-
-    Raises
-    ------
-    RuleError
-        If nothing satisfies a rule.
-
-    Examples
-    --------
-    >>> from synth import Category, Schema, Whole
-    >>> schema = Schema(
-    ...     columns=[
-    ...         Whole(name="age", low=0, high=99, bins=4),
-    ...         Category(name="status", values=["single", "married"]),
-    ...     ],
-    ...     rules=["if age < 16 then status == 'single'"],
-    ... ).cut_at_rules()
-    >>> constraints_of(schema)[0].table.forbidden[:, 1]
-    array([ True, False, False, False, False])
-    """
+    """Return how each rule of a schema is kept."""
     return [_constraint(rule, schema) for rule in schema.rules]
 
 
@@ -135,19 +106,7 @@ def judge_records(
     numbers: Mapping[str, NDArray[np.int64]],
     columns: Sequence[Column],
 ) -> list[Verdict]:
-    """Tell for each rule where it is true, false or neither.
-
-    Parameters
-    ----------
-    rules
-        The rules.
-    codes
-        The codes of the records.
-    numbers
-        The numbers of each column of numbers.
-    columns
-        The declarations, in the order of the codes.
-    """
+    """Tell for each rule where it is true, false or neither."""
     operands: dict[str, Amount | Codes] = {}
     wanted = {name for parsed in rules for name in parsed.rule.columns}
     for place, column in enumerate(columns):

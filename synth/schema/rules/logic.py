@@ -105,13 +105,7 @@ class Codes(NamedTuple):
 
     @classmethod
     def fixed(cls, code: int) -> Codes:
-        """Return one code.
-
-        Parameters
-        ----------
-        code
-            The code.
-        """
+        """Return one code."""
         return cls(np.asarray(code))
 
 
@@ -120,13 +114,7 @@ Test = Callable[[Operands], Verdict]
 
 
 def every(parts: Sequence[Test]) -> Test:
-    """Return the test that all parts hold.
-
-    Parameters
-    ----------
-    parts
-        The parts.
-    """
+    """Return the test that all parts hold."""
 
     def test(operands: Operands) -> Verdict:
         found = parts[0](operands)
@@ -138,24 +126,12 @@ def every(parts: Sequence[Test]) -> Test:
 
 
 def either(parts: Sequence[Test]) -> Test:
-    """Return the test that a part holds.
-
-    Parameters
-    ----------
-    parts
-        The parts.
-    """
+    """Return the test that a part holds."""
     return opposite(every([opposite(part) for part in parts]))
 
 
 def opposite(part: Test) -> Test:
-    """Return the test that a part does not hold.
-
-    Parameters
-    ----------
-    part
-        The part.
-    """
+    """Return the test that a part does not hold."""
 
     def test(operands: Operands) -> Verdict:
         true, false, neither = part(operands)
@@ -165,15 +141,7 @@ def opposite(part: Test) -> Test:
 
 
 def known_missing(name: str, codes: set[int]) -> Test:
-    """Return the test that a value is missing.
-
-    Parameters
-    ----------
-    name
-        The column.
-    codes
-        The codes that count as missing.
-    """
+    """Return the test that a value is missing."""
 
     def test(operands: Operands) -> Verdict:
         found = operands[name].codes

@@ -108,38 +108,12 @@ class ParsedRule:
     cuts: dict[str, set[int]] = field(default_factory=dict)
 
     def judge(self, operands: Mapping[str, Amount | Codes]) -> Verdict:
-        """Tell where the rule may be true, false or neither.
-
-        Parameters
-        ----------
-        operands
-            What is known of each of its columns.
-        """
+        """Tell where the rule may be true, false or neither."""
         return self.test(operands)
 
 
 def parse_rule(rule: EditRule, columns: Mapping[str, Column]) -> ParsedRule:
-    """Read a rule about declared columns.
-
-    Parameters
-    ----------
-    rule
-        The rule.
-    columns
-        The declarations, by name.
-
-    Raises
-    ------
-    RuleError
-        If it speaks of something else, or compares what cannot be compared.
-
-    Examples
-    --------
-    >>> from synth import Whole
-    >>> age = Whole(name="age", low=0, high=99)
-    >>> parse_rule(EditRule(text="age < 18"), {"age": age}).cuts
-    {'age': {18}}
-    """
+    """Read a rule about declared columns."""
     tree, quoted = _tree(rule.text)
     reader = _Reader(rule, columns, quoted)
     return ParsedRule(rule, reader.test(tree), reader.cuts)

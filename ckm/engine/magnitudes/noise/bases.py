@@ -19,35 +19,10 @@ Base: TypeAlias = Literal["top", "mean", "range", "sum"]
 def bases(magnitudes: Magnitudes, *, base: Base, components: int) -> NDArray[np.float64]:
     """Give the amounts that noise is scaled to, one column per component, without sign.
 
-    Parameters
-    ----------
-    magnitudes
-        The amounts.
-    base
-        ``"top"``: the largest weighted values; ``"mean"``: the weighted mean of the
-        contributors; ``"range"``: the distance from the smallest to the largest value, 0 among
-        them, or the largest weighted value where that is more; ``"sum"``: the weighted
-        total.
-    components
-        How many components the noise has; above 1 for ``"top"`` only.
-
-    Notes
-    -----
     Records that contribute zero change none of them. The range includes 0, because that of a
     single contributor would be 0 otherwise, and so would its noise. With weights the largest
     contribution to a total need not be that of the largest value: noise made for a value of
     100 that stands for one would leave one of 90 that stands for fifty bare.
-
-    Examples
-    --------
-    >>> from ckm.engine.magnitudes.examples import amounts
-    >>> cells = amounts([[8.0, 3.0, 1.0, 0.0], [5.0]])
-    >>> bases(cells, base="top", components=2).tolist()
-    [[8.0, 3.0], [5.0, 0.0]]
-    >>> bases(cells, base="mean", components=1).tolist()
-    [[4.0], [5.0]]
-    >>> bases(cells, base="range", components=1).tolist()
-    [[8.0], [5.0]]
     """
     if base == "top":
         values = _largest(magnitudes, components)
@@ -66,24 +41,8 @@ def bases_of_records(
 ) -> NDArray[np.float64]:
     """Give the amounts that other tools scale noise to, with their sign.
 
-    Parameters
-    ----------
-    magnitudes, base, components
-        As for `bases`.
-
-    Notes
-    -----
     The mean and the range are those of all records, zeros among them; the range of a single
     record is 0.
-
-    Examples
-    --------
-    >>> from ckm.engine.magnitudes.examples import amounts
-    >>> cells = amounts([[8.0, 3.0, 1.0, 0.0], [5.0]])
-    >>> bases_of_records(cells, base="mean", components=1).tolist()
-    [[3.0], [5.0]]
-    >>> bases_of_records(cells, base="range", components=1).tolist()
-    [[8.0], [0.0]]
     """
     if base == "top":
         values = _top(magnitudes, components)

@@ -32,38 +32,11 @@ def keyed_numbers(
 ) -> NDArray[np.uint64]:
     """Turn sums of record keys into 64-bit numbers that nobody without the secret foresees.
 
-    Parameters
-    ----------
-    keys
-        Sums of record keys, uint64.
-    secret
-        The secret of the release.
-    variable
-        The variable's name.
-    purpose
-        What the number is for.
-    component
-        Which component of the noise, from 1.
-    period
-        The period that the amounts belong to.
-    settings
-        A text that tells the settings of the noise from others.
-
-    Notes
-    -----
     SipHash-2-4 of the key as 8 little-endian bytes, under the first 16 bytes of
     HMAC-SHA256(secret, text), where the text is the JSON list ``["ckm magnitude v1",
     variable, period, settings, purpose, component]`` without spaces. Numbers of different
     variables, periods, settings, purposes or components are independent for everybody without
     the secret.
-
-    Examples
-    --------
-    >>> from tables import Secret
-    >>> keys = np.array([1, 2, 1], np.uint64)
-    >>> found = keyed_numbers(keys, secret=Secret(bytes(16)), variable="x", purpose="noise")
-    >>> bool(found[0] == found[2]), bool(found[0] == found[1])
-    (True, False)
     """
     text = json.dumps(
         ["ckm magnitude v1", variable, period, settings, purpose, component],
@@ -79,19 +52,7 @@ def keyed_numbers(
 def keyed_fractions(numbers: NDArray[np.uint64]) -> NDArray[np.float64]:
     """Turn 64-bit numbers into the middles of 2**52 equal parts of [0, 1], exactly.
 
-    Parameters
-    ----------
-    numbers
-        Uniform numbers, uint64.
-
-    Notes
-    -----
     Fraction and one minus fraction are equally likely, so that their mean is one half exactly.
-
-    Examples
-    --------
-    >>> keyed_fractions(np.array([0, 2**63], np.uint64)).tolist()
-    [1.1102230246251565e-16, 0.5000000000000001]
     """
     upper = (numbers >> np.uint64(64 - _BITS)).astype(np.float64)
     return np.asarray((upper + 0.5) / 2.0**_BITS, np.float64)

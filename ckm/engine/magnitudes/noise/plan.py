@@ -32,13 +32,6 @@ class Regime:
         What its noise gets more in its own direction, in units.
     width
         The width of the jitter, in units.
-
-    Examples
-    --------
-    >>> from ptable import PTable
-    >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8, step=2)
-    >>> Regime(table=table, least_noise=0.0, width=0.5).law(1)
-    ([-0.5, 0.5], [0.5, 0.5])
     """
 
     table: PTable
@@ -47,51 +40,17 @@ class Regime:
 
     @property
     def margin(self) -> float:
-        """How far noise may go beyond that of the p-table, in units.
-
-        Examples
-        --------
-        >>> from ptable import PTable
-        >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
-        >>> Regime(table=table, least_noise=1.0, width=1.0).margin
-        1.5
-        """
+        """How far noise may go beyond that of the p-table, in units."""
         return self.least_noise + self.width / 2
 
     def law(self, row: int) -> tuple[list[float], list[float]]:
-        """Give the noise values of a row before jitter, in units, and their probabilities.
-
-        Parameters
-        ----------
-        row
-            An anchor of the p-table.
-
-        Examples
-        --------
-        >>> from ptable import PTable
-        >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
-        >>> Regime(table=table, least_noise=1.0, width=1.0).law(1)
-        ([-2.0, 2.0], [0.5, 0.5])
-        """
+        """Give the noise values of a row before jitter, in units, and their probabilities."""
         units = self.table.units(row)
         values = [v / self.table.step + self.least_noise * ((v > 0) - (v < 0)) for v in units]
         return values, [n / self.table.key_range for n in units.values()]
 
     def variance(self, row: int) -> float:
-        """Give the variance of the noise of a row, jitter included, in squared units.
-
-        Parameters
-        ----------
-        row
-            An anchor of the p-table.
-
-        Examples
-        --------
-        >>> from ptable import PTable
-        >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
-        >>> Regime(table=table, least_noise=0.0, width=0.0).variance(1)
-        1.0
-        """
+        """Give the variance of the noise of a row, jitter included, in squared units."""
         values, chances = (np.array(part) for part in self.law(row))
         mean = float(chances @ values)
         return float(chances @ values**2) - mean * mean + self.width**2 / 12

@@ -136,13 +136,6 @@ def flex_curve(
 ) -> NDArray[np.float64]:
     """Evaluate the formula of the flex function, which serves amounts from `point` on.
 
-    Parameters
-    ----------
-    amounts
-        Amounts without sign.
-    point, small, large, power
-        As for `Flex`.
-
     Notes
     -----
     ``m(x) = l (1 + ((s x - l f) / (l f)) (2 f / (f + x))**q)`` with the point f, the shares s
@@ -154,11 +147,6 @@ def flex_curve(
     ----------
     Giessing and Tent (2019), Concepts for generalising tools implementing the cell key method
     to the case of continuous variables, UNECE/Eurostat work session on confidentiality.
-
-    Examples
-    --------
-    >>> flex_curve([10.0, 0.0], point=10.0, small=0.2, large=0.1, power=2)
-    array([ 0.2, -0.3])
     """
     sizes = np.asarray(amounts, np.float64)
     foot = large * point

@@ -29,32 +29,12 @@ def own_totals(
 ) -> NDArray[np.float64]:
     """Give the published totals under the program's own rules.
 
-    Parameters
-    ----------
-    magnitudes
-        The amounts.
-    noise
-        How they are perturbed.
-    secret
-        The secret of the release.
-
-    Notes
-    -----
     ``X + sum_j s_j (v_j + m sign(v_j) + u_j)``: v_j from the row of the p-table at a keyed
     number of the contributors, the variable and j; m the least noise of sensitive cells; u_j
     uniform in half a step on either side, from another keyed number. Cells without
     contributors are published as 0. The result goes up or down to `decimals` by a third
     number, with the probabilities that keep its mean. Cells that are named, and sensitive for
     no other reason, have random numbers of their own.
-
-    Examples
-    --------
-    >>> from ckm.engine.magnitudes.examples import amounts
-    >>> from ckm import MagnitudeNoise
-    >>> from tables import Secret
-    >>> cells = amounts([[40.0, 30.0, 20.0, 10.0], []])
-    >>> own_totals(cells, MagnitudeNoise.start(), secret=Secret(bytes(16))).tolist()
-    [103.0, 0.0]
     """
     plan = plan_noise(magnitudes, noise)
     totals = magnitudes.total.copy()

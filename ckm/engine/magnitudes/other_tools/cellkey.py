@@ -27,30 +27,9 @@ def trace_cellkey(
 ) -> Trace:
     """Repeat what cellKey does.
 
-    Parameters
-    ----------
-    magnitudes
-        The amounts.
-    noise
-        How they are perturbed.
-    keys
-        The cell keys, decimals in [0, 1).
-
-    Notes
-    -----
     Where cellKey stops because a running value is 0, or because the simple approach has
     several components, the formulas are followed: a running value of 0 stays 0, and
     components follow one another as with the flex function.
-
-    Examples
-    --------
-    >>> from ckm.engine.magnitudes.examples import amounts
-    >>> from ckm import MagnitudeNoise, Proportional
-    >>> from ptable import PTable
-    >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
-    >>> noise = MagnitudeNoise(ptable=table, scale=Proportional(share=0.1), rules="cellkey")
-    >>> trace_cellkey(amounts([[50.0, 10.0]]), noise, keys=np.array([0.7])).totals.tolist()
-    [65.0]
     """
     components = noise.n_components
     values = bases_of_records(magnitudes, base=noise.base, components=components)

@@ -16,50 +16,14 @@ _DIGITS = 15  # what R prints of a number
 
 
 def decimal_keys(keys: NDArray[np.uint64], *, key_range: int) -> NDArray[np.float64]:
-    """Turn integer keys into the decimals in [0, 1) that other tools calculate with.
-
-    Parameters
-    ----------
-    keys
-        Keys, uint64.
-    key_range
-        Keys lie in [0, key_range).
-
-    Examples
-    --------
-    >>> decimal_keys(np.array([348200000000000000], np.uint64), key_range=10**18).tolist()
-    [0.3482]
-    """
+    """Turn integer keys into the decimals in [0, 1) that other tools calculate with."""
     return np.array([key / key_range for key in keys.tolist()], np.float64)
 
 
 def rotations(
     keys: NDArray[np.uint64], *, key_range: int, decimals: int, components: int
 ) -> NDArray[np.uint64]:
-    """Rotate keys at fixed decimals, once for the first component, twice for the second ...
-
-    Parameters
-    ----------
-    keys
-        Keys, uint64.
-    key_range
-        Keys lie in [0, key_range).
-    decimals
-        How many decimals the keys are taken at, rounded to the nearest.
-    components
-        How many components there are.
-
-    Returns
-    -------
-    numpy.ndarray
-        Cells by components, integers in units of the last decimal.
-
-    Examples
-    --------
-    >>> keys = np.array([123456780000000000], np.uint64)
-    >>> rotations(keys, key_range=10**18, decimals=8, components=2).tolist()
-    [[23456781, 34567812]]
-    """
+    """Rotate keys at fixed decimals, once for the first component, twice for the second ..."""
     size = 10**decimals
     found = np.empty((len(keys), components), np.uint64)
     for cell, key in enumerate(keys.tolist()):
@@ -75,31 +39,9 @@ def printed_rotations(
 ) -> NDArray[np.float64]:
     """Rotate the digits of keys as R prints them.
 
-    Parameters
-    ----------
-    keys
-        Keys, decimals in [0, 1).
-    components
-        How many components there are.
-    same_key
-        Whether the first component has the key as it is.
-
-    Returns
-    -------
-    numpy.ndarray
-        Cells by components; not a number where what is left is none.
-
-    Notes
-    -----
     What moves to the end is the third character of the text, also where that is not a digit:
     keys below 1e-4 are printed with an exponent. A key of one digit becomes 0.0 and that
     digit, and 0 from then on.
-
-    Examples
-    --------
-    >>> keys = np.array([0.3482, 0.34820000000001, 0.5])
-    >>> printed_rotations(keys, components=2, same_key=False).tolist()
-    [[0.4823, 0.8234], [0.48200000000013, 0.82000000000134], [0.05, 0.0]]
     """
     found = np.empty((len(keys), components))
     for cell, key in enumerate(keys.tolist()):
@@ -116,17 +58,7 @@ def printed_rotations(
 
 
 def require_numbers(keys: NDArray[np.float64]) -> None:
-    """Refuse keys that a rotation left without a number, at which cellKey stops.
-
-    Parameters
-    ----------
-    keys
-        What `printed_rotations` gave.
-
-    Examples
-    --------
-    >>> require_numbers(np.array([[0.5]]))
-    """
+    """Refuse keys that a rotation left without a number, at which cellKey stops."""
     if np.isnan(keys).any():
         raise MagnitudeError(
             "Rotating the printed digits of some cell keys leaves no number; cellKey stops.",

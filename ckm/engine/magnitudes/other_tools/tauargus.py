@@ -30,19 +30,6 @@ def trace_tauargus(
 ) -> Trace:
     """Repeat what τ-ARGUS does.
 
-    Parameters
-    ----------
-    magnitudes
-        The amounts.
-    noise
-        How they are perturbed.
-    keys
-        The cell keys, uint64.
-    key_range
-        Keys lie in [0, key_range).
-
-    Notes
-    -----
     Keys are rotated before the first component too. Sensitive cells get their least noise in
     the first component, where its base is not below the separation point. The first component
     does not take a total across zero; later ones may. A base exactly at the separation point
@@ -50,17 +37,6 @@ def trace_tauargus(
 
     Contributors are to be those beyond 1e-8; which records count in a key is up to the
     aggregation.
-
-    Examples
-    --------
-    >>> from ckm.engine.magnitudes.examples import amounts
-    >>> from ckm import MagnitudeNoise, Proportional
-    >>> from ptable import PTable
-    >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
-    >>> noise = MagnitudeNoise(ptable=table, scale=Proportional(share=0.1), rules="tauargus")
-    >>> keys = np.array([2 * 10**17 + 7 * 10**16], np.uint64)  # 0.27 becomes 0.70000002
-    >>> trace_tauargus(amounts([[50.0]]), noise, keys=keys, key_range=10**18).totals.tolist()
-    [55.0]
     """
     components = noise.n_components
     values = bases_of_records(magnitudes, base=noise.base, components=components)

@@ -50,32 +50,8 @@ def interpolated(
 ) -> NDArray[np.float64]:
     """Look up noise, mixed between the two anchors around each ratio at one key.
 
-    Parameters
-    ----------
-    table
-        The p-table.
-    ratios
-        Total over unit, at least 0; what lies beyond the last anchor is taken as that.
-    keys
-        Keys, integers in [0, key_range).
-    key_range
-        How many keys there are.
-    tolerance
-        A ratio this near above an anchor takes nothing from the next.
-
-    Notes
-    -----
     ``(1 - l) v_low + l v_high`` with ``l = (a - a_low) / (a_high - a_low)``. Mixed in this way
     the noise keeps its mean; its variance, between the anchors, is not that of either row.
-
-    Examples
-    --------
-    >>> from ptable import PTable
-    >>> rows = {"noise": [[0], [-1, 1], [-3, 3]], "upper": [[8], [4, 8], [4, 8]]}
-    >>> table = PTable(**rows, key_range=8, anchors=(0, 1, 3))
-    >>> keys = np.array([0, 0, 7], np.uint64)
-    >>> interpolated(table, np.array([1.0, 2.0, 9.0]), keys, key_range=8).tolist()
-    [-1.0, -2.0, 3.0]
     """
     anchors = table.counts
     ratio = np.minimum(ratios, float(anchors[-1]))
@@ -92,22 +68,7 @@ def interpolated(
 
 
 def table_names(noise: MagnitudeNoise, magnitudes: Magnitudes) -> NDArray[np.str_]:
-    """Name the p-table of every cell: all, or by the parity of its number of records.
-
-    Parameters
-    ----------
-    noise
-        The p-tables.
-    magnitudes
-        The amounts.
-
-    Examples
-    --------
-    >>> from ckm.engine.magnitudes.examples import amounts
-    >>> from ckm import MagnitudeNoise
-    >>> table_names(MagnitudeNoise.start(), amounts([[5.0]])).tolist()
-    ['all']
-    """
+    """Name the p-table of every cell: all, or by the parity of its number of records."""
     if noise.ptable is not None:
         return np.full(len(magnitudes), "all")
     return np.where(magnitudes.records % 2 == 0, "even", "odd")
@@ -123,26 +84,7 @@ def looked_up(
     key_range: int,
     tolerance: float = 0.0,
 ) -> NDArray[np.float64]:
-    """Look up the noise of every cell in the p-table of its name; a total of 0 has none.
-
-    Parameters
-    ----------
-    noise
-        The p-tables.
-    names
-        Per cell the name of its p-table; empty for none.
-    totals, steps
-        Per cell the running total and one unit of noise; the last row serves a unit of 0.
-    keys, key_range, tolerance
-        As for `interpolated`.
-
-    Examples
-    --------
-    >>> from ckm import MagnitudeNoise
-    >>> one = {"totals": np.ones(1), "steps": np.ones(1), "keys": np.zeros(1, np.uint64)}
-    >>> looked_up(MagnitudeNoise.start(), np.array(["all"]), **one, key_range=2**64).tolist()
-    [-1.0]
-    """
+    """Look up the noise of every cell in the p-table of its name; a total of 0 has none."""
     found = np.zeros(len(names))
     tables = {
         "all": noise.ptable,

@@ -26,23 +26,7 @@ NamedCell: TypeAlias = tuple[tuple[str, str], ...]
 
 
 def as_named_cells(given: Any) -> tuple[NamedCell, ...]:
-    """Return named cells in one form: pairs of dimension and category, in order.
-
-    Parameters
-    ----------
-    given
-        A list of mappings from dimension to category.
-
-    Raises
-    ------
-    ConfigError
-        If it is something else.
-
-    Examples
-    --------
-    >>> as_named_cells([{"region": "North", "branch": "steel"}])
-    ((('branch', 'steel'), ('region', 'North')),)
-    """
+    """Return named cells in one form: pairs of dimension and category, in order."""
     is_list = isinstance(given, (list, tuple))
     cells = [dict(c) if _is_pairs(c) else c for c in given] if is_list else [None]
     for cell in cells:
@@ -58,28 +42,7 @@ def as_named_cells(given: Any) -> tuple[NamedCell, ...]:
 def named_requests(
     requests: Iterable[TableRequest], noises: Mapping[str, MagnitudeNoise]
 ) -> dict[str, TableRequest]:
-    """Return the tables in which named cells are looked up.
-
-    Parameters
-    ----------
-    requests
-        The tables that will be published.
-    noises
-        Variable → its noise, which names cells.
-
-    Returns
-    -------
-    dict
-        What a table is for → the table: one for each variable and set of dimensions.
-
-    Examples
-    --------
-    >>> from ckm import MagnitudeNoise
-    >>> noises = {"income": MagnitudeNoise.start(named_cells=({"region": "North"},))}
-    >>> wanted = TableRequest(dimensions=["sex"], measures=["sum:income"])
-    >>> list(named_requests([wanted], noises))
-    ["named cells of 'income' by region"]
-    """
+    """Return the tables in which named cells are looked up."""
     found = {}
     for variable in dict.fromkeys(name for request in requests for name in request.variables):
         for cell in as_named_cells(noises[variable].named_cells):
@@ -113,20 +76,7 @@ class NamedKeys:
         looked_up: Iterable[tuple[TableRequest, Cells]],
         noises: Mapping[str, MagnitudeNoise],
     ) -> NamedKeys:
-        """Look named cells up.
-
-        Parameters
-        ----------
-        looked_up
-            The tables of `named_requests`, and their cells.
-        noises
-            Variable → its noise, which names cells.
-
-        Raises
-        ------
-        MagnitudeError
-            If a category does not exist: a word written wrongly would leave a cell bare.
-        """
+        """Look named cells up."""
         found: dict[str, set[tuple[int, int]]] = {}
         for request, cells in looked_up:
             (variable,) = request.variables
@@ -140,13 +90,7 @@ class NamedKeys:
         return cls({variable: frozenset(keys) for variable, keys in found.items()})
 
     def flag(self, cells: Cells) -> Cells:
-        """Return the cells with a mark on those that are named.
-
-        Parameters
-        ----------
-        cells
-            The cells of a table.
-        """
+        """Return the cells with a mark on those that are named."""
         if not self.keys or not cells.magnitudes:
             return cells
         return replace(

@@ -15,32 +15,11 @@ _KEYS = 2**64
 def two_sided(table: PTable, *, least_noise: float) -> PTable:
     """Take no noise out of a p-table, for noise that gets more in its own direction.
 
-    Parameters
-    ----------
-    table
-        The p-table.
-    least_noise
-        What the noise gets more in its own direction, in units.
-
-    Raises
-    ------
-    MagnitudeError
-        If a row does not have noise on both sides.
-
-    Notes
-    -----
     With ``m`` for `least_noise`, noise v becomes ``v + sign(v) m``. Its mean size on either
     side is ``M+ = m + E(v | v > 0)`` and ``M- = m + E(-v | v < 0)``. The side is up with
     probability ``M- / (M+ + M-)`` and down with ``M+ / (M+ + M-)``; given the side, v has its
     law of before. The mean is ``(M- M+ - M+ M-) / (M+ + M-) = 0``. Out of 2**64 keys
     probabilities are off by less than one key, and means by less than 2**-50 units.
-
-    Examples
-    --------
-    >>> given = PTable(noise=[[0], [-1, 0, 2]], upper=[[6], [2, 5, 6]], key_range=6)
-    >>> found = two_sided(given, least_noise=1.0)
-    >>> [(v, n / 2**64) for v, n in found.units(1).items()]
-    [(-1, 0.6), (2, 0.4)]
     """
     rows = []
     for count in table.counts.tolist():

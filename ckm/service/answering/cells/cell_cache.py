@@ -60,24 +60,7 @@ class Cubes:
         where: frozenset[Condition],
         deadline: Deadline | None = None,
     ) -> PreparedCells:
-        """Return the cells over some levels that meet some conditions.
-
-        Parameters
-        ----------
-        levels
-            Variable → level.
-        where
-            The conditions.
-        deadline
-            When the work must end.
-
-        Raises
-        ------
-        ClientError
-            If too many others are being looked for, or memory or disk do not suffice.
-        tables.StoppedError
-            If it takes too long, or was called off.
-        """
+        """Return the cells over some levels that meet some conditions."""
         deadline = deadline or Deadline(self._timeout_s)
         key = (frozenset(levels.items()), where)
         while True:

@@ -18,18 +18,7 @@ _ENTRY_BYTES = 500  # of an entry's key and place
 
 
 def digest_of(*parts: object) -> bytes:
-    """Return a short key for what may be long.
-
-    Parameters
-    ----------
-    parts
-        Texts, numbers, and tuples and data classes of such.
-
-    Examples
-    --------
-    >>> digest_of("a", 1) == digest_of("a", 1), len(digest_of("a" * 9999))
-    (True, 32)
-    """
+    """Return a short key for what may be long."""
     return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).digest()
 
 
@@ -45,13 +34,6 @@ class Cache(Generic[T]):
         The bound. An entry larger than an eighth of it is not kept.
     size
         Tells the bytes of an entry.
-
-    Examples
-    --------
-    >>> cache = Cache(8000, size=len)
-    >>> cache.put("a", b"123")
-    >>> cache.get("a"), cache.get("b"), cache.used
-    (b'123', None, 503)
     """
 
     def __init__(self, max_bytes: int, *, size: Callable[[T], int]) -> None:
@@ -83,15 +65,7 @@ class Cache(Generic[T]):
                 self.used -= self._entries.popitem(last=False)[1][1]
 
     def find(self, fits: Callable[[T], bool], *, cost: Callable[[T], int]) -> T | None:
-        """Return the cheapest entry that fits.
-
-        Parameters
-        ----------
-        fits
-            Whether an entry serves.
-        cost
-            What using it would cost.
-        """
+        """Return the cheapest entry that fits."""
         with self._lock:
             entries = [(key, entry) for key, (entry, _) in self._entries.items()]
         found = [

@@ -25,20 +25,7 @@ _NO_BREAK, _NARROW = "\N{NO-BREAK SPACE}", "\N{NARROW NO-BREAK SPACE}"
 
 
 def typeset(text: str, language: str) -> str:
-    r"""Put the apostrophes and the spaces of print into a text.
-
-    Parameters
-    ----------
-    text
-        The text, with straight apostrophes and plain spaces.
-    language
-        ``"en"`` or ``"fr"``.
-
-    Examples
-    --------
-    >>> typeset("âge : « 15 » ; oui", "fr")
-    'âge\xa0: «\xa015\xa0»\u202f; oui'
-    """
+    r"""Put the apostrophes and the spaces of print into a text."""
     text = text.replace("'", "\N{RIGHT SINGLE QUOTATION MARK}")
     if language != "fr":
         return text
@@ -57,15 +44,7 @@ WORDS: dict[str, tuple[str, str]] = {
 
 
 def notice_of(service: Service, language: str) -> str:
-    """Return what stands on every page and in every answer; empty where nothing has to.
-
-    Parameters
-    ----------
-    service
-        The service.
-    language
-        ``"en"`` or ``"fr"``.
-    """
+    """Return what stands on every page and in every answer; empty where nothing has to."""
     return say(service.method, language) if service.access.accepts_reconstruction else ""
 
 
@@ -77,11 +56,6 @@ class Phrase:
     ----------
     key, filled
         As for `say`.
-
-    Examples
-    --------
-    >>> say("bad_filter", "fr", detail=Phrase(key="filter_empty"))
-    'Le filtre est erroné\xa0: il est vide.'
     """
 
     key: str
@@ -89,22 +63,7 @@ class Phrase:
 
 
 def say(key: str, language: str, **filled: object) -> str:
-    """Return words in a language.
-
-    Parameters
-    ----------
-    key
-        One of `WORDS`.
-    language
-        ``"en"`` or ``"fr"``.
-    filled
-        What stands in the braces.
-
-    Examples
-    --------
-    >>> say("maximum_variables_try", "fr")
-    'retirez une variable'
-    """
+    """Return words in a language."""
     said = {
         name: say(value.key, language, **value.filled) if isinstance(value, Phrase) else value
         for name, value in filled.items()
