@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from risk.anonymity.groups import as_pandas, columns_of, group_numbers
-from risk.attacks._solvers.linkage import link
+from risk.attacks.reconstruction.linkage import link
 from risk.errors import RiskError
 from risk.wellformed import read_numbers, require_between, require_counts
 

@@ -9,7 +9,7 @@ import pytest
 
 import ckm
 from ptable import NoiseSpec, PTable, solve
-from risk.attacks._solvers.geographic import find_slivers, slivers_frame
+from risk.attacks.reconstruction.geographic import find_slivers, slivers_frame
 from risk.distributions.noise_distributions import difference_law
 from risk.errors import RiskError
 from risk.reconstruction.counts import PublishedCounts
