@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ptable.proof.guarantees import guarantee
 from risk.attacks.pairs import pairs_needed
-from risk.distributions.band import Band
 from risk.inference.inverse import Inverse
 from risk.inference.nested import certain_with_one_more
 from risk.inference.worst import worst_posterior
@@ -20,7 +18,7 @@ from risk.utility.classes import CLASSES
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ptable.table import PTable
+    from risk.distributions.band import Band
     from risk.distributions.histogram import Histogram
 
 _POSTERIORS = (
@@ -38,48 +36,21 @@ _USES = tuple(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class ReadyTable:
-    """A p-table with what all its figures need.
-
-    Parameters
-    ----------
-    table
-        The p-table.
-    band
-        Its probabilities.
-    """
-
-    table: PTable
-    band: Band
-
-    @classmethod
-    def of(cls, table: PTable) -> ReadyTable:
-        """Read a p-table."""
-        return cls(table=table, band=Band.of(table))
-
-    @property
-    def noise(self) -> NDArray[np.int64]:
-        """The noise of each column of the band."""
-        return np.arange(self.band.lowest, self.band.highest + 1)
-
-
-def own_figures(ready: ReadyTable) -> dict[str, float | None]:
+def own_figures(band: Band) -> dict[str, float | None]:
     """Compute what a p-table tells without any data: privacy and attacks on large counts.
 
     Where large counts take rows in turn, figures are means over one turn, and the variance of
     the noise is that of a count that falls on each of the rows alike.
     """
-    band = ready.band
     n_rows = len(band.probabilities)
     large = np.arange(n_rows, n_rows + band.cycle)
     laws, nexts = (band.probabilities[band.rows(large + more)] for more in (0, 1))
     # X' is the same for X and X + 1: noise v for the one, v - 1 for the other.
     equal = float((laws[:, 1:] * nexts[:, :-1]).sum()) / band.cycle
     law = laws.mean(axis=0)
-    mean = float(law @ ready.noise)
-    variance = max(0.0, float(law @ (ready.noise - mean) ** 2))
-    deltas = [row.delta for row in guarantee(ready.table, epsilon=1.0).rows]
+    mean = float(law @ band.noise)
+    variance = max(0.0, float(law @ (band.noise - mean) ** 2))
+    deltas = [row.delta for row in guarantee(band.table, epsilon=1.0).rows]
     return {
         "delta": max(delta for delta in deltas if delta is not None),
         "differencing": 1 - equal,
@@ -88,10 +59,9 @@ def own_figures(ready: ReadyTable) -> dict[str, float | None]:
 
 
 def risk_figures(
-    ready: ReadyTable, histogram: Histogram, *, sensitive: NDArray[np.int64]
+    band: Band, histogram: Histogram, *, sensitive: NDArray[np.int64]
 ) -> dict[str, float | None]:
     """Compute posteriors of sensitive counts; None where a condition never occurs."""
-    band = ready.band
     found: dict[str, float | None] = dict.fromkeys(_POSTERIORS)
     least = _least_published(band)
     # Originals in reach of any published count that is asked about.
@@ -99,7 +69,7 @@ def risk_figures(
     prior = histogram.prior(reach)
     if prior is None:
         return found
-    inverse = Inverse(table=ready.table, prior=prior)
+    inverse = Inverse(table=band.table, prior=prior)
     weights = prior.at(sensitive)
     if weights.any():
         worst = worst_posterior(inverse, sensitive)
@@ -107,7 +77,7 @@ def risk_figures(
         found["q_worst"] = float(worst.probabilities.max())
         found["q_worst_set"] = worst.set_probability
         found["sensitive_kept"] = float((weights * kept).sum() / weights.sum())
-        away = certain_with_one_more(ready.table, prior, sensitive)
+        away = certain_with_one_more(band.table, prior, sensitive)
         found |= {
             "given_away": away.probability,
             "given_away_set": away.set_probability,
@@ -122,15 +92,15 @@ def risk_figures(
     return found
 
 
-def utility_figures(ready: ReadyTable, histogram: Histogram) -> dict[str, float | None]:
+def utility_figures(band: Band, histogram: Histogram) -> dict[str, float | None]:
     """Compute expected losses of users; None where there are no such cells.
 
     With ``N_c`` cells of count c, means are ``Σ_c N_c Σ_v p_c(v) f(c, v) / Σ_c N_c``. The two
     roots, ``rmse`` and ``hellinger_raw``, are of the expected square: slightly above the
     expectation of the root, by less than its variance over twice its size.
     """
-    counts, cells, noise = histogram.counts, histogram.cells, ready.noise
-    laws = ready.band.probabilities[ready.band.rows(counts)]
+    counts, cells, noise = histogram.counts, histogram.cells, band.noise
+    laws = band.probabilities[band.rows(counts)]
     size, square, drift = laws @ np.abs(noise), laws @ noise**2, laws @ noise
     changed = laws @ (noise != 0)
     n, positive = histogram.n_cells, counts > 0
