@@ -1,4 +1,4 @@
-"""The figures of one design on one table, in closed form from its histogram of counts."""
+"""The figures of one design on one table, in closed form or from simulated keys."""
 
 from __future__ import annotations
 
@@ -14,12 +14,20 @@ from risk.inference.nested import certain_with_one_more
 from risk.inference.worst import worst_posterior
 from risk.risk_map.catalogue import FIGURES
 from risk.utility.classes import CLASSES
+from risk.utility.measures.distances import distances
+from risk.utility.measures.ranks import ranks
+from risk.utility.measures.variation import variation
+from risk.utility.pairs import Pairs
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
+    from ptable.table import PTable
     from risk.distributions.band import Band
     from risk.distributions.histogram import Histogram
+    from risk.utility.catalogue import Measure
 
 _POSTERIORS = (
     "q_worst",
@@ -34,6 +42,8 @@ _POSTERIORS = (
 _USES = tuple(
     name for name, figure in FIGURES.items() if figure.side == "utility" and not figure.is_drawn
 )
+#: The names of the figures without a closed form, which simulated keys give.
+DRAWN = tuple(name for name, figure in FIGURES.items() if figure.is_drawn)
 
 
 def own_figures(band: Band) -> dict[str, float | None]:
@@ -141,3 +151,30 @@ def _least_published(band: Band) -> int:
         if band.windows(np.array([seen]))[1].any():
             return seen
         seen += 1
+
+
+def draw_keys(
+    n_cells: int, *, n_draws: int, rng: np.random.Generator
+) -> tuple[NDArray[np.uint32], ...]:
+    """Draw cell keys, independent and uniform as the keyed mix makes them."""
+    return tuple(rng.integers(0, 2**32, n_cells, dtype=np.uint32) for _ in range(n_draws))
+
+
+def drawn_figures(
+    table: PTable, counts: NDArray[np.int64], *, keys: Sequence[NDArray[np.uint32]]
+) -> dict[str, float | None]:
+    """Publish all cells with the keys given and take the mean of the measures."""
+    drawn: dict[str, list[float]] = {name: [] for name in DRAWN}
+    for some in keys:
+        pairs = Pairs(original=counts, published=counts + table.lookup(counts, some))
+        for measure in (*distances(pairs), *ranks(pairs), *variation(pairs)):
+            name, value = _renamed(measure)
+            if name in drawn and value is not None:
+                drawn[name].append(value)
+    return {name: float(np.mean(values)) if values else None for name, values in drawn.items()}
+
+
+def _renamed(measure: Measure) -> tuple[str, float | None]:
+    if measure.name == "rv_pct":
+        return "rv_size_pct", None if measure.value is None else abs(measure.value)
+    return measure.name, measure.value

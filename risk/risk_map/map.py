@@ -13,8 +13,14 @@ from risk.distributions.histogram import Histogram
 from risk.errors import RiskError
 from risk.risk_map.catalogue import FIGURES
 from risk.risk_map.designs import build_designs, keep_zeros
-from risk.risk_map.draws import DRAWN, draw_keys, drawn_figures
-from risk.risk_map.figures import own_figures, risk_figures, utility_figures
+from risk.risk_map.figures import (
+    DRAWN,
+    draw_keys,
+    drawn_figures,
+    own_figures,
+    risk_figures,
+    utility_figures,
+)
 from risk.risk_map.result import EVERY_TABLE, MapLine, RiskUtilityMap
 from risk.wellformed import require_counts, require_whole
 

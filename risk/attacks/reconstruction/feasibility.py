@@ -12,9 +12,8 @@ from risk.attacks.margins import MarginBounds
 from risk.attacks.oracle.checks import require_integers, truth_of
 from risk.attacks.oracle.oracle import Analyst
 from risk.errors import RiskError
-from risk.reconstruction.counts import PublishedCounts
+from risk.reconstruction.counts import PublishedCounts, all_margins
 from risk.reconstruction.intervals import Intervals, intervals
-from risk.reconstruction.origins import all_margins
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

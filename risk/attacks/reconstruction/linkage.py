@@ -178,6 +178,8 @@ class Links:
         How many have at least one record of the other file with the same ones.
     n_unique_in_both
         How many are alone with theirs in both files, so that there is one link.
+    n_known_alike
+        How many records of the other file have the quasi-identifiers of one alone in the first.
     expected_correct
         The expected number of correct links when every matched record is linked to one of the
         records alike, at random.
@@ -190,6 +192,7 @@ class Links:
     n_unique: int
     n_matched: int
     n_unique_in_both: int
+    n_known_alike: int
     expected_correct: float
     n_correct_unique: int | None
 
@@ -238,6 +241,7 @@ def link(
         n_unique=int((n_here == 1).sum()),
         n_matched=int((n_there > 0).sum()),
         n_unique_in_both=int(is_single.sum()),
+        n_known_alike=int(n_there[n_here == 1].sum()),
         expected_correct=float((1 / n_there[is_among]).sum()),
         n_correct_unique=int((is_single & is_among).sum()) if identity else None,
     )

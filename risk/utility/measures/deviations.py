@@ -10,8 +10,7 @@ import numpy as np
 
 from risk.distributions.band import Band
 from risk.errors import RiskError
-from risk.utility.catalogue import DEFINITIONS, LEVELS, QUANTILES
-from risk.utility.measure import Measure, defined, undefined
+from risk.utility.catalogue import DEFINITIONS, LEVELS, QUANTILES, Measure, defined, undefined
 from risk.utility.measures.noise import row_variances
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from risk.distributions.band import Band
-from risk.utility.measure import Measure, defined, undefined
+from risk.utility.catalogue import Measure, defined, undefined
 from risk.utility.measures.ranks import double_ranks
 
 if TYPE_CHECKING:
