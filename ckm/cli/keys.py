@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,13 +11,14 @@ import click
 from ckm.cli.terminal.click_group import Group, common_options, options, with_terminal
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import check_output
+from ckm.cli.terminal.secret import as_part_of_the_command, secret_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from tables import HashedKeys, Secret, StoredKeys
+    from tables import HashedKeys, StoredKeys
 
-__all__ = ["keys", "secret_of"]
+__all__ = ["keys"]
 
 _PATH = click.Path(path_type=Path)
 
@@ -69,7 +69,7 @@ def secret(terminal: Terminal, *, file: Path, dry_run: bool) -> None:
     if dry_run:
         terminal.step("dry run complete", f"dry run: a secret would go to {file}")
         return
-    with _as_part_of_the_command():
+    with as_part_of_the_command():
         Secret.generate().write(file)
     terminal.step(
         "secret made", "keep this file safe, and a copy of it: it cannot be made again"
@@ -193,23 +193,3 @@ def _write(
             )
     terminal.step(event, f"column {column!r} holds the keys")
     click.echo(str(output))
-
-
-def secret_of(file: Path | None) -> Secret:
-    """Return the secret of a file, or else of the environment."""
-    from tables import Secret
-
-    with _as_part_of_the_command():
-        return Secret.from_env() if file is None else Secret.from_file(file)
-
-
-@contextlib.contextmanager
-def _as_part_of_the_command() -> Iterator[None]:
-    """Say what is wrong with a secret as what it is: part of the command, not of the data."""
-    from ckm.errors import ConfigError
-    from tables import SourceError
-
-    try:
-        yield
-    except SourceError as error:
-        raise ConfigError(error.problem, hint=error.hint) from None

@@ -13,6 +13,7 @@ import click
 
 from ckm.cli.rappor.parameters import params
 from ckm.cli.terminal.click_group import Group, with_terminal
+from ckm.cli.terminal.secret import secret_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -119,7 +120,6 @@ def encode(
     dry_run: bool,
 ) -> None:
     """Turn true values of a .csv or .parquet file into reports."""
-    from ckm.cli.keys import secret_of
     from ckm.cli.rappor.records import answers
     from rappor.client.account import ClientLedger, usual_cap
     from rappor.report_files import write_reports
