@@ -15,18 +15,6 @@ if TYPE_CHECKING:
 
     from ckm.engine.published_table import PublishedTable
 
-__all__ = [
-    "KIND",
-    "METHOD",
-    "SUPPRESSION_KIND",
-    "FileRecord",
-    "TableRecord",
-    "describe_columns",
-    "manifest_text",
-    "public_manifest",
-    "record_file",
-    "write_manifest",
-]
 
 KIND = "ckm-release"
 SUPPRESSION_KIND = "ckm-suppression"

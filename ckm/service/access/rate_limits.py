@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ckm.service.access.request_quota import open_budgets, prune
-from ckm.service.answering.client_error import ClientError
+from ckm.service.answering.messages import ClientError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

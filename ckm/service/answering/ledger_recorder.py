@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ckm.ledger import Definition, LedgerError, ThinDifferenceError
 from ckm.service.answering.cells.lru_cache import Cache
-from ckm.service.answering.client_error import ClientError
+from ckm.service.answering.messages import ClientError
 from ckm.service.rules.finding import Finding
 
 if TYPE_CHECKING:

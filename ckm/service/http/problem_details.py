@@ -10,8 +10,7 @@ from starlette.responses import JSONResponse
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ckm.service.answering.client_error import ClientError
-    from ckm.service.answering.refusal import Refusal
+    from ckm.service.answering.messages import ClientError, Refusal
 
 
 class ProblemResponse(JSONResponse):

@@ -13,7 +13,7 @@ from reports.service import Try
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from ckm.service.answering.refusal import Refusal
+    from ckm.service.answering.messages import Refusal
     from ckm.service.answering.variables import Variable
     from ckm.service.page.page_state import PageState, Wanted
     from ckm.service.table_service import TableService
