@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ckm.config.service.service import Service
     from ckm.service.answering.variables import Variable
-    from ckm.service.rules.finding import Finding
+    from ckm.service.rules.shape import Finding
 
 LANGUAGES = words.LANGUAGES
 

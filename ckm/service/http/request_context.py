@@ -16,9 +16,8 @@ from starlette.routing import Match
 
 from ckm.service.answering.messages import ClientError, Refusal
 from ckm.service.http.middleware import language_of
-from ckm.service.http.problem_details import problem_of_mistake, problem_of_refusal
 from ckm.service.http.request_parsing import address_of, language_wanted, token_of
-from ckm.service.http.responses import answered
+from ckm.service.http.responses import answered, problem_of_mistake, problem_of_refusal
 from tables import Deadline, StoppedError
 
 if TYPE_CHECKING:

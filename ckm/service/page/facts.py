@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from ckm.formats import FORMATS
 from ckm.service.answering.messages import notice_of, say
 from ckm.service.answering.render import file_name
-from ckm.service.page.alternatives import tries_of
+from ckm.service.page.alternatives import starts_of, tries_of
 from ckm.service.page.form import (
     across_choices,
     example_of,
@@ -18,7 +18,6 @@ from ckm.service.page.form import (
     measure_choices,
 )
 from ckm.service.page.grid import grid_of
-from ckm.service.page.suggested_tables import starts_of
 from reports.service import Download, PageFacts, Problem, Reader, Unpublished, Withheld
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from ckm.errors import ConfigError
-from ckm.service.access import request_quota as budget_file
+from ckm.service.access import rate_limits as budget_file
 from ckm.service.access.rate_limits import Rates
 from ckm.service.answering.messages import ClientError
 from tests.unit.ckm.service.conftest import write_service
