@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _SCHEMA = "#/components/schemas/"
 _SAID = read_data("ckm.service.http", "openapi.toml")
+_PARAMETERS: dict[str, dict[str, Any]] = _SAID["parameters"]
 _HEADERS, _ANSWERS = _SAID["headers"], _SAID["answers"]
 _ANSWERS["get_table"] = _ANSWERS["list_tables"]["properties"]["tables"]["items"]
 _ALWAYS = {400, 413, 500, 503}
@@ -134,7 +135,7 @@ def _place(name: str, service: Service) -> dict[str, Any]:
 
 def _parameter(name: str, endpoint: Endpoint, service: Service) -> dict[str, Any]:
     """Describe a parameter of a query."""
-    schema = _SAID["parameters"][name]["schema"]
+    schema = _PARAMETERS[name]["schema"]
     if name == "lang":
         schema = {**schema, "enum": list(service.about.languages)}
     if name == "outputFormat":
@@ -148,4 +149,4 @@ def _parameter(name: str, endpoint: Endpoint, service: Service) -> dict[str, Any
         }
     style = {"style": "deepObject", "explode": True} if name in DEEP else {}
     of_query = {"name": name, "in": "query", "required": False}
-    return of_query | _SAID["parameters"][name] | style | {"schema": schema}
+    return of_query | _PARAMETERS[name] | style | {"schema": schema}
