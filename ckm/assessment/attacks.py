@@ -95,7 +95,7 @@ def _closed_form(case: _Case, ptable: PTable, keys: str) -> float | None:
         return None
     if not ptable.max_noise and case.name in _SURE_WITHOUT_NOISE:
         return 1.0
-    return min(1.0, case.attack.closed_form(ptable, **case.formula))
+    return float(min(1.0, case.attack.closed_form(ptable, **case.formula)))
 
 
 def _tried(case: _Case, ptable: PTable, *, keys: Any, rng: np.random.Generator) -> AttackResult:
@@ -117,9 +117,6 @@ def _of_groups(ptable: PTable, rng: np.random.Generator) -> Iterator[_Case]:
 
     grouped = {"n_categories": _CATEGORIES}
     lines = (100, _CATEGORIES)
-    sliver = {"count": _SLIVER}
-    repeats = {"n_repeats": _REPEATS}
-    pairs = {"n_pairs": _PAIRS}
 
     def last(counts: _Counts) -> _Counts:
         return counts[:, -1]
@@ -131,7 +128,7 @@ def _of_groups(ptable: PTable, rng: np.random.Generator) -> Iterator[_Case]:
     yield _Case(
         "geographic-differencing",
         attacks.GeographicDifferencing(),
-        sliver,
+        {"count": _SLIVER},
         (1000, 2),
         last,
         formula={"sliver": _SLIVER},
@@ -142,16 +139,16 @@ def _of_groups(ptable: PTable, rng: np.random.Generator) -> Iterator[_Case]:
     yield _Case("small-cell", attacks.SmallCell(**grouped), grouped, lines, last)
     yield _Case(
         "repeated-answers",
-        attacks.RepeatedAnswers(**repeats),
-        repeats,
+        attacks.RepeatedAnswers(n_repeats=_REPEATS),
+        {"n_repeats": _REPEATS},
         (100, 1),
         last,
         formula={"noise": "consistent"},
     )
     yield _Case(
         "hidden-bound",
-        attacks.HiddenBound(**pairs),
-        pairs,
+        attacks.HiddenBound(n_pairs=_PAIRS),
+        {"n_pairs": _PAIRS},
         (50, _PAIRS.bit_length() + 1),
         total,
         trial={"max_noise": ptable.max_noise, "rng": rng},
