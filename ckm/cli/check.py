@@ -156,22 +156,20 @@ def tell_few_outcomes(
 
 def show_feasibility(terminal: Terminal, answer: Feasibility) -> None:
     """Draw which variances each row of a p-table can reach."""
-    from rich.table import Table
-
-    table = Table(title="Variances that each row can reach", title_justify="left")
-    table.add_column("count", justify="right")
-    table.add_column("from", justify="right")
-    table.add_column("to", justify="right")
-    table.add_column("asked for", justify="right")
-    table.add_column("feasible")
     last = len(answer.rows)
-    for row in answer.rows:
-        table.add_row(
-            f"{row.count}{' and more' if row.count == last else ''}",
-            *(_number(v) for v in (row.variance_min, row.variance_max, row.requested)),
-            "yes" if row.is_feasible else f"no: {row.binding}",
-        )
-    terminal.out.print(table)
+    numbers = ("count", "from", "to", "asked for")
+    terminal.table(
+        "Variances that each row can reach",
+        {**dict.fromkeys(numbers, "right"), "feasible": "left"},
+        (
+            (
+                f"{row.count}{' and more' if row.count == last else ''}",
+                *map(_number, (row.variance_min, row.variance_max, row.requested)),
+                "yes" if row.is_feasible else f"no: {row.binding}",
+            )
+            for row in answer.rows
+        ),
+    )
 
 
 def _number(value: float | None) -> str:

@@ -192,37 +192,46 @@ def _set_verbose(ctx: click.Context, _parameter: click.Parameter, value: object)
         terminal.is_verbose = True
 
 
-def common_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what every verb understands: how much to tell, and how."""
-    options = (
-        click.option(
-            "--log-format",
-            type=click.Choice(_STYLES),
-            envvar=_STYLE_VARIABLE,
-            expose_value=False,
-            is_eager=True,
-            callback=_set_style,
-            help="Messages as text, or one JSON object per line; auto looks at the terminal.",
-        ),
-        click.option(
-            "-q",
-            "--quiet",
-            is_flag=True,
-            expose_value=False,
-            is_eager=True,
-            callback=_set_quiet,
-            help="Only warnings and errors.",
-        ),
-        click.option(
-            "-v",
-            "--verbose",
-            is_flag=True,
-            expose_value=False,
-            is_eager=True,
-            callback=_set_verbose,
-            help="Every event of the engine.",
-        ),
-    )
-    for option in options:
-        command = option(command)
-    return command
+def together(
+    *options: Callable[[Callable[..., Any]], Callable[..., Any]],
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make one decorator of options that several verbs share; help lists them in this order."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+#: What every verb understands: how much to tell, and how.
+common_options = together(
+    click.option(
+        "-v",
+        "--verbose",
+        is_flag=True,
+        expose_value=False,
+        is_eager=True,
+        callback=_set_verbose,
+        help="Every event of the engine.",
+    ),
+    click.option(
+        "-q",
+        "--quiet",
+        is_flag=True,
+        expose_value=False,
+        is_eager=True,
+        callback=_set_quiet,
+        help="Only warnings and errors.",
+    ),
+    click.option(
+        "--log-format",
+        type=click.Choice(_STYLES),
+        envvar=_STYLE_VARIABLE,
+        expose_value=False,
+        is_eager=True,
+        callback=_set_style,
+        help="Messages as text, or one JSON object per line; auto looks at the terminal.",
+    ),
+)

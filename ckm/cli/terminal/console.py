@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from rich.console import Console
+    from rich.console import Console, JustifyMethod, RenderableType
 
     from ckm.cli.terminal.exit_codes import Failure
 
@@ -93,6 +93,26 @@ class Terminal:
     def warn(self, event: str, message: str, **fields: object) -> None:
         """Tell what the user should look at."""
         self._logger.warning("%s", message, extra={"event": event, **fields})
+
+    def table(
+        self,
+        title: str,
+        columns: Mapping[str, JustifyMethod],
+        lines: Iterable[Iterable[RenderableType]],
+        *,
+        caption: str | None = None,
+    ) -> None:
+        """Draw a table of results, each column to the left or to the right."""
+        from rich.table import Table
+
+        picture = Table(
+            title=title, caption=caption, title_justify="left", caption_justify="left"
+        )
+        for name, side in columns.items():
+            picture.add_column(name, justify=side)
+        for line in lines:
+            picture.add_row(*line)
+        self.out.print(picture)
 
     def failure(self, failure: Failure) -> None:
         """Tell what went wrong, and the way out."""
