@@ -14,9 +14,8 @@ from synth.claims import Claim
 from synth.errors import DomainError, SchemaError, SynthError
 from synth.fitted import Model
 from synth.frames import to_records
-from synth.marginals.measuring import Neighbours
-from synth.marginals.noise import SecureNoise
-from synth.marginals.spending.calls import calls_of
+from synth.marginals.measuring import Neighbours, SecureNoise
+from synth.marginals.spending import calls_of
 from synth.methods import fitter_of, is_unprotected
 from synth.schema.coding import encode
 from synth.schema.discovery import Discovery, discover
@@ -28,9 +27,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from synth.marginals.noise import NoiseSource
-    from synth.marginals.spending.budget import Budget
-    from synth.marginals.spending.calls import Call
+    from synth.marginals.measuring import NoiseSource
+    from synth.marginals.spending import Budget, Call
     from synth.schema.priors import Prior
     from synth.schema.schema import Schema
 

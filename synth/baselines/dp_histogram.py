@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from synth.baselines.account import Account, Charge, checked_epsilon
 from synth.baselines.coded import code_frame, decode_frame
-from synth.baselines.margins import exact_margins, noisy_margins
-from synth.baselines.model import BaselineModel
+from synth.baselines.model import Account, BaselineModel, Charge, checked_epsilon
+from synth.baselines.noise import exact_margins, noisy_margins
 from synth.errors import SynthError
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dp import Adjacency, DiscreteGaussian, Sensitivity
-from synth.baselines.margins import kendall
+from synth.baselines.noise import kendall
 from synth.baselines.published import (
     refuse_conditions,
     refuse_others,
@@ -23,16 +23,15 @@ from synth.baselines.published import (
 from synth.copulas.gaussian import nearest_correlation
 from synth.copulas.margins import Margin
 from synth.errors import SynthError
-from synth.marginals.measuring import Measurer, Neighbours
-from synth.marginals.noise import SecureNoise
-from synth.marginals.spending.accountant import PrivacyAccountant, Spend
+from synth.marginals.measuring import Measurer, Neighbours, SecureNoise
+from synth.marginals.spending import PrivacyAccountant, Spend
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from synth.marginals.noise import NoiseSource
+    from synth.marginals.measuring import NoiseSource
 
 _FORMAT = "ckm-synth-copula"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from synth.errors import SynthError
-from synth.marginals.noise import SimulatedNoise
+from synth.marginals.measuring import SimulatedNoise
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from synth.baselines.account import Account
-    from synth.marginals.noise import NoiseSource
+    from synth.baselines.model import Account
+    from synth.marginals.measuring import NoiseSource
 
 _NAMES = {
     "workload": "workload",

@@ -10,8 +10,7 @@ from footing.checks import require_integer
 from synth.copulas.gaussian import nearest_correlation
 from synth.copulas.library import checked_uniforms, seeds_from, vines
 from synth.copulas.pair import FAMILIES, PairCopula, fit_controls
-from synth.copulas.selection import grow_structure, order_by_dependence
-from synth.copulas.structure import Edge, Vine
+from synth.copulas.structure import Edge, Vine, grow_structure, order_by_dependence
 from synth.errors import SynthError
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from synth.copulas.pair import Criterion
-    from synth.copulas.selection import Shape
+    from synth.copulas.structure import Shape
 
 __all__ = ["FittedVine", "fit_vine", "gaussian_vine"]
 

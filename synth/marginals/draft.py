@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from synth.marginals.belief import Network
-from synth.marginals.entropy import Target, fit_potentials
 from synth.marginals.model import Measured
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from synth.marginals.settings import Settings
-
-__all__ = ["Draft"]
 
 Columns = tuple[int, ...]
 
@@ -108,3 +108,88 @@ class Draft:
             )
             for target, scale, potential in together
         )
+
+
+_BOUND = 20.0
+_RIDGE = 1e-5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A noisy table that the model should come near.
+
+    Parameters
+    ----------
+    columns
+        Its columns, ascending.
+    counts
+        Counts with noise, shifted so that they sum to the number of records.
+    slack
+        How many counts the model may stay away from each of them at no cost.
+    """
+
+    columns: tuple[int, ...]
+    counts: NDArray[np.float64]
+    slack: float
+
+
+def fit_potentials(
+    network: Network,
+    targets: Sequence[Target],
+    *,
+    total: float,
+    start: Sequence[NDArray[np.float64]],
+    softness: float,
+    steps: int,
+) -> list[NDArray[np.float64]]:
+    """Return the logarithms of the factors of the model.
+
+    Notes
+    -----
+    Minimises ``total log Z(v) - <v, y> + sum slack * sqrt(v**2 + softness**2)`` over the
+    potentials ``v``. Without the last term it is maximum likelihood, which is the dual of
+    largest entropy under ``model = y``; the last term relaxes that to ``|model - y| <= slack``.
+
+    References
+    ----------
+    Dudík, Phillips, Schapire 2004, theorem 1 (entropy with relaxed constraints);
+    McKenna, Sheldon, Miklau 2019 (graphical models for noisy tables).
+    """
+    from scipy.optimize import minimize
+
+    shapes = [target.counts.shape for target in targets]
+    cuts = np.cumsum([target.counts.size for target in targets])[:-1]
+    wanted = np.concatenate([target.counts.ravel() for target in targets]) / total
+    slack = np.concatenate([np.full(t.counts.size, t.slack) for t in targets]) / total
+
+    def split(flat: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+        parts = np.split(flat, cuts)
+        return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+    def loss(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        log_total, beliefs = network.calibrate(split(flat))
+        model = np.concatenate([table.ravel() for table in network.marginals(beliefs)])
+        sizes = np.sqrt(flat**2 + softness**2)
+        value = log_total - flat @ wanted + slack @ sizes + 0.5 * _RIDGE * (flat @ flat)
+        return float(value), model - wanted + slack * flat / sizes + _RIDGE * flat
+
+    first = np.concatenate([table.ravel() for table in start])
+    # The tables are small: threads would only wait for each other, at twice the cost and more.
+    with _linear_algebra().limit(limits=1, user_api="blas"):
+        found = minimize(
+            loss,
+            np.clip(first, -_BOUND, _BOUND),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(-_BOUND, _BOUND)] * len(first),
+            options={"maxiter": steps, "maxcor": 20, "ftol": 1e-9, "gtol": 1e-7},
+        )
+    return split(np.asarray(found.x))
+
+
+@lru_cache(maxsize=1)
+def _linear_algebra() -> Any:
+    """Return the threads of the libraries that are loaded by now; finding them takes time."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

@@ -21,11 +21,10 @@ from synth.errors import SynthError
 from synth.marginals.candidates import Candidates
 from synth.marginals.coarse import group_codes, onto_simplex, shrink_within
 from synth.marginals.draft import Draft
-from synth.marginals.measuring import Measurer, Neighbours
+from synth.marginals.measuring import Measurer, Neighbours, SecureNoise
 from synth.marginals.model import TableModel
-from synth.marginals.noise import SecureNoise
 from synth.marginals.settings import Settings
-from synth.marginals.spending.accountant import PrivacyAccountant
+from synth.marginals.spending import PrivacyAccountant
 from synth.schema.public import coarse_table, patterns_of, workload_weights
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from synth.marginals.noise import NoiseSource
+    from synth.marginals.measuring import NoiseSource
     from synth.schema.public import Published, Rule
 
 __all__ = ["fit_codes"]

@@ -13,7 +13,7 @@ import numpy as np
 from synth.errors import SynthError
 from synth.marginals.belief import Network
 from synth.marginals.drawing import draw_codes, draw_within
-from synth.marginals.spending.accountant import Spend
+from synth.marginals.spending import Spend
 from synth.schema.public import coarse_table
 
 if TYPE_CHECKING:

@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from synth.baselines.account import Account, Charge
 from synth.baselines.coded import code_frame, decode_frame
-from synth.baselines.copulas.drawing import drawn_frame, fit_active
-from synth.baselines.layout import lay_out
-from synth.baselines.margins import exact_margins
-from synth.baselines.model import BaselineModel
+from synth.baselines.copulas.layout import drawn_frame, fit_active, lay_out
+from synth.baselines.model import Account, BaselineModel, Charge
+from synth.baselines.noise import exact_margins
 from synth.copulas.pair import FAMILIES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from synth.baselines.layout import Encoder
+    from synth.baselines.copulas.layout import Encoder
     from synth.copulas.pair import Criterion
     from synth.copulas.vine import Truncation
 

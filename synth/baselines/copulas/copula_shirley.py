@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from footing.checks import require_number
-from synth.baselines.account import Account, Charge, checked_epsilon
 from synth.baselines.coded import code_frame, decode_frame
-from synth.baselines.copulas.drawing import drawn_frame, fit_active
+from synth.baselines.copulas.layout import drawn_frame, fit_active, lay_out
 from synth.baselines.dp_histogram import charge_bins
-from synth.baselines.folds import split_records
-from synth.baselines.layout import lay_out
-from synth.baselines.margins import exact_margins, noisy_correlation, noisy_margins
-from synth.baselines.model import BaselineModel
+from synth.baselines.model import Account, BaselineModel, Charge, checked_epsilon
+from synth.baselines.noise import exact_margins, noisy_correlation, noisy_margins
 from synth.copulas.pair import FAMILIES
 from synth.copulas.vine import gaussian_vine
 from synth.errors import SynthError
@@ -27,13 +24,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from synth.baselines.coded import CodedColumn
-    from synth.baselines.layout import Encoder, Layout
+    from synth.baselines.copulas.layout import Encoder, Layout
     from synth.baselines.noise import Mechanism
     from synth.copulas.margins import Margin
     from synth.copulas.pair import Criterion
     from synth.copulas.vine import FittedVine, Truncation
-
-__all__ = ["copula_shirley"]
 
 Mode = Literal["thesis", "strict"]
 
@@ -330,3 +325,30 @@ def _refuse_learned(encoder: str) -> None:
             f"Mode 'strict' has no budget for the encoder {encoder!r}.",
             hint="declare the categories in a sensible order and use 'ordinal'",
         )
+
+
+_LEAST = 2
+
+
+def split_records(
+    n: int,
+    *,
+    histogram_share: float,
+    encoder_share: float = 0.0,
+    rng: np.random.Generator | None = None,
+) -> dict[str, NDArray[np.int64]]:
+    """Deal the records at random to the steps of a method; no record goes to two."""
+    require_number(histogram_share, "histogram_share", error=SynthError, above=0, below=1)
+    require_number(encoder_share, "encoder_share", error=SynthError, minimum=0, below=1)
+    order = (np.random.default_rng() if rng is None else rng).permutation(n)
+    first = max(_LEAST, round(n * encoder_share)) if encoder_share else 0
+    second = first + max(1, round((n - first) * histogram_share))
+    if n - second < _LEAST:
+        raise SynthError(
+            f"{n} records are too few to be split.", hint="give more, or set epsilon to 0"
+        )
+    parts = np.split(order, [first, second])
+    return {
+        name: np.sort(part)
+        for name, part in zip(("encoder", "histogram", "copula"), parts, strict=True)
+    }

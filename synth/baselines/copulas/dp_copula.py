@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from footing.checks import require_number
-from synth.baselines.account import Account, Charge, checked_epsilon
 from synth.baselines.coded import code_frame, decode_frame
 from synth.baselines.dp_histogram import charge_bins
-from synth.baselines.margins import noisy_correlation, noisy_margins
-from synth.baselines.model import BaselineModel
+from synth.baselines.model import Account, BaselineModel, Charge, checked_epsilon
+from synth.baselines.noise import noisy_correlation, noisy_margins
 from synth.errors import SynthError
 
 if TYPE_CHECKING:

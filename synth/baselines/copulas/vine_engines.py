@@ -14,8 +14,7 @@ import numpy as np
 
 from synth.baselines.copulas.ceiling import vine_without_privacy
 from synth.baselines.copulas.copula_shirley import copula_shirley
-from synth.baselines.copulas.drawing import drawn_frame
-from synth.baselines.layout import Layout
+from synth.baselines.copulas.layout import Layout, drawn_frame
 from synth.baselines.published import (
     account_record,
     as_frame,
@@ -36,8 +35,8 @@ if TYPE_CHECKING:
 
     from synth.baselines.model import BaselineModel
     from synth.claims import Claim
-    from synth.marginals.noise import NoiseSource
-    from synth.marginals.spending.accountant import Spend
+    from synth.marginals.measuring import NoiseSource
+    from synth.marginals.spending import Spend
 
 _FORMAT = "ckm-synth-vine"
 _LEARNED = ("woe", "glmm")

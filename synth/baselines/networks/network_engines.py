@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dp import Adjacency, Exponential
-from synth.baselines.binned import Binned
 from synth.baselines.networks.network import (
+    Binned,
     NetworkTable,
     candidates_of,
     draw_network,
@@ -27,9 +27,8 @@ from synth.baselines.published import (
 )
 from synth.baselines.settings import NetworkSettings
 from synth.errors import SynthError
-from synth.marginals.measuring import Measurer, Neighbours
-from synth.marginals.noise import SecureNoise
-from synth.marginals.spending.accountant import PrivacyAccountant, Spend
+from synth.marginals.measuring import Measurer, Neighbours, SecureNoise
+from synth.marginals.spending import PrivacyAccountant, Spend
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 
     from synth.baselines.networks.network import Family
     from synth.claims import Claim
-    from synth.marginals.noise import NoiseSource
+    from synth.marginals.measuring import NoiseSource
 
 _FORMAT = "ckm-synth-network"
 _MAX_BINS = 20

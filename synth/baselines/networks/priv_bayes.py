@@ -9,12 +9,11 @@ import numpy as np
 
 from dp import Adjacency, Exponential, Laplace, Sensitivity
 from footing.checks import require_integer
-from synth.baselines.account import Account, Charge, checked_epsilon
-from synth.baselines.binned import bin_columns
 from synth.baselines.coded import code_frame, decode_frame
 from synth.baselines.dp_histogram import charge_bins
-from synth.baselines.model import BaselineModel
+from synth.baselines.model import Account, BaselineModel, Charge, checked_epsilon
 from synth.baselines.networks.network import (
+    bin_columns,
     candidates_of,
     cells_of,
     draw_network,
@@ -31,8 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from synth.baselines.binned import Binned
-    from synth.baselines.networks.network import Family
+    from synth.baselines.networks.network import Binned, Family
 
 
 def priv_bayes(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from synth.baselines.copulas.encoders import encode_glmm, encode_woe
+from synth.copulas.vine import fit_vine
 from synth.errors import SynthError
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from synth.baselines.coded import CodedColumn
+    from synth.copulas.margins import Margin
+    from synth.copulas.vine import FittedVine
 
 Encoder = Literal["ordinal", "one-hot", "woe", "glmm"]
 _WIDEST = 200
@@ -156,3 +159,44 @@ def _answers(
             return [column.domain[code] if code >= 0 else None for code in codes]
     known = ", ".join(repr(column.name) for column in columns)
     raise SynthError(f"The encoder needs a target; there is no column {target!r}.", hint=known)
+
+
+_ROUNDS = 50
+
+
+def fit_active(
+    u: NDArray[np.float64], *, before: NDArray[np.float64] | None = None, **settings: Any
+) -> tuple[FittedVine | None, NDArray[np.int64]]:
+    """Fit a vine to the columns that vary; none where fewer than two do."""
+    active = np.flatnonzero(np.ptp(u, axis=0) > 0).astype(np.int64)
+    if len(active) < 2:
+        return None, active[:0]
+    lower = None if before is None else before[:, active]
+    return fit_vine(u[:, active], before=lower, **settings), active
+
+
+def drawn_frame(
+    n: int,
+    rng: np.random.Generator,
+    *,
+    layout: Layout,
+    margins: Sequence[Margin],
+    vine: FittedVine | None,
+    active: NDArray[np.int64],
+) -> list[NDArray[np.int64]]:
+    """Draw codes. Records without a category are drawn again, at last given the first."""
+    parts: list[list[NDArray[np.int64]]] = []
+    found = 0
+    for turn in range(_ROUNDS):
+        u = rng.random((n, len(margins)))
+        if vine is not None:
+            u[:, active] = vine.sample(n, rng)
+        bins = [m.inverse(u[:, k]).astype(np.int64) for k, m in enumerate(margins)]
+        codes, is_whole = layout.codes(bins)
+        if turn == _ROUNDS - 1:
+            is_whole[:] = True
+        parts.append([one[is_whole] for one in codes])
+        found += int(is_whole.sum())
+        if found >= n:
+            break
+    return [np.concatenate(column)[:n] for column in zip(*parts, strict=True)]
