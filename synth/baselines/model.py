@@ -12,10 +12,12 @@ from footing.checks import Limits, require_integer, require_number
 from synth.errors import OverspentError, SynthError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     import pandas as pd
     from numpy.typing import NDArray
+
+    from synth.baselines.coded import CodedColumn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -247,6 +249,10 @@ class Account:
         sums = {part: self.spent(part) for part in parts}
         return {part: one if math.isfinite(one) else "unbounded" for part, one in sums.items()}
 
+    def label(self, name: str) -> str:
+        """Return the name of a method, and that it does not keep to its claim if so."""
+        return name if self.is_as_claimed else f"{name}, NOT DP as claimed"
+
     def __str__(self) -> str:
         parts = ", ".join(
             f"{part} {one if isinstance(one, str) else f'{one:g}'}"
@@ -255,6 +261,13 @@ class Account:
         if self.is_as_claimed:
             return f"epsilon {self.spent():g} ({parts})"
         return f"NOT DP as claimed: epsilon {self.claimed:g} claimed; {parts}"
+
+
+def charge_bins(account: Account, columns: Sequence[CodedColumn]) -> None:
+    """Note the columns whose values were read from the records: nothing bounds that."""
+    for column in columns:
+        if not column.is_declared:
+            account.pay(Charge(part="bins", what=column.name, epsilon=math.inf))
 
 
 def checked_epsilon(epsilon: Any, *, may_be_zero: bool = False) -> float:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from dp import Adjacency, Gaussian, Geometric, Laplace, Sensitivity
+from footing.checks import require_one_of
 from synth.baselines.model import Charge
 from synth.copulas.gaussian import nearest_correlation
 from synth.copulas.margins import Margin
@@ -23,17 +24,12 @@ if TYPE_CHECKING:
 
 Mechanism = Literal["laplace", "geometric", "gaussian"]
 
-_KINDS = ("laplace", "geometric", "gaussian")
-
 
 def noise_of(
     mechanism: Mechanism, *, epsilon: float, sensitivity: float = 2.0, delta: float = 1e-3
 ) -> Laplace | Geometric | Gaussian:
     """Return the noise of a mechanism."""
-    if mechanism not in _KINDS:
-        raise SynthError(
-            f"Unknown mechanism {mechanism!r}.", hint=f"known: {', '.join(_KINDS)}"
-        )
+    require_one_of(mechanism, "mechanism", get_args(Mechanism), error=SynthError)
     moved = Sensitivity(l1=sensitivity, adjacency=Adjacency.REPLACE)
     if mechanism == "laplace":
         return Laplace.calibrated(moved, epsilon=epsilon)
@@ -85,11 +81,13 @@ def noisy_margins(
     account: Account,
     mechanism: Mechanism = "laplace",
     delta: float = 1e-3,
-    sensitivity: float = 2.0,
     rng: np.random.Generator | None = None,
 ) -> list[Margin]:
-    """Return margins from counts with noise, each for the whole epsilon given."""
-    noise = noise_of(mechanism, epsilon=epsilon, sensitivity=sensitivity, delta=delta)
+    """Return margins from counts with noise, each for the whole epsilon given; 0 for none."""
+    if epsilon == 0:
+        account.pay(Charge(part="margins", what="exact margins", epsilon=math.inf))
+        return exact_margins(bins, sizes)
+    noise = noise_of(mechanism, epsilon=epsilon, delta=delta)
     price = delta if mechanism == "gaussian" else 0.0
     margins = []
     for one, size, name in zip(bins, sizes, names, strict=True):

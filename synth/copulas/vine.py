@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from footing.checks import require_integer
+from footing.checks import require_integer, require_one_of
 from synth.copulas.gaussian import nearest_correlation
 from synth.copulas.library import checked_uniforms, seeds_from, vines
 from synth.copulas.pair import FAMILIES, PairCopula, fit_controls
@@ -21,10 +21,8 @@ if TYPE_CHECKING:
     from synth.copulas.pair import Criterion
     from synth.copulas.structure import Shape
 
-__all__ = ["FittedVine", "fit_vine", "gaussian_vine"]
-
 Truncation = int | Literal["auto"] | None
-_MEASURES = ("tau", "rho")
+Measure = Literal["tau", "rho"]
 
 
 class FittedVine:
@@ -213,7 +211,7 @@ def fit_vine(
     *,
     shape: Shape = "r",
     structure: Vine | None = None,
-    measure: Literal["tau", "rho"] = "tau",
+    measure: Measure = "tau",
     truncation: Truncation = None,
     families: Sequence[str] = FAMILIES,
     criterion: Criterion = "aic",
@@ -254,8 +252,7 @@ def fit_vine(
     """
     points = checked_uniforms(u)
     n = points.shape[1]
-    if measure not in _MEASURES:
-        raise SynthError(f"Unknown measure {measure!r}.", hint="known: tau, rho")
+    require_one_of(measure, "measure", get_args(Measure), error=SynthError)
     if len(points) < 2:
         raise SynthError("A vine needs at least two records.")
     library = vines()

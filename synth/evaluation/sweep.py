@@ -1,4 +1,4 @@
-"""Cross-validated sweeps: every way to synthesise, on every fold, resumable; and their means."""
+"""Cross-validated sweeps: every way to synthesise, on every fold; resumable; their means."""
 
 from __future__ import annotations
 

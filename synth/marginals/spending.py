@@ -13,7 +13,14 @@ from synth.errors import CertificateError, OverspentError, SynthError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from synth.marginals.spending import Spend
+    from dp import Exponential
+
+_LAWS = {
+    "margin": "discrete Gaussian",
+    "table": "discrete Gaussian",
+    "ranks": "discrete Gaussian",
+    "choice": "exponential",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,13 +61,25 @@ class Spend:
         >>> spend.record()["columns"]
         [0]
         """
-        return {
-            "what": self.what,
-            "columns": list(self.columns),
-            "sensitivity": self.sensitivity,
-            "scale": self.scale,
-            "rho": self.rho,
-        }
+        return {**asdict(self), "columns": list(self.columns)}
+
+    @classmethod
+    def of(
+        cls,
+        what: str,
+        mechanism: DiscreteGaussian | Exponential,
+        *,
+        columns: tuple[int, ...] = (),
+    ) -> Spend:
+        """Return what a look through a mechanism costs."""
+        moved = mechanism.sensitivity
+        return cls(
+            what=what,
+            columns=columns,
+            sensitivity=moved if isinstance(moved, float) else moved.l2,
+            scale=mechanism.scale,
+            rho=mechanism.guarantee.rho,
+        )
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Spend:
@@ -173,12 +192,9 @@ class Budget:
             raise SynthError(
                 "A budget is an epsilon with a delta, or a rho.", hint="give one of the two"
             )
-        try:
-            object.__setattr__(self, "adjacency", Adjacency(self.adjacency))
-        except ValueError:
-            raise SynthError("The adjacency is 'add-remove' or 'replace'.") from None
         if self.adjacency not in (Adjacency.ADD_REMOVE, Adjacency.REPLACE):
             raise SynthError("The adjacency is 'add-remove' or 'replace'.")
+        object.__setattr__(self, "adjacency", Adjacency(self.adjacency))
         if self.rho is not None and self.delta:
             raise SynthError("A budget in rho has no delta.", hint="give epsilon and delta")
         self.concentrated()
@@ -206,14 +222,6 @@ class Budget:
                 )
             rho = rho_of_epsilon(self.epsilon or 0.0, delta=self.delta - aside)
         return require_number(rho, "The budget", error=SynthError, above=0)
-
-
-_LAWS = {
-    "margin": "discrete Gaussian",
-    "table": "discrete Gaussian",
-    "ranks": "discrete Gaussian",
-    "choice": "exponential",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

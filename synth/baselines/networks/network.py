@@ -173,34 +173,36 @@ def _conditional(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Binned:
-    """Codes of few bins.
-
-    Parameters
-    ----------
-    codes
-        One row per record.
-    sizes
-        How many bins each column has.
-    members
-        Per column the bin of each value.
-    """
+    """Codes of few bins, and per column the bin of each code."""
 
     codes: NDArray[np.int64]
-    sizes: tuple[int, ...]
     members: tuple[NDArray[np.int64], ...]
 
-    def spread(
-        self, drawn: NDArray[np.int64], rng: np.random.Generator
-    ) -> list[NDArray[np.int64]]:
-        """Turn bins into values, each value of a bin alike."""
-        found = []
-        for k, bin_of in enumerate(self.members):
-            order = np.argsort(bin_of, kind="stable")
-            start = np.searchsorted(bin_of[order], np.arange(self.sizes[k]))
-            many = np.bincount(bin_of, minlength=self.sizes[k])
-            within = (rng.random(len(drawn)) * many[drawn[:, k]]).astype(np.int64)
-            found.append(order[start[drawn[:, k]] + within])
-        return found
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many bins each column has."""
+        return sizes_of(self.members)
+
+
+def sizes_of(members: Sequence[NDArray[np.int64]]) -> tuple[int, ...]:
+    """Return how many bins each column has."""
+    return tuple(int(bin_of.max()) + 1 for bin_of in members)
+
+
+def spread_bins(
+    drawn: NDArray[np.int64],
+    members: Sequence[NDArray[np.int64]],
+    rng: np.random.Generator,
+) -> list[NDArray[np.int64]]:
+    """Turn bins into codes, each code of a bin alike."""
+    found = []
+    for k, bin_of in enumerate(members):
+        order = np.argsort(bin_of, kind="stable")
+        many = np.bincount(bin_of)
+        start = np.cumsum(many) - many
+        within = (rng.random(len(drawn)) * many[drawn[:, k]]).astype(np.int64)
+        found.append(order[start[drawn[:, k]] + within])
+    return found
 
 
 def bin_columns(columns: Sequence[CodedColumn], *, most: int = 20) -> Binned:
@@ -221,6 +223,5 @@ def bin_columns(columns: Sequence[CodedColumn], *, most: int = 20) -> Binned:
         codes=np.column_stack(
             [bin_of[one.codes] for bin_of, one in zip(members, columns, strict=True)]
         ),
-        sizes=tuple(int(bin_of.max()) + 1 for bin_of in members),
         members=tuple(members),
     )
