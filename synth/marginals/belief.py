@@ -116,10 +116,10 @@ class Network:
             clique = tree.cliques[one]
             for column in set(clique) - seen:
                 seen.add(column)
-                yield column, self._joint_onto(joint, clique, (column,))
+                yield column, self._onto(joint, clique, (column,), first=1)
             for other, separator in self._links(one):
                 if other != before:
-                    shared = self._joint_onto(joint, clique, separator)
+                    shared = self._onto(joint, clique, separator, first=1)
                     waiting.append(
                         (other, one, self._carried(shared, separator, other, beliefs))
                     )
@@ -172,17 +172,11 @@ class Network:
 
     @staticmethod
     def _onto(
-        table: NDArray[np.float64], clique: Columns, columns: Columns
+        table: NDArray[np.float64], clique: Columns, columns: Columns, *, first: int = 0
     ) -> NDArray[np.float64]:
-        axes = tuple(axis for axis, column in enumerate(clique) if column not in columns)
+        """Sum a table, whose axes are those of a clique from the first on, over the others."""
+        axes = tuple(axis for axis, column in enumerate(clique, first) if column not in columns)
         return np.asarray(table.sum(axis=axes)) if axes else table
-
-    @staticmethod
-    def _joint_onto(
-        joint: NDArray[np.float64], clique: Columns, columns: Columns
-    ) -> NDArray[np.float64]:
-        axes = tuple(1 + axis for axis, column in enumerate(clique) if column not in columns)
-        return np.asarray(joint.sum(axis=axes)) if axes else joint
 
     @staticmethod
     def _positive(total: float) -> float:
@@ -192,9 +186,6 @@ class Network:
                 hint="relax a rule, or ask for another condition",
             )
         return total
-
-
-Columns = tuple[int, ...]
 
 
 def cliques_of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,20 @@ if TYPE_CHECKING:
     from synth.marginals.settings import Settings
 
 Columns = tuple[int, ...]
+_BOUND = 20.0
+_RIDGE = 1e-5
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Target(Measured):
+    """A noisy table that the model should come near.
+
+    Its counts are shifted so that they sum to the number of records. At no cost the model may
+    stay away from each of them by `slack` times their scale.
+    """
+
+    slack: float
+    was_chosen: bool = False
 
 
 @dataclass(slots=True)
@@ -38,9 +52,6 @@ class Draft:
     shares: list[NDArray[np.float64]]
     masks: list[tuple[Columns, NDArray[np.float64]]]
     targets: list[Target] = field(default_factory=list)
-    scales: list[float] = field(default_factory=list)
-    potentials: list[NDArray[np.float64]] = field(default_factory=list)
-    was_chosen: list[bool] = field(default_factory=list)
 
     @property
     def sizes(self) -> list[int]:
@@ -55,82 +66,66 @@ class Draft:
             *(columns for columns, _ in self.masks),
         ]
 
+    def shifted(self, counts: NDArray[Any]) -> NDArray[np.float64]:
+        """Return counts that sum to the number of records."""
+        return np.asarray(counts + (self.total - counts.sum()) / counts.size)
+
     def add(
         self,
         columns: Columns,
-        counts: NDArray[np.float64],
+        counts: NDArray[Any],
         *,
         scale: float,
         slack: float,
         was_chosen: bool = False,
     ) -> None:
         """Take in a noisy table."""
-        shifted = counts + (self.total - counts.sum()) / counts.size
-        self.targets.append(Target(columns=columns, counts=shifted, slack=slack * scale))
-        self.scales.append(scale)
-        self.potentials.append(np.zeros(counts.shape))
-        self.was_chosen.append(was_chosen)
-
-    def combine(
-        self, place: int, counts: NDArray[np.int64], *, scale: float, slack: float
-    ) -> None:
-        """Average a table with a second measurement of it, each by its precision."""
-        old, before = self.targets[place], self.scales[place]
-        share = before**2 / (before**2 + scale**2)
-        shifted = counts + (self.total - counts.sum()) / counts.size
-        both = share * shifted + (1 - share) * old.counts
-        self.scales[place] = before * scale / float(np.hypot(before, scale))
-        self.targets[place] = Target(
-            columns=old.columns, counts=both, slack=slack * self.scales[place]
+        self.targets.append(
+            Target(
+                columns=columns,
+                counts=self.shifted(counts),
+                scale=scale,
+                potential=np.zeros(counts.shape),
+                slack=slack,
+                was_chosen=was_chosen,
+            )
         )
+
+    def combine(self, place: int, counts: NDArray[np.int64], *, scale: float) -> None:
+        """Average a table with a second measurement of it, each by its precision."""
+        old = self.targets[place]
+        share = old.scale**2 / (old.scale**2 + scale**2)
+        both = share * self.shifted(counts) + (1 - share) * old.counts
+        precise = old.scale * scale / float(np.hypot(old.scale, scale))
+        self.targets[place] = replace(old, counts=both, scale=precise)
 
     def network(self) -> Network:
         """Return the graph of all tables so far."""
         return Network(self.sizes, [target.columns for target in self.targets], self.masks)
 
+    @property
+    def potentials(self) -> list[NDArray[np.float64]]:
+        """The logarithms of the factors so far."""
+        return [target.potential for target in self.targets]
+
     def fit(self, settings: Settings, *, steps: int) -> None:
         """Fit the potentials to all tables so far."""
-        self.potentials = fit_potentials(
+        found = fit_potentials(
             self.network(),
             self.targets,
             total=self.total,
-            start=self.potentials,
             softness=settings.softness,
             steps=steps,
         )
+        together = zip(self.targets, found, strict=True)
+        self.targets = [replace(target, potential=one) for target, one in together]
 
     def measured(self) -> tuple[Measured, ...]:
         """Return the tables with their potentials."""
-        together = zip(self.targets, self.scales, self.potentials, strict=True)
         return tuple(
-            Measured(
-                columns=target.columns, counts=target.counts, scale=scale, potential=potential
-            )
-            for target, scale, potential in together
+            Measured(**{one.name: getattr(target, one.name) for one in fields(Measured)})
+            for target in self.targets
         )
-
-
-_BOUND = 20.0
-_RIDGE = 1e-5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """A noisy table that the model should come near.
-
-    Parameters
-    ----------
-    columns
-        Its columns, ascending.
-    counts
-        Counts with noise, shifted so that they sum to the number of records.
-    slack
-        How many counts the model may stay away from each of them at no cost.
-    """
-
-    columns: tuple[int, ...]
-    counts: NDArray[np.float64]
-    slack: float
 
 
 def fit_potentials(
@@ -138,7 +133,6 @@ def fit_potentials(
     targets: Sequence[Target],
     *,
     total: float,
-    start: Sequence[NDArray[np.float64]],
     softness: float,
     steps: int,
 ) -> list[NDArray[np.float64]]:
@@ -160,7 +154,7 @@ def fit_potentials(
     shapes = [target.counts.shape for target in targets]
     cuts = np.cumsum([target.counts.size for target in targets])[:-1]
     wanted = np.concatenate([target.counts.ravel() for target in targets]) / total
-    slack = np.concatenate([np.full(t.counts.size, t.slack) for t in targets]) / total
+    slack = np.concatenate([np.full(t.counts.size, t.slack * t.scale) for t in targets]) / total
 
     def split(flat: NDArray[np.float64]) -> list[NDArray[np.float64]]:
         parts = np.split(flat, cuts)
@@ -173,7 +167,7 @@ def fit_potentials(
         value = log_total - flat @ wanted + slack @ sizes + 0.5 * _RIDGE * (flat @ flat)
         return float(value), model - wanted + slack * flat / sizes + _RIDGE * flat
 
-    first = np.concatenate([table.ravel() for table in start])
+    first = np.concatenate([target.potential.ravel() for target in targets])
     # The tables are small: threads would only wait for each other, at twice the cost and more.
     with _linear_algebra().limit(limits=1, user_api="blas"):
         found = minimize(

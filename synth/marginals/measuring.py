@@ -230,15 +230,7 @@ class Measurer:
         largest = max(weights[one] for one in candidates)
         weight = {one: np.ceil(weights[one] / largest * _GRAIN) / _GRAIN for one in candidates}
         how = self._neighbours.choosing(rho)
-        self._accountant.pay(
-            Spend(
-                what="choice",
-                columns=(),
-                sensitivity=how.sensitivity,
-                scale=how.scale,
-                rho=how.guarantee.rho,
-            )
-        )
+        self._accountant.pay(Spend.of("choice", how))
         scores = [
             weight[one]
             * (self._misfit(one, expected[one]) - np.rint(np.clip(handicaps[one], -_FAR, _FAR)))
@@ -260,15 +252,7 @@ class Measurer:
         self, what: str, columns: tuple[int, ...], rho: float
     ) -> tuple[NDArray[np.int64], float]:
         how = self._neighbours.counting(rho)
-        self._accountant.pay(
-            Spend(
-                what=what,
-                columns=columns,
-                sensitivity=how.sensitivity.l2,
-                scale=how.scale,
-                rho=how.guarantee.rho,
-            )
-        )
+        self._accountant.pay(Spend.of(what, how, columns=columns))
         return self._noise.add(self._count(columns), how), how.scale
 
     def _count(self, columns: tuple[int, ...]) -> NDArray[np.int64]:

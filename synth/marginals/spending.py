@@ -212,9 +212,8 @@ class Budget:
         >>> Budget(rho=0.5).concentrated()
         0.5
         """
-        if self.rho is not None:
-            rho = float(self.rho)
-        else:
+        rho = self.rho
+        if rho is None:
             if self.delta <= 0:
                 raise SynthError(
                     "delta must be positive: the noise is Gaussian.",
@@ -222,6 +221,26 @@ class Budget:
                 )
             rho = rho_of_epsilon(self.epsilon or 0.0, delta=self.delta - aside)
         return require_number(rho, "The budget", error=SynthError, above=0)
+
+    def record(self, *, aside: float = 0.0) -> dict[str, float | None]:
+        """Return the budget as plain values.
+
+        Parameters
+        ----------
+        aside
+            The part of delta that is put aside for finding categories.
+
+        Examples
+        --------
+        >>> Budget(rho=0.5).record()["rho"]
+        0.5
+        """
+        return {
+            "rho": self.concentrated(aside=aside),
+            "delta_aside": aside,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
