@@ -413,7 +413,7 @@ class PTable:
         >>> PTable.from_frame(frame).key_range
         10
         """
-        from ptable.dialects.frames import table_from_frame
+        from ptable.dialects.intervals import table_from_frame
 
         return table_from_frame(frame, key_range=key_range, digits=digits, label=label)
 
@@ -439,7 +439,7 @@ class PTable:
         >>> PTable.from_key_table(pd.DataFrame(lines)).lookup([1, 1], [0, 1], key_range=2)
         array([ 1, -1])
         """
-        from ptable.dialects.frames import table_from_key_frame
+        from ptable.dialects.keylists import table_from_key_frame
 
         return table_from_key_frame(frame, large_counts=large_counts, label=label)
 
