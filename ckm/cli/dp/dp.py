@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import Group, common_options, together
+from ckm.cli.terminal.click_group import Group, common_options, options, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def dp() -> None:
 
 
 #: What describes a training run: records, batch, passes, delta.
-run_options = together(
+run_options = options(
     click.option("-s", "--dataset-size", type=int, required=True, help="Number of records."),
     click.option(
         "-b", "--batch-size", type=int, required=True, help="Expected records in a batch."
@@ -63,7 +63,7 @@ run_options = together(
 
 def _cost_options(unit: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give the options of a cost: epsilon and delta, or rho, to whom, between which data."""
-    return together(
+    return options(
         click.option("--epsilon", type=float, help="The epsilon."),
         click.option("--delta", type=float, default=0.0, help="The delta, 0 by default."),
         click.option("--rho", type=float, help="Concentrated loss, in place of epsilon."),
@@ -105,8 +105,7 @@ Examples:
     show_default=True,
     help="How batches are drawn.",
 )
-@common_options
-@click.pass_obj
+@with_terminal
 def budget(
     terminal: Terminal, /, *, alphas: tuple[str, ...], sampling: str, **run: Any
 ) -> None:
@@ -233,8 +232,7 @@ def ledger() -> None:
 @click.argument("file", type=_PATH)
 @_cost_options(unit="record")
 @click.option("--about", default="", help="Which data the budget is for.")
-@common_options
-@click.pass_obj
+@with_terminal
 def create(terminal: Terminal, /, *, file: Path, about: str, **cost: Any) -> None:
     """Make a ledger with a budget; nothing is overwritten."""
     from dp import BudgetLedger
@@ -248,8 +246,7 @@ def create(terminal: Terminal, /, *, file: Path, about: str, **cost: Any) -> Non
 @_cost_options(unit="record")
 @click.option("--who", required=True, help="Who releases.")
 @click.option("--what", required=True, help="What is released.")
-@common_options
-@click.pass_obj
+@with_terminal
 def spend(terminal: Terminal, /, *, file: Path, who: str, what: str, **cost: Any) -> None:
     """Charge a release, before it is made; exit code 1 when too little is left."""
     from dp import BudgetLedger
@@ -261,8 +258,7 @@ def spend(terminal: Terminal, /, *, file: Path, who: str, what: str, **cost: Any
 
 @ledger.command()
 @click.argument("file", type=_PATH)
-@common_options
-@click.pass_obj
+@with_terminal
 def show(terminal: Terminal, *, file: Path) -> None:
     """List what was spent, and what is left."""
     from rich.text import Text
@@ -277,7 +273,7 @@ def show(terminal: Terminal, *, file: Path) -> None:
         cells = (str(entry.number), entry.at, entry.who, entry.what, *figures)
         lines.append(map(Text, cells))
     columns = ("entry", "at", "who", "what", "epsilon", "delta", "rho")
-    terminal.table("", dict.fromkeys(columns, "left"), lines)
+    terminal.table(columns, lines, left=columns)
     if opened.settings.about:
         click.echo(f"for:   {opened.settings.about}")
     click.echo(f"spent: {opened.spent}")
@@ -287,8 +283,7 @@ def show(terminal: Terminal, *, file: Path) -> None:
 @ledger.command()
 @click.argument("file", type=_PATH)
 @click.option("--head", help="A digest noted before: its entry must still be there.")
-@common_options
-@click.pass_obj
+@with_terminal
 def verify(terminal: Terminal, *, file: Path, head: str | None) -> int:
     """Check every entry; print the digest of the last, to be noted elsewhere."""
     from dp import BudgetLedger, LedgerFileError

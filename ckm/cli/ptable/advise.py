@@ -131,7 +131,7 @@ def _show_limits(terminal: Terminal, answer: Feasibility) -> None:
         span = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
         lines.append((span, *limits))
     columns = ("counts", "not smaller because", "not larger because")
-    terminal.table("What limits the variance", dict.fromkeys(columns, "left"), lines)
+    terminal.table(columns, lines, left=columns, title="What limits the variance")
 
 
 def _show_alternatives(found: tuple[Alternative, ...]) -> None:
@@ -185,9 +185,9 @@ def _show_figures(terminal: Terminal, found: tuple[Advice, ...]) -> None:
             )
         )
     terminal.table(
-        "What the noise does",
-        dict.fromkeys(columns, "right"),
+        columns,
         lines,
+        title="What the noise does",
         caption="V, stays, size, bits: variance, P(no noise), mean size and entropy of large "
         "counts; all rows: least and greatest P(no noise) where it may be; same diff.: P(two "
         "large cells keep their difference); true: P(count is j, given that j is published) "

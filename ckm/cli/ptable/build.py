@@ -9,7 +9,7 @@ import click
 
 from ckm.cli.check import show_feasibility, tell_few_outcomes
 from ckm.cli.ptable.options import asked_spec, named, noise_options
-from ckm.cli.terminal.click_group import common_options, together
+from ckm.cli.terminal.click_group import common_options, options
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import check_output
 
@@ -29,7 +29,7 @@ _MECHANISMS: dict[str, tuple[set[str], set[str]]] = {
     "discrete-laplace": ({"epsilon", "max_noise"}, {"edge"}),
     "discrete-gaussian": ({"variance", "max_noise"}, {"edge"}),
 }
-_mechanism_options = together(
+_mechanism_options = options(
     click.option(
         "--mechanism",
         type=click.Choice(list(_MECHANISMS)),

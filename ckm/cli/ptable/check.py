@@ -121,7 +121,7 @@ def _draw_figures(
     """Draw what each row does, computed from its thresholds."""
     from rich.markup import escape
 
-    numbers = ("count", "stays", "mean", "variance", "from the design")
+    columns = ("count", "stays", "mean", "variance", "from the design", "remark")
     last, lines = answer.rows[-1].count, []
     for row in answer.rows[:_MAX_ROWS]:
         remarks = ["the mean is not 0"] if row.is_biased else []
@@ -140,9 +140,10 @@ def _draw_figures(
         )
     left_out = len(answer.rows) - _MAX_ROWS
     terminal.table(
-        escape(f"Figures of each row{title}"),
-        {**dict.fromkeys(numbers, "right"), "remark": "left"},
+        columns,
         lines,
+        left=("remark",),
+        title=escape(f"Figures of each row{title}"),
         caption=f"and {left_out} more rows" if left_out > 0 else None,
     )
 
@@ -151,13 +152,11 @@ def _draw_certificate(terminal: Terminal, certificate: Certificate) -> None:
     """Draw what the certificate says of each row."""
     from rich.markup import escape
 
-    numbers = ("count", "variance asked", "variance", "bias", "entropy gap", "residual")
     programs = ", ".join(f"{name} {version}" for name, version in certificate.solver.items())
     more = len(certificate.rows) - _MAX_ROWS
     caption = escape(f"solved with {programs}, as the file says")
     terminal.table(
-        "Certificate, recomputed",
-        {**dict.fromkeys(numbers, "right"), "verdict": "left"},
+        ("count", "variance asked", "variance", "bias", "entropy gap", "residual", "verdict"),
         (
             (
                 str(row.count),
@@ -170,5 +169,7 @@ def _draw_certificate(terminal: Terminal, certificate: Certificate) -> None:
             )
             for row in certificate.rows[:_MAX_ROWS]
         ),
+        left=("verdict",),
+        title="Certificate, recomputed",
         caption=f"and {more} more rows; {caption}" if more > 0 else caption,
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import together
+from ckm.cli.terminal.click_group import options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,7 +28,7 @@ LAYOUTS = (
 )
 
 #: How the p-table of another tool is to be read.
-reading_options = together(
+reading_options = options(
     click.option(
         "--from",
         "dialect",
@@ -110,7 +110,7 @@ def _flag(name: str) -> str:
 
 #: One option for every field of a specification; those that may differ by row take one value,
 #: or one per row between commas.
-noise_options = together(
+noise_options = options(
     *(click.option(_flag(name), name, type=kind, help=text) for name, kind, text in _OPTIONS)
 )
 

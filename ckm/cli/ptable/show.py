@@ -107,7 +107,7 @@ def _write(terminal: Terminal, table: PTable, name: str, output: Path, *, force:
 
 def _draw_rows(terminal: Terminal, table: PTable) -> None:
     """Draw every row as a line of bars, one bar per noise or, where they are many, a few."""
-    from rich.table import Table
+    from rich.table import Column
 
     from ptable.pictures.facts import row_facts, table_notes
     from ptable.pictures.grid import bin_width, binned
@@ -125,30 +125,34 @@ def _draw_rows(terminal: Terminal, table: PTable) -> None:
     side = (table.max_noise + wide // 2) // wide
     laws = [binned(row.law, wide) for row in rows]
     peak = _peak(laws)
-    picture = Table(
-        title="P(noise) for each count", title_justify="left", caption_justify="left"
-    )
     caption = [f"bars from 0 to {float(peak):.0%}; {_BLOCKED} cannot occur"]
     caption += [f"each bar sums {wide} neighbouring noise values"] if wide > 1 else []
-    picture.caption = "\n".join([*caption, *table_notes(table, shown)])
     gap = " " if 4 * side + others < terminal.out.width else ""
-    picture.add_column("count", justify="right", min_width=5)
-    picture.add_column(_scale(table, side * wide, side, gap), no_wrap=True)
-    for name in ("stays", "mean", "variance"):
-        picture.add_column(name, justify="right", min_width=len(name))
-    if longest:
-        picture.add_column("remark")
-    for row, law, remark in zip(rows, laws, remarks, strict=True):
-        bars = gap.join(_bar(law.get(v), peak) for v in range(-side, side + 1))
-        picture.add_row(
+    columns: list[str | Column] = [
+        Column("count", justify="right", min_width=5),
+        Column(_scale(table, side * wide, side, gap), no_wrap=True),
+    ]
+    figures = ("stays", "mean", "variance")
+    columns += [Column(name, justify="right", min_width=len(name)) for name in figures]
+    columns += ["remark"] if longest else []
+    lines = [
+        (
             row.name.replace(" and more", "+"),
-            bars,
+            gap.join(_bar(law.get(v), peak) for v in range(-side, side + 1)),
             f"{percent(row.stays, 1)}%",
             _plain(decimal(row.mean)),
             _plain(decimal(row.variance)),
             *([remark] if longest else []),
         )
-    terminal.out.print(picture)
+        for row, law, remark in zip(rows, laws, remarks, strict=True)
+    ]
+    terminal.table(
+        columns,
+        lines,
+        left=("remark",),
+        title="P(noise) for each count",
+        caption="\n".join([*caption, *table_notes(table, shown)]),
+    )
 
 
 def _draw_row(terminal: Terminal, table: PTable, count: int) -> None:
@@ -160,8 +164,7 @@ def _draw_row(terminal: Terminal, table: PTable, count: int) -> None:
     takes = "" if row.count == count else f" (takes the row of {row.name})"
     peak = max(row.law.values())
     terminal.table(
-        f"Count {count}{takes}: what may be published",
-        {**dict.fromkeys(("published", "noise", "probability"), "right"), "": "left"},
+        ("published", "noise", "probability", ""),
         (
             (
                 f"{(count * table.step + v) / table.step:.12g}",
@@ -171,6 +174,8 @@ def _draw_row(terminal: Terminal, table: PTable, count: int) -> None:
             )
             for v, p in row.law.items()
         ),
+        left=("",),
+        title=f"Count {count}{takes}: what may be published",
     )
 
 
@@ -197,7 +202,7 @@ def show_guarantee(terminal: Terminal, proof: Guarantee) -> None:
             figures += [upwards(row.delta), epsilon]
         lines.append(figures)
     title = "What each count is guaranteed"
-    terminal.table(title, dict.fromkeys(columns, "right"), lines, caption=proof.summary())
+    terminal.table(columns, lines, title=title, caption=proof.summary())
 
 
 def _peak(laws: list[dict[int, Fraction]]) -> Fraction:

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
-    from rich.console import Console, JustifyMethod, RenderableType
+    from rich.console import Console
+    from rich.table import Column
 
     from ckm.cli.terminal.exit_codes import Failure
 
@@ -86,6 +87,32 @@ class Terminal:
             )
         return self._consoles[name]
 
+    def table(
+        self,
+        headings: Iterable[str | Column],
+        rows: Iterable[Iterable[Any]],
+        *,
+        left: Collection[str] = (),
+        is_plain: bool = False,
+        **style: Any,
+    ) -> None:
+        """Print a table on stdout: numbers to the right, the columns of `left` to the left."""
+        from rich import box
+        from rich.table import Column, Table
+
+        if is_plain:
+            style = {"box": box.SIMPLE_HEAD, "show_edge": False, **style}
+        columns = (
+            Column(one, justify="left" if one in left else "right")
+            if isinstance(one, str)
+            else one
+            for one in headings
+        )
+        table = Table(*columns, title_justify="left", caption_justify="left", **style)
+        for row in rows:
+            table.add_row(*row)
+        self.out.print(table)
+
     def step(self, event: str, message: str, **fields: object) -> None:
         """Tell that a step is done."""
         self._logger.info("%s", message, extra={"event": event, "is_step": True, **fields})
@@ -93,26 +120,6 @@ class Terminal:
     def warn(self, event: str, message: str, **fields: object) -> None:
         """Tell what the user should look at."""
         self._logger.warning("%s", message, extra={"event": event, **fields})
-
-    def table(
-        self,
-        title: str,
-        columns: Mapping[str, JustifyMethod],
-        lines: Iterable[Iterable[RenderableType]],
-        *,
-        caption: str | None = None,
-    ) -> None:
-        """Draw a table of results, each column to the left or to the right."""
-        from rich.table import Table
-
-        picture = Table(
-            title=title, caption=caption, title_justify="left", caption_justify="left"
-        )
-        for name, side in columns.items():
-            picture.add_column(name, justify=side)
-        for line in lines:
-            picture.add_row(*line)
-        self.out.print(picture)
 
     def failure(self, failure: Failure) -> None:
         """Tell what went wrong, and the way out."""
