@@ -19,14 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
-    from numpy.typing import NDArray
 
+    from footing.arrays import Integers, Words
     from tables.cells.axes import Axis
     from tables.keys import RecordKeys
     from tables.request import Request
     from tables.source.source import Source
 
-    Codes = NDArray[np.int64]
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +47,7 @@ class SampledDimension:
         For each level, the categories.
     """
 
-    codes: tuple[Codes, ...]
+    codes: tuple[Integers, ...]
     labels: tuple[tuple[Label, ...], ...]
 
 
@@ -73,9 +72,9 @@ class RecordSample:
     """
 
     dimensions: Mapping[str, SampledDimension]
-    record_keys: NDArray[np.uint64]
+    record_keys: Words
     key_range: int
-    groups: Mapping[str, Codes]
+    groups: Mapping[str, Integers]
     n_records: int
     drawn: str
 
@@ -164,7 +163,7 @@ class _Reader:
         answer = self._records(where, limit=limit, seed=seed)
         return self._coded(answer, n_records=n_records, drawn=drawn)
 
-    def _area_sizes(self, area: str) -> Codes:
+    def _area_sizes(self, area: str) -> Integers:
         """Count the records of every area, in the order of its categories."""
         place = list(self._axes).index(area)
         level = f"a{place}.{quote(f'{LEVEL}0')}"
@@ -176,7 +175,7 @@ class _Reader:
         sizes[answer["area"].to_numpy()] = answer["n"].to_numpy()
         return sizes
 
-    def _within(self, area: str, chosen: Codes) -> str:
+    def _within(self, area: str, chosen: Integers) -> str:
         place = list(self._axes).index(area)
         listed = ", ".join(str(code) for code in chosen.tolist())
         return f"WHERE a{place}.{quote(f'{LEVEL}0')} IN ({listed})"
@@ -240,7 +239,7 @@ class _Reader:
         )
 
 
-def _drawn_areas(sizes: Codes, *, most_records: int, most_areas: int, seed: int) -> Codes:
+def _drawn_areas(sizes: Integers, *, most_records: int, most_areas: int, seed: int) -> Integers:
     """Draw areas until the next would be too much; none where not even two fit."""
     areas = np.random.default_rng(seed).permutation(np.flatnonzero(sizes))[:most_areas]
     chosen = areas[np.cumsum(sizes[areas]) <= most_records]

@@ -14,9 +14,8 @@ from risk.distributions.histogram import Histogram
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from ckm.engine.request import EmptyCells
+    from footing.arrays import Flags, Integers, Words
     from tables import Cells, Filter, Request
 
 #: A variable with more categories is not looked at category by category.
@@ -93,18 +92,13 @@ class CountHistogramBuilder:
     def __init__(self) -> None:
         self.tables: dict[str, Histogram] = {}
         self._blocks: dict[_Block, Histogram] = {}
-        self._parts: dict[str, dict[str, list[NDArray[np.int64]]]] = {}
-        self._keys: list[tuple[NDArray[np.uint64], NDArray[np.int64]]] = []
+        self._parts: dict[str, dict[str, list[Integers]]] = {}
+        self._keys: list[tuple[Words, Integers]] = []
         self._has_wide_keys = True
 
     def add(
-        self,
-        name: str,
-        cells: Cells,
-        *,
-        where: str | Filter | None,
-        empty_cells: EmptyCells,
-    ) -> NDArray[np.bool_]:
+        self, name: str, cells: Cells, *, where: str | Filter | None, empty_cells: EmptyCells
+    ) -> Flags:
         """Count a table, and tell which of its cells no table before it shows."""
         lists_grid = shows_grid(cells, empty_cells)
         size = min(grid_size(cells), _MAX_CELLS)
@@ -148,9 +142,7 @@ def _better(one: Histogram, other: Histogram) -> Histogram:
     return Histogram(counts=wide.counts, cells=wide.cells, unlisted=wide.n_cells - listed)
 
 
-def _blocks(
-    cells: Cells,
-) -> Iterator[tuple[_Columns, NDArray[np.int64], tuple[int, ...]]]:
+def _blocks(cells: Cells) -> Iterator[tuple[_Columns, Integers, tuple[int, ...]]]:
     """Give the cells of every combination of levels, and what tells it from others."""
     code = np.zeros(len(cells), np.int64)
     for axis, rank in zip(cells.axes, cells.ranks, strict=True):
@@ -191,9 +183,9 @@ def _block_size(cells: Cells, levels: tuple[int, ...]) -> int:
 
 
 def _add_variables(
-    parts: dict[str, dict[str, list[NDArray[np.int64]]]],
+    parts: dict[str, dict[str, list[Integers]]],
     cells: Cells,
-    places: NDArray[np.int64],
+    places: Integers,
     levels: tuple[int, ...],
 ) -> None:
     """Add the counts of a block to the categories of its variables."""
@@ -209,7 +201,7 @@ def _add_variables(
                 found.setdefault(str(axis.labels[0][category]), []).append(counts)
 
 
-def _record_sets(cells: Sequence[tuple[NDArray[np.uint64], NDArray[np.int64]]]) -> int:
+def _record_sets(cells: Sequence[tuple[Words, Integers]]) -> int:
     if not cells:
         return 0
     keys = np.concatenate([key for key, _ in cells])

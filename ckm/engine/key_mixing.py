@@ -13,6 +13,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from footing.arrays import Words
     from tables import Secret
 
 __all__ = ["mix_keys"]
@@ -65,9 +66,7 @@ def mix_keys(cell_keys: NDArray[np.uint64], *, secret: Secret) -> NDArray[np.uin
     return mixed
 
 
-def siphash(
-    words: NDArray[np.uint64], key: NDArray[np.uint64], *, rounds: tuple[int, int] = (2, 4)
-) -> NDArray[np.uint64]:
+def siphash(words: Words, key: Words, *, rounds: tuple[int, int] = (2, 4)) -> Words:
     """Compute SipHash of messages of one 64-bit little-endian word each."""
     words = words.astype(np.uint64, copy=False)
     state = [
@@ -82,11 +81,11 @@ def siphash(
         state[0] ^= block
     state[2] ^= np.uint64(0xFF)
     _rounds(state, spare, rounds[1])
-    hashes: NDArray[np.uint64] = state[0] ^ state[1] ^ state[2] ^ state[3]
+    hashes: Words = state[0] ^ state[1] ^ state[2] ^ state[3]
     return hashes
 
 
-def _rounds(state: list[NDArray[np.uint64]], spare: NDArray[np.uint64], count: int) -> None:
+def _rounds(state: list[Words], spare: Words, count: int) -> None:
     v0, v1, v2, v3 = state
     for _ in range(count):
         v0 += v1
@@ -105,7 +104,7 @@ def _rounds(state: list[NDArray[np.uint64]], spare: NDArray[np.uint64], count: i
         _rotate(v2, spare, 32)
 
 
-def _rotate(word: NDArray[np.uint64], spare: NDArray[np.uint64], bits: int) -> None:
+def _rotate(word: Words, spare: Words, bits: int) -> None:
     np.right_shift(word, np.uint64(64 - bits), out=spare)
     np.left_shift(word, np.uint64(bits), out=word)
     np.bitwise_or(word, spare, out=word)

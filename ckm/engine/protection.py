@@ -15,11 +15,11 @@ from ckm.engine.published_table import PublishedTable, publish, published_number
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from ckm.engine.magnitudes.variables import VariableNoises
     from ckm.engine.request import TableRequest
+    from footing.arrays import Floats, Integers
     from ptable import PTable
     from tables import Cells, KeyQuality, Secret, Source
 
@@ -38,8 +38,8 @@ class ProtectedCells:
         The table as it is published.
     """
 
-    counts: NDArray[np.int64]
-    sums: dict[str, NDArray[np.float64]]
+    counts: Integers
+    sums: dict[str, Floats]
     table: PublishedTable
 
 
@@ -70,14 +70,14 @@ class Protection:
     weight: str | None = None
     rounds_weighted: bool = True
 
-    def counts(self, cells: Cells) -> NDArray[np.int64]:
+    def counts(self, cells: Cells) -> Integers:
         """Return the published count of every cell."""
         return perturb(cells, ptable=self.ptable, secret=self.secret if self.mixes else None)
 
     def numbers(
         self,
         cells: Cells,
-        published: NDArray[np.int64] | None = None,
+        published: Integers | None = None,
         *,
         measures: Sequence[str] = ("count",),
     ) -> dict[str, NDArray[Any]]:
@@ -152,10 +152,10 @@ class Protection:
     def _amounts(
         self,
         cells: Cells,
-        published: NDArray[np.int64],
+        published: Integers,
         request: TableRequest,
-        sums: Mapping[str, NDArray[np.float64]],
-    ) -> dict[str, NDArray[np.float64]]:
+        sums: Mapping[str, Floats],
+    ) -> dict[str, Floats]:
         """Return the published sums and means of cells."""
         if not sums:
             return {}

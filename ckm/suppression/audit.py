@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
     from ckm.suppression.secondary.cover import Change
     from ckm.suppression.secondary.problem import Demands, Problem
+    from footing.arrays import Flags, Floats, Integers
 
-    Numbers = NDArray[np.float64]
-    Places = NDArray[np.int64]
 
 #: Intervals are computed in units of which the largest hidden value has so many.
 _UNITS = 1e6
@@ -65,12 +64,12 @@ class Audit:
     Audit(0 hidden, 0 exact, 0 under-protected, 0 exposed)
     """
 
-    cells: Places
-    low: Numbers
-    high: Numbers
+    cells: Integers
+    low: Floats
+    high: Floats
     is_exact: NDArray[np.bool_]
-    under_protected: Places
-    exposed: Places
+    under_protected: Integers
+    exposed: Integers
     n_programs: int
 
     @property
@@ -167,9 +166,7 @@ def audit(problem: Problem, hidden: ArrayLike) -> Audit:
     )
 
 
-def _exposed(
-    problem: Problem, hidden: NDArray[np.bool_], demands: Demands
-) -> tuple[Places, int]:
+def _exposed(problem: Problem, hidden: Flags, demands: Demands) -> tuple[Integers, int]:
     """Move the cell of each pair with the known one held."""
     pairs = np.flatnonzero(demands.known >= 0)
     if not pairs.size:
@@ -194,9 +191,7 @@ def _exposed(
     return np.array(sorted(found), np.int64), n_programs
 
 
-def _intervals(
-    problem: Problem, hidden: NDArray[np.bool_]
-) -> tuple[Numbers, Numbers, Numbers, int]:
+def _intervals(problem: Problem, hidden: Flags) -> tuple[Floats, Floats, Floats, int]:
     """Return the ends of every interval, how exact they are, and the number of programs."""
     low, high, n_programs = problem.value.copy(), problem.value.copy(), 0
     slack = np.zeros(len(low))
@@ -228,7 +223,7 @@ def _scaled(rows: Rows, scale: float) -> Rows:
     )
 
 
-def _parts(problem: Problem, hidden: NDArray[np.bool_]) -> Iterator[tuple[Places, Rows]]:
+def _parts(problem: Problem, hidden: Flags) -> Iterator[tuple[Integers, Rows]]:
     """Split the hidden cells where no relation links them; published values go to the right."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -273,7 +268,7 @@ def _parts(problem: Problem, hidden: NDArray[np.bool_]) -> Iterator[tuple[Places
         )
 
 
-def check_changes(problem: Problem, hidden: ArrayLike, changes: Sequence[Change]) -> Places:
+def check_changes(problem: Problem, hidden: ArrayLike, changes: Sequence[Change]) -> Integers:
     """Prove protection by changed tables alone, with no program: what is left unproven.
 
     Parameters

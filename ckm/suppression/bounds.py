@@ -11,11 +11,8 @@ from ckm.errors import InternalError
 from risk.reconstruction.program import Program, Rows
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ckm.suppression.relations import Relations
-
-    Numbers = NDArray[np.float64]
+    from footing.arrays import Floats, Integers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -35,8 +32,8 @@ class Reach:
     """
 
     distance: float
-    moves: Numbers
-    weights: Numbers
+    moves: Floats
+    weights: Floats
 
 
 class Attack:
@@ -50,7 +47,7 @@ class Attack:
         Cells that may move, rising; by default all.
     """
 
-    def __init__(self, relations: Relations, cells: NDArray[np.int64] | None = None) -> None:
+    def __init__(self, relations: Relations, cells: Integers | None = None) -> None:
         self.relations = relations
         self.cells = np.arange(relations.n_cells) if cells is None else cells
         place = np.full(relations.n_cells, -1)
@@ -72,7 +69,7 @@ class Attack:
         )
         self._place = place
 
-    def reach(self, cell: int, *, sign: int, down: Numbers, up: Numbers, most: float) -> Reach:
+    def reach(self, cell: int, *, sign: int, down: Floats, up: Floats, most: float) -> Reach:
         """Move a cell up or down as far as it goes."""
         own, n = int(self._place[cell]), len(self.cells)
         low, high = -down[self.cells], up[self.cells]

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
     from ckm.config.job.suppression import JobSuppression
     from ckm.engine.request import TableRequest
+    from footing.arrays import Codes, Flags, Floats, Integers
     from tables import Cells
 
-    Places = NDArray[np.int64]
     #: which groups a filter lets in, and the category of each on every axis
-    Groups = tuple[NDArray[np.bool_], tuple[NDArray[np.int32], ...]]
+    Groups = tuple[Flags, tuple[Codes, ...]]
     Rules = list[Frequency | Dominance | Percent]
 
 _MAX_NAMED = 5
@@ -65,8 +65,8 @@ class System:
 
     measure: str
     members: tuple[int, ...]
-    cells: Places
-    is_shown: NDArray[np.bool_]
+    cells: Integers
+    is_shown: Flags
     problem: Problem
     found: Suppression
 
@@ -111,7 +111,7 @@ class Choice:
         """
         return np.asarray(self.status > 0)
 
-    def unproven(self) -> Places:
+    def unproven(self) -> Integers:
         """List the primary cells whose protection no change proves; an audit may still.
 
         Examples
@@ -121,7 +121,7 @@ class Choice:
         found = [system.cells[system.found.unproven()] for system in self.systems]
         return np.unique(np.concatenate(found))
 
-    def names(self, cells: Places) -> str:
+    def names(self, cells: Integers) -> str:
         """Name some cells by table and categories; disclosive.
 
         Parameters
@@ -311,7 +311,7 @@ def _solved(
     rules: JobSuppression,
     *,
     names: Sequence[str],
-    hidden: NDArray[np.bool_],
+    hidden: Flags,
 ) -> System:
     """Solve the problem of one measure, of which the first tables are shown, and have names."""
     n_shown = len(names)
@@ -367,7 +367,7 @@ def _solved(
     )
 
 
-def _among(judged: NDArray[np.bool_], is_shown: NDArray[np.bool_], primary: Primary) -> Primary:
+def _among(judged: Flags, is_shown: Flags, primary: Primary) -> Primary:
     """Leave out margins that nobody sees; that a remainder is not empty, no table tells."""
     return Primary(
         is_primary=primary.is_primary & judged,
@@ -382,7 +382,7 @@ def _joined(
     tables: Sequence[Cells],
     laid_out: Callable[[Sequence[NDArray[Any]]], NDArray[Any]],
     values: NDArray[Any],
-    contributors: NDArray[np.int64],
+    contributors: Integers,
 ) -> _Joined:
     variable = variable_of(measure)
     if variable is None:
@@ -427,13 +427,13 @@ def _amount_rules(rules: JobSuppression) -> Rules:
 class _Joined:
     """The amounts of linked tables, as the rules read them."""
 
-    total: NDArray[np.float64]
-    contributors: NDArray[np.int64]
+    total: Floats
+    contributors: Integers
     top: Any = None
     top_weight: Any = None
 
 
-def _names(tables: Mapping[str, Cells], relations: Relations, cells: Places) -> str:
+def _names(tables: Mapping[str, Cells], relations: Relations, cells: Integers) -> str:
     """Name some cells by a table that shows them and their categories, the first few."""
     named: dict[int, str] = {}
     for (name, table), number in zip(tables.items(), relations.numbers, strict=False):
@@ -450,7 +450,7 @@ def _names(tables: Mapping[str, Cells], relations: Relations, cells: Places) -> 
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
-def _laid_out(n_cells: int, place: Places, values: NDArray[Any]) -> NDArray[Any]:
+def _laid_out(n_cells: int, place: Integers, values: NDArray[Any]) -> NDArray[Any]:
     """Lay values out by the number of their cell."""
     found = np.zeros((n_cells, *values.shape[1:]), values.dtype)
     found[place] = values
@@ -461,16 +461,16 @@ def _magnitudes(cells: Cells, variable: str) -> Any:
     return (cells.magnitudes or {})[variable]
 
 
-def _contributors(cells: Cells, measure: str) -> NDArray[np.int64]:
+def _contributors(cells: Cells, measure: str) -> Integers:
     variable = variable_of(measure)
     if variable is None:
         return cells.count
-    found: NDArray[np.int64] = _magnitudes(cells, variable).contributors
+    found: Integers = _magnitudes(cells, variable).contributors
     return found
 
 
-def _divisor(cells: Cells, mean: str) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = _magnitudes(cells, str(variable_of(mean))).weight
+def _divisor(cells: Cells, mean: str) -> Floats:
+    found: Floats = _magnitudes(cells, str(variable_of(mean))).weight
     return found
 
 
@@ -480,11 +480,9 @@ def _numbers(cells: Cells, measure: str) -> NDArray[Any]:
         return cells.count
     if measure == "weighted":
         return np.zeros(len(cells)) if cells.weight is None else cells.weight
-    total: NDArray[np.float64] = _magnitudes(cells, str(variable_of(measure))).total
+    total: Floats = _magnitudes(cells, str(variable_of(measure))).total
     if measure.startswith("sum:"):
         return total
     weight = _divisor(cells, measure)
-    mean: NDArray[np.float64] = np.divide(
-        total, weight, out=np.zeros(len(cells)), where=weight > 0
-    )
+    mean: Floats = np.divide(total, weight, out=np.zeros(len(cells)), where=weight > 0)
     return mean

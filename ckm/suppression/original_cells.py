@@ -23,13 +23,11 @@ from tables import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from ckm.config.job.job import Job
+    from footing.arrays import Codes, Flags
     from tables import Cells, Request, Source
 
-    Groups = tuple[NDArray[np.bool_], tuple[NDArray[np.int32], ...]]
+    Groups = tuple[Flags, tuple[Codes, ...]]
 
 _KEPT_LARGEST = 2
 _MAX_GROUPS = 2_000_000

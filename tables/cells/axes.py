@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from footing.arrays import Codes
     from tables.cells.hierarchy import CodeTree
     from tables.request import Request
 
-    Codes = NDArray[np.int32]
 
 __all__ = ["Axis", "Level"]
 

@@ -19,12 +19,8 @@ from tables.magnitudes.limbs import from_limbs, sum_at, sum_keys
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from footing.arrays import Codes, Integers, Words
     from tables.cells.axes import Axis
-
-    Codes = NDArray[np.int32]
-    Sums = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -32,13 +28,13 @@ class Block:
     """Cells of one combination of levels, in the order of their codes."""
 
     codes: tuple[Codes, ...]
-    count: Sums
-    key: NDArray[np.uint64]
-    weight: tuple[Sums, ...]
+    count: Integers
+    key: Words
+    weight: tuple[Integers, ...]
     sketch: Sketch | None = None
     amounts: tuple[Amounts, ...] = ()
 
-    def take(self, places: Sums) -> Block:
+    def take(self, places: Integers) -> Block:
         """Return some of the cells, each once."""
         return Block(
             tuple(code[places] for code in self.codes),

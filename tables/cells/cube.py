@@ -29,13 +29,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from footing.arrays import Codes, Flags, Integers, Words
     from tables.cells.axes import Axis
     from tables.cells.cells import Cells
     from tables.magnitudes.amounts import Amounts
     from tables.source.source import Source
 
-    Codes = NDArray[np.int32]
-    Sums = NDArray[np.int64]
 
 logger = logging.getLogger(__name__)
 
@@ -312,8 +311,8 @@ class _Plan:
         return answer if flag is None else answer.filter(answer[flag])
 
     def members(
-        self, source: Source, request: Request, rows: pa.Table, is_wanted: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+        self, source: Source, request: Request, rows: pa.Table, is_wanted: Flags
+    ) -> tuple[Integers, Words]:
         """Fetch the smallest keys of some rows of the answer: row numbers, and keys."""
         import pyarrow as pa
 
@@ -394,7 +393,7 @@ def _finest(
     }
     pairs = [build_axis(request, dimension, values) for dimension in request.dimensions]
     axes = tuple(axis for axis, _ in pairs)
-    weight: tuple[Sums, ...] = ()
+    weight: tuple[Integers, ...] = ()
     if request.weight is not None:
         alias = plan.weight_alias[request.weight]
         weight = (*limbs_of(rows[alias]), rows[f"{alias}_n"].to_numpy().astype(np.int64))

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    Words = NDArray[np.uint64]
-    Integers = NDArray[np.int64]
+    from footing.arrays import Flags, Integers, Words
+
 
 __all__ = ["MAX_WIDTH", "PRIME", "Sketch"]
 
@@ -60,7 +60,7 @@ class Sketch:
         return int(self.partitions.shape[1]) - 1
 
     @property
-    def is_small(self) -> NDArray[np.bool_]:
+    def is_small(self) -> Flags:
         """Which cells have an empty partition."""
         return np.asarray((self.partitions == 0).any(axis=1))
 

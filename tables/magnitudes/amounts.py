@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Sums = NDArray[np.int64]
-    Floats = NDArray[np.float64]
+    from footing.arrays import Floats, Integers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -35,14 +34,14 @@ class ExactSum:
         The sums are multiples of ``10**-decimals``.
     """
 
-    limbs: tuple[Sums, ...]
+    limbs: tuple[Integers, ...]
     decimals: int
 
-    def take(self, places: Sums) -> ExactSum:
+    def take(self, places: Integers) -> ExactSum:
         """Return the sums of some cells, in this order."""
         return replace(self, limbs=tuple(limb[places] for limb in self.limbs))
 
-    def merge(self, place: Sums, kept: Sums, total: int) -> ExactSum:
+    def merge(self, place: Integers, kept: Integers, total: int) -> ExactSum:
         """Sum over cells of the same place, see `Amounts.merge`."""
         limbs = tuple(sum_at(place, limb, total)[kept] for limb in self.limbs)
         return replace(self, limbs=limbs)
@@ -93,15 +92,15 @@ class Amounts:
     low, high
         Smallest and largest value; infinities where no record has one.
     top
-        Ranks of the largest contributions, (cells, k), largest first, 0 where fewer.
+        Codes of the largest contributions, (cells, k), largest first, 0 where fewer.
     ranking
         What the ranks mean.
     """
 
     variable: str
     raw: ExactSum
-    contributors: Sums
-    records: Sums
+    contributors: Integers
+    records: Integers
     weighted: ExactSum | None
     weights: ExactSum | None
     weight: ExactSum | None
@@ -109,10 +108,10 @@ class Amounts:
     largest: Floats | None
     low: Floats
     high: Floats
-    top: Sums
+    top: Integers
     ranking: Ranking
 
-    def take(self, places: Sums) -> Amounts:
+    def take(self, places: Integers) -> Amounts:
         """Return the amounts of some cells, in this order."""
         return replace(
             self,
@@ -129,7 +128,7 @@ class Amounts:
             top=self.top[places],
         )
 
-    def merge(self, place: Sums, kept: Sums, total: int, *, key_range: int) -> Amounts:
+    def merge(self, place: Integers, kept: Integers, total: int, *, key_range: int) -> Amounts:
         """Merge cells of the same place.
 
         Parameters
@@ -191,12 +190,12 @@ class Amounts:
         return f"Amounts({self.variable!r})"
 
 
-def _floats(sums: ExactSum | None, counts: Sums) -> Floats:
+def _floats(sums: ExactSum | None, counts: Integers) -> Floats:
     """Return sums of weights, or numbers of records where there is no weight."""
     return counts.astype(float) if sums is None else sums.floats()
 
 
-def merge_top(place: Sums, top: Sums, total: int) -> Sums:
+def merge_top(place: Integers, top: Integers, total: int) -> Integers:
     """Merge the largest contributions of cells of the same place."""
     width = top.shape[1]
     merged = np.zeros((total, width), np.int64)

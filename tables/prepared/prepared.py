@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from footing.arrays import Codes, Flags, Integers
     from tables.cells.axes import Axis
     from tables.cells.cells import Cells
     from tables.cells.sketch import Sketch
@@ -359,16 +360,14 @@ class Prepared:
     def _column(self, dimension: str, level: int) -> str:
         return f"{self._aliases[dimension]}_{level}"
 
-    def _raised(
-        self, dimension: str, codes: NDArray[np.int32], have: int, want: int
-    ) -> NDArray[np.int32]:
+    def _raised(self, dimension: str, codes: Codes, have: int, want: int) -> Codes:
         for level in self.axes[dimension].levels[have:want]:
             codes = codes if level.up is None else level.up[codes]
         return codes
 
     def _judge(
         self, at: tuple[str, int], expressions: Sequence[str], parameters: Mapping[str, object]
-    ) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+    ) -> list[tuple[Flags, Flags]]:
         """Tell for which categories of a place each expression holds, or is unknown."""
         dimension, level = at
         coding = f"{self._table}_{self._aliases[dimension]}"
@@ -390,7 +389,7 @@ def _owned(column: pa.ChunkedArray) -> NDArray[Any]:
     return np.array(column.to_numpy())
 
 
-def _finest(axis: Axis, levels: Sequence[int]) -> NDArray[np.int64]:
+def _finest(axis: Axis, levels: Sequence[int]) -> Integers:
     """Return for every category, by rank, the finest of some levels that has it."""
     finest = np.full(axis.size, -1, np.int64)
     for level in reversed(levels):

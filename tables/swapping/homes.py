@@ -14,8 +14,7 @@ from tables.keys import HashedKeys
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numpy.typing import NDArray
-
+    from footing.arrays import Integers, Words
     from tables.secret import Secret
     from tables.source.source import Source
     from tables.swapping.plan import SwapPlan
@@ -42,12 +41,12 @@ class Homes:
         Per profile and household, a number that two households share when they agree in it.
     """
 
-    draw: NDArray[np.uint64]
-    area: NDArray[np.int64]
-    paths: NDArray[np.int64]
-    size: NDArray[np.int64]
-    rarest: NDArray[np.int64]
-    profiles: NDArray[np.int64]
+    draw: Words
+    area: Integers
+    paths: Integers
+    size: Integers
+    rarest: Integers
+    profiles: Integers
 
     def __len__(self) -> int:
         return len(self.draw)
@@ -147,7 +146,7 @@ def _homes_sql(source: Source, plan: SwapPlan, *, areas: str, draw: str) -> str:
         FROM grouped JOIN drawn USING (home)"""
 
 
-def _homes(source: Source, plan: SwapPlan, *, homes: str, paths: NDArray[np.int64]) -> Homes:
+def _homes(source: Source, plan: SwapPlan, *, homes: str, paths: Integers) -> Homes:
     levels = len(plan.geography)
     columns = ["area", "size", *(f"c{place}" for place in range(levels))]
     columns += [f"p{place}" if p else "0" for place, p in enumerate(plan.similar)]
@@ -165,8 +164,8 @@ def _homes(source: Source, plan: SwapPlan, *, homes: str, paths: NDArray[np.int6
     )
 
 
-def _matrix(source: Source, sql: str) -> NDArray[np.int64]:
-    columns: Iterable[NDArray[np.int64]] = (c.to_numpy() for c in source.arrow(sql).columns)
+def _matrix(source: Source, sql: str) -> Integers:
+    columns: Iterable[Integers] = (c.to_numpy() for c in source.arrow(sql).columns)
     return np.stack([column.astype(np.int64) for column in columns], axis=1)
 
 

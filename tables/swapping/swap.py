@@ -20,8 +20,7 @@ from tables.swapping.report import make_report
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
-
+    from footing.arrays import Integers
     from tables.secret import Secret
     from tables.source.source import Source
     from tables.swapping.report import SwapReport
@@ -183,9 +182,7 @@ def swap_records(
     )
 
 
-def _keep_moves(
-    source: Source, name: str, area: NDArray[np.int64], partner: NDArray[np.int64]
-) -> None:
+def _keep_moves(source: Source, name: str, area: Integers, partner: Integers) -> None:
     import pyarrow as pa
 
     number = np.flatnonzero(partner >= 0)

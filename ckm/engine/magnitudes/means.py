@@ -11,6 +11,8 @@ from ckm.engine.magnitudes.errors import MagnitudeError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from footing.arrays import Floats
+
 
 def published_ratio(published: ArrayLike, by: ArrayLike) -> NDArray[np.float64]:
     """Divide published numbers by published numbers: means, shares, rates.
@@ -51,7 +53,7 @@ def published_ratio(published: ArrayLike, by: ArrayLike) -> NDArray[np.float64]:
     return found
 
 
-def mean_before_sum(published: ArrayLike, totals: ArrayLike) -> NDArray[np.float64]:
+def mean_before_sum(published: ArrayLike, totals: ArrayLike) -> Floats:
     """Give the totals that cellKey publishes when asked for means before sums.
 
     ``P**2 / X``, and 0 for a total of 0: the relative noise counts twice. It is here to repeat

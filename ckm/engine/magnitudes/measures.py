@@ -14,9 +14,8 @@ from ckm.engine.request import variable_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from ckm.engine.magnitudes.settings import MagnitudeNoise
+    from footing.arrays import Floats, Integers
     from tables import Cells, Secret
 
 _MORE = 2  # decimals of a mean beyond those of its sum
@@ -25,13 +24,13 @@ _MOST = 15
 
 def published_sums(
     cells: Cells,
-    published: NDArray[np.int64],
+    published: Integers,
     *,
     variables: Sequence[str],
     noises: Mapping[str, MagnitudeNoise],
     weight: str | None = None,
     secret: Secret | None = None,
-) -> dict[str, NDArray[np.float64]]:
+) -> dict[str, Floats]:
     """Return the published sums of cells.
 
     A sum is 0 where the published count is 0, as in an empty cell: any other number there
@@ -51,12 +50,12 @@ def published_sums(
 
 
 def published_amounts(
-    sums: Mapping[str, NDArray[np.float64]],
+    sums: Mapping[str, Floats],
     *,
     measures: Sequence[str],
     noises: Mapping[str, MagnitudeNoise],
-    divisor: NDArray[np.float64],
-) -> dict[str, NDArray[np.float64]]:
+    divisor: Floats,
+) -> dict[str, Floats]:
     """Return the published numbers of sums and means.
 
     A mean is the published sum over the published count, whether or not these are shown.
@@ -85,9 +84,7 @@ def mean_decimals(decimals: int | None) -> int | None:
     return None if decimals is None else min(max(decimals, 0) + _MORE, _MOST)
 
 
-def _mean(
-    total: NDArray[np.float64], divisor: NDArray[np.float64], noise: MagnitudeNoise
-) -> NDArray[np.float64]:
+def _mean(total: Floats, divisor: Floats, noise: MagnitudeNoise) -> Floats:
     mean = published_ratio(total, divisor)
     decimals = mean_decimals(noise.decimals)
     if decimals is not None:

@@ -20,17 +20,15 @@ from ckm.ledger.storage.settings import Head, read_head, write_head
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from ckm.ledger.record_sets.entry import Entry
     from ckm.ledger.record_sets.index import Pairs
     from ckm.ledger.record_sets.pair import CellName
     from ckm.ledger.storage.seal import Seal
     from ckm.ledger.storage.store import Row, Store
     from ckm.ledger.storage.writer import Submission
+    from footing.arrays import Flags
 
     Source = tuple[Index, Pending | None]
-    Mask = NDArray[np.bool_]
 
 _KEPT = 500_000  # sets of unsealed records at hand for naming
 
@@ -286,7 +284,7 @@ def _missing(first: int, last: int) -> str:
     return one if first == last else f"entries {first} to {last} are missing"
 
 
-def _known(record: Record, sources: Sequence[Source]) -> Mask:
+def _known(record: Record, sources: Sequence[Source]) -> Flags:
     """Tell which new sets of a table some indexes have."""
     is_known = np.zeros(len(record), bool)
     for index, _ in sources:

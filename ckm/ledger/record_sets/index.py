@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckm.ledger.storage.record import Record
+    from footing.arrays import Flags, Integers, Words
 
-    Words = NDArray[np.uint64]
-    Numbers = NDArray[np.int64]
     Pairs = tuple[list[int], list[int], list[int]]
 
 _CHUNK = 2**18
@@ -48,7 +47,7 @@ class Index:
     def __repr__(self) -> str:
         return f"Index({len(self)} sets)"
 
-    def knows(self, identity: Words) -> NDArray[np.bool_]:
+    def knows(self, identity: Words) -> Flags:
         """Tell which sets are in the history already."""
         return self._identities.has(identity)
 
@@ -67,7 +66,7 @@ class Index:
         self._entry.extend(np.full(len(new), number, np.uint32))
         self._number.extend(new.astype(np.uint32))
 
-    def pairs(self, record: Record, *, threshold: int, is_known: NDArray[np.bool_]) -> Pairs:
+    def pairs(self, record: Record, *, threshold: int, is_known: Flags) -> Pairs:
         """Find the thin differences that a table adds to the history."""
         if not len(self) or is_known.all():
             return [], [], []
@@ -87,7 +86,7 @@ class Index:
             self._number.values[at].tolist(),
         )
 
-    def _meet(self, words: Words, sets: Numbers, shown: Words) -> Words:
+    def _meet(self, words: Words, sets: Integers, shown: Words) -> Words:
         """Return pairs of sets that share a word, as one number each, unless both are shown."""
         query, other = self._near.find(words)
         pairs = _distinct(sets[query].astype(np.uint64) << np.uint64(32) | other)
@@ -95,7 +94,7 @@ class Index:
         at = np.minimum(np.searchsorted(shown, theirs), len(shown) - 1)
         return np.asarray(pairs[shown[at] != theirs])
 
-    def _differ_by_few(self, record: Record, pairs: Words, threshold: int) -> NDArray[np.bool_]:
+    def _differ_by_few(self, record: Record, pairs: Words, threshold: int) -> Flags:
         mine = (pairs >> np.uint64(32)).astype(np.int64)
         power_sums = self._power_sums.values[_theirs(pairs)].astype(np.int64)
         return differ_by_at_most(
@@ -103,7 +102,7 @@ class Index:
         )
 
 
-def _words(record: Record, is_wanted: NDArray[np.bool_]) -> tuple[Words, Numbers]:
+def _words(record: Record, is_wanted: Flags) -> tuple[Words, Integers]:
     """Return the digests by which near sets meet, and whose they are."""
     owners = record.owners
     if is_wanted.all():
@@ -112,7 +111,7 @@ def _words(record: Record, is_wanted: NDArray[np.bool_]) -> tuple[Words, Numbers
     return record.words[wanted], owners[wanted]
 
 
-def _theirs(pairs: Words) -> Numbers:
+def _theirs(pairs: Words) -> Integers:
     return (pairs & np.uint64(2**32 - 1)).astype(np.int64)
 
 

@@ -9,7 +9,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Words = NDArray[np.uint64]
+    from footing.arrays import Flags, Words
+
     Places = NDArray[np.uint32]
 
 
@@ -31,7 +32,7 @@ class Runs:
         # Whole and at once: other threads may be looking words up.
         self._runs = (*runs, (words[order], places[order]))
 
-    def has(self, words: Words) -> NDArray[np.bool_]:
+    def has(self, words: Words) -> Flags:
         """Tell which words are there."""
         found = np.zeros(len(words), bool)
         if not len(words) or not self._runs:

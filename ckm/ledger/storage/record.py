@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckm.ledger.definition import Definition
+    from footing.arrays import Integers, Words
     from tables import Cells
 
-    Words = NDArray[np.uint64]
     Whole = NDArray[np.integer]
 
 _LENGTH = 8
@@ -94,7 +94,7 @@ class Record:
         )
 
     @property
-    def owners(self) -> NDArray[np.int64]:
+    def owners(self) -> Integers:
         """The set of every word."""
         return np.repeat(np.arange(len(self)), self.sizes)
 

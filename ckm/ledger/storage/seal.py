@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from footing.arrays import Words
     from tables import Secret
 
 _CHUNK = 2**26  # hashlib limits what one call squeezes out of SHAKE
@@ -93,7 +94,7 @@ class Seal:
         """Return a keyed digest of 16 bytes, by which a text is recognised."""
         return hashlib.blake2b(text, key=self._named, digest_size=16).digest()
 
-    def folded(self, columns: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+    def folded(self, columns: Sequence[Words]) -> Words:
         """Return one word for each row; equal rows have equal words.
 
         Rows are added up with secret odd factors modulo 2**64. Rows that differ meet with a
@@ -104,9 +105,7 @@ class Seal:
             total += column * factor
         return total
 
-    def digests(
-        self, words: NDArray[np.uint64], purposes: NDArray[np.integer] | int
-    ) -> NDArray[np.uint64]:
+    def digests(self, words: Words, purposes: NDArray[np.integer] | int) -> Words:
         """Return keyed digests of words; those of different purposes never meet.
 
         SipHash-1-3, as in Python itself, under one key for each purpose.

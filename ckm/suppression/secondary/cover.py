@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ckm.suppression.secondary.problem import Demands, Problem
+    from footing.arrays import Floats, Integers
 
-    Numbers = NDArray[np.float64]
-    Places = NDArray[np.int64]
 
 _TOLERANCE = 1e-6
 
@@ -37,8 +34,8 @@ class Change:
     Change(2 cells)
     """
 
-    cells: Places
-    moves: Numbers
+    cells: Integers
+    moves: Floats
 
     def __repr__(self) -> str:
         return f"Change({len(self.cells)} cells)"
@@ -63,7 +60,7 @@ class Cover:
         self.is_high_met = self.demands.upper <= 0
         self.changes: list[Change] = []
 
-    def open_demands(self) -> Places:
+    def open_demands(self) -> Integers:
         """List the demands that nothing proves met, the most valuable cells first."""
         found = np.flatnonzero(~(self.is_low_met & self.is_high_met))
         value = self.problem.value[self.demands.cell[found]]
@@ -97,7 +94,7 @@ class Cover:
             found += [(number, sign) for number in proven.tolist()]
         return found
 
-    def _taken(self, change: Change) -> tuple[Places, Numbers, Numbers]:
+    def _taken(self, change: Change) -> tuple[Integers, Floats, Floats]:
         """List demands on cells that a change moves, and how far down and up it takes them."""
         moves = np.zeros(len(self.problem.value) + 1)  # the last: no cell is known
         moves[change.cells] = change.moves

@@ -16,12 +16,10 @@ from ckm.suppression.secondary.sequential import protect_in_turn
 from risk.reconstruction.program import Program, Rows
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ckm.suppression.secondary.problem import Problem
+    from footing.arrays import Floats
     from risk.reconstruction.program import Answer
 
-    Numbers = NDArray[np.float64]
 
 _MAX_NODES = 1_000_000
 #: The relaxation is left when so many rounds raise the bound by less than such a share.
@@ -135,7 +133,7 @@ class _Exact:
         self.cuts += found
         return bool(found) or self.best.cost() < before
 
-    def _repair(self, hidden: Numbers) -> None:
+    def _repair(self, hidden: Floats) -> None:
         """Protect every demand again, with cells the cheaper the more of them is hidden."""
         cover = Cover(self.problem, self.best.demands)
         cover.hidden |= hidden > 1 - _GAP
@@ -153,7 +151,7 @@ class _Exact:
         self.least = max(self.least, answer.bound * self.scale)
         return answer
 
-    def _spread(self, answer: Answer) -> Numbers:
+    def _spread(self, answer: Answer) -> Floats:
         hidden = self.problem.must_hide.astype(np.float64)
         hidden[self.columns] = np.clip(answer.point, 0.0, 1.0)
         return hidden

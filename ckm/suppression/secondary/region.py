@@ -10,13 +10,10 @@ from ckm.suppression.secondary.cover import Change
 from risk.reconstruction.program import Program, Rows
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ckm.suppression.relations import Relations
     from ckm.suppression.secondary.problem import Demands, Problem
+    from footing.arrays import Floats, Integers
 
-    Numbers = NDArray[np.float64]
-    Places = NDArray[np.int64]
 
 #: No cell needs to move by so many times what another one must.
 FARTHEST = 1e3
@@ -37,7 +34,7 @@ class Incidence:
         self._rows, self._signs = relations.rows[order], relations.signs[order]
         self._starts = np.searchsorted(relations.cells[order], np.arange(relations.n_cells + 1))
 
-    def rows_of(self, cells: Places) -> Places:
+    def rows_of(self, cells: Integers) -> Integers:
         """List the relations of some cells, one cell after another."""
         return ranges(self._starts, cells, self._rows)
 
@@ -66,7 +63,7 @@ class Region:
 
     # each cell has two columns, its rise and its fall
     def __init__(
-        self, problem: Problem, demands: Demands, incidence: Incidence, cells: Places
+        self, problem: Problem, demands: Demands, incidence: Incidence, cells: Integers
     ) -> None:
         self.room, self.demands, self.cells = problem.room[cells], demands, cells
         relations = problem.relations
@@ -94,7 +91,7 @@ class Region:
             bounds_move=True,
         )
 
-    def change(self, demand: int, sign: int, cost: Numbers) -> Change | None:
+    def change(self, demand: int, sign: int, cost: Floats) -> Change | None:
         """Find the cheapest change that takes a demand's cell as far as it must go."""
         n = len(self.cells)
         need = float((self.demands.upper if sign > 0 else self.demands.lower)[demand])
@@ -118,9 +115,11 @@ class Region:
         return Change(cells=self.cells[kept], moves=moves[kept])
 
 
-def ranges(starts: Places, numbers: Places, entries: Places) -> Places:
+def ranges(starts: Integers, numbers: Integers, entries: Integers) -> Integers:
     """Collect the entries of some rows, one row after another."""
     sizes = starts[numbers + 1] - starts[numbers]
     before = np.repeat(np.cumsum(sizes) - sizes, sizes)
-    found: Places = entries[np.repeat(starts[numbers], sizes) + np.arange(sizes.sum()) - before]
+    found: Integers = entries[
+        np.repeat(starts[numbers], sizes) + np.arange(sizes.sum()) - before
+    ]
     return found

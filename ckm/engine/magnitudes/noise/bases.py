@@ -9,14 +9,13 @@ import numpy as np
 from ckm.engine.magnitudes.errors import MagnitudeError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from footing.arrays import Floats
     from tables.magnitudes.magnitudes import Magnitudes
 
 Base: TypeAlias = Literal["top", "mean", "range", "sum"]
 
 
-def bases(magnitudes: Magnitudes, *, base: Base, components: int) -> NDArray[np.float64]:
+def bases(magnitudes: Magnitudes, *, base: Base, components: int) -> Floats:
     """Give the amounts that noise is scaled to, one column per component, without sign.
 
     Records that contribute zero change none of them. The range includes 0, because that of a
@@ -36,9 +35,7 @@ def bases(magnitudes: Magnitudes, *, base: Base, components: int) -> NDArray[np.
     return np.abs(values.reshape(len(magnitudes), components))
 
 
-def bases_of_records(
-    magnitudes: Magnitudes, *, base: Base, components: int
-) -> NDArray[np.float64]:
+def bases_of_records(magnitudes: Magnitudes, *, base: Base, components: int) -> Floats:
     """Give the amounts that other tools scale noise to, with their sign.
 
     The mean and the range are those of all records, zeros among them; the range of a single
@@ -58,7 +55,7 @@ def bases_of_records(
     return values.reshape(len(magnitudes), components)
 
 
-def _largest(magnitudes: Magnitudes, components: int) -> NDArray[np.float64]:
+def _largest(magnitudes: Magnitudes, components: int) -> Floats:
     """Give the largest weighted values, the very largest first even if `top` lacks it."""
     if components == 1:
         return magnitudes.largest
@@ -68,7 +65,7 @@ def _largest(magnitudes: Magnitudes, components: int) -> NDArray[np.float64]:
     return np.where(lacks[:, None], shifted, held)
 
 
-def _top(magnitudes: Magnitudes, components: int) -> NDArray[np.float64]:
+def _top(magnitudes: Magnitudes, components: int) -> Floats:
     held = magnitudes.top.shape[1]
     if held < components and bool((magnitudes.contributors > held).any()):
         raise MagnitudeError(
@@ -82,5 +79,5 @@ def _top(magnitudes: Magnitudes, components: int) -> NDArray[np.float64]:
     return np.asarray(values, np.float64)
 
 
-def _ratio(total: NDArray[np.float64], divisor: NDArray[np.float64]) -> NDArray[np.float64]:
+def _ratio(total: Floats, divisor: Floats) -> Floats:
     return np.divide(total, divisor, out=np.zeros_like(total), where=divisor != 0)

@@ -10,8 +10,7 @@ import numpy as np
 from ckm.engine.key_mixing import siphash
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from footing.arrays import Floats, Words
     from tables import Secret
 
 Purpose: TypeAlias = Literal["noise", "jitter", "rounding"]
@@ -21,7 +20,7 @@ _BITS = 52  # with the half after them they fit a float, so that nothing is roun
 
 
 def keyed_numbers(
-    keys: NDArray[np.uint64],
+    keys: Words,
     *,
     secret: Secret,
     variable: str,
@@ -29,7 +28,7 @@ def keyed_numbers(
     component: int = 1,
     period: str = "",
     settings: str = "",
-) -> NDArray[np.uint64]:
+) -> Words:
     """Turn sums of record keys into 64-bit numbers that nobody without the secret foresees.
 
     SipHash-2-4 of the key as 8 little-endian bytes, under the first 16 bytes of
@@ -49,7 +48,7 @@ def keyed_numbers(
     return found
 
 
-def keyed_fractions(numbers: NDArray[np.uint64]) -> NDArray[np.float64]:
+def keyed_fractions(numbers: Words) -> Floats:
     """Turn 64-bit numbers into the middles of 2**52 equal parts of [0, 1], exactly.
 
     Fraction and one minus fraction are equally likely, so that their mean is one half exactly.

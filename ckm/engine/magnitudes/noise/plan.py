@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckm.engine.magnitudes.settings import MagnitudeNoise
+    from footing.arrays import Flags, Floats, Integers
     from ptable import PTable
     from tables.magnitudes.magnitudes import Magnitudes
 
@@ -152,10 +153,7 @@ def plan_noise(magnitudes: Magnitudes, noise: MagnitudeNoise) -> Plan:
 
 
 def _regimes(
-    noise: MagnitudeNoise,
-    magnitudes: Magnitudes,
-    is_small: NDArray[np.bool_],
-    sensitive: NDArray[np.bool_],
+    noise: MagnitudeNoise, magnitudes: Magnitudes, is_small: Flags, sensitive: Flags
 ) -> tuple[tuple[Regime, ...], NDArray[np.int8]]:
     """Give the p-tables in use, plain and for sensitive cells, and the place of each cell's."""
     tables = [noise.ptable] if noise.ptable is not None else [noise.even, noise.odd]
@@ -179,9 +177,7 @@ def _regimes(
     return tuple(regimes), place
 
 
-def _fit(
-    steps: NDArray[np.float64], regime: Regime, totals: NDArray[np.float64] | None
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _fit(steps: Floats, regime: Regime, totals: Floats | None) -> tuple[Integers, Floats]:
     """Give each cell's row, and what its units must be multiplied by to stay above zero."""
     anchors = regime.table.counts[1:]
     factor = np.ones(len(steps))

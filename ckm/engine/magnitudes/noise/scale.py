@@ -13,6 +13,8 @@ from footing.checks import require_integer, require_number
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from footing.arrays import Floats
+
 _LARGEST_POWER = 20
 
 
@@ -133,7 +135,7 @@ Scale: TypeAlias = Flex | Proportional
 
 def flex_curve(
     amounts: ArrayLike, *, point: float, small: float, large: float, power: int
-) -> NDArray[np.float64]:
+) -> Floats:
     """Evaluate the formula of the flex function, which serves amounts from `point` on.
 
     Notes

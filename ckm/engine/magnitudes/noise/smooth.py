@@ -12,11 +12,10 @@ from ckm.engine.magnitudes.noise.plan import plan_noise
 from ckm.engine.magnitudes.sensitive.conditions import sensitive_cells
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ckm.engine.magnitudes.noise.keyed import Purpose
     from ckm.engine.magnitudes.noise.plan import Plan
     from ckm.engine.magnitudes.settings import MagnitudeNoise
+    from footing.arrays import Floats, Integers, Words
     from tables import Secret
     from tables.magnitudes.magnitudes import Magnitudes
 
@@ -24,9 +23,7 @@ _KEYS = 2**64
 _EXACT = 2.0**52
 
 
-def own_totals(
-    magnitudes: Magnitudes, noise: MagnitudeNoise, *, secret: Secret
-) -> NDArray[np.float64]:
+def own_totals(magnitudes: Magnitudes, noise: MagnitudeNoise, *, secret: Secret) -> Floats:
     """Give the published totals under the program's own rules.
 
     ``X + sum_j s_j (v_j + m sign(v_j) + u_j)``: v_j from the row of the p-table at a keyed
@@ -57,10 +54,10 @@ def _units(
     noise: MagnitudeNoise,
     plan: Plan,
     *,
-    cells: NDArray[np.int64],
+    cells: Integers,
     column: int,
     secret: Secret,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Draw the noise of one component, in its units."""
     component = column + 1
     keys = _numbers(magnitudes, noise, secret, "noise", component)[cells]
@@ -84,8 +81,8 @@ def _numbers(
     secret: Secret,
     purpose: Purpose,
     component: int,
-) -> NDArray[np.uint64]:
-    def numbers(keys: NDArray[np.uint64], settings: str) -> NDArray[np.uint64]:
+) -> Words:
+    def numbers(keys: Words, settings: str) -> Words:
         return keyed_numbers(
             keys,
             secret=secret,
@@ -105,9 +102,7 @@ def _numbers(
     return found
 
 
-def _rounded(
-    totals: NDArray[np.float64], decimals: int, fractions: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _rounded(totals: Floats, decimals: int, fractions: Floats) -> Floats:
     """Round up with the probability of what lies beyond the multiple below."""
     unit = float(10 ** abs(decimals))
     fits = np.abs(totals) < (_EXACT / unit if decimals >= 0 else _EXACT * unit)

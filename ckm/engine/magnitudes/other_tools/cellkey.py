@@ -14,17 +14,14 @@ from ckm.engine.magnitudes.other_tools.trace import Trace, looked_up, table_name
 from ckm.engine.magnitudes.sensitive.conditions import sensitive_cells
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ckm.engine.magnitudes.settings import MagnitudeNoise
+    from footing.arrays import Flags, Floats, Words
     from tables.magnitudes.magnitudes import Magnitudes
 
 _UNITS = 10**18
 
 
-def trace_cellkey(
-    magnitudes: Magnitudes, noise: MagnitudeNoise, *, keys: NDArray[np.float64]
-) -> Trace:
+def trace_cellkey(magnitudes: Magnitudes, noise: MagnitudeNoise, *, keys: Floats) -> Trace:
     """Repeat what cellKey does.
 
     Where cellKey stops because a running value is 0, or because the simple approach has
@@ -67,11 +64,8 @@ def trace_cellkey(
 
 
 def _step(
-    noise: MagnitudeNoise,
-    values: NDArray[np.float64],
-    running: NDArray[np.float64],
-    column: int,
-) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
+    noise: MagnitudeNoise, values: Floats, running: Floats, column: int
+) -> tuple[Floats, Flags, Flags]:
     """Give one unit, where the p-table of small cells serves, and where nothing is added."""
     factor = noise.factors[column]
     is_flex = isinstance(noise.scale, Flex)
@@ -91,12 +85,7 @@ def _step(
     return step, small | falls, stays
 
 
-def _change(
-    running: NDArray[np.float64],
-    step: NDArray[np.float64],
-    v: NDArray[np.float64],
-    extra: NDArray[np.float64],
-) -> NDArray[np.float64]:
+def _change(running: Floats, step: Floats, v: Floats, extra: Floats) -> Floats:
     """Give the noise; what lessens an amount does not take it beyond zero."""
     side = np.where(running >= 0, 1.0, -1.0)
     way = np.where(v >= 0, 1.0, -1.0)
@@ -105,6 +94,6 @@ def _change(
     return np.where(way < 0, clamped, change)
 
 
-def _whole(keys: NDArray[np.float64]) -> NDArray[np.uint64]:
+def _whole(keys: Floats) -> Words:
     """Take decimals as they are printed, so that comparing them needs no rounding."""
     return np.array([int(Decimal(repr(key)) * _UNITS) for key in keys.tolist()], np.uint64)

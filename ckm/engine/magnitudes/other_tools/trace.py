@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckm.engine.magnitudes.settings import MagnitudeNoise
+    from footing.arrays import Floats, Words
     from ptable import PTable
     from tables.magnitudes.magnitudes import Magnitudes
 
@@ -33,21 +34,16 @@ class Trace:
         Per cell the total with all noise.
     """
 
-    keys: NDArray[np.float64]
-    steps: NDArray[np.float64]
+    keys: Floats
+    steps: Floats
     tables: NDArray[np.str_]
-    noise: NDArray[np.float64]
-    totals: NDArray[np.float64]
+    noise: Floats
+    totals: Floats
 
 
 def interpolated(
-    table: PTable,
-    ratios: NDArray[np.float64],
-    keys: NDArray[np.uint64],
-    *,
-    key_range: int,
-    tolerance: float = 0.0,
-) -> NDArray[np.float64]:
+    table: PTable, ratios: Floats, keys: Words, *, key_range: int, tolerance: float = 0.0
+) -> Floats:
     """Look up noise, mixed between the two anchors around each ratio at one key.
 
     ``(1 - l) v_low + l v_high`` with ``l = (a - a_low) / (a_high - a_low)``. Mixed in this way
@@ -78,12 +74,12 @@ def looked_up(
     noise: MagnitudeNoise,
     names: NDArray[np.str_],
     *,
-    totals: NDArray[np.float64],
-    steps: NDArray[np.float64],
-    keys: NDArray[np.uint64],
+    totals: Floats,
+    steps: Floats,
+    keys: Words,
     key_range: int,
     tolerance: float = 0.0,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Look up the noise of every cell in the p-table of its name; a total of 0 has none."""
     found = np.zeros(len(names))
     tables = {

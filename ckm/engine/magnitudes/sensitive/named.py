@@ -15,9 +15,8 @@ from ckm.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numpy.typing import NDArray
-
     from ckm.engine.magnitudes.settings import MagnitudeNoise
+    from footing.arrays import Flags
     from tables import Cells
     from tables.magnitudes.magnitudes import Magnitudes
 
@@ -104,7 +103,7 @@ class NamedKeys:
         )
 
 
-def _here(cell: NamedCell, cells: Cells, variable: str) -> NDArray[np.bool_]:
+def _here(cell: NamedCell, cells: Cells, variable: str) -> Flags:
     """Tell which cell is meant; none where nobody is in it."""
     is_here = np.ones(len(cells), np.bool_)
     for (dimension, category), axis, ranks in zip(cell, cells.axes, cells.ranks, strict=True):
@@ -125,7 +124,7 @@ def _here(cell: NamedCell, cells: Cells, variable: str) -> NDArray[np.bool_]:
     return is_here
 
 
-def _named(magnitudes: Magnitudes, keys: frozenset[tuple[int, int]]) -> NDArray[np.bool_]:
+def _named(magnitudes: Magnitudes, keys: frozenset[tuple[int, int]]) -> Flags:
     wanted = np.array(sorted({key for key, _ in keys}), np.uint64)
     named = np.isin(magnitudes.key, wanted) & (magnitudes.contributors > 0)
     for place in np.flatnonzero(named).tolist():
