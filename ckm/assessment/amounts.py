@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckm.engine.magnitudes import MagnitudeNoise
-    from tables.magnitudes.magnitudes import Magnitudes
+    from tables import Magnitudes
 
 #: How near an estimate is that finds the largest contributor, as a share of its amount.
 NEAR = 0.1

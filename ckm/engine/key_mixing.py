@@ -59,16 +59,23 @@ def mix_keys(cell_keys: NDArray[np.uint64], *, secret: Secret) -> NDArray[np.uin
     array([1243329329, 1511959724, 1243329329], dtype=uint32)
     """
     key = np.frombuffer(secret.derive(_PURPOSE)[:16], "<u8")
-    mixed = np.empty(len(cell_keys), np.uint32)
-    for start in range(0, len(cell_keys), _CHUNK):
-        part = cell_keys[start : start + _CHUNK]
-        mixed[start : start + _CHUNK] = siphash(part, key) >> np.uint64(32)
-    return mixed
+    return (siphash(cell_keys, key) >> np.uint64(32)).astype(np.uint32)
 
 
 def siphash(words: Words, key: Words, *, rounds: tuple[int, int] = (2, 4)) -> Words:
-    """Compute SipHash of messages of one 64-bit little-endian word each."""
+    """Compute SipHash of messages of one 64-bit little-endian word each.
+
+    `key` has two words, or two rows with a column for each message.
+    """
     words = words.astype(np.uint64, copy=False)
+    hashes = np.empty(len(words), np.uint64)
+    for start in range(0, len(words), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        hashes[part] = _hashed(words[part], key if key.ndim == 1 else key[:, part], rounds)
+    return hashes
+
+
+def _hashed(words: Words, key: Words, rounds: tuple[int, int]) -> Words:
     state = [
         np.full(len(words), start) ^ key[half]
         for start, half in zip(_START, _HALVES, strict=True)

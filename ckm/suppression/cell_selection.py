@@ -21,8 +21,8 @@ from ckm.suppression import (
     Suppression,
     additive_relations,
     primary_cells,
-    publish_true_numbers,
 )
+from ckm.suppression.publish import publish_masked
 from ckm.suppression.secondary.search import PRIMARY, SECONDARY, UnprotectedError, suppress
 
 if TYPE_CHECKING:
@@ -37,11 +37,8 @@ if TYPE_CHECKING:
 
     #: which groups a filter lets in, and the category of each on every axis
     Groups = tuple[Flags, tuple[Codes, ...]]
-    Rules = list[Frequency | Dominance | Percent]
 
 _MAX_NAMED = 5
-
-_NO_MEAN = "\0 without a mean"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -90,8 +87,6 @@ class Choice:
         For every cell of `relations`: 0 published, 1 primary, 2 secondary.
     systems
         The measures, each with its own problem.
-    whole
-        Cells of the margins between, which nobody sees.
     """
 
     tables: Mapping[str, Cells]
@@ -99,7 +94,6 @@ class Choice:
     relations: Relations
     status: NDArray[np.int8]
     systems: tuple[System, ...]
-    whole: Sequence[Cells] = ()
 
     @property
     def hidden(self) -> NDArray[np.bool_]:
@@ -174,43 +168,15 @@ class Choice:
         See `choose_hidden`.
         """
         number, cells = list(self.tables).index(name), self.tables[name]
-        request = self.requests[name]
-        given = {m: _numbers(cells, m) for m in request.measures}
-        given[_NO_MEAN] = np.ones(len(cells), np.int64)
-        for measure in request.measures:
-            if measure.startswith("mean:"):
-                given[_NO_MEAN] = (_divisor(cells, measure) > 0).astype(np.int64)
-        place = self.relations.numbers[number]
-        table = publish_true_numbers(
-            cells,
-            self._as_found(),
-            table=number,
-            measures={m: _laid_out(self.relations.n_cells, place, v) for m, v in given.items()},
-            empty_cells=request.empty_cells,
-        )
-        numbers = dict(table.measures)
-        has_mean = np.ma.filled(numbers.pop(_NO_MEAN), 0) > 0
-        columns = measure_columns(request.measures, table.dimensions)
-        shown = {column: numbers[measure] for column, measure in columns.items()}
-        for column, measure in columns.items():
-            if measure.startswith("mean:") and not has_mean.all():
-                shown[column] = np.ma.masked_where(~has_mean, shown[column])
-        return PublishedTable(dimensions=table.dimensions, measures=shown)
-
-    def _as_found(self) -> Suppression:
-        """Return the choice in the form that `publish_true_numbers` takes."""
-        none = np.zeros(self.relations.n_cells)
-        every = [*self.tables.values(), *self.whole]
-        counts = self.relations.join([cells.count for cells in every])
-        primary = Primary(is_primary=self.status == PRIMARY, lower=none, upper=none)
-        return Suppression(
-            problem=Problem(relations=self.relations, values=counts, primary=primary),
-            status=self.status,
-            method="joint",
-            least=0.0,
-            changes=(),
-            seconds=0.0,
-        )
+        hidden = self.hidden[self.relations.numbers[number]]
+        named = dict.fromkeys(column for axis in cells.axes for column in axis.columns)
+        shown = {}
+        for column, measure in measure_columns(self.requests[name].measures, named).items():
+            is_mean = measure.startswith("mean:")  # there is none where nobody has a value
+            masked = hidden | (_divisor(cells, measure) <= 0) if is_mean else hidden
+            numbers = np.where(hidden, 0, _numbers(cells, measure))
+            shown[column] = np.ma.array(np.append(0, numbers), mask=np.append(is_mean, masked))
+        return publish_masked(cells, shown, empty_cells=self.requests[name].empty_cells)
 
     def __repr__(self) -> str:
         return f"Choice({len(self.tables)} tables, {len(self.systems)} measures)"
@@ -266,7 +232,6 @@ def choose_hidden(
         relations=relations,
         status=status,
         systems=tuple(systems),
-        whole=every[len(tables) :],
     )
 
 
@@ -402,25 +367,19 @@ def _joined(
 
 
 def _primary(measure: str, amounts: _Joined, rules: JobSuppression) -> Primary:
-    few: Rules = []
+    found: list[Frequency | Dominance | Percent] = []
     if rules.threshold is not None:
-        few = [Frequency(least=rules.threshold, margin=rules.margin)]
+        found.append(Frequency(least=rules.threshold, margin=rules.margin))
     if measure == "count":
-        return primary_cells(few, counts=amounts.total)
-    if measure == "weighted":
-        return primary_cells(few, amounts=amounts)
-    return primary_cells(few + _amount_rules(rules), amounts=amounts)
-
-
-def _amount_rules(rules: JobSuppression) -> Rules:
-    found: Rules = []
-    if rules.dominance is not None:
-        found.append(Dominance(n=rules.dominance[0], k=rules.dominance[1]))
-    if rules.p_percent is not None:
-        found.append(Percent(p=rules.p_percent))
-    if rules.prior_posterior is not None:
-        found.append(Percent(p=rules.prior_posterior[0], q=rules.prior_posterior[1]))
-    return found
+        return primary_cells(found, counts=amounts.total)
+    if measure != "weighted":
+        if rules.dominance is not None:
+            found.append(Dominance(n=rules.dominance[0], k=rules.dominance[1]))
+        if rules.p_percent is not None:
+            found.append(Percent(p=rules.p_percent))
+        if rules.prior_posterior is not None:
+            found.append(Percent(p=rules.prior_posterior[0], q=rules.prior_posterior[1]))
+    return primary_cells(found, amounts=amounts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

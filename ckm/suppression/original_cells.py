@@ -6,7 +6,7 @@ import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ckm.engine.inputs import as_hierarchy, find_categories, open_records
+from ckm.engine.inputs import open_records
 from ckm.engine.magnitudes.variables import VariableNoises
 from ckm.engine.request_fitting import RequestFitter
 from ckm.errors import CheckFailedError, ConfigError
@@ -135,32 +135,21 @@ def open_originals(
 
 def _requests(job: Job, source: Source, keys: HashedKeys | StoredKeys) -> dict[str, Request]:
     """Build the requests, with as many of the largest contributions as the rules read."""
-    nested = {name: as_hierarchy(name, given) for name, given in job.hierarchies.items()}
     fitter = RequestFitter(
-        source=source,
-        keys=keys,
+        source,
+        keys,
         noises=VariableNoises(None),
         weight=job.data.weight,
-        hierarchies=nested,
-        categories={
-            name: find_categories(name, given, nested=nested.get(name))
-            for name, given in job.categories.items()
-        },
+        hierarchies=job.hierarchies,
+        categories=job.categories,
         labels=(job.output.total_label, job.output.missing_label),
     )
-    top = _top(job)
+    dominance = None if job.suppression is None else job.suppression.dominance
+    top = _KEPT_LARGEST if dominance is None else max(_KEPT_LARGEST, dominance[0])
     return {
         name: replace(request, top=top) if request.sums else request
         for name, request in fitter.fit(job.tables).items()
     }
-
-
-def _top(job: Job) -> int:
-    """Return how many of the largest contributions the rules read."""
-    rules = job.suppression
-    if rules is None or rules.dominance is None:
-        return _KEPT_LARGEST
-    return max(_KEPT_LARGEST, rules.dominance[0])
 
 
 def _wider(name: str, request: Request) -> Request:

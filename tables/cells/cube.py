@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from footing.arrays import Codes, Flags, Integers, Words
     from tables.cells.axes import Axis
-    from tables.cells.cells import Cells
+    from tables.cells.blocks import Cells
     from tables.magnitudes.amounts import Amounts
     from tables.source.source import Source
 

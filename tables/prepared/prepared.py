@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from footing.arrays import Codes, Flags, Integers
     from tables.cells.axes import Axis
-    from tables.cells.cells import Cells
+    from tables.cells.blocks import Cells
     from tables.cells.sketch import Sketch
     from tables.deadline import Deadline
     from tables.source.source import Source

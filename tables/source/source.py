@@ -21,8 +21,15 @@ from tables.deadline import Deadline
 from tables.errors import RequestError, SourceError, StoppedError, unknown_name
 from tables.filtering.filters import quote
 from tables.filtering.values import kind_of
-from tables.source.csv_files import create_csv_view, file_list, sql_text
-from tables.source.files import attach, check_same_columns, file_format, find_files
+from tables.source.files import (
+    attach,
+    check_same_columns,
+    create_csv_view,
+    file_format,
+    file_list,
+    find_files,
+    sql_text,
+)
 from tables.source.frames import as_arrow
 from tables.source.spill import SpillFolder
 

@@ -11,10 +11,8 @@ import numpy as np
 
 from ckm.ledger.definition import Definition
 from ckm.ledger.errors import LedgerError
-from ckm.ledger.record_sets.index import Index
-from ckm.ledger.record_sets.pair import ThinPair
-from ckm.ledger.storage.pending import Pending
-from ckm.ledger.storage.record import Record
+from ckm.ledger.record_sets.index import Index, Pending
+from ckm.ledger.storage.record import Record, ThinPair
 from ckm.ledger.storage.settings import Head, read_head, write_head
 
 if TYPE_CHECKING:
@@ -22,9 +20,9 @@ if TYPE_CHECKING:
 
     from ckm.ledger.record_sets.entry import Entry
     from ckm.ledger.record_sets.index import Pairs
-    from ckm.ledger.record_sets.pair import CellName
+    from ckm.ledger.storage.record import CellName
     from ckm.ledger.storage.seal import Seal
-    from ckm.ledger.storage.store import Row, Store
+    from ckm.ledger.storage.store import Database, Row
     from ckm.ledger.storage.writer import Submission
     from footing.arrays import Flags
 
@@ -46,7 +44,7 @@ class Histories:
         The width of its sketches.
     """
 
-    def __init__(self, store: Store, *, seal: Seal, width: int) -> None:
+    def __init__(self, store: Database, *, seal: Seal, width: int) -> None:
         self._store = store
         self._seal = seal
         self._width = width

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from ckm.engine.magnitudes.errors import MagnitudeError
+from ckm.errors import MagnitudeError
 
 if TYPE_CHECKING:
     from footing.arrays import Floats
-    from tables.magnitudes.magnitudes import Magnitudes
+    from tables import Magnitudes
 
 Base: TypeAlias = Literal["top", "mean", "range", "sum"]
 

@@ -6,19 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckm.engine.magnitudes.errors import MagnitudeError
 from ckm.engine.magnitudes.noise.smooth import own_totals
 from ckm.engine.magnitudes.other_tools.cellkey import trace_cellkey
 from ckm.engine.magnitudes.other_tools.rotation import decimal_keys
 from ckm.engine.magnitudes.other_tools.tauargus import trace_tauargus
-from ckm.errors import ConfigError
+from ckm.errors import ConfigError, MagnitudeError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckm.engine.magnitudes.settings import MagnitudeNoise
-    from tables import Secret
-    from tables.magnitudes.magnitudes import Magnitudes
+    from tables import Magnitudes, Secret
 
 
 def perturb_magnitudes(

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from ckm.engine.magnitudes.noise.keyed import keyed_fractions, keyed_numbers
+from ckm.engine.key_mixing import siphash
 from ckm.engine.magnitudes.noise.plan import plan_noise
 from ckm.engine.magnitudes.sensitive.conditions import sensitive_cells
 
 if TYPE_CHECKING:
-    from ckm.engine.magnitudes.noise.keyed import Purpose
     from ckm.engine.magnitudes.noise.plan import Plan
     from ckm.engine.magnitudes.settings import MagnitudeNoise
     from footing.arrays import Floats, Integers, Words
-    from tables import Secret
-    from tables.magnitudes.magnitudes import Magnitudes
+    from tables import Magnitudes, Secret
 
+Purpose: TypeAlias = Literal["noise", "jitter", "rounding"]
 _KEYS = 2**64
+_BITS = 52  # with the half after them they fit a float, so that nothing is rounded
 _EXACT = 2.0**52
 
 
@@ -82,23 +83,20 @@ def _numbers(
     purpose: Purpose,
     component: int,
 ) -> Words:
-    def numbers(keys: Words, settings: str) -> Words:
-        return keyed_numbers(
-            keys,
-            secret=secret,
-            variable=magnitudes.variable,
-            purpose=purpose,
-            component=component,
-            period=noise.period,
-            settings=settings,
-        )
-
-    found = numbers(magnitudes.key, noise.fingerprint)
+    given: dict[str, Any] = {
+        "secret": secret,
+        "variable": magnitudes.variable,
+        "purpose": purpose,
+        "component": component,
+        "period": noise.period,
+    }
+    found = keyed_numbers(magnitudes.key, settings=noise.fingerprint, **given)
     if magnitudes.named.any():
         rest = replace(magnitudes, named=np.zeros_like(magnitudes.named))
         alone = magnitudes.named & ~sensitive_cells(rest, noise.sensitive)
         # A cell that was published before it was named would be two equations otherwise.
-        found[alone] = numbers(magnitudes.key[alone], f"{noise.fingerprint} named")
+        settings = f"{noise.fingerprint} named"
+        found[alone] = keyed_numbers(magnitudes.key[alone], settings=settings, **given)
     return found
 
 
@@ -112,3 +110,38 @@ def _rounded(totals: Floats, decimals: int, fractions: Floats) -> Floats:
     whole += fractions < scaled - whole
     rounded = whole / unit if decimals >= 0 else whole * unit
     return np.where(fits, rounded, totals)
+
+
+def keyed_numbers(
+    keys: Words,
+    *,
+    secret: Secret,
+    variable: str,
+    purpose: Purpose,
+    component: int = 1,
+    period: str = "",
+    settings: str = "",
+) -> Words:
+    """Turn sums of record keys into 64-bit numbers that nobody without the secret foresees.
+
+    SipHash-2-4 of the key as 8 little-endian bytes, under the first 16 bytes of
+    HMAC-SHA256(secret, text), where the text is the JSON list ``["ckm magnitude v1",
+    variable, period, settings, purpose, component]`` without spaces. Numbers of different
+    variables, periods, settings, purposes or components are independent for everybody without
+    the secret.
+    """
+    text = json.dumps(
+        ["ckm magnitude v1", variable, period, settings, purpose, component],
+        separators=(",", ":"),
+    )
+    key = np.frombuffer(secret.derive(text)[:16], "<u8")
+    return siphash(keys, key)
+
+
+def keyed_fractions(numbers: Words) -> Floats:
+    """Turn 64-bit numbers into the middles of 2**52 equal parts of [0, 1], exactly.
+
+    Fraction and one minus fraction are equally likely, so that their mean is one half exactly.
+    """
+    upper = (numbers >> np.uint64(64 - _BITS)).astype(np.float64)
+    return np.asarray((upper + 0.5) / 2.0**_BITS, np.float64)

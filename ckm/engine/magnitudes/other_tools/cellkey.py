@@ -10,13 +10,13 @@ import numpy as np
 from ckm.engine.magnitudes.noise.bases import bases_of_records
 from ckm.engine.magnitudes.noise.scale import Flex
 from ckm.engine.magnitudes.other_tools.rotation import printed_rotations, require_numbers
-from ckm.engine.magnitudes.other_tools.trace import Trace, looked_up, table_names
+from ckm.engine.magnitudes.other_tools.trace import Trace, clamped_noise, looked_up, table_names
 from ckm.engine.magnitudes.sensitive.conditions import sensitive_cells
 
 if TYPE_CHECKING:
     from ckm.engine.magnitudes.settings import MagnitudeNoise
     from footing.arrays import Flags, Floats, Words
-    from tables.magnitudes.magnitudes import Magnitudes
+    from tables import Magnitudes
 
 _UNITS = 10**18
 
@@ -51,7 +51,7 @@ def trace_cellkey(magnitudes: Magnitudes, noise: MagnitudeNoise, *, keys: Floats
             keys=_whole(np.where(acting, turned[:, column], 0.0)),
             key_range=_UNITS,
         )
-        change = _change(running, step, v, extra)
+        change = clamped_noise(running, step, v, extra)
         found[:, column] = np.where(acts & ~stays, change, 0.0)
         steps[:, column] = np.where(acts, step, 1.0)
         tables[:, column] = names
@@ -83,15 +83,6 @@ def _step(
     step = np.where(falls, 1.0, step)
     stays = falls if column or not is_flex else np.zeros_like(falls)
     return step, small | falls, stays
-
-
-def _change(running: Floats, step: Floats, v: Floats, extra: Floats) -> Floats:
-    """Give the noise; what lessens an amount does not take it beyond zero."""
-    side = np.where(running >= 0, 1.0, -1.0)
-    way = np.where(v >= 0, 1.0, -1.0)
-    change = side * np.abs(step) * (way * (extra + np.abs(v)))
-    clamped = np.where(side < 0, np.minimum(change, -running), np.maximum(change, -running))
-    return np.where(way < 0, clamped, change)
 
 
 def _whole(keys: Floats) -> Words:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckm.engine.magnitudes.errors import MagnitudeError
+from ckm.errors import MagnitudeError
 
 if TYPE_CHECKING:
     from footing.arrays import Floats, Words

@@ -9,13 +9,13 @@ import numpy as np
 from ckm.engine.magnitudes.noise.bases import bases_of_records
 from ckm.engine.magnitudes.noise.scale import Flex
 from ckm.engine.magnitudes.other_tools.rotation import rotations
-from ckm.engine.magnitudes.other_tools.trace import Trace, looked_up, table_names
+from ckm.engine.magnitudes.other_tools.trace import Trace, clamped_noise, looked_up, table_names
 from ckm.engine.magnitudes.sensitive.conditions import sensitive_cells
 
 if TYPE_CHECKING:
     from ckm.engine.magnitudes.settings import MagnitudeNoise
     from footing.arrays import Flags, Floats, Words
-    from tables.magnitudes.magnitudes import Magnitudes
+    from tables import Magnitudes
 
 _NEAR = 1e-8
 
@@ -62,7 +62,8 @@ def trace_tauargus(
             tolerance=_NEAR,
         )
         if column == 0:
-            change = _clamped(running, step, v, _extra(magnitudes, noise, values[:, 0]))
+            extra = _extra(magnitudes, noise, values[:, 0])
+            change = clamped_noise(running, step, v, extra)
         else:
             change = np.where(running >= 0, 1.0, -1.0) * np.abs(step) * v
         found[:, column] = np.where(acts, change, 0.0)
@@ -104,12 +105,3 @@ def _extra(magnitudes: Magnitudes, noise: MagnitudeNoise, values: Floats) -> Flo
     flagged = sensitive_cells(magnitudes, noise.sensitive)
     flagged &= np.abs(values) >= noise.separation
     return np.where(flagged, noise.least_noise, 0.0)
-
-
-def _clamped(running: Floats, step: Floats, v: Floats, extra: Floats) -> Floats:
-    """Give the noise; what lessens an amount does not take it beyond zero."""
-    side = np.where(running >= 0, 1.0, -1.0)
-    way = np.where(v >= 0, 1.0, -1.0)
-    change = side * np.abs(step) * way * (extra + np.abs(v))
-    least = np.where(running < 0, np.minimum(change, -running), np.maximum(change, -running))
-    return np.where(v >= 0, change, least)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ckm.engine.magnitudes.settings import MagnitudeNoise
     from footing.arrays import Floats, Words
     from ptable import PTable
-    from tables.magnitudes.magnitudes import Magnitudes
+    from tables import Magnitudes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -99,3 +99,12 @@ def looked_up(
             table, ratios, keys[here], key_range=key_range, tolerance=tolerance
         )
     return found
+
+
+def clamped_noise(running: Floats, step: Floats, v: Floats, extra: Floats) -> Floats:
+    """Give the noise; what lessens an amount does not take it beyond zero."""
+    side = np.where(running >= 0, 1.0, -1.0)
+    way = np.where(v >= 0, 1.0, -1.0)
+    change = side * np.abs(step) * way * (extra + np.abs(v))
+    clamped = np.where(side < 0, np.minimum(change, -running), np.maximum(change, -running))
+    return np.where(way < 0, clamped, change)

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 
-from ckm.engine.magnitudes.errors import MagnitudeError
-from ckm.errors import ConfigError
+from ckm.errors import ConfigError, MagnitudeError
 from footing.checks import is_number, require_integer
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from footing.arrays import Flags, Floats
-    from tables.magnitudes.magnitudes import Magnitudes
+    from tables import Magnitudes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

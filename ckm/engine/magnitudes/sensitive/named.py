@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ckm.engine.magnitudes.errors import MagnitudeError
 from ckm.engine.request import TableRequest
-from ckm.errors import ConfigError
+from ckm.errors import ConfigError, MagnitudeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ckm.engine.magnitudes.settings import MagnitudeNoise
     from footing.arrays import Flags
-    from tables import Cells
-    from tables.magnitudes.magnitudes import Magnitudes
+    from tables import Cells, Magnitudes
 
 #: Dimension and category, by dimension.
 NamedCell: TypeAlias = tuple[tuple[str, str], ...]

@@ -16,11 +16,11 @@ from ckm.engine.magnitudes import (
 )
 from ckm.engine.magnitudes.examples import amounts
 from ckm.engine.magnitudes.noise import smooth as drawing
-from ckm.engine.magnitudes.noise.keyed import keyed_fractions, keyed_numbers
+from ckm.engine.magnitudes.noise.smooth import keyed_fractions, keyed_numbers
 from ckm.errors import ConfigError
 from ptable import PTable
 from tables import Secret
-from tables.magnitudes.magnitudes import Magnitudes
+from tables.magnitudes.amounts import Magnitudes
 
 SECRET = Secret(bytes(range(32)))
 SKEWED = PTable(
