@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pyarrow as pa
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _READ_AS = {
     "TINYINT": "tinyint",
@@ -63,18 +58,14 @@ def _column(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
     if have == wanted:
         return column
     if pa.types.is_uint64(wanted) and pa.types.is_int64(have):
-        return _chunked([chunk.view(wanted) for chunk in column.chunks], wanted)
+        return pa.chunked_array([chunk.view(wanted) for chunk in column.chunks], wanted)
     if not (pa.types.is_decimal128(have) and have.scale == 0):
         return column.cast(wanted)
     if pa.types.is_decimal128(wanted):  # a whole multiple of its last decimal
-        return _chunked([chunk.view(wanted) for chunk in column.chunks], wanted)
+        return pa.chunked_array([chunk.view(wanted) for chunk in column.chunks], wanted)
     if pa.types.is_uint64(wanted):
-        return _chunked([_low_bits(chunk) for chunk in column.chunks], wanted)
+        return pa.chunked_array([_low_bits(chunk) for chunk in column.chunks], wanted)
     return column.cast(wanted)
-
-
-def _chunked(chunks: Sequence[pa.Array], kind: pa.DataType) -> pa.ChunkedArray:
-    return pa.chunked_array(chunks, kind)
 
 
 def _low_bits(decimals: pa.Array) -> pa.Array:

@@ -25,7 +25,10 @@ class VariableNoises(Mapping[str, MagnitudeNoise]):
         self._own = dict(given) if isinstance(given, Mapping) else {}
         is_sound = given is None or isinstance(given, MagnitudeNoise | Mapping)
         noises = [*self._own.values(), *filter(None, [self._common])]
-        if not (is_sound and all(map(_is_name, self._own)) and all(map(_is_noise, noises))):
+        are_sound = all(isinstance(name, str) for name in self._own) and all(
+            isinstance(noise, MagnitudeNoise) for noise in noises
+        )
+        if not (is_sound and are_sound):
             raise ConfigError(
                 "magnitudes must be a MagnitudeNoise, or map variables to one.",
                 hint='magnitudes = {"income": MagnitudeNoise.start(spread=0.15)}',
@@ -61,11 +64,3 @@ class VariableNoises(Mapping[str, MagnitudeNoise]):
 
     def __repr__(self) -> str:
         return f"VariableNoises({', '.join(map(repr, self._own))})"
-
-
-def _is_name(name: object) -> bool:
-    return isinstance(name, str)
-
-
-def _is_noise(noise: object) -> bool:
-    return isinstance(noise, MagnitudeNoise)
