@@ -6,6 +6,7 @@ names, kinds of columns, and aggregates.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import re
@@ -368,29 +369,19 @@ def open_source(
     ...     source.kinds
     {'sex': 'text', 'age': 'integer'}
     """
-    spill = SpillFolder()
-    try:
+    with contextlib.ExitStack() as opened:
+        spill = SpillFolder()
+        opened.callback(spill.remove)
         connection = _connect(memory_limit, threads, spill)
-    except BaseException:
-        spill.remove()
-        raise
-    try:
+        opened.callback(connection.close)
         if isinstance(data, (str, os.PathLike)):
             source = _open_path(connection, os.fspath(data), table, is_text=is_text)
         else:
             source = _open_object(connection, data)
-    except BaseException:
-        _sweep(connection, spill)
-        raise
-    if memory_limit is not None:
-        source.is_prepared = True
-    source._sweep = weakref.finalize(source, _sweep, connection, spill)  # noqa: SLF001
+        if memory_limit is not None:
+            source.is_prepared = True
+        source._sweep = weakref.finalize(source, opened.pop_all().close)  # noqa: SLF001
     return source
-
-
-def _sweep(connection: duckdb.DuckDBPyConnection, spill: SpillFolder) -> None:
-    connection.close()
-    spill.remove()
 
 
 def read_categories(path: str | os.PathLike[str], columns: Sequence[str]) -> list[object]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from footing.arrays import Floats, Integers, Words
     from tables.swapping.homes import Homes
+    from tables.swapping.plan import SwapPlan
 
 _GOLDEN = 0x9E3779B97F4A7C15
 _LOG_BEND = 0.3431  # log2(1 + f) is f + 0.3431 f (1 - f), to within 0.008
@@ -38,14 +39,7 @@ class Matches:
         return "Matches(…)"
 
 
-def match(
-    homes: Homes,
-    *,
-    k: int,
-    rate: float,
-    any_size: bool = False,
-    progress: Callable[[float], None] | None = None,
-) -> Matches:
+def match(homes: Homes, plan: SwapPlan, *, progress: Callable[[float], None]) -> Matches:
     """Find a partner in another area for every risky household, then for others up to a rate.
 
     Levels are served from broad to fine. At each, risky households seek a partner in another
@@ -56,19 +50,17 @@ def match(
     Afterwards households are called until the rate is met: from each area in proportion to
     its households, the rarer the likelier.
     """
-    pairing = _Pairing(homes, k=k, any_size=any_size)
+    pairing = _Pairing(homes, k=plan.k, any_size=plan.any_size)
     n_levels = homes.paths.shape[1]
     for level in range(n_levels):
         order = np.argsort(pairing.waits(2 * level) * homes.rarest[level], kind="stable")
-        risky = order[homes.rarest[level][order] < k]
+        risky = order[homes.rarest[level][order] < plan.k]
         pairing.serve(risky.tolist(), level=level, most=len(homes))
-        if progress is not None:
-            progress((level + 1) / (n_levels + 1))
-    most = math.floor(rate * len(homes) + 1e-9)
+        progress((level + 1) / (n_levels + 1))
+    most = math.floor(plan.rate * len(homes) + 1e-9)
     if pairing.n_moved + 2 <= most:
         pairing.serve(_called(pairing, homes).tolist(), level=n_levels - 1, most=most)
-    if progress is not None:
-        progress(1.0)
+    progress(1.0)
     return Matches(partner=np.array(pairing.partner), profile=np.array(pairing.profile))
 
 

@@ -157,13 +157,7 @@ def swap_records(
         try:
             homes = read_homes(source, plan, secret=key, areas=areas, homes=names)
             report_progress(0.4)
-            matches = match(
-                homes,
-                k=k,
-                rate=rate,
-                any_size=any_size,
-                progress=_part(report_progress, 0.4, 0.7),
-            )
+            matches = match(homes, plan, progress=_part(report_progress, 0.4, 0.7))
             _keep_moves(source, moves, homes.area, matches.partner)
             source.copy(
                 _swapped_sql(source, plan, areas=areas, homes=names, moves=moves),
@@ -176,13 +170,7 @@ def swap_records(
                 source.fetch(f"DROP TABLE IF EXISTS {name}")
     report_progress(1.0)
     logger.info("records swapped in %.1f s", time.perf_counter() - started)
-    return make_report(
-        homes,
-        matches,
-        geography=plan.geography,
-        k=k,
-        n_profiles=len(plan.similar) + any_size,
-    )
+    return make_report(homes, matches, plan)
 
 
 def _keep_moves(source: Source, name: str, area: Integers, partner: Integers) -> None:
@@ -322,24 +310,23 @@ class SwapReport:
         return f"SwapReport({len(self.geography)} levels)"
 
 
-def make_report(
-    homes: Homes, matches: Matches, *, geography: tuple[str, ...], k: int, n_profiles: int
-) -> SwapReport:
+def make_report(homes: Homes, matches: Matches, plan: SwapPlan) -> SwapReport:
     """Count what moved."""
-    n_levels = len(geography)
+    n_levels = len(plan.geography)
     is_moved = matches.partner >= 0
     there = np.where(is_moved, homes.area[matches.partner], homes.area)
     changed = homes.paths[there] != homes.paths[homes.area]
     reached = np.where(is_moved, changed.argmax(axis=1), n_levels)
-    is_risky = (homes.rarest < k).T
+    is_risky = (homes.rarest < plan.k).T
     need = np.where(is_risky.any(axis=1), is_risky.argmax(axis=1), n_levels)
 
     def by_level(which: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> tuple[int, ...]:
         return tuple(np.bincount(which, minlength=n_levels + 1)[:n_levels].tolist())
 
+    n_profiles = len(plan.similar) + plan.any_size
     used = np.bincount(matches.profile[is_moved], minlength=n_profiles)
     return SwapReport(
-        geography=geography,
+        geography=plan.geography,
         needed=by_level(need),
         moved_as_needed=by_level(need[reached <= need]),
         moved_less_far=by_level(need[(reached > need) & is_moved]),

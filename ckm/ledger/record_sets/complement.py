@@ -52,7 +52,8 @@ class NestedDifferences:
 
 def nested_differences(cells: Cells, is_shown: Flags) -> NestedDifferences:
     """Find every cell of a table and every published cell around it along one dimension."""
-    found: list[tuple[Integers, Integers, Integers]] = []
+    none = np.zeros(0, np.int64)
+    found: list[tuple[Integers, Integers, Integers]] = [(none, none, none)]
     shown = np.flatnonzero(is_shown)
     columns = [ranks[shown].astype(np.int64) for ranks in cells.ranks]
     places = _Places(columns)
@@ -66,9 +67,6 @@ def nested_differences(cells: Cells, is_shown: Flags) -> NestedDifferences:
             pair = np.flatnonzero(whole >= 0)
             found.append((shown[whole[pair]], shown[part[pair]], np.full(len(pair), number)))
             rank = above[rank]
-    if not found:
-        none = np.zeros(0, np.int64)
-        return NestedDifferences(whole=none, part=none, axis=none)
     whole, part, axes = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return NestedDifferences(whole=whole, part=part, axis=axes)
 

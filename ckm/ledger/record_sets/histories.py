@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import OrderedDict
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ckm.ledger.record_sets.entry import Entry
-    from ckm.ledger.record_sets.index import Pairs
+    from ckm.ledger.record_sets.index import Pair
     from ckm.ledger.storage.record import CellName
     from ckm.ledger.storage.seal import Seal
     from ckm.ledger.storage.store import Database, Row
@@ -185,8 +184,8 @@ class Histories:
             is_known |= _known(record, others)
             for index, pending in (*mine, *others):
                 found = index.pairs(record, threshold=threshold, is_known=is_known)
-                most = submission.most - len(pairs)
-                pairs += self._named(record, found, pending, most=most)
+                most = max(submission.most - len(pairs), 0)
+                pairs += self._named(record, found[:most], pending)
             if place < len(records) - 1:  # for those that follow
                 own.add(record, history)
             fresh.append(place)
@@ -195,7 +194,7 @@ class Histories:
     def audit(self, history: str | None, threshold: int) -> Iterator[ThinPair]:
         """Yield the thin differences of a history, or of each by itself, as they came up."""
         for row, record, found in self._added(history, threshold):
-            yield from self._named(record, found, None, most=len(found[0]), number=row.number)
+            yield from self._named(record, found, number=row.number)
 
     def standing(
         self, again: Mapping[bytes, Entry], *, history: str, last: int, threshold: int
@@ -205,15 +204,14 @@ class Histories:
             table = again.get(row.digest)
             if table is None:
                 continue
-            is_still = np.isin(record.identity[found[0]], table.identity)
-            kept = [list(itertools.compress(column, is_still)) for column in found]
-            pairs = (kept[0], kept[1], kept[2])
-            for pair in self._named(record, pairs, None, most=len(kept[0]), number=row.number):
+            is_still = np.isin(record.identity, table.identity)
+            kept = [pair for pair in found if is_still[pair[0]]]
+            for pair in self._named(record, kept, number=row.number):
                 yield replace(pair, cell=replace(pair.cell, table=table.definition.name))
 
     def _added(
         self, history: str | None, threshold: int, *, last: int | None = None
-    ) -> Iterator[tuple[Row, Record, Pairs]]:
+    ) -> Iterator[tuple[Row, Record, list[Pair]]]:
         """Go through the entries in order, each with the thin differences that it added."""
         indexes: dict[str, Index] = {}
         for row in self._store.rows() if last is None or last else ():
@@ -241,16 +239,14 @@ class Histories:
     def _named(
         self,
         record: Record,
-        found: Pairs,
-        pending: Pending | None,
+        found: Sequence[Pair],
+        pending: Pending | None = None,
         *,
-        most: int,
         number: int | None = None,
     ) -> list[ThinPair]:
         """Name pairs, each published table being opened once."""
-        rows = list(zip(*(column[: max(most, 0)] for column in found), strict=True))
         published: dict[tuple[int, int], CellName] = {}
-        for table, one in sorted({(table, one) for _, table, one in rows}):
+        for table, one in sorted({(table, one) for _, table, one in found}):
             published[table, one] = (
                 self.record(table).name(one, entry=table)
                 if pending is None
@@ -258,7 +254,7 @@ class Histories:
             )
         return [
             ThinPair(cell=record.name(new, entry=number), published=published[table, one])
-            for new, table, one in rows
+            for new, table, one in found
         ]
 
     def _keep(self, number: int, record: Record) -> None:

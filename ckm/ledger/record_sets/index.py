@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ckm.ledger.storage.record import Record
     from footing.arrays import Flags, Integers, Words
 
-    Pairs = tuple[list[int], list[int], list[int]]
+    Pair = tuple[int, int, int]
     Places = NDArray[np.uint32]
 
 _CHUNK = 2**18
@@ -66,25 +66,27 @@ class Index:
         self._entry.extend(np.full(len(new), number, np.uint32))
         self._number.extend(new.astype(np.uint32))
 
-    def pairs(self, record: Record, *, threshold: int, is_known: Flags) -> Pairs:
-        """Find the thin differences that a table adds to the history."""
+    def pairs(self, record: Record, *, threshold: int, is_known: Flags) -> list[Pair]:
+        """Find the thin differences that a table adds to the history.
+
+        Each is a set of the table, the number of an entry, and a set of that entry.
+        """
         if not len(self) or is_known.all():
-            return [], [], []
+            return []
         words, sets = _words(record, ~is_known)
         shown = np.sort(np.concatenate([record.identity, record.others]))
         pairs = np.zeros(0, np.uint64)
         for start in range(0, len(words), _CHUNK):
             part = slice(start, start + _CHUNK)
             met = self._meet(words[part], sets[part], shown)
-            is_near = self._differ_by_few(record, met, threshold)
+            ours = record.power_sums[(met >> np.uint64(32)).astype(np.int64)].astype(np.int64)
+            theirs = self._power_sums.values[_theirs(met)].astype(np.int64)
+            is_near = differ_by_at_most(threshold, ours, theirs)
             pairs = np.concatenate([pairs, met[is_near]])
         mine, other = np.divmod(_distinct(pairs), np.uint64(2**32))
         at = other.astype(np.int64)
-        return (
-            mine.tolist(),
-            self._entry.values[at].tolist(),
-            self._number.values[at].tolist(),
-        )
+        entry, number = self._entry.values[at], self._number.values[at]
+        return list(zip(mine.tolist(), entry.tolist(), number.tolist(), strict=True))
 
     def _meet(self, words: Words, sets: Integers, shown: Words) -> Words:
         """Return pairs of sets that share a word, as one number each, unless both are shown."""
@@ -93,13 +95,6 @@ class Index:
         theirs: Words = self._identity.values[_theirs(pairs)]
         at = np.minimum(np.searchsorted(shown, theirs), len(shown) - 1)
         return np.asarray(pairs[shown[at] != theirs])
-
-    def _differ_by_few(self, record: Record, pairs: Words, threshold: int) -> Flags:
-        mine = (pairs >> np.uint64(32)).astype(np.int64)
-        power_sums = self._power_sums.values[_theirs(pairs)].astype(np.int64)
-        return differ_by_at_most(
-            threshold, record.power_sums[mine].astype(np.int64), power_sums
-        )
 
 
 def _words(record: Record, is_wanted: Flags) -> tuple[Words, Integers]:

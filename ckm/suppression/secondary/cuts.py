@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckm.suppression.secondary.problem import Demands, Problem
-    from footing.arrays import Flags, Floats, Integers
+    from footing.arrays import Floats, Integers
 
 
 _CLEAN = 1e-6
@@ -63,14 +63,12 @@ class Cutter:
         self._proven: dict[tuple[int, int], Integers] = {}
         self._next = 0
 
-    def loose(self, hidden: Floats, *, deadline: float = np.inf) -> list[Cut]:
-        """Find inequalities that a choice of parts of cells violates."""
+    def violated(self, hidden: Floats, *, deadline: float = np.inf) -> list[Cut]:
+        """Find inequalities that a choice of (parts of) cells violates; none if it protects."""
         found = self.lonely(hidden) or self._all(hidden, deadline)
-        return self._distinct(found or self._all(hidden, deadline, is_deep=True))
-
-    def strict(self, hidden: Flags, *, deadline: float = np.inf) -> list[Cut]:
-        """Find inequalities that a choice of cells violates; none where it protects all."""
-        return self.loose(hidden.astype(np.float64), deadline=deadline)
+        found = found or self._all(hidden, deadline, is_deep=True)
+        seen = {(c.cells.tobytes(), c.weights.round(9).tobytes(), c.least): c for c in found}
+        return list(seen.values())
 
     def lonely(self, hidden: Floats) -> list[Cut]:
         """Find cells that are hidden alone in a sum: whoever adds up sees them."""
@@ -124,7 +122,8 @@ class Cutter:
 
         Every move is bounded by the cell's own first, which cuts deeper.
         """
-        need, cell = self._need(demand, sign), int(self.demands.cell[demand])
+        need = float((self.demands.upper if sign > 0 else self.demands.lower)[demand])
+        cell = int(self.demands.cell[demand])
         proven = self._proven.get((demand, sign))
         if need <= 0 or (proven is not None and hidden[proven].min(initial=1) > 1 - _CLEAN):
             return None
@@ -139,9 +138,6 @@ class Cutter:
             if cut is not None:
                 return cut
         return None
-
-    def _need(self, demand: int, sign: int) -> float:
-        return float((self.demands.upper if sign > 0 else self.demands.lower)[demand])
 
     def _far(self, demand: int, need: float, farthest: float) -> tuple[Floats, Floats]:
         """Return how far hidden cells may fall and rise, in units of the need."""
@@ -166,8 +162,3 @@ class Cutter:
         if parts @ hidden[cells] > 1.0 - _VIOLATED:
             return None
         return Cut(cells=cells, weights=parts, least=1.0)
-
-    @staticmethod
-    def _distinct(cuts: list[Cut]) -> list[Cut]:
-        seen = {(c.cells.tobytes(), c.weights.round(9).tobytes(), c.least): c for c in cuts}
-        return list(seen.values())

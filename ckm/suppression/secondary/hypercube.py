@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -161,9 +162,7 @@ class _Boxes:
         cells, cost, value = self._look(ranks)
         if (cells < 0).all():
             return -1
-        sign = signs[0]
-        for more in signs[1:]:
-            sign = np.multiply.outer(sign, more)
+        sign = functools.reduce(np.multiply.outer, signs)
         rest = tuple(a for a in range(len(sides)) if a != axis)
         total = cost.sum(axis=rest)
         rise = np.where(sign > 0, value, np.inf).min(axis=rest)
@@ -177,9 +176,8 @@ class _Boxes:
         cells = self.grid.find(
             list(np.ix_(*(np.array([*plus, *minus]) for plus, minus in sides)))
         )
-        sign = np.ones((), np.int64)
-        for plus, minus in sides:
-            sign = np.multiply.outer(sign, np.array([1] * len(plus) + [-1] * len(minus)))
+        signs = [np.array([1] * len(plus) + [-1] * len(minus)) for plus, minus in sides]
+        sign = functools.reduce(np.multiply.outer, signs)
         shown = cells >= 0
         return cells[shown], sign[shown]
 

@@ -229,8 +229,7 @@ def suppress(
     elif chosen == "sequential":
         cover = prune(cover)
     else:
-        cover, bound = protect_exactly(cover, deadline=started + limit_s)
-        least = bound.least
+        cover, least = protect_exactly(cover, deadline=started + limit_s)
     status = np.where(cover.hidden, SECONDARY, PUBLISHED).astype(np.int8)
     status[problem.primary.is_primary] = PRIMARY
     seconds = time.monotonic() - started
