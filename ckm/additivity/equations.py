@@ -91,9 +91,6 @@ class TableSums:
         kept = np.flatnonzero(~rows[self.inner])
         return TableSums(matrix=self.matrix[:, kept].tocsr(), inner=self.inner[kept])
 
-    def __repr__(self) -> str:
-        return f"TableSums({self.matrix.shape[0]:,} cells)"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class _Column:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ckm.engine.published_table import grid_size, shows_grid
+from ckm.engine.published_table import block_size, grid_size, shows_grid
 from ckm.errors import ConfigError
 from risk.distributions.histogram import Histogram
 
@@ -111,7 +111,7 @@ class CountHistogramBuilder:
             if known is None:
                 is_new[places] = True
                 _add_variables(self._parts, cells, places, levels)
-            size = min(_block_size(cells, levels), _MAX_CELLS)
+            size = min(block_size(cells, levels), _MAX_CELLS)
             if size:
                 here = Histogram.of(cells.count[places], grid_size=size, lists_grid=lists_grid)
                 self._blocks[block] = here if known is None else _better(known, here)
@@ -172,14 +172,6 @@ def _shown(columns: tuple[str, ...], level: int, n_levels: int) -> tuple[tuple[s
     if len(columns) == 1:
         return ((columns[0], depth),)
     return tuple((column, 1) for column in columns[:depth])
-
-
-def _block_size(cells: Cells, levels: tuple[int, ...]) -> int:
-    shown = [
-        int(axis.levels[level].is_shown.sum())
-        for axis, level in zip(cells.axes, levels, strict=True)
-    ]
-    return int(np.prod(shown, dtype=float))
 
 
 def _add_variables(

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -338,9 +338,10 @@ def _margins(labels: list[list[str]]) -> dict[Group, tuple[str | None, ...]]:
     sizes = [len(ours) for ours in labels]
     cells = np.arange(math.prod(sizes)).reshape(sizes)
     found: dict[Group, tuple[str | None, ...]] = {}
-    for named in itertools.product(
-        *([*enumerate(ours), (slice(None), None)] for ours in labels)
-    ):
+    choices: list[list[tuple[Any, str | None]]] = [
+        [*enumerate(ours), (slice(None), None)] for ours in labels
+    ]
+    for named in itertools.product(*choices):
         group = cells[tuple(place for place, _ in named)]
         found.setdefault(tuple(np.ravel(group).tolist()), tuple(label for _, label in named))
     return found

@@ -152,12 +152,9 @@ def publish(
     for axis, rank in zip(cells.axes, ranks, strict=True):
         for name, labels in zip(axis.columns, axis.labels, strict=True):
             dimensions[name] = _encode(labels, rank)
-    return PublishedTable(
-        dimensions=dimensions,
-        measures={
-            free_name(column_of(name), dimensions): values for name, values in numbers.items()
-        },
-    )
+    columns = measure_columns(list(numbers), dimensions)
+    shown = {column: numbers[measure] for column, measure in columns.items()}
+    return PublishedTable(dimensions=dimensions, measures=shown)
 
 
 def published_numbers(
@@ -213,16 +210,18 @@ def _hide_unseen(
 def measure_columns(
     measures: Sequence[str], dimensions: Mapping[str, object]
 ) -> dict[str, str]:
-    """Return the columns of a table's measures: column → measure."""
-    return {free_name(column_of(measure), dimensions): measure for measure in measures}
+    """Return the columns of a table's measures: column → measure.
 
-
-def free_name(measure: str, dimensions: Mapping[str, object]) -> str:
-    """Name a measure's column; a dimension of that name keeps it."""
+    A dimension of a measure's name keeps it.
+    """
     taken = {name.lower() for name in dimensions}
-    while measure.lower() in taken:
-        measure += "_published"
-    return measure
+    found = {}
+    for measure in measures:
+        column = column_of(measure)
+        while column.lower() in taken:
+            column += "_published"
+        found[column] = measure
+    return found
 
 
 def _encode(labels: NDArray[np.object_], rank: Codes) -> tuple[Codes, list[str]]:
@@ -269,13 +268,17 @@ def shows_grid(cells: Cells, empty_cells: str) -> bool:
     )
 
 
+def block_size(cells: Cells, levels: tuple[int, ...]) -> int:
+    """Count the combinations of categories that a table shows at some levels, empty or not."""
+    shown = [
+        a.levels[level].is_shown.sum() for a, level in zip(cells.axes, levels, strict=True)
+    ]
+    return int(np.prod(shown, dtype=float))
+
+
 def grid_size(cells: Cells) -> int:
     """Count all combinations of categories that a table shows, empty or not."""
-    shown = [[int(level.is_shown.sum()) for level in axis.levels] for axis in cells.axes]
-    return sum(
-        int(np.prod([s[level] for s, level in zip(shown, levels, strict=True)], dtype=float))
-        for levels in cells.level_sets
-    )
+    return sum(block_size(cells, levels) for levels in cells.level_sets)
 
 
 def _fill_grid(

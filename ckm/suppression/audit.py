@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -201,7 +201,8 @@ def _intervals(problem: Problem, hidden: Flags) -> tuple[Floats, Floats, Floats,
         scale = min(scale, 1.0)
         most = np.full(len(cells), cap * scale)
         floor = problem.value[cells] - problem.room[cells]
-        search = Search(_scaled(rows, scale), (floor * scale, most))
+        scaled = replace(rows, lower=rows.lower * scale, upper=rows.upper * scale)
+        search = Search(scaled, (floor * scale, most))
         search.run()
         n_programs += search.n_programs
         low[cells] = search.bounds[0] / scale
@@ -211,16 +212,6 @@ def _intervals(problem: Problem, hidden: Flags) -> tuple[Floats, Floats, Floats,
     # a bound may miss by a rounding error, the value itself is always possible
     ends = np.minimum(low, problem.value), np.maximum(high, problem.value)
     return *ends, slack, n_programs
-
-
-def _scaled(rows: Rows, scale: float) -> Rows:
-    return Rows(
-        starts=rows.starts,
-        columns=rows.columns,
-        weights=rows.weights,
-        lower=rows.lower * scale,
-        upper=rows.upper * scale,
-    )
 
 
 def _parts(problem: Problem, hidden: Flags) -> Iterator[tuple[Integers, Rows]]:

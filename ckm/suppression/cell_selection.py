@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ckm.config.job.suppression import JobSuppression
     from ckm.engine.request import TableRequest
     from footing.arrays import Codes, Flags, Floats, Integers
-    from tables import Cells
+    from tables import Cells, Magnitudes
 
     #: which groups a filter lets in, and the category of each on every axis
     Groups = tuple[Flags, tuple[Codes, ...]]
@@ -66,9 +66,6 @@ class System:
     is_shown: Flags
     problem: Problem
     found: Suppression
-
-    def __repr__(self) -> str:
-        return f"System({self.measure!r}, {len(self.members)} tables)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -177,9 +174,6 @@ class Choice:
             numbers = np.where(hidden, 0, _numbers(cells, measure))
             shown[column] = np.ma.array(np.append(0, numbers), mask=np.append(is_mean, masked))
         return publish_masked(cells, shown, empty_cells=self.requests[name].empty_cells)
-
-    def __repr__(self) -> str:
-        return f"Choice({len(self.tables)} tables, {len(self.systems)} measures)"
 
 
 def choose_hidden(
@@ -416,21 +410,17 @@ def _laid_out(n_cells: int, place: Integers, values: NDArray[Any]) -> NDArray[An
     return found
 
 
-def _magnitudes(cells: Cells, variable: str) -> Any:
+def _magnitudes(cells: Cells, variable: str) -> Magnitudes:
     return (cells.magnitudes or {})[variable]
 
 
 def _contributors(cells: Cells, measure: str) -> Integers:
     variable = variable_of(measure)
-    if variable is None:
-        return cells.count
-    found: Integers = _magnitudes(cells, variable).contributors
-    return found
+    return cells.count if variable is None else _magnitudes(cells, variable).contributors
 
 
 def _divisor(cells: Cells, mean: str) -> Floats:
-    found: Floats = _magnitudes(cells, str(variable_of(mean))).weight
-    return found
+    return _magnitudes(cells, str(variable_of(mean))).weight
 
 
 def _numbers(cells: Cells, measure: str) -> NDArray[Any]:
@@ -439,7 +429,7 @@ def _numbers(cells: Cells, measure: str) -> NDArray[Any]:
         return cells.count
     if measure == "weighted":
         return np.zeros(len(cells)) if cells.weight is None else cells.weight
-    total: Floats = _magnitudes(cells, str(variable_of(measure))).total
+    total = _magnitudes(cells, str(variable_of(measure))).total
     if measure.startswith("sum:"):
         return total
     weight = _divisor(cells, measure)

@@ -195,7 +195,7 @@ def _shortened(number: Integers, up: Any, leaves: Integers, vectors: Any, row: i
         return number[place], weight
     values = np.zeros(up.shape[1], np.int64)
     values[place] = weight
-    touched = np.unique(_columns(up, place))
+    touched = np.unique(up[:, place].tocoo().coords[0].astype(np.int64))
     sub = up[touched]
     size, first, second = sub.sum(axis=1), sub @ values, sub @ values**2
     alike = np.flatnonzero((size * second == first**2) & (first != 0))
@@ -208,13 +208,6 @@ def _shortened(number: Integers, up: Any, leaves: Integers, vectors: Any, row: i
         weights.append(int(values[own[0]]))
         values[own] = 0
     return number[cells], np.array(weights, np.int64)
-
-
-def _columns(up: Any, place: Integers) -> Integers:
-    """List the cells that hold some finest cells."""
-    by_leaf = up[:, place].tocoo()
-    found: Integers = by_leaf.coords[0].astype(np.int64)
-    return found
 
 
 def _added_up(parts: Sequence[Sum]) -> Sum:
@@ -273,7 +266,8 @@ def _modular_null_space(matrix: Any) -> Any:
         ):
             break
         keep = np.setdiff1d(np.arange(matrix.shape[0]), out)
-        inverse = _inverse(matrix.diagonal()[out])
+        pivots = matrix.diagonal()[out].tolist()
+        inverse = np.array([pow(pivot, -1, _PRIME) for pivot in pivots], np.int64)
         across = matrix[out][:, keep]
         across.data = across.data * np.repeat(inverse, np.diff(across.indptr)) % _PRIME
         stages.append((alive[out], alive[keep], across))
@@ -311,10 +305,6 @@ def _apart(matrix: Any) -> Integers:
     if (matrix.diagonal()[is_chosen] == 0).any():
         raise _BadLuckError
     return np.flatnonzero(is_chosen)
-
-
-def _inverse(values: Integers) -> Integers:
-    return np.array([pow(int(value), -1, _PRIME) for value in values], np.int64)
 
 
 def _dense_null_space(matrix: Integers) -> Integers:

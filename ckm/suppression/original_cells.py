@@ -103,9 +103,6 @@ class Originals:
         found = cube(self.source, self.keys, requests, tolerate_missing_keys=tolerate)
         return [(name, cells) for (name, _), cells in zip(wider, found, strict=True)]
 
-    def __repr__(self) -> str:
-        return f"Originals({len(self.requests)} tables)"
-
 
 @contextlib.contextmanager
 def open_originals(

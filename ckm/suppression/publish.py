@@ -85,9 +85,11 @@ def publish_true_numbers(
         named = dict.fromkeys(column for axis in cells.axes for column in axis.columns)
         (name,) = measure_columns(["count"], named)
         measures = {name: found.problem.values}
-    columns = {column: found.masked(v, table=table) for column, v in measures.items()}
-    empty = {column: np.zeros(1, numbers.dtype) for column, numbers in columns.items()}
-    shown = {column: np.ma.append(empty[column], v) for column, v in columns.items()}
+    shown = {}
+    for column, values in measures.items():
+        numbers = found.masked(values, table=table)
+        shown[column] = np.ma.zeros(n + 1, numbers.dtype)
+        shown[column][1:] = numbers
     return publish_masked(cells, shown, empty_cells=empty_cells)
 
 

@@ -146,14 +146,11 @@ class Relations:
                 seen.add(key)
         sizes = np.diff(self.starts)
         entries = np.repeat(keep, sizes)
-        return Relations(
+        return replace(
+            self,
             starts=np.concatenate([[0], np.cumsum(sizes[keep])]),
             cells=self.cells[entries],
             signs=self.signs[entries],
-            n_cells=self.n_cells,
-            grids=self.grids,
-            numbers=self.numbers,
-            left=self.left,
         )
 
     @property

@@ -112,15 +112,10 @@ def roll_up(
             (p for p in blocks if all(a <= b for a, b in zip(p, levels, strict=True))),
             key=lambda p: (len(blocks[p].count), p),
         )
-        codes = []
-        for axis, have, want, code in zip(
-            axes, parent, levels, blocks[parent].codes, strict=True
-        ):
-            for level in axis.levels[have:want]:
-                code = code if level.up is None else level.up[code]  # noqa: PLW2901
-            codes.append(code)
+        steps = zip(axes, blocks[parent].codes, parent, levels, strict=True)
+        codes = tuple(axis.raised(code, have, want) for axis, code, have, want in steps)
         sizes = tuple(axis.levels[want].size for axis, want in zip(axes, levels, strict=True))
-        coarser = replace(blocks[parent], codes=tuple(codes))
+        coarser = replace(blocks[parent], codes=codes)
         blocks[levels] = group(coarser, sizes, key_range)
     return blocks
 

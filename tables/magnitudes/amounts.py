@@ -119,9 +119,6 @@ class ExactSum:
         """Return the numbers that the integers stand for."""
         return exact_floats(self.limbs, decimals=self.decimals)
 
-    def __repr__(self) -> str:
-        return "ExactSum(…)"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Ranking:
@@ -254,9 +251,6 @@ class Amounts:
             low=low,
             high=high,
         )
-
-    def __repr__(self) -> str:
-        return f"Amounts({self.variable!r})"
 
 
 def _floats(sums: ExactSum | None, counts: Integers) -> Floats:

@@ -112,9 +112,6 @@ class Variable:
             ranking=ranking,
         )
 
-    def __repr__(self) -> str:
-        return f"Variable({self.column!r})"
-
     def _answer(self, rows: pa.Table, name: str) -> pa.ChunkedArray:
         return rows[f"{self._alias}_{name}"]
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from footing.arrays import Codes, Flags, Integers
+    from footing.arrays import Flags, Integers
     from tables.cells.axes import Axis
     from tables.cells.blocks import Cells
     from tables.cells.sketch import Sketch
@@ -245,15 +245,16 @@ class Prepared:
             kept = np.ones(len(cells), bool)
             for condition in extra:
                 kept &= condition.holds(
-                    lambda name, level: self._raised(
-                        name, codes[name], cells.levels[name], level
+                    lambda name, level: self.axes[name].raised(
+                        codes[name], cells.levels[name], level
                     )
                 )
             codes = {name: code[kept] for name, code in codes.items()}
             block = block.take(np.flatnonzero(kept))
         names = sorted(levels)
         raised = tuple(
-            self._raised(name, codes[name], cells.levels[name], levels[name]) for name in names
+            self.axes[name].raised(codes[name], cells.levels[name], levels[name])
+            for name in names
         )
         sizes = tuple(self.axes[name].levels[levels[name]].size for name in names)
         same = {n: levels[n] for n in names} == dict(cells.levels)
@@ -359,11 +360,6 @@ class Prepared:
 
     def _column(self, dimension: str, level: int) -> str:
         return f"{self._aliases[dimension]}_{level}"
-
-    def _raised(self, dimension: str, codes: Codes, have: int, want: int) -> Codes:
-        for level in self.axes[dimension].levels[have:want]:
-            codes = codes if level.up is None else level.up[codes]
-        return codes
 
     def _judge(
         self, at: tuple[str, int], expressions: Sequence[str], parameters: Mapping[str, object]

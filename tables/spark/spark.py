@@ -109,17 +109,11 @@ class SparkSource(Source):
         """Refuse: there is no answer on the fly."""
         _refuse("Spark answers no requests on the fly.")
 
-    def new_name(self, *_given: Any) -> NoReturn:
-        """Refuse: there are no prepared records, which would need names."""
+    def new_name(self, *_given: Any, **_options: Any) -> NoReturn:
+        """Refuse, as `keep` and `create`: there are no prepared records."""
         _refuse("Spark keeps no records ready for requests.")
 
-    def keep(self, *_given: Any) -> NoReturn:
-        """Refuse: there are no prepared records."""
-        _refuse("Spark keeps no records ready for requests.")
-
-    def create(self, *_given: Any) -> NoReturn:
-        """Refuse: there are no prepared records."""
-        _refuse("Spark keeps no records ready for requests.")
+    keep = create = new_name
 
     def batches(self, *_given: Any, **_options: Any) -> NoReturn:
         """Refuse: records stay where they are."""

@@ -51,9 +51,6 @@ class Homes:
     def __len__(self) -> int:
         return len(self.draw)
 
-    def __repr__(self) -> str:
-        return f"Homes({self.paths.shape[1]} levels)"
-
 
 def read_homes(
     source: Source, plan: SwapPlan, *, secret: Secret, areas: str, homes: str
@@ -62,7 +59,7 @@ def read_homes(
     _require_complete(source, plan)
     source.create(areas, _areas_sql(source, plan), {})
     levels = len(plan.geography)
-    ranked = ", ".join(f"l{place}" for place in range(levels))
+    ranked = _numbered("l", levels)
     paths = _matrix(source, f"SELECT {ranked} FROM {areas} ORDER BY area")
     if len(paths) < 2:
         raise DataError(
@@ -100,8 +97,7 @@ def _areas_sql(source: Source, plan: SwapPlan) -> str:
     path = ", ".join(named)
     listed = ", ".join(f"{column} AS g{place}" for place, column in enumerate(named))
     ranks = ", ".join(
-        f"dense_rank() OVER (ORDER BY {', '.join(f'g{above}' for above in range(place + 1))})"
-        f" AS l{place}"
+        f"dense_rank() OVER (ORDER BY {_numbered('g', place + 1)}) AS l{place}"
         for place in range(len(named))
     )
     return (

@@ -35,9 +35,6 @@ class Matches:
     partner: Integers
     profile: Integers
 
-    def __repr__(self) -> str:
-        return "Matches(…)"
-
 
 def match(homes: Homes, plan: SwapPlan, *, progress: Callable[[float], None]) -> Matches:
     """Find a partner in another area for every risky household, then for others up to a rate.

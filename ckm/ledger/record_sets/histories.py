@@ -52,9 +52,6 @@ class Histories:
         self._opened: OrderedDict[int, Record] = OrderedDict()
         self._sets = 0
 
-    def __repr__(self) -> str:
-        return f"Histories({self.head.number} entries)"
-
     @property
     def sets(self) -> int:
         """How many sets of records are in memory."""

@@ -44,9 +44,6 @@ class Index:
     def __len__(self) -> int:
         return len(self._identity.values)
 
-    def __repr__(self) -> str:
-        return f"Index({len(self)} sets)"
-
     def knows(self, identity: Words) -> Flags:
         """Tell which sets are in the history already."""
         return self._identities.has(identity)
@@ -152,9 +149,6 @@ class Pending:
         self._indexes: dict[str, Index] = {}
         self._known: set[tuple[bytes, str]] = set()
 
-    def __repr__(self) -> str:
-        return f"Pending({len(self.records)} tables)"
-
     def index(self, history: str) -> Index:
         """Return their sets in a history."""
         return self._indexes.setdefault(history, Index(self._width))
@@ -215,6 +209,3 @@ class Runs:
             queries.append(order[met[query]])
             found.append(places[low[query] + within])
         return np.concatenate(queries), np.concatenate(found)
-
-    def __repr__(self) -> str:
-        return f"Runs({sum(len(words) for words, _ in self._runs)} words)"

@@ -141,9 +141,6 @@ class Record:
     def __len__(self) -> int:
         return len(self.identity)
 
-    def __repr__(self) -> str:
-        return f"Record({self.definition.name!r})"
-
     @classmethod
     def bare(cls, definition: Definition) -> Record:
         """Return the record of a table that adds no set."""

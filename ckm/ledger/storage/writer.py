@@ -93,9 +93,6 @@ class Writer:
         self._lock = threading.Lock()
         self._waiting: deque[Submission] = deque()
 
-    def __repr__(self) -> str:
-        return f"Writer(threshold {self._threshold})"
-
     def refresh(self) -> None:
         """Take in what others recorded."""
         with self._lock:

@@ -70,9 +70,8 @@ class Cover:
         """Hide the cells of a change, and note what it proves."""
         self.hidden[change.cells] = True
         self.changes.append(change)
-        numbers, below, above = self._taken(change)
-        self.is_low_met[numbers] |= below >= self.demands.lower[numbers]
-        self.is_high_met[numbers] |= above >= self.demands.upper[numbers]
+        for number, sign in self.proven_by(change):
+            (self.is_high_met if sign > 0 else self.is_low_met)[number] = True
 
     def proofs(self) -> dict[tuple[int, int], Change]:
         """Give for demands, up (1) and down (-1), the smallest change that proves them met."""
@@ -84,18 +83,6 @@ class Cover:
 
     def proven_by(self, change: Change) -> list[tuple[int, int]]:
         """List the demands, up (1) and down (-1), that a change proves met."""
-        numbers, below, above = self._taken(change)
-        found = []
-        for sign, far, need in (
-            (1, above, self.demands.upper[numbers]),
-            (-1, below, self.demands.lower[numbers]),
-        ):
-            proven = numbers[(far >= need) & (need > 0)]
-            found += [(number, sign) for number in proven.tolist()]
-        return found
-
-    def _taken(self, change: Change) -> tuple[Integers, Floats, Floats]:
-        """List demands on cells that a change moves, and how far down and up it takes them."""
         moves = np.zeros(len(self.problem.value) + 1)  # the last: no cell is known
         moves[change.cells] = change.moves
         own = moves[self.demands.cell]
@@ -105,8 +92,14 @@ class Cover:
         rises = room[change.moves < 0].min(initial=np.inf)
         own = own[numbers]
         far = np.abs(own) * (1 + _TOLERANCE)
-        below = far * np.where(own > 0, falls, rises)
-        return numbers, below, far * np.where(own > 0, rises, falls)
+        found = []
+        for sign, reached, need in (
+            (1, far * np.where(own > 0, rises, falls), self.demands.upper[numbers]),
+            (-1, far * np.where(own > 0, falls, rises), self.demands.lower[numbers]),
+        ):
+            proven = numbers[(reached >= need) & (need > 0)]
+            found += [(number, sign) for number in proven.tolist()]
+        return found
 
     def cost(self) -> float:
         """Return what hiding the secondary cells costs."""
