@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ckm.engine.magnitudes import MagnitudeError, plan_noise
-from ckm.engine.magnitudes.noise.bases import bases
+from ckm.engine.magnitudes.noise.scale import bases
 from reports.facts.release import AmountFact
 from risk.amount_deviations import amount_deviations
 from risk.amounts import AmountNoise

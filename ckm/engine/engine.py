@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from ckm.engine.inputs import find_secret, open_records, require_counts
 from ckm.engine.magnitudes.sensitive.named import NamedKeys, named_requests
-from ckm.engine.magnitudes.variables import VariableNoises
+from ckm.engine.magnitudes.settings import VariableNoises
 from ckm.engine.protection import Protection
 from ckm.engine.request import EmptyCells, MissingValues, TableRequest
 from ckm.engine.request_fitting import RequestFitter

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ckm.engine.magnitudes.variables import VariableNoises
+    from ckm.engine.magnitudes.settings import VariableNoises
     from ckm.engine.request import TableRequest
     from footing.arrays import Floats, Integers
     from ptable import PTable

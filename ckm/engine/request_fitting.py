@@ -11,7 +11,7 @@ from tables import Filter, Request, RequestError, require_fit
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ckm.engine.magnitudes.variables import VariableNoises
+    from ckm.engine.magnitudes.settings import VariableNoises
     from ckm.engine.request import TableRequest
     from tables import HashedKeys, Source, StoredKeys
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ckm.errors import ConfigError
-from ckm.suppression.bounds import Attack
-from ckm.suppression.secondary.region import FARTHEST, ranges
+from ckm.suppression.secondary.region import FARTHEST, Attack, ranges
 from risk.reconstruction.program import Rows
 from risk.reconstruction.search import Search
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ckm.engine.inputs import open_records
-from ckm.engine.magnitudes.variables import VariableNoises
+from ckm.engine.magnitudes.settings import VariableNoises
 from ckm.engine.request_fitting import RequestFitter
 from ckm.errors import CheckFailedError, ConfigError
 from tables import (

@@ -12,6 +12,8 @@ import duckdb
 from tables.errors import SourceError, unknown_name
 from tables.filtering.filters import quote
 
+_COLUMNS_A_PASS = 50
+
 
 def find_files(path: str) -> tuple[str, ...]:
     """Return the files that a path or a glob names; none of them empty."""
@@ -99,9 +101,6 @@ def attach(
     connection.execute(
         f"CREATE VIEW {view} AS SELECT * FROM ckm_file.{quote(schema)}.{quote(name)}"
     )
-
-
-_COLUMNS_A_PASS = 50
 
 
 def create_csv_view(

@@ -18,8 +18,7 @@ from tables.errors import SourceError
 from tables.source.files import file_format
 from tables.source.source import Source, open_source
 from tables.spark.session import LOCAL, open_session, quiet
-from tables.spark.sql import SECRETS, spark_sql
-from tables.spark.types import as_spark, as_wanted, kept_as, read_as
+from tables.spark.sql import SECRETS, as_spark, as_wanted, kept_as, read_as, spark_sql
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 
     Whole = NDArray[np.integer]
 
+_LENGTH = 8
+_ARRAYS = (
+    *("others", "identity", "power_sums", "words", "sizes"),
+    *("cell", "axis", "whole", "ranks"),
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellName:
@@ -86,13 +92,6 @@ class ThinPair:
 
     def __str__(self) -> str:
         return f"{self.cell} ~ {self.published}"
-
-
-_LENGTH = 8
-_ARRAYS = (
-    *("others", "identity", "power_sums", "words", "sizes"),
-    *("cell", "axis", "whole", "ranks"),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

@@ -1,4 +1,4 @@
-"""What a ledger was made for: its form, its secret, its width; and where it ends."""
+"""What a ledger was made for: its form, its secret, its width, its noises; and its end."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _SCHEMA = "3"
 _HEAD = "head"
 _WIDTH = 2
+
+_PREFIX = "amount "
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,9 +164,6 @@ def _width(settings: dict[str, str], seal: Seal, threshold: int | None) -> int:
             hint="start a new ledger with the larger threshold",
         )
     return width
-
-
-_PREFIX = "amount "
 
 
 def sealed_noises(noises: Mapping[str, str], *, seal: Seal) -> dict[str, str]:

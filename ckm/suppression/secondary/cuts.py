@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckm.suppression.bounds import Attack
-from ckm.suppression.secondary.region import FARTHEST
+from ckm.suppression.secondary.region import FARTHEST, Attack
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckm.suppression.bounds import Attack
 from ckm.suppression.secondary.cover import Cover
 from ckm.suppression.secondary.cuts import Cut, Cutter
 from ckm.suppression.secondary.prune import prune
+from ckm.suppression.secondary.region import Attack
 from ckm.suppression.secondary.sequential import protect_in_turn
 from risk.reconstruction.program import Program, Rows
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckm.engine.magnitudes.noise.bases import bases
+from ckm.engine.magnitudes.noise.scale import bases
 from ckm.engine.magnitudes.sensitive.conditions import sensitive_cells
 from ckm.errors import MagnitudeError
 from ptable import PTable
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ckm.engine.magnitudes.settings import MagnitudeNoise
     from footing.arrays import Flags, Floats, Integers
     from tables import Magnitudes
+
+_KEYS = 2**64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,9 +217,6 @@ def _require_sound(magnitudes: Magnitudes, noise: MagnitudeNoise) -> None:
             hint="in a job file, signed = true in its [[magnitude]] lets them in (in Python, "
             "signed=True); totals may then cross zero",
         )
-
-
-_KEYS = 2**64
 
 
 @lru_cache(maxsize=64)

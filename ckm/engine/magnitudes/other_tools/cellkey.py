@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckm.engine.magnitudes.noise.bases import bases_of_records
-from ckm.engine.magnitudes.noise.scale import Flex
+from ckm.engine.magnitudes.noise.scale import Flex, bases_of_records
 from ckm.engine.magnitudes.other_tools.rotation import printed_rotations, require_numbers
 from ckm.engine.magnitudes.other_tools.trace import Trace, clamped_noise, looked_up, table_names
 from ckm.engine.magnitudes.sensitive.conditions import sensitive_cells

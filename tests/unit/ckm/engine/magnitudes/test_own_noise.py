@@ -15,8 +15,8 @@ from ckm.engine.magnitudes import (
     plan_noise,
 )
 from ckm.engine.magnitudes.examples import amounts
-from ckm.engine.magnitudes.noise import smooth as drawing
-from ckm.engine.magnitudes.noise.smooth import keyed_fractions, keyed_numbers
+from ckm.engine.magnitudes.noise import perturb as drawing
+from ckm.engine.magnitudes.noise.perturb import keyed_fractions, keyed_numbers
 from ckm.errors import ConfigError
 from ptable import PTable
 from tables import Secret
