@@ -1,8 +1,11 @@
-"""A finished report: one page, and its numbers."""
+"""A finished report: one page, its numbers, and files inside the page."""
 
 from __future__ import annotations
 
+import base64
+import csv
 import html as escaping
+import io
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -14,11 +17,16 @@ from reports.errors import ReportError
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Iterable, Sequence
 
     from reports.facts.checking import Facts
 
 #: Who a report is for.
 Edition: TypeAlias = Literal["internal", "public"]
+
+#: A spreadsheet takes a text that begins so for a formula.
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+_TYPES = {"csv": "text/csv", "json": "application/json"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,3 +162,44 @@ def plain_facts(facts: Any) -> Any:
     if isinstance(facts, (tuple, list)):
         return [plain_facts(value) for value in facts]
     return facts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Download:
+    """A file inside a page: its name, and the link that holds it."""
+
+    file: str
+    link: str
+
+
+def as_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Write rows as comma-separated text; nothing in it starts a formula."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_entry(value) for value in row] for row in rows)
+    return text.getvalue()
+
+
+def as_json(facts: Any) -> str:
+    """Write every number of facts as JSON."""
+    return json.dumps(plain_facts(facts), ensure_ascii=False, allow_nan=False)
+
+
+def download(file: str, content: str) -> Download:
+    """Put a file into a link."""
+    kind = _TYPES[file.rpartition(".")[2]]
+    packed = base64.b64encode(content.encode("utf-8")).decode("ascii")
+    return Download(file=file, link=f"data:{kind};charset=utf-8;base64,{packed}")
+
+
+def _entry(value: object) -> object:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, str) and value.startswith(_FORMULAS):
+        return f"'{value}"
+    return value

@@ -91,7 +91,7 @@ def require_plain(table: PTable) -> PTable:
     """Refuse tables of magnitudes, whose noise scales with the magnitude."""
     if table.step != 1 or table.anchors is not None:
         raise RiskError(
-            "The p-table must be one for counts, not one for magnitudes.",
-            hint="risk for magnitudes depends on the magnitude; use a table with step 1",
+            "The p-table must be one of counts, not one of magnitudes.",
+            hint="solve(NoiseSpec(…)) without step and anchors makes one",
         )
     return table

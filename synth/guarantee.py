@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
-    from reports.facts.guarantees import GuaranteeFact
+    from reports.facts.synthesis import GuaranteeFact
 
 __all__ = ["Guarantee", "beside", "guarantee_beside", "guarantee_of"]
 
@@ -88,7 +88,7 @@ class Guarantee:
         >>> Guarantee(status="absent").fact().name
         'absent'
         """
-        from reports.facts.guarantees import GuaranteeFact
+        from reports.facts.synthesis import GuaranteeFact
 
         known = {"epsilon": self.epsilon, "delta": self.delta, "claimed": self.claimed}
         numbers = {**known, "spent": self.spent, "most": self.most_records}

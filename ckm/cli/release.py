@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.click_group import options, with_terminal
 from ckm.formats.names import FORMAT_NAMES
 
 if TYPE_CHECKING:
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from ckm.cli.terminal.console import Terminal
     from ckm.release.run import Release
+
+
+_PATH = click.Path(path_type=Path)
 
 
 class FormatName(click.Choice[str]):
@@ -38,42 +41,30 @@ class FormatName(click.Choice[str]):
         raise click.BadParameter(f"there is no format {value!r}; {way}", ctx=ctx, param=param)
 
 
-def limit_options(command: click.decorators.FC) -> click.decorators.FC:
-    """Add the limits of a tabulation; they never change a result."""
-    command = click.option(
-        "--threads", type=click.IntRange(min=1), help="Cores to use; all by default."
-    )(command)
-    return click.option(
+#: The limits of a tabulation; they never change a result.
+limit_options = options(
+    click.option(
         "--memory-limit", metavar="SIZE", help='Memory for the tabulation, such as "3GB".'
-    )(command)
-
-
-def release_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the job, the folder and how to fill it."""
-    for add in (
-        common_options,
-        limit_options,
-        click.option("--dry-run", is_flag=True, help="Do all of it, keep nothing."),
-        click.option("--force", is_flag=True, help="Replace an earlier release there."),
-        click.option(
-            "--format",
-            "formats",
-            multiple=True,
-            type=FormatName(),
-            metavar="FORMAT",
-            help="Format of the tables instead of those of the job; may be repeated.",
-        ),
-        click.option(
-            "-o",
-            "--output",
-            required=True,
-            type=click.Path(path_type=Path),
-            help="The folder to make.",
-        ),
-        click.argument("job", type=click.Path(path_type=Path), metavar="JOB.toml"),
-    ):
-        command = add(command)
-    return command
+    ),
+    click.option("--threads", type=click.IntRange(min=1), help="Cores to use; all by default."),
+)
+#: The job, the folder and how to fill it.
+release_options = options(
+    click.argument("job", type=_PATH, metavar="JOB.toml"),
+    click.option("-o", "--output", required=True, type=_PATH, help="The folder to make."),
+    click.option(
+        "--format",
+        "formats",
+        multiple=True,
+        type=FormatName(),
+        metavar="FORMAT",
+        help="Format of the tables instead of those of the job; may be repeated.",
+    ),
+    click.option("--force", is_flag=True, help="Replace an earlier release there."),
+    click.option("--dry-run", is_flag=True, help="Do all of it, keep nothing."),
+    limit_options,
+    with_terminal,
+)
 
 
 def carry_out(
@@ -129,7 +120,6 @@ The folder holds public/, which may be published, and internal/, which may not.
 """
 )
 @release_options
-@click.pass_obj
 def release(terminal: Terminal, /, **options: Any) -> None:
     """Release the tables of a job.
 

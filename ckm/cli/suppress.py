@@ -32,7 +32,6 @@ What is not hidden is the original number: publish the same data with noise nowh
 """
 )
 @release_options
-@click.pass_obj
 def suppress(terminal: Terminal, /, **options: Any) -> None:
     """Release tables by suppression: original numbers, or none.
 
@@ -45,23 +44,22 @@ def suppress(terminal: Terminal, /, **options: Any) -> None:
 
 def _show(terminal: Terminal, done: Release) -> None:
     """Show what was hidden for each measure; for inside use."""
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(title="Cells, for inside use only", title_justify="left")
-    for heading in ("measure", "cells", "unsafe", "hidden", "method", "gap", "seconds"):
-        table.add_column(
-            heading, justify="left" if heading in {"measure", "method"} else "right"
-        )
-    for told in done.measures:
-        gap = told["gap"]
-        table.add_row(
-            Text(printable(told["measure"])),
-            f"{told['cells']:,}",
-            f"{told['primary']:,}",
-            f"{told['hidden']:,} ({told['hidden'] / max(told['cells'], 1):.1%})",
-            told["method"],
-            "unknown" if gap is None else f"{gap:.2g}",
-            f"{told['seconds']:.1f}",
-        )
-    terminal.out.print(table)
+    terminal.table(
+        ("measure", "cells", "unsafe", "hidden", "method", "gap", "seconds"),
+        (
+            (
+                Text(printable(told["measure"])),
+                f"{told['cells']:,}",
+                f"{told['primary']:,}",
+                f"{told['hidden']:,} ({told['hidden'] / max(told['cells'], 1):.1%})",
+                told["method"],
+                "unknown" if told["gap"] is None else f"{told['gap']:.2g}",
+                f"{told['seconds']:.1f}",
+            )
+            for told in done.measures
+        ),
+        left=("measure", "method"),
+        title="Cells, for inside use only",
+    )

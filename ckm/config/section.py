@@ -46,6 +46,7 @@ __all__ = [
     "Some",
     "Words",
     "keys_of",
+    "optional",
     "schema_of",
 ]
 
@@ -147,6 +148,11 @@ class AsTuple:
         return core_schema.no_info_after_validator_function(
             tuple, form, serialization=_AS_IT_IS
         )
+
+
+def optional(description: str, *, default: Any = None, **rules: Any) -> Any:
+    """Return a key that may be left out: what it says, what it is then, and its limits."""
+    return Field(default=default, description=description, **rules)
 
 
 class TextModel(Section):

@@ -27,14 +27,6 @@ if TYPE_CHECKING:
     from ckm.demo.register import Register
     from ckm.release.run import Release
 
-__all__ = [
-    "Demo",
-    "ZonePair",
-    "compare_zones",
-    "make_demo",
-    "sample_table",
-    "write_register",
-]
 
 _FEWEST_PERSONS = 1000
 _PERSONS = 400_000

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ckm.engine.published_table import PublishedTable
-    from risk.attacks._solvers.geographic import Sliver
     from risk.attacks.oracle.oracle import CountRequest
+    from risk.attacks.reconstruction.geographic import Sliver
 
     Group: TypeAlias = tuple[int, ...]
     Counts: TypeAlias = dict[tuple[str, ...], int]
@@ -238,7 +238,7 @@ class EngineOracle:
         >>> import pyarrow as pa
         >>> from ckm import Engine
         >>> from ptable import NoiseSpec, solve
-        >>> from risk.attacks._solvers.geographic import find_slivers
+        >>> from risk.attacks.reconstruction.geographic import find_slivers
         >>> from tables import Secret
         >>> zones = {"old": ["A"] * 60 + ["B"] * 30, "new": ["A"] * 58 + ["B"] * 32}
         >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))

@@ -13,7 +13,6 @@ from ckm.errors import ConfigError
 if TYPE_CHECKING:
     from ckm.engine.published_table import PublishedTable
 
-__all__ = ["TableAbout"]
 
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 _MAPPINGS = frozenset(

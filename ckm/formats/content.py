@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["checked"]
 
 _EXACT = 2**53
 _DECIMAL = ("weighted", "sum_", "mean_")

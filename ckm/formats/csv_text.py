@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-__all__ = ["formulas", "is_formula", "read_csv", "without_formulas", "write_csv"]
 
 # One field and what ends it: quoted (with "" for a mark inside) or plain.
 _FIELD = re.compile(rb'(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n|\r|\n|\Z)')

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from ckm.formats.about import TableAbout
 
-__all__ = ["MAX_CELLS", "Axis", "Cube"]
 
 MAX_CELLS = 10_000_000
 

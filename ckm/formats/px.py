@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from ckm.formats.about import TableAbout
     from ckm.formats.cube import Cube
 
-__all__ = ["write_px"]
 
 MISSING, SUPPRESSED = '"."', '".."'
 NO_UNIT = "-"

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from ckm.engine.published_table import PublishedTable
 
-__all__ = ["FORMATS", "Format"]
 
 _ALL = frozenset(part.name for part in fields(TableAbout))
 _OWN = {"units", "decimals"}

@@ -16,13 +16,13 @@ LANGUAGES = ("en", "fr")
 MISSING = "(missing)"  # the code of missing categories, where a job names no other
 
 
-def read_words(package: str, name: str) -> dict[str, tuple[str, str]]:
-    """Read words: key → English, French."""
-    return {key: (entry["en"], entry["fr"]) for key, entry in read_data(package, name).items()}
+def in_both(entries: Mapping[str, Mapping[str, str]]) -> dict[str, tuple[str, str]]:
+    """Return the words of entries: key → English, French."""
+    return {key: (entry["en"], entry["fr"]) for key, entry in entries.items()}
 
 
 #: Key → English, French.
-WORDS = read_words("ckm.formats", "words.toml")
+WORDS = in_both(read_data("ckm.formats", "words.toml"))
 
 
 def say(key: str, language: str) -> str:

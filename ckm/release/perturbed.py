@@ -19,12 +19,17 @@ from ckm.assessment.assessor import Assessor
 from ckm.assessment.facts import findings, release_facts
 from ckm.formats.about import to_plain
 from ckm.ledger.release_check import ReleaseCheck
-from ckm.release.files.magnitude_ptables import write_amount_ptables
-from ckm.release.files.manifest import KIND, METHOD, FileRecord, record_file, write_manifest
+from ckm.release.files.manifest import (
+    KIND,
+    METHOD,
+    FileRecord,
+    record_file,
+    write_amount_ptables,
+    write_manifest,
+)
 from ckm.release.files.output_folder import resolve_target
 from ckm.release.job_inputs import load_secret, opened_job, silent, zero_sums_caution
-from ckm.release.pages.leak_check import hidden_texts, require_clean_texts
-from ckm.release.pages.report_pages import write_report
+from ckm.release.pages.report_pages import hidden_texts, require_clean_texts, write_report
 from ckm.release.run import ReleaseRun
 from ckm.release.verdict import judge
 from ckm.release.warnings_log import captured_warnings

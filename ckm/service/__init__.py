@@ -4,7 +4,7 @@ Its parts that need the extra ``[web]`` are imported by ``ckm serve`` alone.
 """
 
 from ckm.service.answering.answer import Answer, Answerer
+from ckm.service.answering.messages import Refusal
 from ckm.service.answering.query import Query, Selection
-from ckm.service.answering.refusal import Refusal
 
 __all__ = ["Answer", "Answerer", "Query", "Refusal", "Selection"]

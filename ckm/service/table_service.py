@@ -14,9 +14,8 @@ from ckm.service.access.rate_limits import Budget, Rates
 from ckm.service.access.sessions import Sessions
 from ckm.service.access.tokens import ROLES, Caller, TokenFile, Tokens
 from ckm.service.answering.cells.lru_cache import Cache
-from ckm.service.answering.client_error import ClientError
+from ckm.service.answering.messages import ClientError, Phrase
 from ckm.service.answering.render import Rendered, render
-from ckm.service.answering.words.messages import Phrase
 from ckm.service.jobs.jobs import Jobs
 from ckm.service.metrics import Metrics
 
@@ -25,10 +24,10 @@ if TYPE_CHECKING:
 
     from ckm.config.service.service import Service
     from ckm.service.answering.answer import Answer, Answerer
+    from ckm.service.answering.messages import Refusal
     from ckm.service.answering.query import Query
-    from ckm.service.answering.refusal import Refusal
     from ckm.service.answering.variables import Variable
-    from ckm.service.jobs.jobs import Job
+    from ckm.service.jobs.job_store import Job
     from ckm.service.rules import RuleSettings
     from tables import Deadline
 

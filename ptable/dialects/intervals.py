@@ -6,26 +6,27 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from ptable.dialects.numbers import (
     MAX_DIGITS,
     MAX_NOISE,
+    Reading,
+    Scale,
     as_noise,
     choose_scale,
     parse_decimal,
     parse_whole,
     places,
 )
-from ptable.dialects.text import Problems
+from ptable.dialects.text import Problems, sheet_of_frame
 from ptable.errors import PTableError
 from ptable.table import PTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
     from decimal import Decimal
+    from typing import Any
 
-    from ptable.dialects.options import Reading
     from ptable.dialects.text import Sheet
 
 #: Names that other tools give to the columns.
@@ -37,14 +38,15 @@ ALIASES = {
     "diff": "v",
 }
 _ONLY = "all"
+_COLUMNS = ("i", "j", "v", "p", "type")
 _FINE_DIGITS = 4
 _LONG_NOISE = 6
 _NO_DIGIT = Fraction(1, 10**14)
-_Keys: TypeAlias = "Callable[[Fraction], int | None]"
+_ANCHORS = "where only some counts have rows, as in tables for magnitudes, pass anchors=True"
 
 
 @dataclass(slots=True, kw_only=True)
-class _Line:
+class Line:
     """One interval as printed; `lower` is None where the file has none."""
 
     number: int
@@ -52,33 +54,33 @@ class _Line:
     noise: Fraction
     lower: Fraction | None
     upper: Fraction
-    p: Fraction | None
+    p: Fraction | None = None
+
+    def scale(self, scale: Scale) -> None:
+        """Round both ends."""
+        self.upper = scale.rounded(self.upper)
+        self.lower = None if self.lower is None else scale.rounded(self.lower)
 
 
 def read_decimal_intervals(sheet: Sheet, reading: Reading) -> dict[str, PTable]:
     r"""Read decimal thresholds: the layouts of R ptable, cellKey, ckm, τ-ARGUS and SAS."""
-    parser = _Parser(sheet, {"p_int_lb": "lower", "p_int_ub": "upper"})
-    kinds = parser.read(is_decimal=True)
+    parser = _Parser(sheet, is_decimal=True)
+    kinds = parser.read()
     try:
-        scale = choose_scale(
-            parser.thresholds,
-            key_range=reading.key_range,
-            digits=reading.digits,
-            boundary=reading.boundary,
-        )
+        scale = choose_scale(parser.thresholds, reading)
     except PTableError as error:
         raise PTableError(f"{sheet.source}: {error.problem}", hint=error.hint) from None
-    if scale.digits is not None:
-        for line in (line for lines in kinds.values() for line in lines):
-            line.upper = scale.rounded(line.upper)
-            line.lower = None if line.lower is None else scale.rounded(line.lower)
-    return _tables(parser, kinds, scale.keys, scale.key_range, reading)
+    for line in (line for lines in kinds.values() for line in lines):
+        line.scale(scale)
+    return Builder(sheet.stem, parser.problems, scale, slack=parser.slack()).tables(
+        kinds, reading
+    )
 
 
 def read_key_intervals(sheet: Sheet, reading: Reading) -> dict[str, PTable]:
     r"""Read integer thresholds: the layout of `PTable.to_frame`."""
-    parser = _Parser(sheet, {"lower": "lower", "upper": "upper"})
-    kinds = parser.read(is_decimal=False)
+    parser = _Parser(sheet, is_decimal=False)
+    kinds = parser.read()
     everything = [line for lines in kinds.values() for line in lines]
     total = reading.key_range or math.floor(max(line.upper for line in everything))
     if not 2 <= total <= 2**64:
@@ -89,14 +91,38 @@ def read_key_intervals(sheet: Sheet, reading: Reading) -> dict[str, PTable]:
         if line.upper > 1:
             parser.problems.add(f"the threshold lies above {total}", line=line.number)
     parser.problems.stop()
-    return _tables(parser, kinds, lambda x: math.floor(x * total), total, reading)
+    scale = Scale(key_range=total)
+    return Builder(sheet.stem, parser.problems, scale, slack=parser.slack()).tables(
+        kinds, reading
+    )
+
+
+def table_from_frame(
+    frame: Any, *, key_range: int | None, digits: int | None, label: str
+) -> PTable:
+    """Build a table from one line per interval; see `PTable.from_frame`."""
+    reading = Reading(key_range=key_range, digits=digits)
+    sheet = sheet_of_frame(frame, stem=label)
+    kinds = set(map(str, frame["type"].tolist())) if "type" in frame.columns else set()
+    if len(kinds) > 1:
+        raise PTableError(
+            f"The frame holds several p-tables, of types {', '.join(sorted(kinds))}.",
+            hint="keep the lines of one type",
+        )
+    if "upper" not in sheet.names:
+        tables = read_decimal_intervals(sheet, reading)
+    elif key_range is None:
+        raise PTableError("Integer thresholds in 'upper' need a key_range.")
+    else:
+        tables = read_key_intervals(sheet, reading)
+    return next(iter(tables.values()))
 
 
 class _Parser:
     """Reads the lines of a sheet and notes what is wrong with single lines."""
 
-    def __init__(self, sheet: Sheet, thresholds: dict[str, str]) -> None:
-        self.sheet = sheet
+    def __init__(self, sheet: Sheet, *, is_decimal: bool) -> None:
+        self.sheet, self.is_decimal = sheet, is_decimal
         self.problems = Problems(sheet.source)
         self.thresholds: list[Decimal] = []
         self.p_digits = 0
@@ -104,12 +130,9 @@ class _Parser:
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             self.problems.fail(f"it has column '{twice[0]}' twice")
-        self.place = {
-            thresholds.get(name, name): place
-            for place, name in enumerate(names)
-            if name in {"i", "j", "v", "p", "type", *thresholds}
-        }
-        ends = next(name for name, role in thresholds.items() if role == "upper")
+        lower, ends = ("p_int_lb", "p_int_ub") if is_decimal else ("lower", "upper")
+        roles = {lower: "lower", ends: "upper"} | {name: name for name in _COLUMNS}
+        self.place = {roles[name]: k for k, name in enumerate(names) if name in roles}
         missing = [name for name in ("i", "v", "upper") if name not in self.place]
         if "v" in missing and "j" in self.place:
             missing.remove("v")
@@ -123,11 +146,11 @@ class _Parser:
         if len(sheet.cells) == 1:
             self.problems.fail("it needs at least one line below the names of the columns")
 
-    def read(self, *, is_decimal: bool) -> dict[str, list[_Line]]:
+    def read(self) -> dict[str, list[Line]]:
         """Read every line, by type of table; raise when one is wrong."""
-        kinds: dict[str, list[_Line]] = {}
+        kinds: dict[str, list[Line]] = {}
         for number, cells in self.sheet.body:
-            line = self._line(number, cells, is_decimal=is_decimal)
+            line = self._line(number, cells)
             kind = cells[self.place["type"]] if "type" in self.place else _ONLY
             if not kind:
                 self.problems.add("the cell of column 'type' is empty", line=number)
@@ -136,22 +159,19 @@ class _Parser:
         self.problems.stop()
         return kinds
 
-    def _line(self, number: int, cells: list[str], *, is_decimal: bool) -> _Line | None:
+    def _line(self, number: int, cells: list[str]) -> Line | None:
         count = parse_whole(cells[self.place["i"]])
         if count is None or not 0 <= count <= MAX_NOISE:
-            shown = cells[self.place["i"]]
-            what = f"'{shown}'" if shown else "an empty cell"
-            self.problems.add(
-                f"column 'i' must hold counts from 0 to {MAX_NOISE}, not {what}", line=number
-            )
+            must = f"column 'i' must hold counts from 0 to {MAX_NOISE}"
+            self.problems.add_cell(cells[self.place["i"]], must, line=number)
             return None
-        upper = self._threshold("upper", cells, number, count, is_decimal=is_decimal)
+        upper = self._threshold("upper", cells, number, count)
         lower = None
         if "lower" in self.place:
-            lower = self._threshold("lower", cells, number, count, is_decimal=is_decimal)
+            lower = self._threshold("lower", cells, number, count)
             if lower is None:
                 return None
-        p = self._decimal("p", cells, number, count) if "p" in self.place else None
+        p = self._decimal("p", cells, number, count)
         if p is not None and not 0 <= p <= 1:
             self.problems.add(
                 f"p must lie between 0 and 1, not {p:f}", line=number, count=count
@@ -161,14 +181,8 @@ class _Parser:
         noise = self._noise(cells, number, count)
         if noise is None or upper is None:
             return None
-        return _Line(
-            number=number,
-            count=count,
-            noise=noise,
-            lower=lower,
-            upper=upper,
-            p=None if p is None else Fraction(p),
-        )
+        share = None if p is None else Fraction(p)
+        return Line(number=number, count=count, noise=noise, lower=lower, upper=upper, p=share)
 
     def slack(self) -> Fraction:
         """Give how far p may be from the width of its interval, as both may be rounded."""
@@ -180,26 +194,23 @@ class _Parser:
         # Few digits are exact rather than rounded, unless the thresholds have more.
         return _NO_DIGIT + slack + (ours if 0 < self.p_digits < digits else 0)
 
-    def _decimal(self, name: str, cells: list[str], line: int, count: int) -> Decimal | None:
-        cell = cells[self.place[name]]
+    def _decimal(self, role: str, cells: list[str], line: int, count: int) -> Decimal | None:
+        """Read a column; None where it is missing, or its cell holds no number."""
+        if role not in self.place:
+            return None
+        cell = cells[self.place[role]]
         found = parse_decimal(cell, has_commas=self.sheet.has_commas)
         if found is None:
-            what = f"'{cell}'" if cell else "an empty cell"
-            self.problems.add(
-                f"column '{self._name(name)}' must hold numbers, not {what}",
-                line=line,
-                count=count,
-            )
+            must = f"column '{self._name(role)}' must hold numbers"
+            self.problems.add_cell(cell, must, line=line, count=count)
         return found
 
     def _name(self, role: str) -> str:
         return self.sheet.cells[0][self.place[role]]
 
-    def _threshold(
-        self, role: str, cells: list[str], line: int, count: int, *, is_decimal: bool
-    ) -> Fraction | None:
+    def _threshold(self, role: str, cells: list[str], line: int, count: int) -> Fraction | None:
         cell = cells[self.place[role]]
-        if is_decimal:
+        if self.is_decimal:
             decimal = parse_decimal(cell, has_commas=self.sheet.has_commas)
             if decimal is not None and 0 <= decimal <= 1:
                 self.thresholds.append(decimal)
@@ -208,16 +219,13 @@ class _Parser:
             whole = parse_whole(cell)
             if whole is not None and 0 <= whole <= 2**64:
                 return Fraction(whole)
-        what = f"'{cell}'" if cell else "an empty cell"
-        kind = "decimals from 0 to 1" if is_decimal else "integers from 0 on"
-        self.problems.add(
-            f"column '{self._name(role)}' must hold {kind}, not {what}", line=line, count=count
-        )
+        kind = "decimals from 0 to 1" if self.is_decimal else "integers from 0 on"
+        must = f"column '{self._name(role)}' must hold {kind}"
+        self.problems.add_cell(cell, must, line=line, count=count)
         return None
 
     def _noise(self, cells: list[str], line: int, count: int) -> Fraction | None:
-        v = self._decimal("v", cells, line, count) if "v" in self.place else None
-        j = self._decimal("j", cells, line, count) if "j" in self.place else None
+        v, j = (self._decimal(role, cells, line, count) for role in ("v", "j"))
         if (v is None and "v" in self.place) or (j is None and "j" in self.place):
             return None
         printed = v if v is not None else j - count if j is not None else None
@@ -256,114 +264,100 @@ def _print_error(number: Decimal) -> Fraction:
     return max(rounding, Fraction(1, 10**9))
 
 
-def _tables(
-    parser: _Parser,
-    kinds: dict[str, list[_Line]],
-    keys: _Keys,
-    total: int,
-    reading: Reading,
-) -> dict[str, PTable]:
-    problems, stem = parser.problems, parser.sheet.stem
-    slack = parser.slack()
-    tables = {}
-    for kind, lines in kinds.items():
-        rows: dict[int, list[_Line]] = {}
-        for line in lines:
-            rows.setdefault(line.count, []).append(line)
-        step = math.lcm(*(line.noise.denominator for line in lines))
-        if step > 1000:
-            problems.fail("the noise has no common step of at least 1/1000")
-        if len(kinds) > 1 and max(rows) == 0:
-            problems.add(f"type '{kind}' has no count but 0", line=lines[0].number)
-        _check_counts(problems, rows, may_skip=step > 1 or reading.anchors)
-        units = {count: _row(problems, row, keys, slack, total) for count, row in rows.items()}
-        problems.stop()
-        units.setdefault(0, [(Fraction(0), total)])
-        counts = sorted(units)
-        tables[kind] = PTable(
-            noise=tuple(tuple(int(v * step) for v, _ in units[count]) for count in counts),
-            upper=tuple(tuple(end for _, end in units[count]) for count in counts),
-            key_range=total,
-            large_counts=reading.large_counts or "last",
-            step=step,
-            anchors=tuple(counts),
-            label=stem if len(kinds) == 1 else f"{stem} {kind}".strip(),
-        )
-    return tables
+@dataclass(frozen=True, slots=True)
+class Builder:
+    """Makes p-tables of intervals, and notes where those of a count do not fit each other."""
 
+    stem: str
+    problems: Problems
+    scale: Scale
+    slack: Fraction = Fraction(0)
+    #: What messages call the end of an interval.
+    end: str = "threshold"
 
-def _check_counts(problems: Problems, counts: Iterable[int], *, may_skip: bool) -> None:
-    if may_skip:
-        return
-    for before, count in pairwise(sorted({0, *counts})):
-        if count > before + 1:
-            missing = (
-                f"count {before + 1} has"
-                if count == before + 2
-                else f"counts {before + 1} to {count - 1} have"
+    def tables(self, kinds: dict[str, list[Line]], reading: Reading) -> dict[str, PTable]:
+        """Make a table of the intervals of each type."""
+        problems, total = self.problems, self.scale.key_range
+        tables = {}
+        for kind, lines in kinds.items():
+            rows: dict[int, list[Line]] = {}
+            for line in lines:
+                rows.setdefault(line.count, []).append(line)
+            step = math.lcm(*(line.noise.denominator for line in lines))
+            if step > 1000:
+                problems.fail("the noise has no common step of at least 1/1000")
+            if len(kinds) > 1 and max(rows) == 0:
+                problems.add(f"type '{kind}' has no count but 0", line=lines[0].number)
+            if step == 1 and not reading.anchors:
+                problems.add_gaps(rows, hint=_ANCHORS)
+            units = {count: self._row(row) for count, row in rows.items()}
+            problems.stop()
+            units.setdefault(0, [(Fraction(0), total)])
+            counts = sorted(units)
+            tables[kind] = PTable(
+                noise=tuple(tuple(int(v * step) for v, _ in units[count]) for count in counts),
+                upper=tuple(tuple(end for _, end in units[count]) for count in counts),
+                key_range=total,
+                large_counts=reading.large_counts or "last",
+                step=step,
+                anchors=tuple(counts),
+                label=self.stem if len(kinds) == 1 else f"{self.stem} {kind}".strip(),
             )
-            problems.add(f"{missing} no lines, though count {count} has")
-            problems.hint = (
-                "where only some counts have rows, as in tables for magnitudes, "
-                "pass anchors=True"
+        return tables
+
+    def _row(self, lines: list[Line]) -> list[tuple[Fraction, int]]:
+        """Check that the intervals of a count fit each other, and count their keys."""
+        ordered = self._ordered(lines)
+        row, end = [], Fraction(0)
+        for line in ordered:
+            lower = end if line.lower is None else line.lower
+            problem = self._misfit(line, lower, end)
+            if problem is not None:
+                self._add(problem, line)
+                return []
+            end = line.upper
+            upper = self.scale.keys(end)
+            if upper is None:
+                total = self.scale.key_range
+                self._add(f"the {self.end} {_show(end)} is no multiple of 1/{total}", line)
+                self.problems.hint = (
+                    "read it without key_range; any keys can be looked up in it"
+                )
+            elif lower != end:
+                row.append((line.noise, upper))
+        if ordered and end != 1:
+            self._add(f"the last {self.end} is {_show(end)}, not 1", ordered[-1])
+        return row
+
+    def _ordered(self, lines: list[Line]) -> list[Line]:
+        """Put the lines of a count in the order of their ends, where that is safe."""
+        if lines[0].lower is not None:  # what falls goes first, and is refused
+            lowers = [line.lower or Fraction(0) for line in lines]
+            order = sorted(
+                zip(lowers, lines, strict=True),
+                key=lambda pair: (pair[0] <= pair[1].upper, pair[0], pair[1].upper),
             )
-
-
-def _row(
-    problems: Problems, lines: list[_Line], keys: _Keys, slack: Fraction, total: int
-) -> list[tuple[Fraction, int]]:
-    """Check that the intervals of a count fit each other, and count their keys."""
-    ordered = _ordered(problems, lines)
-    row, end = [], Fraction(0)
-    for line in ordered:
-        lower = end if line.lower is None else line.lower
-        problem = _misfit(line, lower, end, slack)
-        if problem is not None:
-            problems.add(problem, line=line.number, count=line.count)
+            return [line for _, line in order]
+        if lines[0].p is None and len({line.noise for line in lines}) < len(lines):
+            self._add("it has a noise value twice", lines[-1])
             return []
-        end = line.upper
-        upper = keys(end)
-        if upper is None:
-            problems.add(
-                f"the threshold {_show(end)} is no multiple of 1/{total}",
-                line=line.number,
-                count=line.count,
-            )
-            problems.hint = "read it without key_range; any keys can be looked up in it"
-        elif lower != end:
-            row.append((line.noise, upper))
-    if ordered and end != 1:
-        problems.add(
-            f"the last threshold is {_show(end)}, not 1",
-            line=ordered[-1].number,
-            count=ordered[-1].count,
-        )
-    return row
+        # Without lower ends a falling one is a mistake, unless all lines come last first.
+        is_reversed = all(a.upper > b.upper for a, b in pairwise(lines))
+        return lines[::-1] if is_reversed else lines
 
+    def _misfit(self, line: Line, lower: Fraction, end: Fraction) -> str | None:
+        if lower > line.upper:
+            return f"the {self.end} falls from {_show(lower)} to {_show(line.upper)}"
+        if lower != end:
+            what = "leave a gap" if lower > end else "overlap"
+            starts = f"one ends at {_show(end)}, the next starts at {_show(lower)}"
+            return f"the intervals {what}: {starts}"
+        if line.p is not None and abs(line.upper - lower - line.p) > self.slack:
+            return f"p is {_show(line.p)}, its thresholds give {_show(line.upper - lower)}"
+        return None
 
-def _ordered(problems: Problems, lines: list[_Line]) -> list[_Line]:
-    """Put the lines of a count in the order of their thresholds, where that is safe."""
-    if lines[0].lower is not None:
-        return sorted(lines, key=lambda line: (line.lower or 0, line.upper))
-    if lines[0].p is None and len({line.noise for line in lines}) < len(lines):
-        problems.add("it has a noise value twice", line=lines[-1].number, count=lines[0].count)
-        return []
-    # Without lower thresholds a falling one is a mistake, unless all lines come last first.
-    is_reversed = all(a.upper > b.upper for a, b in pairwise(lines))
-    return lines[::-1] if is_reversed else lines
-
-
-def _misfit(line: _Line, lower: Fraction, end: Fraction, slack: Fraction) -> str | None:
-    if lower > line.upper:
-        return f"the threshold falls from {_show(lower)} to {_show(line.upper)}"
-    if lower != end:
-        what = "leave a gap" if lower > end else "overlap"
-        return (
-            f"the intervals {what}: one ends at {_show(end)}, the next starts at {_show(lower)}"
-        )
-    if line.p is not None and abs(line.upper - lower - line.p) > slack:
-        return f"p is {_show(line.p)}, its thresholds give {_show(line.upper - lower)}"
-    return None
+    def _add(self, problem: str, line: Line) -> None:
+        self.problems.add(problem, line=line.number, count=line.count)
 
 
 def _show(number: Fraction) -> str:

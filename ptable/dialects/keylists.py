@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ptable.dialects.numbers import MAX_NOISE, parse_whole
-from ptable.dialects.text import Problems
+from ptable.dialects.numbers import MAX_NOISE, Reading, parse_whole
+from ptable.dialects.text import Problems, sheet_of_frame
 from ptable.errors import PTableError
+from ptable.lookup import intervals, row_of
 from ptable.table import PTable
 
 if TYPE_CHECKING:
-    from ptable.dialects.options import Reading, Writing
-    from ptable.dialects.text import Sheet
+    from typing import Any
 
-__all__ = ["in_keys", "read_key_lines", "whole_noise", "write_cantabular", "write_ons"]
+    from ptable.dialects.numbers import Writing
+    from ptable.dialects.text import Sheet
 
 #: More keys than any such tool has; lists name every one of them.
 MAX_KEYS = 2**16
@@ -34,29 +34,31 @@ def read_key_lines(sheet: Sheet, reading: Reading) -> dict[str, PTable]:
     if not 2 <= total <= MAX_KEYS:
         problems.fail(f"the number of keys must lie between 2 and {MAX_KEYS}, not {total}")
     first, last_count = min(rows), max(rows)
-    for before, count in pairwise(sorted({min(first, 1), *rows} - ({0} - {first}))):
-        if count != before + 1:
-            problems.add(f"count {before + 1} has no lines, though count {count} has")
-    if first > 1:
+    if first <= 1:
+        problems.add_gaps(rows)
+    else:
         problems.add(f"the counts must start from 0 or 1, not from {first}")
     for count, row in rows.items():
         _check_row(problems, count, row, total)
     problems.stop()
-    noise: list[tuple[int, ...]] = [(0,)] if first else []
-    upper: list[tuple[int, ...]] = [(total,)] if first else []
-    for count in range(first, last_count + 1):
-        noise.append(tuple(v for *_, v in rows[count]))
-        upper.append(tuple(last + 1 for _, last, *_ in rows[count]))
+    rows.setdefault(0, [(0, total - 1, 0, 0)])
+    counts = range(last_count + 1)
     is_ons = "pcv" in sheet.names and last_count == _ONS_LAST
     rule = f"cycle:{_ONS_CYCLE}" if is_ons else "last"
     table = PTable(
-        noise=tuple(noise),
-        upper=tuple(upper),
+        noise=tuple(tuple(v for *_, v in rows[count]) for count in counts),
+        upper=tuple(tuple(last + 1 for _, last, *_ in rows[count]) for count in counts),
         key_range=total,
         large_counts=reading.large_counts or rule,
         label=sheet.stem,
     )
     return {"all": table}
+
+
+def table_from_key_frame(frame: Any, *, large_counts: str, label: str) -> PTable:
+    """Build a table from one line per count and key; see `PTable.from_key_table`."""
+    sheet = sheet_of_frame(frame, stem=label)
+    return read_key_lines(sheet, Reading(large_counts=large_counts))["all"]
 
 
 def _parse(sheet: Sheet, problems: Problems) -> dict[int, list[tuple[int, int, int, int]]]:
@@ -106,12 +108,9 @@ def _whole(
     cell = cells[place]
     number = parse_whole(cell)
     if number is None or abs(number) > MAX_NOISE:
-        what = f"'{cell}'" if cell else "an empty cell"
         limit = "" if number is None else f" within {MAX_NOISE}"
-        problems.add(
-            f"column '{sheet.cells[0][place]}' must hold integers only{limit}, not {what}",
-            line=line,
-        )
+        must = f"column '{sheet.cells[0][place]}' must hold integers only{limit}"
+        problems.add_cell(cell, must, line=line)
         return None
     return number
 
@@ -121,27 +120,17 @@ def _check_row(
 ) -> None:
     """Every key must be there once."""
     wanted = 0
+    every = f"it must have every key from 0 to {total - 1} once"
     for first, last, line, _ in row:
         if first > wanted:
-            problems.add(
-                f"{_keys(wanted, first - 1)} missing; it must have every key from 0 to "
-                f"{total - 1} once",
-                line=line,
-                count=count,
-            )
+            missing = f"{_keys(wanted, first - 1)} missing; {every}"
+            problems.add(missing, line=line, count=count)
         elif first < wanted:
-            problems.add(
-                f"{_keys(first, min(last, wanted - 1))} there more than once",
-                line=line,
-                count=count,
-            )
+            twice = f"{_keys(first, min(last, wanted - 1))} there more than once"
+            problems.add(twice, line=line, count=count)
         wanted = max(wanted, last + 1)
     if wanted < total:
-        problems.add(
-            f"{_keys(wanted, total - 1)} missing; it must have every key from 0 to "
-            f"{total - 1} once",
-            count=count,
-        )
+        problems.add(f"{_keys(wanted, total - 1)} missing; {every}", count=count)
     elif wanted > total:
         problems.add(f"its keys go beyond {total - 1}", line=row[-1][2], count=count)
 
@@ -160,26 +149,15 @@ def in_keys(table: PTable, n_keys: int) -> list[list[tuple[int, int, int]]]:
     return [
         [
             (lower * n_keys // table.key_range, upper * n_keys // table.key_range - 1, v)
-            for v, (lower, upper) in zip(values, pairwise((0, *ends)), strict=True)
+            for v, lower, upper in intervals(values, ends)
         ]
         for values, ends in zip(table.noise, table.upper, strict=True)
     ]
 
 
-def whole_noise(table: PTable, dialect: str) -> None:
-    """Refuse a table for magnitudes."""
-    if table.step != 1 or table.anchors is not None:
-        raise PTableError(
-            f"The layout '{dialect}' holds whole noise for every count, not tables for "
-            "magnitudes.",
-            hint="write them as r-ptable, tau-argus or sas",
-        )
-
-
 def write_cantabular(table: PTable, writing: Writing) -> str:
     """Write a table for Cantabular: 256 keys, in ranges of equal noise."""
     del writing
-    whole_noise(table, "cantabular")
     lines = ["cell_value,cell_key,perturbation"]
     for count, row in enumerate(in_keys(table, _CANTABULAR_KEYS)):
         if count or len(row) > 1 or table.n_rows == 1:
@@ -192,10 +170,7 @@ def write_cantabular(table: PTable, writing: Writing) -> str:
 
 def write_ons(table: PTable, writing: Writing) -> str:
     """Write a table for the ONS package: counts 1 to 750, one line per count and key."""
-    from ptable.dialects.losses import row_number
-
     del writing
-    whole_noise(table, "ons")
     if table.n_rows > _ONS_LAST + 1:
         raise PTableError(
             f"The layout 'ons' holds counts to {_ONS_LAST}, and this p-table has rows to "
@@ -208,7 +183,7 @@ def write_ons(table: PTable, writing: Writing) -> str:
     for count in counts:
         lines += [
             f"{count},{key},{v}"
-            for first, last, v in rows[row_number(table, count)]
+            for first, last, v in rows[row_of(table, count)]
             for key in range(first, last + 1)
         ]
     return "\n".join(lines) + "\n"

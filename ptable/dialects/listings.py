@@ -12,7 +12,7 @@ from ptable.errors import PTableError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from ptable.dialects.options import Writing
+    from ptable.dialects.numbers import Writing
     from ptable.table import PTable
 
 _EXPORT_DIGITS = 8
@@ -109,17 +109,8 @@ def write_frame(tables: Mapping[str, PTable], writing: Writing) -> str:
     del writing
     lines = ["i,j,v,p,lower,upper" + (",type" if len(tables) > 1 else "")]
     for kind, table in tables.items():
-        for count, noise, ends in zip(
-            table.counts.tolist(), table.noise, table.upper, strict=True
-        ):
-            for v, (lower, upper) in zip(noise, pairwise((0, *ends)), strict=True):
-                value = Fraction(v, table.step)
-                share = Fraction(upper - lower, table.key_range)
-                cells = [
-                    *map(print_decimal, (count + value, value, share)),
-                    str(lower),
-                    str(upper),
-                ]
-                cells += [kind] if len(tables) > 1 else []
-                lines.append(",".join([str(count), *cells]))
+        for count, noise, lower, upper in _intervals(table, None):
+            cells = [str(count), *map(print_decimal, (count + noise, noise, upper - lower))]
+            cells += [str(end * table.key_range) for end in (lower, upper)]
+            lines.append(",".join([*cells, kind] if len(tables) > 1 else cells))
     return "\n".join(lines) + "\n"

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from ptable.lookup import cycle_length, serving_row
+from ptable.lookup import cycle_length, row_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ptable.table import PTable
 
 _MAX_COMPARED = 20_000
 
 
-def row_number(table: PTable, count: int) -> int:
-    """Give the row that serves a count."""
-    cycle = cycle_length(table.large_counts, n_rows=table.n_rows)
-    return serving_row(count, n_rows=table.n_rows, cycle=cycle)
-
-
 def losses_between(table: PTable, again: PTable) -> tuple[str, ...]:
     """Name what differs between a table and what its file says."""
-    moves = _moves(table, again)
+    moves = _Moves()
+    has_anchors = table.anchors is not None or again.anchors is not None
+    for row in range(table.n_rows):
+        moves.add(table, row, again, row if has_anchors else row_of(again, row))
     losses = [*_moved(moves), *_large_counts(table, again)]
     if table.key_range != again.key_range:
         same = "" if losses else ", with the same noise for every key"
@@ -51,6 +45,10 @@ def losses_between(table: PTable, again: PTable) -> tuple[str, ...]:
     return tuple(losses)
 
 
+#: Where each interval of a row ends, as a share of the keys, and its noise in units.
+_Law: TypeAlias = list[tuple[Fraction, Fraction]]
+
+
 class _Moves:
     """The largest differences between rows of two tables."""
 
@@ -61,27 +59,18 @@ class _Moves:
 
     def add(self, table: PTable, row: int, again: PTable, other: int) -> None:
         """Compare two rows."""
-        values, others = table.noise[row], again.noise[other]
         if _is_same(table, row, again, other):
             return
-        ends = [Fraction(end, table.key_range) for end in table.upper[row]]
-        other_ends = [Fraction(end, again.key_range) for end in again.upper[other]]
-        first = Fraction(1, table.step), Fraction(1, again.step)
-        if [v * first[0] for v in values] == [v * first[1] for v in others]:
-            for a, b in zip(ends, other_ends, strict=True):
-                self.threshold = max(self.threshold, abs(a - b))
+        law, found = _law(table, row), _law(again, other)
+        if [v for _, v in law] == [v for _, v in found]:
+            moved = (abs(a - b) for (a, _), (b, _) in zip(law, found, strict=True))
+            self.threshold = max(self.threshold, *moved)
         else:
             self.has_same_order = False
-            self.n_lost += max(0, len(values) - len(others))
-        self.keys = max(
-            self.keys, _share(_law(values, ends, first[0]), _law(others, other_ends, first[1]))
-        )
-        for power, name in ((1, "mean"), (2, "second")):
-            difference = abs(
-                _moment(values, ends, first[0], power)
-                - _moment(others, other_ends, first[1], power)
-            )
-            setattr(self, name, max(getattr(self, name), difference))
+            self.n_lost += max(0, len(law) - len(found))
+        self.keys = max(self.keys, _share(law, found))
+        self.mean = max(self.mean, abs(_moment(law, 1) - _moment(found, 1)))
+        self.second = max(self.second, abs(_moment(law, 2) - _moment(found, 2)))
 
 
 def _is_same(table: PTable, row: int, again: PTable, other: int) -> bool:
@@ -96,15 +85,14 @@ def _is_same(table: PTable, row: int, again: PTable, other: int) -> bool:
     )
 
 
-def _law(
-    values: Sequence[int], ends: Sequence[Fraction], unit: Fraction
-) -> list[tuple[Fraction, Fraction]]:
-    return [(end, v * unit) for v, end in zip(values, ends, strict=True)]
+def _law(table: PTable, row: int) -> _Law:
+    return [
+        (Fraction(end, table.key_range), Fraction(v, table.step))
+        for v, end in zip(table.noise[row], table.upper[row], strict=True)
+    ]
 
 
-def _share(
-    law: list[tuple[Fraction, Fraction]], other: list[tuple[Fraction, Fraction]]
-) -> Fraction:
+def _share(law: _Law, other: _Law) -> Fraction:
     """Give the share of keys to which two rows give different noise."""
     share = start = Fraction(0)
     a = b = 0
@@ -118,27 +106,10 @@ def _share(
     return share
 
 
-def _moment(
-    values: Sequence[int], ends: Sequence[Fraction], unit: Fraction, power: int
-) -> Fraction:
-    widths = [upper - lower for lower, upper in pairwise((Fraction(0), *ends))]
-    total = sum(
-        (width * v**power for v, width in zip(values, widths, strict=True)), Fraction(0)
-    )
-    return total * unit**power
-
-
-def _moves(table: PTable, again: PTable) -> _Moves:
-    moves = _Moves()
-    if table.anchors is not None or again.anchors is not None:
-        rows: list[tuple[int, int]] = list(
-            zip(range(table.n_rows), range(again.n_rows), strict=True)
-        )
-    else:
-        rows = [(row, row_number(again, row)) for row in range(table.n_rows)]
-    for row, other in rows:
-        moves.add(table, row, again, other)
-    return moves
+def _moment(law: _Law, power: int) -> Fraction:
+    starts = [Fraction(0), *(end for end, _ in law)]
+    terms = ((end - start) * v**power for start, (end, v) in zip(starts, law, strict=False))
+    return sum(terms, Fraction(0))
 
 
 def _moved(moves: _Moves) -> list[str]:
@@ -166,13 +137,13 @@ def _large_counts(table: PTable, again: PTable) -> list[str]:
     stop = max(table.n_rows, again.n_rows) + math.lcm(*cycles)
     compared: dict[tuple[int, int], bool] = {}
     for count in range(start, min(stop, start + _MAX_COMPARED)):
-        pair = row_number(table, count), row_number(again, count)
+        pair = row_of(table, count), row_of(again, count)
         if pair not in compared:
             alike = _Moves()
             alike.add(table, pair[0], again, pair[1])
             # A rounded row is the same row; only another row is a loss of its own.
             own = _Moves()
-            own.add(table, pair[0], again, row_number(again, pair[0]))
+            own.add(table, pair[0], again, row_of(again, pair[0]))
             compared[pair] = alike.keys <= own.keys
         if not compared[pair]:
             loss = (

@@ -7,8 +7,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ptable.dialects.keylists import in_keys, whole_noise
-from ptable.dialects.losses import row_number
+from ptable.dialects.intervals import Builder, Line
+from ptable.dialects.keylists import in_keys
 from ptable.dialects.numbers import (
     MAX_NOISE,
     choose_scale,
@@ -19,12 +19,13 @@ from ptable.dialects.numbers import (
 )
 from ptable.dialects.text import Problems
 from ptable.errors import PTableError
-from ptable.lookup import cycle_length
+from ptable.lookup import cycle_length, row_of
 from ptable.table import PTable
 
 if TYPE_CHECKING:
-    from ptable.dialects.numbers import Scale
-    from ptable.dialects.options import Reading, Writing
+    from decimal import Decimal
+
+    from ptable.dialects.numbers import Reading, Writing
     from ptable.dialects.text import Sheet
 
 _KEYS = 256
@@ -51,12 +52,8 @@ def read_superstar(sheet: Sheet, reading: Reading) -> dict[str, PTable]:
         for count, cell in enumerate(cells[first_column:], start=1):
             noise = parse_whole(cell)
             if noise is None or abs(noise) > MAX_NOISE:
-                what = f"'{cell}'" if cell else "an empty cell"
-                problems.add(
-                    f"it must hold integers within {MAX_NOISE}, not {what}",
-                    line=number,
-                    count=count,
-                )
+                must = f"it must hold integers within {MAX_NOISE}"
+                problems.add_cell(cell, must, line=number, count=count)
             elif count + noise < 0:
                 problems.add(
                     f"it would be published as {count + noise}", line=number, count=count
@@ -88,7 +85,6 @@ def read_superstar(sheet: Sheet, reading: Reading) -> dict[str, PTable]:
 
 def write_superstar(table: PTable, writing: Writing) -> str:
     """Write a matrix with a line for each of 256 keys and a column per count from 1 on."""
-    whole_noise(table, "superstar")
     if table.noise[0] != (0,):
         raise PTableError(
             "The layout 'superstar' has no column for count 0, and this p-table changes zeros."
@@ -96,7 +92,7 @@ def write_superstar(table: PTable, writing: Writing) -> str:
     rows = in_keys(table, _KEYS)
     last = _columns_needed(table, writing.small_n)
     columns = [
-        [v for first, stop, v in rows[row_number(table, count)] for _ in range(first, stop + 1)]
+        [v for first, stop, v in rows[row_of(table, count)] for _ in range(first, stop + 1)]
         for count in range(1, last + 1)
     ]
     return "".join(",".join(map(str, line)) + "\n" for line in zip(*columns, strict=True))
@@ -119,8 +115,8 @@ def _columns_needed(table: PTable, small: int) -> int:
         for last in candidates:
             stop = max(last, table.n_rows) + period
             if all(
-                alike[row_number(table, count)]
-                == alike[row_number(table, last - small + 1 + count % small)]
+                alike[row_of(table, count)]
+                == alike[row_of(table, last - small + 1 + count % small)]
                 for count in range(last + 1, stop + 1)
             ):
                 return last
@@ -141,9 +137,7 @@ def read_destatis(sheet: Sheet, reading: Reading) -> dict[str, PTable]:
         problems.fail(
             "the first line must hold different whole noise values", line=sheet.numbers[0]
         )
-    rows: dict[int, list[Fraction]] = {}
-    numbers: dict[int, int] = {}
-    printed = []
+    rows: dict[int, tuple[int, list[Decimal]]] = {}
     for place, (number, cells) in enumerate(sheet.body):
         count = parse_whole(cells[0]) if has_counts else place
         if count is None or not 0 <= count <= MAX_NOISE:
@@ -155,78 +149,30 @@ def read_destatis(sheet: Sheet, reading: Reading) -> dict[str, PTable]:
             parse_decimal(cell, has_commas=sheet.has_commas)
             for cell in cells[int(has_counts) :]
         ]
-        good = [x for x in decimals if x is not None and 0 <= x <= 1]
-        if len(good) < len(decimals):
+        shares = [x for x in decimals if x is not None and 0 <= x <= 1]
+        if len(shares) < len(decimals):
             problems.add("it must hold decimals from 0 to 1 only", line=number, count=count)
             continue
-        printed += good
-        rows[count], numbers[count] = list(map(Fraction, good)), number
+        rows[count] = number, shares
     if not rows:
         problems.fail("it has no lines of shares")
-    for before, count in pairwise(sorted({0, *rows})):
-        if count != before + 1:
-            problems.add(f"count {before + 1} has no line, though count {count} has")
+    problems.add_gaps(rows)
     problems.stop()
-    scale = choose_scale(
-        printed, key_range=reading.key_range, digits=reading.digits, boundary=reading.boundary
-    )
-    table = {
-        count: _overlay_row(problems, (numbers[count], count), row, values, scale)
-        for count, row in rows.items()
-    }
-    problems.stop()
-    table.setdefault(0, [(0, scale.key_range)])
-    counts = range(len(table))
-    return {
-        "all": PTable(
-            noise=tuple(tuple(v for v, _ in table[count]) for count in counts),
-            upper=tuple(tuple(end for _, end in table[count]) for count in counts),
-            key_range=scale.key_range,
-            large_counts=reading.large_counts or "last",
-            label=sheet.stem,
-        )
-    }
-
-
-def _overlay_row(
-    problems: Problems,
-    place: tuple[int, int],
-    shares: list[Fraction],
-    values: list[int],
-    scale: Scale,
-) -> list[tuple[int, int]]:
-    line, count = place
-    row = []
-    for v, (lower, upper) in zip(values, pairwise((Fraction(0), *shares)), strict=True):
-        low, high = scale.rounded(lower), scale.rounded(upper)
-        if low > high:
-            problems.add(
-                f"the share falls from {float(low):.12g} to {float(high):.12g}",
-                line=line,
-                count=count,
+    scale = choose_scale((x for _, shares in rows.values() for x in shares), reading)
+    lines = []
+    for count, (number, shares) in rows.items():
+        ends = [Fraction(0), *(scale.rounded(Fraction(x)) for x in shares)]
+        for v, (lower, upper) in zip(values, pairwise(ends), strict=True):
+            if lower < upper and count + v < 0:
+                problems.add(f"it would be published as {count + v}", line=number, count=count)
+            lines.append(
+                Line(number=number, count=count, noise=Fraction(v), lower=lower, upper=upper)
             )
-        elif low < high:
-            end = scale.keys(high)
-            if count + v < 0:
-                problems.add(f"it would be published as {count + v}", line=line, count=count)
-            if end is None:
-                problems.add(
-                    f"the share {float(high):.12g} is no multiple of 1/{scale.key_range}",
-                    line=line,
-                    count=count,
-                )
-            else:
-                row.append((v, end))
-    if scale.rounded(shares[-1]) != 1:
-        problems.add(
-            f"the last share is {float(shares[-1]):.12g}, not 1", line=line, count=count
-        )
-    return row
+    return Builder(sheet.stem, problems, scale, end="share").tables({"all": lines}, reading)
 
 
 def write_destatis(table: PTable, writing: Writing) -> str:
     """Write an overlay: noise values in the first line, then cumulative shares by count."""
-    whole_noise(table, "destatis")
     values = sorted({v for row in table.noise for v in row})
     lines = [",".join(["i", *map(str, values)])]
     digits = writing.digits or digits_for(table.key_range)
@@ -241,7 +187,6 @@ def write_destatis(table: PTable, writing: Writing) -> str:
         running, cells = 0, [str(count)]
         for v in values:
             running = ends.get(v, running)
-            share = Fraction(running, table.key_range)
-            cells.append(print_decimal(share, digits=digits))
+            cells.append(print_decimal(Fraction(running, table.key_range), digits=digits))
         lines.append(",".join(cells))
     return "\n".join(lines) + "\n"

@@ -80,18 +80,40 @@ def as_noise(number: Decimal) -> Fraction | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scale:
-    """How decimals from 0 to 1 become whole numbers of keys.
+class Writing:
+    """What a writer is told besides the tables, as for `write_tables`."""
 
-    Parameters
-    ----------
-    key_range
-        How many keys there are.
-    digits
-        Round to so many digits first; None takes all.
-    boundary
-        Which end of an interval belongs to it.
-    """
+    digits: int | None = None
+    small_n: int = 10
+
+    def __post_init__(self) -> None:
+        _require_whole("digits", self.digits, most=MAX_DIGITS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading(Writing):
+    """What a reader is told besides the file, as for `read_tables`; None follows from it."""
+
+    boundary: Boundary = "[)"
+    key_range: int | None = None
+    large_counts: str | None = None
+    anchors: bool = False
+
+    def __post_init__(self) -> None:
+        if self.boundary not in {"[)", "(]"}:
+            raise PTableError(f"boundary must be '[)' or '(]', not {self.boundary!r}.")
+        _require_whole("key_range", self.key_range, least=2, most=2**64)
+        Writing.__post_init__(self)
+
+
+def _require_whole(name: str, number: int | None, *, least: int = 1, most: int) -> None:
+    if number is not None:
+        require_integer(number, name, error=PTableError, minimum=least, maximum=most)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """How decimals from 0 to 1, rounded to some digits, become whole numbers of keys."""
 
     key_range: int
     digits: int | None = None
@@ -113,21 +135,16 @@ class Scale:
         return number if self.digits is None else round(number, self.digits)
 
 
-def choose_scale(
-    thresholds: Iterable[Decimal],
-    *,
-    key_range: int | None,
-    digits: int | None,
-    boundary: Boundary,
-) -> Scale:
+def choose_scale(thresholds: Iterable[Decimal], reading: Reading) -> Scale:
     """Find the key range in which all thresholds are whole."""
-    if key_range is not None or boundary == "(]":
-        if key_range is None:
-            raise PTableError(
-                "Intervals that include their upper end, '(]', need the key_range of the keys.",
-                hint="for keys of 8 decimal digits, key_range=10**8",
-            )
+    key_range, digits, boundary = reading.key_range, reading.digits, reading.boundary
+    if key_range is not None:
         return Scale(key_range=key_range, digits=digits, boundary=boundary)
+    if boundary == "(]":
+        raise PTableError(
+            "Intervals that include their upper end, '(]', need the key_range of the keys.",
+            hint="for keys of 8 decimal digits, key_range=10**8",
+        )
     if digits is not None:
         return Scale(key_range=10**digits, digits=digits)
     numbers = list(thresholds)
@@ -141,21 +158,6 @@ def choose_scale(
         "printed.",
         hint="pass digits=8 to round them",
     )
-
-
-def check_options(
-    *, boundary: str = "[)", key_range: object = None, digits: object = None
-) -> None:
-    """Refuse options that mean nothing."""
-    if boundary not in {"[)", "(]"}:
-        raise PTableError(f"boundary must be '[)' or '(]', not {boundary!r}.")
-    for name, number, least, most in (
-        ("key_range", key_range, 2, 2**64),
-        ("digits", digits, 1, MAX_DIGITS),
-    ):
-        if number is None:
-            continue
-        require_integer(number, name, error=PTableError, minimum=least, maximum=most)
 
 
 def digits_for(key_range: int) -> int | None:

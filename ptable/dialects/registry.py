@@ -5,15 +5,14 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from footing.files import write_whole
 from ptable.dialects import intervals, keylists, listings, matrices
 from ptable.dialects.losses import losses_between
-from ptable.dialects.numbers import check_options, parse_decimal, parse_whole
-from ptable.dialects.options import Reading, Writing
+from ptable.dialects.numbers import Reading, Writing, parse_decimal, parse_whole
 from ptable.dialects.text import sheet_of_bytes, sheet_of_path
 from ptable.errors import PTableError
 from ptable.files import read_table, write_table
@@ -34,7 +33,7 @@ _KEYS = 256
 _MATRIX_NAME = re.compile(r"[vV]?[+-]?[0-9]+", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Dialect:
     """How a layout is read and written, which options it takes, how many tables it holds."""
 
@@ -44,58 +43,41 @@ class _Dialect:
     holds_several: bool = False
 
 
-def _single(
-    write: Callable[[PTable, Writing], str],
-) -> Callable[[Mapping[str, PTable], Writing], str]:
-    return lambda tables, writing: write(next(iter(tables.values())), writing)
-
-
 _DECIMALS = frozenset({"boundary", "key_range", "digits", "large_counts"})
 _INTEGERS = frozenset({"key_range", "large_counts"})
 
+
+def _for_one(
+    read: Callable[[Sheet, Reading], dict[str, PTable]],
+    write: Callable[[PTable, Writing], str],
+    takes: frozenset[str],
+) -> _Dialect:
+    """Describe a layout of one table."""
+    return _Dialect(read, lambda tables, how: write(next(iter(tables.values())), how), takes)
+
+
+def _for_several(write: Callable[[Mapping[str, PTable], Writing], str]) -> _Dialect:
+    """Describe a layout of intervals with decimal ends."""
+    takes = _DECIMALS | {"anchors"}
+    return _Dialect(intervals.read_decimal_intervals, write, takes, holds_several=True)
+
+
 _TEXTS = {
-    "cantabular": _Dialect(
-        read=keylists.read_key_lines,
-        write=_single(keylists.write_cantabular),
-        takes=_INTEGERS,
-    ),
-    "destatis": _Dialect(
-        read=matrices.read_destatis,
-        write=_single(matrices.write_destatis),
-        takes=_DECIMALS,
-    ),
+    "cantabular": _for_one(keylists.read_key_lines, keylists.write_cantabular, _INTEGERS),
+    "destatis": _for_one(matrices.read_destatis, matrices.write_destatis, _DECIMALS),
     "frame": _Dialect(
-        read=intervals.read_key_intervals,
-        write=listings.write_frame,
-        takes=_INTEGERS | {"anchors"},
+        intervals.read_key_intervals,
+        listings.write_frame,
+        _INTEGERS | {"anchors"},
         holds_several=True,
     ),
-    "ons": _Dialect(
-        read=keylists.read_key_lines, write=_single(keylists.write_ons), takes=_INTEGERS
+    "ons": _for_one(keylists.read_key_lines, keylists.write_ons, _INTEGERS),
+    "r-ptable": _for_several(listings.write_r_ptable),
+    "sas": _for_several(listings.write_sas),
+    "superstar": _for_one(
+        matrices.read_superstar, matrices.write_superstar, _INTEGERS | {"small_n"}
     ),
-    "r-ptable": _Dialect(
-        read=intervals.read_decimal_intervals,
-        write=listings.write_r_ptable,
-        takes=_DECIMALS | {"anchors"},
-        holds_several=True,
-    ),
-    "sas": _Dialect(
-        read=intervals.read_decimal_intervals,
-        write=listings.write_sas,
-        takes=_DECIMALS | {"anchors"},
-        holds_several=True,
-    ),
-    "superstar": _Dialect(
-        read=matrices.read_superstar,
-        write=_single(matrices.write_superstar),
-        takes=_INTEGERS | {"small_n"},
-    ),
-    "tau-argus": _Dialect(
-        read=intervals.read_decimal_intervals,
-        write=listings.write_tau_argus,
-        takes=_DECIMALS | {"anchors"},
-        holds_several=True,
-    ),
+    "tau-argus": _for_several(listings.write_tau_argus),
 }
 
 #: The names of all layouts.
@@ -172,10 +154,6 @@ def read_tables(
     ...     sorted(read_tables(file))
     ['even', 'odd']
     """
-    check_options(boundary=boundary, key_range=key_range, digits=digits)
-    if dialect is not None:
-        _known(dialect)
-    source = _existing(path)
     reading = Reading(
         boundary=boundary,
         key_range=key_range,
@@ -184,6 +162,9 @@ def read_tables(
         anchors=anchors,
         small_n=small_n,
     )
+    if dialect is not None:
+        _known(dialect)
+    source = _existing(path)
     if dialect == _OWN or (dialect is None and _is_own(source)):
         _refuse_options(_OWN, reading, frozenset())
         return {"all": read_table(source)}
@@ -237,21 +218,19 @@ def write_tables(
     ...     write_tables(table, pathlib.Path(folder) / "pt.csv", dialect="frame")
     ()
     """
-    check_options(digits=digits)
+    writing = Writing(digits=digits, small_n=small_n)
     target = Path(path)
     by_type = _by_type(tables)
     name = _target_dialect(target, dialect)
     if name == _OWN:
-        (table,) = _one(by_type, name)
+        table = _one(by_type, name)
         if not dry_run:
             write_table(table, target, overwrite=overwrite)
         return ()
-    kind = _TEXTS[name]
-    if not kind.holds_several:
-        _one(by_type, name)
+    if not _TEXTS[name].holds_several:
+        _refuse_magnitudes(_one(by_type, name), name)
     _refuse_types(by_type)
-    writing = Writing(digits=digits, small_n=small_n)
-    text = kind.write(by_type, writing)
+    text = _TEXTS[name].write(by_type, writing)
     losses = _measured(text, by_type, name, writing, target)
     if not dry_run:
         write_whole(target, text, error=PTableError, overwrite=overwrite)
@@ -274,11 +253,12 @@ def _measured(
 ) -> tuple[str, ...]:
     """Read a text back as its user would, and compare."""
     sheet = sheet_of_bytes(text.encode(), source=f"The file '{target.name}'", stem=target.stem)
-    has_anchors = any(table.anchors is not None for table in tables.values())
-    plain = Reading(small_n=writing.small_n)
-    if name == "superstar":
-        plain = replace(plain, key_range=_KEYS)
-    found = _TEXTS[name].read(sheet, replace(plain, anchors=has_anchors))
+    reading = Reading(
+        small_n=writing.small_n,
+        key_range=_KEYS if name == "superstar" else None,
+        anchors=any(table.anchors is not None for table in tables.values()),
+    )
+    found = _TEXTS[name].read(sheet, reading)
     losses: dict[str, None] = {}
     if len(tables) == 1 and len(found) == 1:  # a single table's type is not written
         found = {next(iter(tables)): next(iter(found.values()))}
@@ -287,9 +267,8 @@ def _measured(
         if again.anchors != table.anchors:
             raise PTableError(f"The layout '{name}' cannot hold the anchors of this p-table.")
         if again.anchors is not None and again.step == 1:
-            losses["that only some counts have rows is not kept: read it with anchors=True"] = (
-                None
-            )
+            lost = "that only some counts have rows is not kept: read it with anchors=True"
+            losses[lost] = None
         prefix = f"{kind}: " if len(tables) > 1 else ""
         losses |= dict.fromkeys(prefix + loss for loss in losses_between(table, again))
     return tuple(losses)
@@ -311,29 +290,32 @@ def _is_own(source: Path) -> bool:
     return source.suffix.lower() in _OWN_SUFFIXES
 
 
-def _one(tables: Mapping[str, PTable], name: str) -> tuple[PTable]:
+def _one(tables: Mapping[str, PTable], name: str) -> PTable:
     if len(tables) != 1:
         raise PTableError(
             f"The layout '{name}' holds one p-table, not {len(tables)}"
             + (f", of types {', '.join(tables)}." if tables else "."),
             hint="write each to its own file",
         )
-    return (next(iter(tables.values())),)
+    return next(iter(tables.values()))
+
+
+def _refuse_magnitudes(table: PTable, dialect: str) -> None:
+    if table.step != 1 or table.anchors is not None:
+        raise PTableError(
+            f"The layout '{dialect}' holds whole noise for every count, not tables for "
+            "magnitudes.",
+            hint="write them as r-ptable, tau-argus or sas",
+        )
 
 
 def _refuse_types(tables: Mapping[Any, PTable]) -> None:
     if not tables:
         raise PTableError("There must be at least one p-table to write.")
     for kind in tables:
-        if (
-            not isinstance(kind, str)
-            or not kind
-            or kind != kind.strip()
-            or any(sign in kind for sign in ',;"\t\r\n')
-        ):
-            raise PTableError(
-                f"The type of a p-table must be a plain word, not {kind!r}.",
-            )
+        is_word = isinstance(kind, str) and kind and kind == kind.strip()
+        if not is_word or any(sign in kind for sign in ',;"\t\r\n'):
+            raise PTableError(f"The type of a p-table must be a plain word, not {kind!r}.")
 
 
 def _target_dialect(target: Path, dialect: str | None) -> str:
@@ -357,9 +339,10 @@ def _target_dialect(target: Path, dialect: str | None) -> str:
 def _refuse_options(name: str, reading: Reading, takes: frozenset[str]) -> None:
     usual = Reading()
     given = [
-        option
-        for option in ("boundary", "key_range", "digits", "large_counts", "anchors", "small_n")
-        if getattr(reading, option) != getattr(usual, option) and option not in takes
+        field.name
+        for field in fields(reading)
+        if getattr(reading, field.name) != getattr(usual, field.name)
+        and field.name not in takes
     ]
     if given:
         raise PTableError(

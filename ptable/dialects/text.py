@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ptable.errors import PTableError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 _MAX_BYTES = 2**28
@@ -40,6 +42,23 @@ class Problems:
             place = [f"line {line}"] if line is not None else []
             place += [f"count {count}"] if count is not None else []
             self._shown.append(": ".join([", ".join(place), problem] if place else [problem]))
+
+    def add_cell(
+        self, cell: str, must: str, *, line: int | None = None, count: int | None = None
+    ) -> None:
+        """Note a cell that is not what it must be."""
+        what = f"'{cell}'" if cell else "an empty cell"
+        self.add(f"{must}, not {what}", line=line, count=count)
+
+    def add_gaps(self, counts: Iterable[int], *, hint: str | None = None) -> None:
+        """Note the counts without lines below the largest that has some."""
+        for before, count in pairwise(sorted({0, *counts})):
+            if count > before + 1:
+                missing = f"count {before + 1} has"
+                if count > before + 2:
+                    missing = f"counts {before + 1} to {count - 1} have"
+                self.add(f"{missing} no lines, though count {count} has")
+                self.hint = hint
 
     def stop(self) -> None:
         """Raise what was noted; do nothing when that is nothing."""

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from footing.svg import across, text_width
+from ptable.lookup import intervals
 from ptable.pictures.data import heading, html_table
 from ptable.pictures.facts import chosen_rows, row_facts, row_name, span, table_notes
 from ptable.pictures.picture import finished
@@ -112,7 +113,7 @@ def _pieces_of(table: PTable, row: int) -> list[_Piece]:
     if len(noise) <= _MAX_PIECES_OF_A_ROW:
         return [
             (Fraction(low, total), Fraction(high, total), v)
-            for v, (low, high) in zip(noise, pairwise((0, *upper)), strict=True)
+            for v, low, high in intervals(noise, upper)
         ]
     # Finer than any screen: take samples.
     parts, place, samples = _MAX_PIECES_OF_A_ROW, 0, []

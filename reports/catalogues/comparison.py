@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reports.catalogues.word_lists import WordLists
+from reports.catalogues.wording import WordLists
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

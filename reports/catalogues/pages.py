@@ -1,10 +1,11 @@
-"""The headings of pages, and the terms that they define."""
+"""The headings of pages, the terms that they define, and the words of decoded reports."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from footing.data_files import read_data
+from reports.catalogues.wording import WordLists
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -13,6 +14,11 @@ if TYPE_CHECKING:
 
 _PAGES = read_data("reports.catalogues", "pages.toml")
 TERMS: tuple[tuple[str, str], ...] = tuple((t["name"], t["meaning"]) for t in _PAGES["terms"])
+
+_WORDS = WordLists("decoding")
+CORRECTIONS = _WORDS.texts("corrections")
+PARAMETERS = _WORDS.texts("parameters")
+SUSPICIONS = _WORDS.texts("suspicions")
 
 
 def headings(words: Words, page: str, *, without: Collection[str] = ()) -> dict[str, str]:

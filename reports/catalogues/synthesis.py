@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from reports.catalogues.word_lists import WordLists
+from reports.catalogues.wording import WordLists
 from reports.errors import ReportError
 
 if TYPE_CHECKING:
     from reports.catalogues.wording import Kind
-    from reports.facts.guarantees import GuaranteeFact
+    from reports.facts.synthesis import GuaranteeFact
     from reports.i18n.languages import Words
 
 #: Where the good values of a figure are: low, high, at one half, or near that of the holdout.

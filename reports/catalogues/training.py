@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from reports.catalogues.word_lists import WordLists
+from reports.catalogues.wording import WordLists
 
 if TYPE_CHECKING:
     from reports.catalogues.wording import Kind

@@ -1,16 +1,17 @@
-"""A sentence with places for numbers, and how each of them is written."""
+"""Lists of words in TOML files beside the modules, and sentences with places for numbers."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
+from footing.data_files import read_data
 from reports.errors import ReportError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from reports.i18n.languages import Words
 
@@ -20,6 +21,11 @@ Kind: TypeAlias = Literal[
 ]
 
 _PLACE = re.compile(r"%\((\w+)\)s")
+
+_Entry = TypeVar("_Entry")
+
+#: Fields whose texts are names for programs, or stay in their own language.
+_NO_WORDS = frozenset({"better", "claim", "good", "group", "kind", "kinds", "references"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +68,64 @@ def written(words: Words, value: float | str, kind: Kind) -> str:
     if isinstance(value, str):
         return value
     return str(getattr(words.numbers, kind)(value))
+
+
+class WordLists:
+    """The lists of one file, each a table of names.
+
+    A sentence is a text, or a table of its ``text``, the ``kinds`` of its numbers, where they
+    are not those of the file, and the ``claim`` of docs/assurance.md that it belongs to.
+
+    Parameters
+    ----------
+    name
+        Of the file, without its suffix.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._lists = read_data("reports.catalogues", f"{name}.toml")
+        self._kinds = self._lists.get("kinds", {})
+
+    def texts(self, name: str) -> Mapping[str, str]:
+        """Give a list of texts; texts without a name are names themselves."""
+        found = self._lists[name]
+        return MappingProxyType(
+            found if isinstance(found, dict) else {text: text for text in found}
+        )
+
+    def sentences(self, name: str) -> Mapping[str, Sentence]:
+        """Give a list of sentences."""
+        found = self._lists[name]
+        return MappingProxyType({key: self._sentence(entry) for key, entry in found.items()})
+
+    def entries(self, name: str, kind: Callable[..., _Entry]) -> Mapping[str, _Entry]:
+        """Give a list of entries of several fields; a table among these is a sentence."""
+        return MappingProxyType(
+            {
+                key: kind(**{field: self._value(value) for field, value in entry.items()})
+                for key, entry in self._lists[name].items()
+            }
+        )
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return self._sentence(value)
+        return tuple(value) if isinstance(value, list) else value
+
+    def _sentence(self, entry: str | Mapping[str, Any]) -> Sentence:
+        if isinstance(entry, str):
+            return Sentence(entry, self._kinds)
+        return Sentence(entry["text"], {**self._kinds, **entry.get("kinds", {})})
+
+
+def messages_in(value: Any, claim: str = "") -> Iterator[tuple[str, str]]:
+    """Give the words of a file that are translated, each with its claim."""
+    if isinstance(value, str):
+        yield value, claim
+    elif isinstance(value, list):
+        for part in value:
+            yield from messages_in(part, claim)
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            if key not in _NO_WORDS:
+                yield from messages_in(part, value.get("claim", claim))

@@ -1,4 +1,4 @@
-"""Bars: two shares side by side, and a share per line."""
+"""Bars and lines by name or value: shares, quantiles, estimates with their intervals."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _WIDTH = 720.0
 _HEIGHT = 300.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56.0, 8.0, 34.0, 64.0
+_LONGEST = 26
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,4 +77,111 @@ def lines_of_shares(words: Words, bars: Bars, lines: Sequence[tuple[str, float, 
             (right + 8, y + 13), f"{words.numbers.probability(share)} {remark}".strip()
         )
     drawing.line((left, top - 6), (left, low), css="axis")
+    return drawing.finish()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpreadLine:
+    """The quantiles of a group: least, 0.1, median, 0.9 and largest."""
+
+    name: str
+    least: float
+    q10: float
+    median: float
+    q90: float
+    most: float
+
+
+def spread(words: Words, data: Labels, lines: Sequence[SpreadLine]) -> str:
+    """Draw a line from least to largest, a box of the middle 80 %, a bar at the median."""
+    left, right, top, step = 150.0, _WIDTH - 24, 16.0, 34.0
+    low = top + step * len(lines)
+    drawing = Drawing(words, data, size=(_WIDTH, low + 40))
+    at = ticks(min(line.least for line in lines), max(line.most for line in lines))
+    along = Axis(at, (left, right))
+    drawing.across(along, low=low, high=top)
+    for place, line in enumerate(lines):
+        y = top + (place + 0.5) * step
+        drawing.text((left - 10, y + 4), line.name, anchor="end")
+        drawing.whisker((along(line.least), along(line.most)), y, cap=5)
+        width = max(along(line.q90) - along(line.q10), 2.0)
+        drawing.rect((along(line.q10), y - 9, width, 18), css="designed")
+        drawing.rect((along(line.median) - 2, y - 9, 4, 18), css="drawn")
+    return drawing.finish()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """An estimate, the ends of its interval, and whether it stands out."""
+
+    name: str
+    estimate: float
+    low: float
+    high: float
+    is_found: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intervals(Labels):
+    """What a picture of intervals says.
+
+    Parameters
+    ----------
+    amount, names
+        The names of the axis of amounts and of that of names.
+    found, other
+        What filled and outlined marks are.
+    """
+
+    amount: str
+    names: str
+    found: str
+    other: str
+
+
+def interval_lines(words: Words, data: Intervals, lines: Sequence[Interval]) -> str:
+    """Draw a line from end to end for each name, with a dot at its estimate."""
+    top, step, left, right = 16.0, 20.0, 190.0, _WIDTH - 24
+    low = top + step * len(lines)
+    drawing = Drawing(words, data, size=(_WIDTH, low + 74))
+    at = ticks(min(0.0, *(line.low for line in lines)), max(line.high for line in lines))
+    along = Axis(at, (left, right))
+    drawing.across(along, low=low, high=top, name=data.amount)
+    for place, line in enumerate(lines):
+        y = top + (place + 0.5) * step
+        name = line.name if len(line.name) <= _LONGEST else f"{line.name[: _LONGEST - 1]}…"
+        drawing.text((left - 10, y + 4), name, anchor="end")
+        drawing.whisker((along(line.low), along(line.high)), y, cap=4)
+        css = "drawn" if line.is_found else "designed"
+        drawing.circle((along(line.estimate), y), 4.5, css=css)
+    drawing.line((along(0), top), (along(0), low), css="axis")
+    marks = [("drawn", data.found)] * any(line.is_found for line in lines)
+    marks += [("designed", data.other)] * (not all(line.is_found for line in lines))
+    drawing.dots(low + 50, marks, step=260, left=left + 8, radius=4.5)
+    return drawing.finish()
+
+
+def interval_bars(words: Words, data: Intervals, bars: Sequence[Interval]) -> str:
+    """Draw a bar for each value in its order, with a whisker from end to end."""
+    left, right, top, low = 72.0, _WIDTH - 8, 34.0, 300.0
+    drawing = Drawing(words, data, size=(_WIDTH, low + 76))
+    at = ticks(min(0.0, *(bar.low for bar in bars)), max(bar.high for bar in bars))
+    up = Axis(at, (low, top))
+    drawing.upwards(up, left=left, right=right, name=data.amount)
+    wide = (right - left) / len(bars)
+    longest = max(len(bar.name) for bar in bars)
+    every = math.ceil((longest * 7.5 + 6) / wide)
+    for place, bar in enumerate(bars):
+        middle = left + (place + 0.5) * wide
+        ends = sorted((up(0), up(bar.estimate)))
+        half = min(14.0, wide * 0.38)
+        css = "drawn" if bar.is_found else "designed"
+        drawing.rect((middle - half, ends[0], 2 * half, ends[1] - ends[0]), css=css)
+        drawing.line((middle, up(bar.low)), (middle, up(bar.high)), css="axis")
+        if place % every == 0:
+            drawing.text((middle, low + 16), bar.name, anchor="middle")
+    drawing.line((left, up(0)), (right, up(0)), css="axis")
+    drawing.text(((left + right) / 2, low + 34), data.names, anchor="middle")
+    entries = [("drawn", data.found), ("designed", data.other)]
+    drawing.legend(low + 50, entries, step=260, left=left)
     return drawing.finish()

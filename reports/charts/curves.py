@@ -1,4 +1,4 @@
-"""Curves and points on two axes, each of them linear or by powers of ten."""
+"""Curves and points on two axes, linear or by powers of ten; designs on a map."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
     from reports.i18n.languages import Words
 
-_WIDTH, _HEIGHT = 720.0, 380.0
+_WIDTH = 720.0
 _LEFT, _RIGHT, _TOP, _LOW = 62.0, 20.0, 36.0, 300.0
 _IN_A_ROW = 2
 _SHAPES = 6
+_MAP_HEIGHT = 420.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,3 +162,59 @@ def _legend(drawing: Drawing, named: Sequence[tuple[Curve, int]]) -> None:
         if line.is_marked:
             _mark(drawing, style, (left + 18, y))
         drawing.text((left + 44, y + 4), line.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Design:
+    """A design: its number on the map, its two figures, and what it is."""
+
+    name: str
+    across: float
+    upwards: float
+    is_front: bool
+    is_chosen: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Points(Labels):
+    """What a map says."""
+
+    front: str
+    other: str
+    chosen: str
+
+
+def points(words: Words, data: Points, designs: Sequence[Design]) -> str:
+    """Draw designs as circles; the front is joined by a line, the chosen one has a ring."""
+    left, right, top, low = 60.0, _WIDTH - 24, 36.0, _MAP_HEIGHT - 48
+    drawing = Drawing(words, data, size=(_WIDTH, _MAP_HEIGHT + 16))
+    at = ticks(0, max(design.across for design in designs))
+    high = ticks(0, max(design.upwards for design in designs))
+    along, up = Axis(at, (left, right)), Axis(high, (low, top))
+    drawing.upwards(up, left=left, right=right)
+    drawing.across(along, low=low, high=top)
+    front = sorted((design.across, -design.upwards) for design in designs if design.is_front)
+    drawing.line(*((along(x), up(-y)) for x, y in front), css="front")
+    for design in designs:
+        place = (along(design.across), up(design.upwards))
+        drawing.circle(place, 5, css="drawn" if design.is_front else "designed")
+        if design.is_chosen:
+            drawing.circle(place, 9, css="home")
+    _name(drawing, designs, along, up)
+    entries = (("drawn", data.front), ("designed", data.other), ("home", data.chosen))
+    drawing.dots(_MAP_HEIGHT + 4, entries, step=230, left=12, radius=5)
+    return drawing.finish()
+
+
+def _name(drawing: Drawing, designs: Sequence[Design], along: Axis, up: Axis) -> None:
+    """Write the numbers of the designs, those that matter first, where there is room."""
+    taken: list[tuple[float, float]] = []
+    for design in sorted(designs, key=lambda d: (not d.is_chosen, not d.is_front)):
+        for dx, dy in ((10, -7), (10, 16), (-12, -7), (-12, 16)):
+            x, y = along(design.across) + dx, up(design.upwards) + dy
+            if y < up(up.at[-1]) + 8:
+                continue  # there stands what the axis shows
+            if all(abs(x - a) > 18 or abs(y - b) > 13 for a, b in taken):
+                taken.append((x, y))
+                drawing.text((x, y), design.name, anchor="middle", css="t strong")
+                break

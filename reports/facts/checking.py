@@ -9,7 +9,7 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias, get_args
 
-from reports.catalogues import comparison, decoding, synthesis, training
+from reports.catalogues import comparison, pages, synthesis, training
 from reports.catalogues.release import ATTACKS, CHECKS, OWN_PRIORS, PRIORS
 from reports.errors import ReportError
 from reports.facts import release
@@ -123,9 +123,9 @@ def _known() -> Mapping[tuple[type, str], tuple[str, Container[object]]]:
         (MethodFact, "kind"): ("method", comparison.METHODS),
         (MethodFact, "facts"): ("detail", comparison.DETAILS),
         (CriterionFact, "name"): ("criterion", comparison.CRITERIA),
-        (DecodingFacts, "correction"): ("correction", decoding.CORRECTIONS),
-        (DecodingFacts, "parameters"): ("parameter", decoding.PARAMETERS),
-        (SuspicionFact, "name"): ("suspicion", decoding.SUSPICIONS),
+        (DecodingFacts, "correction"): ("correction", pages.CORRECTIONS),
+        (DecodingFacts, "parameters"): ("parameter", pages.PARAMETERS),
+        (SuspicionFact, "name"): ("suspicion", pages.SUSPICIONS),
         (SynthesisFigure, "name"): ("figure", synthesis.FIGURES),
         (SynthesisFigure, "controls"): ("control", synthesis.CONTROLS),
         (SynthesisFigure, "reason"): ("reason", {"", *synthesis.REASONS}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping  # noqa: TC003  (whoever parses facts needs it)
 from dataclasses import dataclass, field
 
-from reports.facts.guarantees import GuaranteeFact  # noqa: TC001  (as above)
+from reports.facts.synthesis import GuaranteeFact  # noqa: TC001  (as above)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

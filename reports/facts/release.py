@@ -14,33 +14,6 @@ from typing import Literal, TypeAlias
 
 from reports.facts.methods import MethodFacts  # noqa: TC001  (whoever parses facts needs it)
 
-__all__ = [
-    "AmountFact",
-    "AttackFact",
-    "CheckFact",
-    "ComparisonFacts",
-    "DesignFact",
-    "ExceptionFact",
-    "FileFact",
-    "LevelFact",
-    "MeasureFact",
-    "NoiseClassFact",
-    "NoiseFacts",
-    "NoiseShareFact",
-    "Outcome",
-    "PairFact",
-    "PosteriorFact",
-    "PublicFacts",
-    "PublicTableFact",
-    "ReleaseFacts",
-    "ReproductionFacts",
-    "RiskFacts",
-    "ScenarioFacts",
-    "SetFact",
-    "TableFact",
-    "WorstFact",
-]
-
 #: A text of the office: one for all languages, or language → text.
 Text: TypeAlias = str | Mapping[str, str]
 #: How a check ended. Without a limit its figure is shown and nothing is judged; one that was

@@ -5,24 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-__all__ = [
-    "Choice",
-    "Column",
-    "Download",
-    "Field",
-    "Grid",
-    "Group",
-    "Head",
-    "PageFacts",
-    "Problem",
-    "Reader",
-    "Row",
-    "SignInFacts",
-    "Try",
-    "Unpublished",
-    "Withheld",
-]
-
 Order: TypeAlias = Literal["none", "ascending", "descending"]
 Kind: TypeAlias = Literal["coarser", "without", "unfiltered", "with", "all"]
 

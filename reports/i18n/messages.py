@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from footing.data_files import read_data
-from reports.catalogues.word_lists import messages_in
+from reports.catalogues.wording import messages_in
 from reports.i18n.languages import LANGUAGES, LOCALE
 
 if TYPE_CHECKING:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from reports.catalogues.decoding import CORRECTIONS, PARAMETERS, SUSPICIONS
-from reports.catalogues.pages import headings
+from reports.catalogues.pages import CORRECTIONS, PARAMETERS, SUSPICIONS, headings
 from reports.catalogues.wording import written
-from reports.charts.intervals import Interval, Intervals, interval_bars, interval_lines
+from reports.charts.bars import Interval, Intervals, interval_bars, interval_lines
 from reports.pages.common import outcome_cell
 from reports.parts import Cell, Figure, Lines, Table, texts
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.measures import figure_name, kind_of
 from reports.catalogues.wording import written
-from reports.charts.points import Points, Spot, points
+from reports.charts.curves import Design, Points, points
 from reports.parts import Cell, Figure, Lines, Table, texts
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _map(words: Words, scenarios: ScenarioFacts) -> list[Figure]:
         loss = design.figures.get(scenarios.utility)
         if risk is not None and loss is not None:
             spots.append(
-                Spot(
+                Design(
                     name=str(place),
                     across=loss,
                     upwards=risk,

@@ -14,16 +14,16 @@ from reports.catalogues.synthesis import (
 )
 from reports.catalogues.wording import written
 from reports.charts.marked import Marked, MarkedLine, marked_bars
-from reports.downloads import as_csv, as_json, download
 from reports.parts import Cell, Lines, Table, texts
+from reports.report import as_csv, as_json, download
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reports.downloads import Download
     from reports.facts.synthesis import SynthesisFacts, SynthesisFigure
     from reports.i18n.languages import Words
     from reports.parts import Entry, Figure
+    from reports.report import Download
 
 _DISTANCES = (
     "tvd1", "tvd2", "tvd3", "ks_mean", "spearman_change_pairs", "cramer_change",

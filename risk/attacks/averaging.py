@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from risk.attacks.oracle.checks import require_integers, truth_of
 from risk.attacks.oracle.laws import noise_law, p_mean_rounds_to_zero, row_of
-from risk.attacks.oracle.oracle import Questioner
+from risk.attacks.oracle.oracle import Analyst
 from risk.attacks.pairs import complementary_groups, pair_sums, pairs_available, rounded_mean
 from risk.distributions.distribution import Law
 from risk.errors import RiskError
@@ -105,19 +105,16 @@ class TwoPartition:
         1.0
         """
         totals = truth_of(truth)
-        questioner = Questioner(oracle=oracle)
+        analyst = Analyst("two-partition averaging", oracle, closed_form)
         all_pairs = complementary_groups(self.n_categories)
-        successes = 0
         for line, total in enumerate(totals.tolist()):
             pairs = all_pairs
             if self._n_used < len(all_pairs):
                 drawn = rng.choice(len(all_pairs), self._n_used, replace=False)
                 pairs = [all_pairs[place] for place in drawn]
-            sums = pair_sums(questioner, pairs, line=line)
-            successes += bool(sums) and rounded_mean(sums) == total
-        return questioner.result(
-            "two-partition averaging", successes, trials=len(totals), closed_form=closed_form
-        )
+            sums = pair_sums(analyst, pairs, line=line)
+            analyst.successes += bool(sums) and rounded_mean(sums) == total
+        return analyst.result(trials=len(totals))
 
     def closed_form(self, ptable: PTable, *, counts: Sequence[int] | None = None) -> float:
         """Give the probability that the rounded mean is the total, under a keyed mix.

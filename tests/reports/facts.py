@@ -4,11 +4,10 @@ import math
 from dataclasses import replace
 from functools import cache
 
-from reports.catalogues.decoding import SUSPICIONS
+from reports.catalogues.pages import SUSPICIONS
 from reports.catalogues.synthesis import CONCLUSIONS, FIGURES
 from reports.catalogues.training import CARD_TEXTS, DOUBTS
 from reports.facts.decoding import CandidateFact, DecodingFacts, EstimateFact, SuspicionFact
-from reports.facts.guarantees import GuaranteeFact
 from reports.facts.release import (
     AttackFact,
     CheckFact,
@@ -30,7 +29,12 @@ from reports.facts.release import (
     TableFact,
     WorstFact,
 )
-from reports.facts.synthesis import SynthesisFacts, SynthesisFigure, SynthesisFinding
+from reports.facts.synthesis import (
+    GuaranteeFact,
+    SynthesisFacts,
+    SynthesisFigure,
+    SynthesisFinding,
+)
 from reports.facts.training import (
     AuditFacts,
     CardFacts,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.dpsgd.train import asked_job, on_threads, plan_options
-from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.click_group import with_terminal
 from ckm.cli.terminal.output import check_output
 from footing.files import write_whole
 
@@ -48,8 +48,7 @@ a head on frozen features of images, by a method that keeps each record's gradie
 )
 @click.option("-o", "--output", type=_PATH, help="Also a .csv file, in bytes.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
-@common_options
-@click.pass_obj
+@with_terminal
 def memory(
     terminal: Terminal,
     /,

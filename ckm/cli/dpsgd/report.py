@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.click_group import with_terminal
 from ckm.cli.terminal.output import check_output
 from footing.files import write_whole
 
@@ -73,8 +73,7 @@ Sweeps and audits follow from confidential records: their pages are internal.
 )
 @click.option("--classes", type=int, help="Of a sweep, for the multiple of chance.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
-@common_options
-@click.pass_obj
+@with_terminal
 def report(
     terminal: Terminal,
     /,

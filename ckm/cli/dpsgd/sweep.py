@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.dpsgd.train import on_threads, source_of, thread_option
-from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.click_group import with_terminal
 from ckm.cli.terminal.output import check_output
 
 if TYPE_CHECKING:
@@ -85,8 +85,7 @@ records where you can.
 @click.option("--seed", type=click.IntRange(min=0), help="Of the first repetition.")
 @click.option("-o", "--output", type=_PATH, required=True, help="A .csv file, gone on with.")
 @thread_option
-@common_options
-@click.pass_obj
+@with_terminal
 def sweep(
     terminal: Terminal,
     /,

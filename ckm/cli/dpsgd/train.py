@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.click_group import with_terminal
 from ckm.cli.terminal.output import check_output
 
 if TYPE_CHECKING:
@@ -199,8 +199,7 @@ on with --resume.
 @click.option("--force", is_flag=True, help="Replace the model; begin an interrupted run anew.")
 @click.option("--dry-run", is_flag=True, help="Check everything, tell the cost, train nothing.")
 @thread_option
-@common_options
-@click.pass_obj
+@with_terminal
 def train(
     terminal: Terminal,
     /,
@@ -323,8 +322,7 @@ records: they are as confidential as they are.
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
 @thread_option
-@common_options
-@click.pass_obj
+@with_terminal
 def predict(
     terminal: Terminal,
     *,

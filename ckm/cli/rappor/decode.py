@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.click_group import with_terminal
 from ckm.cli.terminal.output import check_output
 from footing.files import write_whole
 
@@ -76,8 +76,7 @@ Examples:
 @_decoding_options
 @click.option("-o", "--output", type=_PATH, help="A .csv or .json file with every candidate.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
-@common_options
-@click.pass_obj
+@with_terminal
 def decode(terminal: Terminal, /, *, output: Path | None, force: bool, **asked: Any) -> None:
     """Estimate how many reports each candidate had, and test which had any."""
     if output is not None:
@@ -109,8 +108,7 @@ Examples:
 @click.option("--lang", type=click.Choice(["en", "fr"]), default="en", show_default=True)
 @click.option("-o", "--output", required=True, type=_PATH, help="An .html file.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
-@common_options
-@click.pass_obj
+@with_terminal
 def report(
     terminal: Terminal, /, *, title: str, lang: str, output: Path, force: bool, **asked: Any
 ) -> None:

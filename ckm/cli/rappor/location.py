@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.click_group import with_terminal
 from ckm.cli.terminal.output import check_output
 
 if TYPE_CHECKING:
@@ -50,8 +50,7 @@ cuts that are collected, coarse to fine.
 @click.option("--confidence", type=float, default=0.95, show_default=True)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="A .json file.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
-@common_options
-@click.pass_obj
+@with_terminal
 def location(terminal: Terminal, /, *, output: Path | None, force: bool, **asked: Any) -> None:
     """Simulate moving people; compare ways to share where they are, and draw the map."""
     from footing.files import write_whole

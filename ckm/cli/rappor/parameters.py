@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.click_group import with_terminal
 
 if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
@@ -43,8 +43,7 @@ Examples:
 @click.option("--closed", is_flag=True, help="The candidates are all values there are.")
 @click.option("-o", "--output", type=_PATH, help="A .json or .csv file.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
-@common_options
-@click.pass_obj
+@with_terminal
 def params(
     terminal: Terminal,
     /,

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.rappor.parameters import params
-from ckm.cli.terminal.click_group import Group, common_options
+from ckm.cli.terminal.click_group import Group, with_terminal
+from ckm.cli.terminal.secret import secret_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -100,8 +101,7 @@ nor values. Keep it. The sum does not cover that, and when, a client's value cha
 @click.option("--skip", is_flag=True, help="Leave out reports beyond the cap.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @click.option("--dry-run", is_flag=True, help="Encode everything, write nothing.")
-@common_options
-@click.pass_obj
+@with_terminal
 def encode(
     terminal: Terminal,
     *,
@@ -129,7 +129,7 @@ def encode(
     if not metric.strip():
         raise click.UsageError("--metric must name the question.")
     parameters = asked_parameters(params, hash_name)
-    secret = _secret(secret_file)
+    secret = secret_of(secret_file)
     if output.exists() and data.exists() and output.samefile(data):
         raise click.UsageError("The output must be another file than the data.")
     most = usual_cap(parameters) if cap is None else cap
@@ -208,18 +208,6 @@ def _pieces(
         )
 
 
-def _secret(file: Path | None) -> Secret:
-    from ckm.errors import ConfigError
-    from tables.errors import SourceError
-    from tables.secret import Secret
-
-    try:
-        return Secret.from_env() if file is None else Secret.from_file(file)
-    except SourceError as error:
-        # A secret is part of the command, not of the data.
-        raise ConfigError(error.problem, hint=error.hint) from None
-
-
 @rappor.command(
     name="sum",
     epilog="""\b
@@ -233,8 +221,7 @@ Examples:
 @click.option("--hash", "hash_name", type=_HASHES, help="For a .csv; else md5.")
 @click.option("-o", "--output", required=True, type=_PATH, help="A .json or .csv file.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
-@common_options
-@click.pass_obj
+@with_terminal
 def sum_command(
     terminal: Terminal,
     *,
@@ -284,8 +271,7 @@ The folder gets counts.json, counts.csv, candidates.txt and truth.csv.
     "--seed", type=click.IntRange(min=0), required=True, help="Same seed, same files."
 )
 @click.option("-o", "--output", required=True, type=_PATH, help="A new folder.")
-@common_options
-@click.pass_obj
+@with_terminal
 def simulate(
     terminal: Terminal,
     *,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.click_group import with_terminal
 from ckm.cli.terminal.output import check_output
 from footing.files import write_whole
 
@@ -90,8 +90,7 @@ The output is internal: its figures follow from confidential records without noi
 @click.argument("train", type=_PATH, metavar="TRAIN")
 @click.argument("synthetic", type=_PATH, metavar="SYNTHETIC")
 @_measure_options
-@common_options
-@click.pass_obj
+@with_terminal
 def evaluate(terminal: Terminal, /, *, train: Path, synthetic: Path, **options: Any) -> None:
     """Measure synthetic records against the real ones they were made from."""
     _run(terminal, train, {synthetic.stem: synthetic}, options)
@@ -110,8 +109,7 @@ The output is internal: its figures follow from confidential records without noi
 @click.argument("train", type=_PATH, metavar="TRAIN")
 @click.argument("synthetic", type=_PATH, nargs=-1, required=True, metavar="SYNTHETIC...")
 @_measure_options
-@common_options
-@click.pass_obj
+@with_terminal
 def compare(
     terminal: Terminal, /, *, train: Path, synthetic: tuple[Path, ...], **options: Any
 ) -> None:

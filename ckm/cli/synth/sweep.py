@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.synth.evaluate import page_of
-from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.click_group import with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 from ckm.cli.terminal.output import check_output
 from footing.files import write_whole
@@ -73,8 +73,7 @@ comes from seeds, and the output follows from confidential records: it is intern
 @click.option("--lang", type=click.Choice(["en", "fr"]), help="Of the page.")
 @click.option("--dry-run", is_flag=True, help="Check everything, fit nothing.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
-@common_options
-@click.pass_obj
+@with_terminal
 def sweep(
     terminal: Terminal,
     /,
@@ -135,7 +134,7 @@ def _finish(
     words: tuple[str, str],
 ) -> None:
     """Show the sweep, or write it."""
-    from synth.evaluation.summary import lines_of, summarise
+    from synth.evaluation.sweep import lines_of, summarise
 
     if output is None:
         _show(terminal, found)

@@ -13,7 +13,7 @@ import click
 from ckm.cli.synth.evaluate import compare, evaluate
 from ckm.cli.synth.report import report
 from ckm.cli.synth.sweep import sweep
-from ckm.cli.terminal.click_group import Group, common_options
+from ckm.cli.terminal.click_group import Group, common_options, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 from ckm.cli.terminal.output import check_output
 from footing.files import new_file, require_private
@@ -72,8 +72,7 @@ def check(*, file: Path, data: Path | None) -> int:
 @click.argument("file", metavar="OTHER", type=_PATH)
 @click.option("--declared-by", default="", help="Who declared it, from what.")
 @_output_options
-@common_options
-@click.pass_obj
+@with_terminal
 def schema(
     terminal: Terminal,
     *,
@@ -135,8 +134,7 @@ def schema(
 @click.option("--simulate", type=int, metavar="SEED", help="Noise from a seed: NOT PRIVATE.")
 @click.option("--picture", type=_PATH, help="Also draw the structure, as SVG.")
 @_output_options
-@common_options
-@click.pass_obj
+@with_terminal
 def fit(
     terminal: Terminal,
     *,
@@ -225,8 +223,7 @@ def fit(
 @click.option("--certificate", type=_PATH, help="By default beside the records.")
 @click.option("--key", type=_PATH, help="A secret file, to seal the certificate.")
 @_output_options
-@common_options
-@click.pass_obj
+@with_terminal
 def sample(
     terminal: Terminal,
     *,
@@ -287,8 +284,7 @@ def sample(
 @click.option("--data", type=_PATH, help="The synthetic records it should be of.")
 @click.option("--schema", "schema_file", type=_PATH, help="The schema that was to be used.")
 @click.option("--key", type=_PATH, help="The secret file that sealed it.")
-@common_options
-@click.pass_obj
+@with_terminal
 def verify(
     terminal: Terminal,
     *,

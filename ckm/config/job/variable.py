@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from ckm.config.problems import did_you_mean
-from ckm.config.section import FilePath, Name, Section, Words
+from ckm.config.section import FilePath, Name, Section, Words, optional
 from ckm.config.words import read_codelist
 
 if TYPE_CHECKING:
@@ -21,14 +21,14 @@ class JobVariable(Section):
     """The words for a dimension or a column, by language; no labels stand for the name."""
 
     name: Name = Field(description="A dimension, or a column of a hierarchy.")
-    labels: Words = Field(default={}, description="What readers see.")
-    is_area: bool = Field(default=False, description="Whether it tells places.")
-    levels: dict[str, Words] = Field(
-        default={}, description="Level of the hierarchy → what readers see."
+    labels: Words = optional("What readers see.", default={})
+    is_area: bool = optional("Whether it tells places.", default=False)
+    levels: dict[str, Words] = optional(
+        "Level of the hierarchy → what readers see.", default={}
     )
-    categories: dict[str, Words] = Field(default={}, description="Code → what readers see.")
-    codelist: FilePath | None = Field(
-        default=None, description="A CSV file of columns code, en, fr instead of categories."
+    categories: dict[str, Words] = optional("Code → what readers see.", default={})
+    codelist: FilePath | None = optional(
+        "A CSV file of columns code, en, fr instead of categories."
     )
 
     def add_problems(self, reading: Reading) -> None:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ckm.formats.about import TableAbout
     from ckm.formats.cube import Cube
 
-__all__ = ["write_json_stat"]
 
 CONTENTS = "ContentsCode"
 SUPPRESSED = "Q"

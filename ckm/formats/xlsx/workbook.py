@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from ckm.engine.published_table import PublishedTable
     from ckm.formats.about import TableAbout
 
-__all__ = ["write_xlsx"]
 
 MAX_ROWS = 1_048_575
 TABLE, ABOUT, CATEGORIES, WITHHELD = "table", "about", "categories", "withheld"

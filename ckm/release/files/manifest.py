@@ -1,4 +1,4 @@
-"""The two manifests of a release: one for everybody, one for the office."""
+"""The two manifests of a release, one for everybody, one for the office, and what they list."""
 
 from __future__ import annotations
 
@@ -13,20 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from ckm.engine.magnitudes import MagnitudeNoise
     from ckm.engine.published_table import PublishedTable
-
-__all__ = [
-    "KIND",
-    "METHOD",
-    "SUPPRESSION_KIND",
-    "FileRecord",
-    "TableRecord",
-    "describe_columns",
-    "manifest_text",
-    "public_manifest",
-    "record_file",
-    "write_manifest",
-]
 
 KIND = "ckm-release"
 SUPPRESSION_KIND = "ckm-suppression"
@@ -62,6 +50,9 @@ AMOUNTS = (
         "published counts; where the published count is 0, so is the sum."
     ),
 )
+
+#: The p-tables of a sum.
+_PTABLES = ("ptable", "even", "odd", "small_cells")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,3 +180,28 @@ def manifest_text(manifest: Mapping[str, Any]) -> str:
 def write_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
     """Write a manifest as JSON, in UTF-8, for people to read."""
     path.write_bytes(manifest_text(manifest).encode())
+
+
+def write_amount_ptables(
+    folder: Path, noises: Mapping[str, MagnitudeNoise]
+) -> list[dict[str, Any]]:
+    """Write each p-table once, and tell which variable has which."""
+    written: dict[str, dict[str, Any]] = {}
+    found = []
+    for variable, noise in noises.items():
+        used = {}
+        for field in _PTABLES:
+            ptable = getattr(noise, field)
+            if ptable is None:
+                continue
+            if ptable.id not in written:
+                path = folder / f"pt-amounts-{len(written) + 1}.parquet"
+                ptable.write(path)
+                written[ptable.id] = {
+                    "id": ptable.id,
+                    "file": asdict(record_file(path, name=path.name)),
+                    "certificate": ptable.certificate.summary() if ptable.certificate else None,
+                }
+            used[field] = written[ptable.id]
+        found.append({"variable": variable, "rules": noise.rules, "ptables": used})
+    return found

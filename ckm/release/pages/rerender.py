@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 from ckm.errors import CheckFailedError, ReleaseError
 from ckm.release.files.manifest import KIND, record_file
 from ckm.release.files.output_folder import only_writer, resolve_target
-from ckm.release.pages.leak_check import hidden_texts
 from ckm.release.pages.manifest_pages import follows_from, renewed_manifests
 from ckm.release.pages.report_pages import (
     EDITIONS,
     FILES,
     LANGUAGES,
     NUMBERS,
+    hidden_texts,
     is_draft,
     make_pages,
     page_name,

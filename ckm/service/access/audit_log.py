@@ -11,7 +11,7 @@ import os
 import threading
 from typing import TYPE_CHECKING, Any
 
-from ckm.service.answering.client_error import ClientError
+from ckm.service.answering.messages import ClientError
 from footing.files import alone, is_same_file
 
 if TYPE_CHECKING:

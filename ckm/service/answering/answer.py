@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ckm.service.answering.cells.cell_cache import Cubes
-from ckm.service.answering.client_error import ClientError
-from ckm.service.answering.ledger_hook import Publication
+from ckm.service.answering.ledger_recorder import Publication
+from ckm.service.answering.messages import ClientError, Refusal, explained
 from ckm.service.answering.query import Selection
 from ckm.service.answering.query_plan import Planner
-from ckm.service.answering.refusal import Refusal, explained
 from ckm.service.answering.table_layout import slices_of, table_of
 from ckm.service.answering.variables import offered_variables
 from ckm.service.rules import Finding, RuleSettings, commonest, judge_areas, judge_shape
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from ckm.config.service.service import Service
     from ckm.engine.engine import Engine
     from ckm.engine.published_table import PublishedTable
-    from ckm.service.answering.ledger_hook import Ledger
+    from ckm.service.answering.ledger_recorder import Recorder
     from ckm.service.answering.query import Query
     from ckm.service.answering.query_plan import Levels, Plan
     from ckm.service.answering.table_layout import Protected
@@ -76,7 +75,7 @@ class Answerer:
     """
 
     def __init__(
-        self, service: Service, engine: Engine, *, ledger: Ledger | None = None
+        self, service: Service, engine: Engine, *, ledger: Recorder | None = None
     ) -> None:
         self.service = service
         self._engine = engine

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckm.service.answering.client_error import ClientError
+from ckm.service.answering.messages import ClientError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ckm.service.answering.cells.lru_cache import digest_of
-from ckm.service.answering.client_error import ClientError
-from ckm.service.answering.words.messages import Phrase
+from ckm.service.answering.messages import ClientError, Phrase
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

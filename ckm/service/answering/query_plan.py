@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ckm.service.answering.cells.lru_cache import Cache, digest_of
-from ckm.service.answering.client_error import ClientError
+from ckm.service.answering.messages import ClientError, Phrase
 from ckm.service.answering.query import Selection
-from ckm.service.answering.words.messages import Phrase
 from ckm.service.rules import Shape
 from tables import FilterError
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ckm.formats import FORMATS, TableAbout, to_bytes
 from ckm.formats.csv_text import without_formulas
 from ckm.formats.words import category_labels
-from ckm.service.answering.words.messages import say
+from ckm.service.answering.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

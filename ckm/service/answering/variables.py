@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ckm.formats.words import MISSING
-from ckm.service.answering.words.messages import say
+from ckm.service.answering.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from ckm.config.service.sections import RECONSTRUCTION
-from ckm.service.answering.client_error import ClientError
+from ckm.service.answering.messages import ClientError
 from ckm.service.http.endpoints import ENDPOINTS
 from ckm.service.http.middleware import RequestLimits
 from ckm.service.http.openapi import openapi

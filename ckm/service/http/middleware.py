@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.datastructures import MutableHeaders
 
-from ckm.service.answering.client_error import ClientError
-from ckm.service.answering.words.messages import Phrase
-from ckm.service.http.problem_details import problem_of_mistake
+from ckm.service.answering.messages import ClientError, Phrase
+from ckm.service.http.responses import problem_of_mistake
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

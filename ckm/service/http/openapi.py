@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from ckm import __version__
 from ckm.formats import FORMATS
+from ckm.service.answering.messages import notice_of
 from ckm.service.answering.pxweb_selection import CONTENTS
-from ckm.service.answering.words.messages import notice_of
-from ckm.service.http.request_bodies import RequestBody, SelectionBody, body_schemas
+from ckm.service.http.request_bodies import RequestBody, body_schemas
 from ckm.service.http.request_parsing import DEEP
-from ckm.service.http.response_schemas import ANSWERS, PROBLEM, SECURITY
+from footing.data_files import read_data
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,71 +21,11 @@ if TYPE_CHECKING:
     from ckm.service.http.endpoints import Endpoint
 
 _SCHEMA = "#/components/schemas/"
-_TEXT = {"type": "string"}
-_WHOLE = {"type": "integer"}
-_PROBLEMS = {
-    400: "The request is wrong.",
-    401: "A valid token is needed.",
-    403: "The table is not published, by a rule; or the role does not allow it.",
-    404: "There is no such thing.",
-    408: "The request took too long to arrive.",
-    413: "The request is too large.",
-    422: "The body cannot be read.",
-    429: "Too many requests in an hour, or in a day.",
-    500: "The service made a mistake.",
-    503: "The service is busy, or the table took too long.",
-}
+_SAID = read_data("ckm.service.http", "openapi.toml")
+_PARAMETERS: dict[str, dict[str, Any]] = _SAID["parameters"]
+_HEADERS, _ANSWERS = _SAID["headers"], _SAID["answers"]
+_ANSWERS["get_table"] = _ANSWERS["list_tables"]["properties"]["tables"]["items"]
 _ALWAYS = {400, 413, 500, 503}
-_RATE: dict[str, Any] = {
-    "RateLimit-Policy": {"schema": _TEXT},
-    "RateLimit": {"schema": _TEXT},
-    "RateLimit-Limit": {"schema": _WHOLE},
-    "RateLimit-Remaining": {"schema": _WHOLE},
-    "RateLimit-Reset": {"schema": _WHOLE},
-}
-_LANGUAGE = {
-    "Content-Language": {"schema": {"type": "string", "enum": ["en", "fr"]}, "required": True}
-}
-_ETAG = {"ETag": {"schema": _TEXT, "required": True}}
-_OF_STATUS: dict[int, dict[str, Any]] = {
-    401: {"WWW-Authenticate": {"schema": _TEXT, "required": True}},
-    429: {"Retry-After": {"schema": _WHOLE, "required": True}},
-}
-_PARAMETERS: dict[str, dict[str, Any]] = {
-    "lang": {"schema": _TEXT, "description": "Language."},
-    "query": {"schema": {"type": "string", "maxLength": 1000}},
-    "pageNumber": {"schema": {"type": "integer", "minimum": 1, "maximum": 1_000_000}},
-    "pageSize": {"schema": {"type": "integer", "minimum": 1, "maximum": 1000}},
-    "outputFormat": {
-        "schema": {"type": "string", "enum": list(FORMATS)},
-        "description": "Format of the answer.",
-    },
-    "filter": {
-        "schema": {"type": "string", "maxLength": 20_000},
-        "description": "Which persons count, for example: sex = 'F' and age >= 15",
-    },
-    "heading": {"schema": _TEXT, "description": "Variables that come last, with commas."},
-    "stub": {"schema": _TEXT, "description": "Variables that come first, with commas."},
-    "valuecodes": {
-        "schema": _TEXT,
-        "description": "Codes and expressions by variable: valuecodes[sex]=F,M",
-    },
-    "codelist": {
-        "schema": _TEXT,
-        "description": "Code list by variable: codelist[geo]=geo.region",
-    },
-    "outputvalues": {
-        "schema": {"type": "string", "enum": ["aggregated", "single"]},
-        "description": "single gives the finest categories within those selected.",
-    },
-}
-_BODIES: dict[type, dict[str, Any]] = {
-    SelectionBody: {
-        "selection": [{"variableCode": "sex", "valueCodes": ["*"]}],
-        "placement": {"heading": ["sex"], "stub": []},
-    },
-    RequestBody: {"dimensions": ["sex"], "margins": "all", "measures": ["count"]},
-}
 
 
 def openapi(endpoints: Sequence[Endpoint], service: Service) -> dict[str, Any]:
@@ -101,12 +41,12 @@ def openapi(endpoints: Sequence[Endpoint], service: Service) -> dict[str, Any]:
     for endpoint in endpoints:
         operations = paths.setdefault(endpoint.path.replace(":path", ""), {})
         operations[endpoint.method.lower()] = _operation(endpoint, service)
-    schemas = {"Problem": PROBLEM, "Table": ANSWERS["table"], **body_schemas(_SCHEMA)}
+    schemas = {**_SAID["schemas"], **body_schemas(_SCHEMA)}
     return {
         "openapi": "3.1.0",
         "info": info,
         "paths": paths,
-        "components": {"schemas": schemas, "securitySchemes": SECURITY},
+        "components": {"schemas": schemas, "securitySchemes": _SAID["security"]},
     }
 
 
@@ -123,11 +63,14 @@ def _operation(endpoint: Endpoint, service: Service) -> dict[str, Any]:
     }
     if endpoint.path != "/health":
         is_open = service.access.mode == "open"
-        operation["security"] = [*([{}] if is_open else []), {name: [] for name in SECURITY}]
+        operation["security"] = [
+            *([{}] if is_open else []),
+            {name: [] for name in _SAID["security"]},
+        ]
     if endpoint.body is not None:
         content = {
             "schema": {"$ref": _SCHEMA + endpoint.body.__name__},
-            "example": _BODIES[endpoint.body],
+            "example": _SAID["examples"][endpoint.body.__name__],
         }
         operation["requestBody"] = {"required": True, "content": {"application/json": content}}
     return operation
@@ -135,7 +78,7 @@ def _operation(endpoint: Endpoint, service: Service) -> dict[str, Any]:
 
 def _responses(endpoint: Endpoint) -> dict[str, Any]:
     """Return what an address may answer."""
-    schema = ANSWERS.get(endpoint.answer.__name__, {})
+    schema = _ANSWERS.get(endpoint.answer.__name__, {})
     content: dict[str, Any] = {"application/json": {"schema": schema}}
     if endpoint.is_table:
         content = {kind.media_type.split(";")[0]: {} for kind in FORMATS.values()}
@@ -143,28 +86,28 @@ def _responses(endpoint: Endpoint) -> dict[str, Any]:
     if endpoint.path == "/metrics":
         content = {"text/plain": {}}
     problem = {"application/problem+json": {"schema": {"$ref": _SCHEMA + "Problem"}}}
-    budget = _RATE if endpoint.is_table else {}
+    budget = _HEADERS["budget"] if endpoint.is_table else {}
     found: dict[str, Any] = {
-        str(status): {
+        status: {
             "description": words,
             "content": problem,
-            "headers": {**_LANGUAGE, **_OF_STATUS.get(status, {}), **budget},
+            "headers": {**_HEADERS["language"], **_HEADERS.get(status, {}), **budget},
         }
-        for status, words in _PROBLEMS.items()
-        if status in _problems_of(endpoint)
+        for status, words in _SAID["problems"].items()
+        if int(status) in _problems_of(endpoint)
     }
     if endpoint.status == 204:
         return {"204": {"description": "Given up."}, **found}
     found["200"] = {"description": "The answer.", "content": content}
     if endpoint.is_cached or endpoint.is_table:
-        found["200"]["headers"] = _ETAG | _LANGUAGE
+        found["200"]["headers"] = _HEADERS["etag"] | _HEADERS["language"]
     if endpoint.is_cached:
-        found["304"] = {"description": "You have it already.", "headers": _ETAG}
+        found["304"] = {"description": "You have it already.", "headers": _HEADERS["etag"]}
     if endpoint.body is RequestBody:
         found["202"] = {
             "description": "A job; ask at its Location.",
-            "content": {"application/json": {"schema": ANSWERS["get_request"]}},
-            "headers": {"Location": {"schema": _TEXT, "required": True}},
+            "content": {"application/json": {"schema": _ANSWERS["get_request"]}},
+            "headers": _HEADERS["202"],
         }
     return dict(sorted(found.items()))
 
@@ -184,7 +127,9 @@ def _problems_of(endpoint: Endpoint) -> set[int]:
 
 def _place(name: str, service: Service) -> dict[str, Any]:
     """Describe a parameter of a path."""
-    schema = {"type": "string", "enum": [service.about.id]} if name == "table_id" else _TEXT
+    schema: dict[str, Any] = {"type": "string"}
+    if name == "table_id":
+        schema["enum"] = [service.about.id]
     return {"name": name, "in": "path", "required": True, "schema": schema}
 
 
@@ -192,9 +137,9 @@ def _parameter(name: str, endpoint: Endpoint, service: Service) -> dict[str, Any
     """Describe a parameter of a query."""
     schema = _PARAMETERS[name]["schema"]
     if name == "lang":
-        schema = {"type": "string", "enum": list(service.about.languages)}
-    if name == "outputFormat" and not endpoint.is_table:
-        schema = {"type": "string", "enum": ["json-stat2"]}
+        schema = {**schema, "enum": list(service.about.languages)}
+    if name == "outputFormat":
+        schema = {**schema, "enum": list(FORMATS) if endpoint.is_table else ["json-stat2"]}
     if name in DEEP:
         names = [*service.variables, *([CONTENTS] if name == "valuecodes" else [])]
         schema = {

@@ -9,10 +9,7 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
 from pydantic.json_schema import models_json_schema
 
 from ckm.formats import FORMATS
-from ckm.service.answering.client_error import ClientError
-from ckm.service.answering.words.messages import Phrase
-
-__all__ = ["RequestBody", "SelectionBody", "body_schemas", "parse_body"]
+from ckm.service.answering.messages import ClientError, Phrase
 
 _Text = Annotated[str, Field(max_length=2000)]
 _Codes = Annotated[list[_Text], FailFast(), Field(max_length=100_000)]

@@ -14,12 +14,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 
-from ckm.service.answering.client_error import ClientError
-from ckm.service.answering.refusal import Refusal
+from ckm.service.answering.messages import ClientError, Refusal
 from ckm.service.http.middleware import language_of
-from ckm.service.http.problem_details import problem_of_mistake, problem_of_refusal
 from ckm.service.http.request_parsing import address_of, language_wanted, token_of
-from ckm.service.http.responses import answered
+from ckm.service.http.responses import answered, problem_of_mistake, problem_of_refusal
 from tables import Deadline, StoppedError
 
 if TYPE_CHECKING:
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
     from ckm.service.http.request_parsing import Parameters
     from ckm.service.table_service import TableService
 
-__all__ = ["Call", "RequestContext"]
 
 Made = TypeVar("Made")
 

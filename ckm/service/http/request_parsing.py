@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ckm.formats import FORMATS
-from ckm.service.answering.client_error import ClientError
+from ckm.service.answering.messages import ClientError, Phrase
 from ckm.service.answering.pxweb_selection import (
     CONTENTS,
     codelists_of,
@@ -17,7 +17,6 @@ from ckm.service.answering.pxweb_selection import (
     split_codes,
 )
 from ckm.service.answering.query import Query, Selection
-from ckm.service.answering.words.messages import Phrase
 from ckm.service.http.middleware import language_of
 
 if TYPE_CHECKING:

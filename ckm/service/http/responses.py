@@ -1,16 +1,18 @@
-"""Send what was made, or only say that the caller has it already."""
+"""Send what was made, or what went wrong as RFC 9457 has it, in the caller's language."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import http
+from typing import TYPE_CHECKING, Any
 
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from starlette.requests import Request
 
+    from ckm.service.answering.messages import ClientError, Refusal
     from ckm.service.answering.render import Rendered
 
 
@@ -34,3 +36,58 @@ def answered(
 def _has_already(given: Sequence[str], etag: str) -> bool:
     tags = [tag.strip().removeprefix("W/") for line in given for tag in line.split(",")]
     return "*" in tags or etag in tags
+
+
+class ProblemResponse(JSONResponse):
+    """A problem."""
+
+    media_type = "application/problem+json"
+
+
+def _problem(
+    status: int, key: str, detail: str, *, headers: Mapping[str, str] | None, **more: Any
+) -> ProblemResponse:
+    return ProblemResponse(
+        {
+            "type": f"urn:ckm:problem:{key}",
+            "title": http.HTTPStatus(status).phrase,
+            "status": status,
+            "detail": detail,
+            **more,
+        },
+        status_code=status,
+        headers=dict(headers or {}),
+    )
+
+
+def problem_of_mistake(
+    client_error: ClientError, language: str, *, headers: Mapping[str, str] | None = None
+) -> ProblemResponse:
+    """Tell what a caller got wrong."""
+    response = {"Content-Language": language, **(headers or {})}
+    if client_error.status == 401:
+        response["WWW-Authenticate"] = 'Bearer realm="ckm"'
+    more = {} if client_error.suggestion is None else {"suggestion": client_error.suggestion}
+    return _problem(
+        client_error.status,
+        client_error.key,
+        client_error.words(language),
+        headers=response,
+        **more,
+    )
+
+
+def problem_of_refusal(
+    refusal: Refusal, language: str, *, headers: Mapping[str, str] | None = None
+) -> ProblemResponse:
+    """Tell why a table is not published, and what to try instead."""
+    response = refusal.to_json(language)
+    return _problem(
+        403,
+        refusal.reason,
+        response["detail"],
+        headers={"Content-Language": language, **(headers or {})},
+        reason=refusal.reason,
+        dimension=refusal.dimension,
+        **{"try": response["try"]},
+    )

@@ -12,14 +12,13 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from ckm.errors import ReleaseError
-from ckm.service.answering.client_error import ClientError
+from ckm.service.answering.messages import ClientError
 from ckm.service.answering.render import Rendered, etag_of
 from footing.files import write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Job", "JobFolder"]
 
 logger = logging.getLogger(__name__)
 

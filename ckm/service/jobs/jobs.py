@@ -9,8 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ckm.service.answering.client_error import ClientError
-from ckm.service.answering.refusal import Refusal
+from ckm.service.answering.messages import ClientError, Refusal
 from ckm.service.jobs.job_store import Job, JobFolder
 from tables import Deadline, StoppedError
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
     Work = Callable[[Deadline], Rendered | Refusal]
 
-__all__ = ["Job", "Jobs"]
 
 logger = logging.getLogger(__name__)
 

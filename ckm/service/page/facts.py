@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from ckm.formats import FORMATS
+from ckm.service.answering.messages import notice_of, say
 from ckm.service.answering.render import file_name
-from ckm.service.answering.words.messages import notice_of, say
-from ckm.service.page.alternatives import tries_of
+from ckm.service.page.alternatives import starts_of, tries_of
 from ckm.service.page.form import (
     across_choices,
     example_of,
@@ -18,7 +18,6 @@ from ckm.service.page.form import (
     measure_choices,
 )
 from ckm.service.page.grid import grid_of
-from ckm.service.page.suggested_tables import starts_of
 from reports.service import Download, PageFacts, Problem, Reader, Unpublished, Withheld
 
 if TYPE_CHECKING:
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
     from ckm.service.access.rate_limits import Budget
     from ckm.service.access.tokens import Caller
     from ckm.service.answering.answer import Answer
-    from ckm.service.answering.client_error import ClientError
-    from ckm.service.answering.refusal import Refusal
+    from ckm.service.answering.messages import ClientError, Refusal
     from ckm.service.page.page_state import PageState
     from ckm.service.table_service import TableService
 

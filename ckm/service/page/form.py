@@ -7,9 +7,8 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
-from ckm.service.answering.client_error import ClientError
+from ckm.service.answering.messages import ClientError, say
 from ckm.service.answering.pxweb_selection import codelists_of, ranks_of
-from ckm.service.answering.words.messages import say
 from reports.service import Choice, Field, Group
 from tables import FilterError, parse_filter
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ckm.service.answering.words.messages import say
+from ckm.service.answering.messages import say
 from reports.service import Choice, Column, Grid, Head, Row
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from ckm.service.answering.client_error import ClientError
+from ckm.service.answering.messages import ClientError, Phrase
 from ckm.service.answering.pxweb_selection import (
     CONTENTS,
     codelists_of,
@@ -23,7 +23,6 @@ from ckm.service.answering.pxweb_selection import (
     split_codes,
 )
 from ckm.service.answering.query import Query, Selection
-from ckm.service.answering.words.messages import Phrase
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

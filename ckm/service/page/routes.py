@@ -10,8 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ckm.service.answering.answer import Answer
-from ckm.service.answering.client_error import ClientError
-from ckm.service.answering.refusal import Refusal
+from ckm.service.answering.messages import ClientError, Refusal
 from ckm.service.answering.render import Rendered, etag_of
 from ckm.service.http.middleware import language_of
 from ckm.service.http.request_parsing import format_of

@@ -12,8 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from ckm.service.access.sessions import LASTS_S, is_proof, new_name, proof_of
-from ckm.service.answering.client_error import ClientError
-from ckm.service.answering.words.messages import notice_of
+from ckm.service.answering.messages import ClientError, notice_of
 from ckm.service.http.middleware import language_of
 from ckm.service.http.request_parsing import address_of
 from reports.service import SignInFacts, sign_in_page

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ckm.config.service.service import Service
     from ckm.release.job_inputs import Step
     from ckm.service.answering.answer import Answerer
-    from ckm.service.answering.ledger_hook import Ledger
+    from ckm.service.answering.ledger_recorder import Recorder
     from ckm.service.table_service import TableService
 
 logger = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ def require_private(service: Service) -> None:
 
 @contextlib.contextmanager
 def open_table_service(
-    service: Service, *, folder: Path | None = None, ledger: Ledger | None = None
+    service: Service, *, folder: Path | None = None, ledger: Recorder | None = None
 ) -> Iterator[TableService]:
     """Open the data of a service and the table service that answers about them."""
     from ckm.service.table_service import TableService
@@ -90,7 +90,7 @@ def open_table_service(
 def _opened(
     service: Service,
     *,
-    ledger: Ledger | None = None,
+    ledger: Recorder | None = None,
     is_kept: bool = True,
     quick: bool = False,
     step: Step = silent,

@@ -4,10 +4,8 @@ A refusal that depended on the original counts would be an answer about them.
 """
 
 from ckm.config.service.rules import RuleSettings
-from ckm.service.rules.areas import commonest, judge_areas
-from ckm.service.rules.finding import Finding
-from ckm.service.rules.shape import Shape, judge_shape
-from ckm.service.rules.slices import Slices
+from ckm.service.rules.areas import Slices, commonest, judge_areas
+from ckm.service.rules.shape import Finding, Shape, judge_shape
 
 __all__ = [
     "Finding",

@@ -1,24 +1,140 @@
-"""Judge a table area by area: some are withheld, the others are published."""
+"""Judge the protected counts of a table area by area: some are withheld, others published."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ckm.service.rules.counts import RULES, group_disclosure, permille_dominant
-from ckm.service.rules.finding import Finding
+from ckm.service.rules.shape import Finding
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from ckm.config.service.rules import RuleSettings
-    from ckm.service.rules.slices import Slices
+
+    Fails: TypeAlias = NDArray[np.bool_]
+    Integers: TypeAlias = NDArray[np.int64]
+
+#: Rule on the cells of an area → where its limit is broken.
+RULES: dict[str, Callable[[Slices, float], Fails]] = {
+    # Persons per cell, empty ones included.
+    "mean_cell_size": lambda slices, limit: slices.population < limit * slices.cells,
+    "sparsity_a": lambda slices, limit: slices.count_of(1) > limit * slices.count_of(),
+    "sparsity_b": lambda slices, limit: (
+        slices.count_of(1) + slices.count_of(2) > limit * slices.count_of()
+    ),
+    "permille_zeros": lambda slices, limit: (
+        1000 * (slices.cells - slices.count_of()) > limit * slices.cells
+    ),
+    "permille_ones": lambda slices, limit: 1000 * slices.count_of(1) > limit * slices.cells,
+}
 
 _FINE = ("too_fine_try",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Slices:
+    """Published counts of the inner cells of a table, margins left out.
+
+    Parameters
+    ----------
+    population
+        For each area, its published number of persons.
+    cells
+        Inner cells of an area, empty or not.
+    area
+        For each cell whose published count is not zero, its area.
+    published
+        And its count.
+    codes
+        Variable → the category of these cells.
+    """
+
+    population: Integers
+    cells: int
+    area: Integers
+    published: Integers
+    codes: Mapping[str, Integers]
+
+    @property
+    def n_areas(self) -> int:
+        """Number of areas."""
+        return len(self.population)
+
+    def count_of(self, number: int | None = None) -> Integers:
+        """Count, area by area, the cells that hold a number; by default all not empty.
+
+        Parameters
+        ----------
+        number
+            A published count above zero.
+        """
+        area = self.area if number is None else self.area[self.published == number]
+        return np.bincount(area, minlength=self.n_areas)
+
+
+def distinct(*codes: Integers) -> tuple[Integers, int]:
+    """Give every distinct combination of codes a number; return them and how many there are."""
+    number = np.zeros(len(codes[0]), np.int64)
+    size = 1
+    for code in codes:
+        width = int(code.max(initial=0)) + 1
+        number = number * width + code
+        size *= width
+        if size > 4 * len(number) + 1024:
+            kept, number = np.unique(number, return_inverse=True)
+            size = len(kept)
+    if size > len(number):
+        kept, number = np.unique(number, return_inverse=True)
+        size = len(kept)
+    return number, size
+
+
+def summed(groups: Integers, values: Integers, *, size: int) -> Integers:
+    """Sum values by group."""
+    sums = np.zeros(size, np.int64)
+    np.add.at(sums, groups, values)
+    return sums
+
+
+def permille_dominant(slices: Slices, settings: RuleSettings, *, variable: str) -> Fails:
+    """Tell in which areas one category of a variable holds too large a share of the persons."""
+    group, size = distinct(slices.area, slices.codes[variable])
+    inside = summed(group, slices.published, size=size)
+    largest = np.zeros(slices.n_areas, np.int64)
+    np.maximum.at(largest, _areas(slices, group, size), inside)
+    every = summed(slices.area, slices.published, size=slices.n_areas)
+    return 1000 * largest > (settings.permille_dominant or 0) * every
+
+
+def group_disclosure(slices: Slices, settings: RuleSettings, *, variable: str) -> Fails:
+    """Tell in which areas too many groups are all but k in one category of a variable.
+
+    A group is a combination of categories of the other variables in an area.
+    """
+    others = (code for name, code in slices.codes.items() if name != variable)
+    group, size = distinct(slices.area, *others)
+    persons = summed(group, slices.published, size=size)
+    largest = np.zeros(size, np.int64)
+    np.maximum.at(largest, group, slices.published)
+    area = _areas(slices, group, size)
+    is_there = persons > 0
+    is_disclosed = is_there & (persons - (settings.group_disclosure or 0) <= largest)
+    groups = np.bincount(area[is_there], minlength=slices.n_areas)
+    disclosed = np.bincount(area[is_disclosed], minlength=slices.n_areas)
+    return 1000 * disclosed > settings.permille_disclosive * groups
+
+
+def _areas(slices: Slices, group: Integers, size: int) -> Integers:
+    """Return the area of each group."""
+    area = np.zeros(size, np.int64)
+    area[group] = slices.area
+    return area
 
 
 def judge_areas(

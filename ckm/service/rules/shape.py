@@ -1,14 +1,12 @@
-"""Rules on the shape of a request: known before anything is counted."""
+"""What a rule finds, and rules on a request's shape: known before anything is counted."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-from ckm.service.rules.finding import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -18,6 +16,28 @@ if TYPE_CHECKING:
 _MAX_COMBINATIONS = 10_000
 _MAX_COUNTED = 20_000_000  # cells of all combinations of levels together
 _MAX_OF_ONE = 1_000_000  # more categories do not make more cells: persons do
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A rule that does not hold.
+
+    Parameters
+    ----------
+    rule
+        Its name, which is the reason code of a refusal.
+    dimension
+        The variable it speaks of, if one.
+    tries
+        Keys of the words that say what to try instead.
+    filled
+        What the words name: limits, and facts of the request's shape. Never a count.
+    """
+
+    rule: str
+    dimension: str | None = None
+    tries: tuple[str, ...] = ()
+    filled: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

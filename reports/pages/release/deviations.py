@@ -1,21 +1,46 @@
-"""How far published counts lie from original ones: quantiles, and their picture."""
+"""Measures of utility in words; how far published counts lie from original ones."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reports.catalogues.measures import measure_name
+from reports.catalogues.measures import kind_of, measure_name
+from reports.catalogues.wording import written
+from reports.charts.bars import SpreadLine, spread
 from reports.charts.drawing import Labels
-from reports.charts.spread import SpreadLine, spread
-from reports.pages.release.measures import class_words, measure_entry
-from reports.parts import Figure, Lines
+from reports.parts import Cell, Figure, Lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from reports.facts.release import MeasureFact
     from reports.i18n.languages import Words
-    from reports.parts import Table
+    from reports.parts import Entry, Table
+
+
+def class_words(words: Words, name: str) -> str:
+    """Say a class of original counts."""
+    known = {
+        "all": words.say("all cells"),
+        "small": words.say("small counts, 1–20"),
+        "medium": words.say("medium counts, 21–50"),
+        "large": words.say("large counts, 51 or more"),
+    }
+    return known.get(name, name)
+
+
+def measure_entry(words: Words, fact: MeasureFact | None, *, base: int | None = None) -> Entry:
+    """Write a measure; where there is none, the reason stands below."""
+    if fact is None:
+        return words.say("not computed")
+    if fact.number is None:
+        return Cell(text=words.say("not defined"), small=words.say(fact.reason))
+    from risk.utility import DEFINITIONS
+
+    text = written(words, fact.number, kind_of(DEFINITIONS[fact.name][0]))
+    if base is None or fact.base == base:
+        return text
+    return Cell(text=text, small=words.say("of %(n)s", n=words.numbers.count(fact.base)))
 
 
 def quantile_table(words: Words, overall: Sequence[MeasureFact]) -> Table:

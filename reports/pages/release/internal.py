@@ -16,8 +16,7 @@ from reports.pages.common import (
 )
 from reports.pages.definitions import definitions
 from reports.pages.release.amounts import change_table, exposure_table
-from reports.pages.release.noise import noise_parts
-from reports.pages.release.pairs import pair_picture
+from reports.pages.release.noise import noise_parts, pair_picture
 from reports.pages.release.risk import risk_parts
 from reports.pages.release.utility import utility_parts
 from reports.pages.scenarios import scenario_parts

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.measures import measure_name
-from reports.pages.release.deviations import quantile_table, spread_picture
-from reports.pages.release.measures import class_words, measure_entry
+from reports.pages.release.deviations import (
+    class_words,
+    measure_entry,
+    quantile_table,
+    spread_picture,
+)
 from reports.parts import Cell, Lines
 
 if TYPE_CHECKING:

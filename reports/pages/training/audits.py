@@ -8,15 +8,15 @@ from reports.catalogues.pages import headings
 from reports.catalogues.training import ATTACKS, INVERSIONS
 from reports.charts.curves import Curve, Curves, Spot, curves
 from reports.charts.marked import Marked, MarkedLine, marked_bars
-from reports.downloads import as_csv, as_json, download
 from reports.pages.training.private import delta, scheme, unit_of
 from reports.parts import NOTHING, Cell, Lines
+from reports.report import as_csv, as_json, download
 
 if TYPE_CHECKING:
-    from reports.downloads import Download
     from reports.facts.training import AuditFacts, MembershipFact, ModelFact, RateFact
     from reports.i18n.languages import Words
     from reports.parts import Entry, Figure, Table
+    from reports.report import Download
 
 #: Rates below are drawn here: fewer records cannot tell them from none.
 _LEAST_RATE = 1e-3

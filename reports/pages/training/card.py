@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.pages import headings
 from reports.catalogues.training import CARD_TEXTS, DOUBTS, NEIGHBOURS
-from reports.downloads import as_csv, as_json, download
 from reports.i18n.languages import mark
 from reports.pages.training.private import account, delta, neighbours, sampler, scheme, unit_of
 from reports.parts import Cell, Lines, Table, texts
+from reports.report import as_csv, as_json, download
 
 if TYPE_CHECKING:
-    from reports.downloads import Download
     from reports.facts.training import CardFacts
     from reports.i18n.languages import Words
     from reports.parts import Entry
+    from reports.report import Download
 
 
 def card_page(words: Words, facts: CardFacts) -> tuple[str, dict[str, Any]]:

@@ -11,7 +11,6 @@ from reports.catalogues.wording import written
 from reports.charts.curves import Curve, Curves, Spot, curves
 from reports.charts.marked import Marked, MarkedLine, marked_bars
 from reports.charts.matrix import Matrix, surface
-from reports.downloads import as_csv, as_json, download
 from reports.pages.training.private import (
     account,
     delta,
@@ -22,9 +21,9 @@ from reports.pages.training.private import (
     unit_of,
 )
 from reports.parts import NOTHING, Cell, Figure, Lines
+from reports.report import as_csv, as_json, download
 
 if TYPE_CHECKING:
-    from reports.downloads import Download
     from reports.facts.training import (
         ClaimFact,
         PointFact,
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     )
     from reports.i18n.languages import Words
     from reports.parts import Entry, Table
+    from reports.report import Download
 
 #: What the curves hold for.
 _HOLDS = ("poisson", "add-remove")

@@ -9,15 +9,15 @@ from reports.catalogues.training import CHOICES, TUNING
 from reports.catalogues.wording import written
 from reports.charts.curves import Curve, Curves, Spot, curves
 from reports.charts.marked import Marked, MarkedLine, marked_bars
-from reports.downloads import as_csv, as_json, download
 from reports.pages.training.private import delta, epsilon, scheme
 from reports.parts import NOTHING, Cell, Figure, Lines
+from reports.report import as_csv, as_json, download
 
 if TYPE_CHECKING:
-    from reports.downloads import Download
     from reports.facts.training import OutcomeFact, SweepFacts
     from reports.i18n.languages import Words
     from reports.parts import Entry, Table
+    from reports.report import Download
 
 
 def sweep_page(words: Words, facts: SweepFacts) -> tuple[str, dict[str, Any]]:

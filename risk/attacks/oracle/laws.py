@@ -9,7 +9,7 @@ import numpy as np
 from ptable.lookup import cycle_length, serving_row
 from risk.distributions.distribution import Law
 from risk.errors import RiskError
-from risk.wellformed import require_whole
+from risk.wellformed import require_plain, require_whole
 
 if TYPE_CHECKING:
     from ptable import PTable
@@ -29,11 +29,7 @@ def noise_law(ptable: PTable, *, count: int | None = None) -> Law:
 
 def row_of(ptable: PTable, *, count: int | None = None) -> int:
     """Find the row of a p-table that serves a count."""
-    if ptable.step != 1 or ptable.anchors is not None:
-        raise RiskError(
-            "Attacks on counts need a p-table of counts, not one of magnitudes.",
-            hint="solve(NoiseSpec(…)) without step and anchors makes one",
-        )
+    require_plain(ptable)
     cycle = cycle_length(ptable.large_counts, n_rows=ptable.n_rows)
     if count is None:
         if cycle > 1:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from footing.checks import is_number
 from risk.attacks.oracle.checks import require_integers, truth_of
 from risk.attacks.oracle.laws import noise_law, p_mean_rounds_to_zero
-from risk.attacks.oracle.oracle import CountRequest, Questioner
+from risk.attacks.oracle.oracle import Analyst
 from risk.attacks.pairs import rounded_mean
 from risk.distributions.distribution import Law
 from risk.errors import RiskError
@@ -94,16 +94,12 @@ class RepeatedAnswers:
         3
         """
         counts = truth_of(truth)
-        questioner = Questioner(oracle=oracle)
-        successes = 0
+        analyst = Analyst("repeated answers", oracle, closed_form)
         for line, count in enumerate(counts.tolist()):
-            request = CountRequest(groups=((0,),), line=line)
-            answers = [questioner.ask(request)[0] for _ in range(self.n_repeats)]
+            answers = [analyst.ask(((0,),), line=line)[0] for _ in range(self.n_repeats)]
             known = [answer for answer in answers if answer is not None]
-            successes += bool(known) and rounded_mean(known) == count
-        return questioner.result(
-            "repeated answers", successes, trials=len(counts), closed_form=closed_form
-        )
+            analyst.successes += bool(known) and rounded_mean(known) == count
+        return analyst.result(trials=len(counts))
 
     def closed_form(
         self,

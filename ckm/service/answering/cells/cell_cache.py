@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from ckm.service.answering.cells.lru_cache import Cache
-from ckm.service.answering.client_error import ClientError
+from ckm.service.answering.messages import ClientError
 from tables import Deadline, SourceError, StoppedError
 
 if TYPE_CHECKING:

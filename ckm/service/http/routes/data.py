@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
-    from ckm.service.answering.refusal import Refusal
+    from ckm.service.answering.messages import Refusal
     from ckm.service.answering.render import Rendered
     from ckm.service.http.request_context import Call
     from ckm.service.http.request_parsing import Criterion

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse, Response
 
-from ckm.service.answering.client_error import ClientError
+from ckm.service.answering.messages import ClientError, say
 from ckm.service.answering.query import query_of_request
-from ckm.service.answering.words.messages import say
 from ckm.service.http.request_parsing import format_of
 from ckm.service.http.responses import answered
-from ckm.service.jobs.jobs import Job
+from ckm.service.jobs.job_store import Job
 
 if TYPE_CHECKING:
-    from ckm.service.answering.refusal import Refusal
+    from ckm.service.answering.messages import Refusal
     from ckm.service.answering.render import Rendered
     from ckm.service.http.request_context import Call
     from tables import Deadline

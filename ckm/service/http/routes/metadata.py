@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 from ckm import __version__
 from ckm.formats import FORMATS
 from ckm.formats.json_stat.writer import category_of
-from ckm.service.answering.client_error import ClientError
+from ckm.service.answering.messages import ClientError, notice_of, say
 from ckm.service.answering.pxweb_selection import CONTENTS, codelists_of
 from ckm.service.answering.render import Rendered, etag_of
-from ckm.service.answering.words.messages import notice_of, say
 from ckm.service.http.request_parsing import format_of
 from ckm.service.http.responses import answered
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import JSONResponse, Response
 
-from ckm.service.answering.client_error import ClientError
+from ckm.service.answering.messages import ClientError
 from ckm.service.http.request_parsing import is_local
 
 if TYPE_CHECKING:

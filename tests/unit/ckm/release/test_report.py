@@ -23,8 +23,8 @@ from ckm.config import JobError, read_job
 from ckm.errors import CheckFailedError, ReleaseError
 from ckm.release.files.manifest import manifest_text
 from ckm.release.files.output_folder import only_writer, resolve_target
-from ckm.release.pages.leak_check import hidden_texts
 from ckm.release.pages.numbers import read_facts
+from ckm.release.pages.report_pages import hidden_texts
 from ckm.release.pages.rerender import remake_report
 from ckm.release.perturbed import release
 from ptable import NoiseSpec, PTable, solve

@@ -23,8 +23,8 @@ from ckm.errors import ConfigError
 from ckm.formats import FORMATS
 from ckm.ledger import Ledger, LedgerError, list_published
 from ckm.service.access.tokens import TokenFile
+from ckm.service.answering.messages import say
 from ckm.service.answering.query import Selection, query_of_request
-from ckm.service.answering.words.messages import say
 from ckm.service.http.app import make_app
 from ckm.service.process.server import open_table_service
 from ckm.service.table_service import TableService

@@ -29,7 +29,7 @@ from ckm.service.access.audit_log import Audit
 from ckm.service.access.rate_limits import Rates
 from ckm.service.access.tokens import TokenFile, Tokens
 from ckm.service.answering.cells.lru_cache import Cache
-from ckm.service.answering.client_error import ClientError
+from ckm.service.answering.messages import ClientError
 from ckm.service.answering.pxweb_selection import (
     codelists_of,
     max_patterns,

@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from ckm.errors import ConfigError
-from ckm.service.access import request_quota as budget_file
+from ckm.service.access import rate_limits as budget_file
 from ckm.service.access.rate_limits import Rates
-from ckm.service.answering.client_error import ClientError
+from ckm.service.answering.messages import ClientError
 from tests.unit.ckm.service.conftest import write_service
 from tests.unit.ckm.service.process.test_processes import Process
 

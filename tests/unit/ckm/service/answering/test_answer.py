@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ckm.service.answering.answer import Answerer
-from ckm.service.answering.client_error import ClientError
+from ckm.service.answering.messages import ClientError
 from ckm.service.answering.query import Query, Selection, query_of_request
 from ckm.service.rules import Finding, RuleSettings
 

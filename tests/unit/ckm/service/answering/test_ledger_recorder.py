@@ -16,8 +16,8 @@ from ckm.config.service.sections import RECONSTRUCTION
 from ckm.config.service.service import read_service
 from ckm.ledger import Definition, Ledger, LedgerError, ThinDifferenceError, list_published
 from ckm.release.perturbed import release
+from ckm.service.answering.messages import Refusal
 from ckm.service.answering.query import query_of_request
-from ckm.service.answering.refusal import Refusal
 from ckm.service.http.app import make_app
 from ckm.service.process.server import open_table_service
 from tables import RequestError, Secret

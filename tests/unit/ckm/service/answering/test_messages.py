@@ -7,8 +7,7 @@ import string
 
 import pytest
 
-from ckm.service.answering.client_error import ClientError
-from ckm.service.answering.words.messages import WORDS, Phrase, say
+from ckm.service.answering.messages import WORDS, ClientError, Phrase, say
 from tables.filtering.filters import _EXPECTED, _KIND_WORDS
 
 PLACES = string.Formatter()

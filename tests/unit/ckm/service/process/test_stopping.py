@@ -18,7 +18,7 @@ import uvicorn
 
 from ckm.config.service.service import read_service
 from ckm.service.answering.cells.cell_cache import Cubes
-from ckm.service.answering.client_error import ClientError
+from ckm.service.answering.messages import ClientError
 from ckm.service.answering.render import Rendered, etag_of
 from ckm.service.http.request_context import RequestContext
 from ckm.service.jobs.jobs import Jobs

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckm.config.reading import Reading
-from ckm.service.answering.words.messages import LANGUAGES, WORDS
+from ckm.service.answering.messages import LANGUAGES, WORDS
 from ckm.service.rules import (
     Finding,
     RuleSettings,

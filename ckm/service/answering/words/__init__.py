@@ -1,1 +1,0 @@
-"""What callers are told, in English and in French."""
