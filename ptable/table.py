@@ -21,7 +21,7 @@ import numpy as np
 
 from footing.checks import is_integer, problems_of, require_integer
 from ptable.errors import PTableError, PTableWarning
-from ptable.lookup import KeyIndex, cycle_length, look_up
+from ptable.lookup import KeyIndex, cycle_length, intervals, look_up
 
 if TYPE_CHECKING:
     import os
@@ -235,9 +235,7 @@ class PTable:
         """
         units: dict[int, int] = {}
         row = self._place(count)
-        for v, (lower, upper) in zip(
-            self.noise[row], pairwise((0, *self.upper[row])), strict=True
-        ):
+        for v, lower, upper in intervals(self.noise[row], self.upper[row]):
             units[v] = units.get(v, 0) + upper - lower
         return units
 
@@ -297,7 +295,7 @@ class PTable:
                 upper,
             )
             for count, noise, uppers in zip(self._counts(), self.noise, self.upper, strict=True)
-            for v, (lower, upper) in zip(noise, pairwise((0, *uppers)), strict=True)
+            for v, lower, upper in intervals(noise, uppers)
         ]
         return pd.DataFrame(lines, columns=["i", "j", "v", "p", "lower", "upper"])
 

@@ -56,7 +56,7 @@ def keys_of_row(goal: RowGoal, *, keep_symmetry: bool, most_nodes: int) -> RowKe
     """Find the keys of a row."""
     places = range(len(goal.problem.noise))
     if len(places) == 1:
-        drift = goal.drift(*_moments((goal.total,), goal.problem.noise))
+        drift = goal.drift((goal.total,))
         return RowKeys(units=(goal.total,), drift=drift, is_least=True, gap=0.0)
     single: _Groups = tuple((k,) for k in places)
     mirrored: _Groups = tuple(
@@ -96,7 +96,7 @@ class _Search:
     def nearest_drift(self) -> tuple[Fraction, Fraction] | None:
         """Give the least drift that arithmetic allows, bounds left aside."""
         drifts = [
-            self.goal.drift(first, second)
+            self.goal.drift_of(first, second)
             for first in self._near((), self._first_goal())
             for second in self._near((first,), self._second_goal(first))
         ]
@@ -191,7 +191,7 @@ class _Search:
             for group, n in zip(self.groups, answer.numbers, strict=False):
                 for place in group:
                     units[place] = n
-            drift = self.goal.drift(*_moments(units, self.goal.problem.noise))
+            drift = self.goal.drift(units)
             keys = RowKeys(
                 units=tuple(units),
                 drift=drift,
@@ -264,11 +264,6 @@ def _divergence(goal: RowGoal, units: Sequence[int]) -> float:
     """Give what is minimised, on a scale that does not depend on the sums."""
     own = goal.tilt if goal.curvature is None else (0.0,) * len(units)
     return math.fsum(n * (math.log(n) - t) for n, t in zip(units, own, strict=True) if n)
-
-
-def _moments(units: Sequence[int], noise: Sequence[int]) -> tuple[int, int]:
-    pairs = list(zip(units, noise, strict=True))
-    return sum(n * v for n, v in pairs), sum(n * v * v for n, v in pairs)
 
 
 def _nearest(values: Sequence[int], goal: Fraction) -> list[int]:

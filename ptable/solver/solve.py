@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from importlib.metadata import version
 from time import perf_counter
@@ -181,24 +181,13 @@ def _in_units(
     problem: RowProblem, law: tuple[Fraction, ...], prices: tuple[float, ...] | None
 ) -> dict[int, int]:
     """Turn a law into key units; where the variance is not binding, keep the law's own."""
-    moment = problem.second_moment
     is_binding = prices is not None and prices[1] != 0
+    wanted = asdict(problem) | {"at_most": problem.at_most and is_binding}
     if problem.at_most and prices is not None and not is_binding:
         squares = (p * v * v for p, v in zip(law, problem.noise, strict=True))
-        moment = sum(squares, Fraction(0))
-    wanted = UnitRow(
-        noise=problem.noise,
-        law=law,
-        variance=moment,
-        floor=problem.floor,
-        n_left=problem.n_left,
-        n_right=problem.n_right,
-        at_most=problem.at_most and is_binding,
-        mean=problem.mean,
-        symmetric=problem.symmetric,
-        held=_held(problem, law, prices),
-    )
-    return dict(zip(problem.noise, apportion(wanted, total=_KEY_RANGE), strict=True))
+        wanted["variance"] = sum(squares, Fraction(0)) - problem.mean**2
+    row = UnitRow(**wanted, law=law, held=_held(problem, law, prices))
+    return dict(zip(problem.noise, apportion(row, total=_KEY_RANGE), strict=True))
 
 
 def _held(

@@ -134,7 +134,7 @@ def _finish(
     words: tuple[str, str],
 ) -> None:
     """Show the sweep, or write it."""
-    from synth.evaluation.summary import lines_of, summarise
+    from synth.evaluation.sweep import lines_of, summarise
 
     if output is None:
         _show(terminal, found)
