@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from footing.checks import is_integer, is_number, problems_of
 from ptable.errors import InfeasibleError, PTableError
+from ptable.solver.integer.rounding import exact
 from ptable.solver.row import RowProblem, Rule
 
 if TYPE_CHECKING:
@@ -338,15 +339,15 @@ class NoiseSpec:
         return RowProblem(
             count=count,
             noise=noise,
-            variance=_exact(_at(self.variance, place)) * self.step**2,
-            floor=_exact(_at(self.min_probability, place)),
+            variance=exact(_at(self.variance, place)) * self.step**2,
+            floor=exact(_at(self.min_probability, place)),
             at_most=_at(self.variance_rule, place) == "at-most",
             nearest=_at(self.variance_rule, place) == "nearest",
             n_left=sum(v <= 0 for v in noise) if stays and monotone in {"left", "both"} else 0,
             n_right=sum(v >= 0 for v in noise) if stays and monotone == "both" else 0,
             unimodal=stays and monotone == "unimodal",
             symmetric=symmetric,
-            p_stay=_exact(p_stay) if stays and p_stay is not None else None,
+            p_stay=exact(p_stay) if stays and p_stay is not None else None,
             p_stay_rule=_at(self.p_stay_rule, place),
             step=self.step,
         )
@@ -360,11 +361,11 @@ class NoiseSpec:
             noise=noise,
             variance=largest
             if self.zero_variance is None
-            else _exact(self.zero_variance) * self.step**2,
-            floor=_exact(_at(self.min_probability, 0)),
+            else exact(self.zero_variance) * self.step**2,
+            floor=exact(_at(self.min_probability, 0)),
             at_most=is_free,
             nearest=not is_free and _at(self.variance_rule, 0) == "nearest",
-            mean=_sum_of_keys(_exact(self.zero_bias) * self.step, noise),
+            mean=_sum_of_keys(exact(self.zero_bias) * self.step, noise),
             step=self.step,
         )
 
@@ -515,11 +516,6 @@ def _is_wrapped(value: Any) -> bool:
     """Tell arrays without an axis, which hold one value and cannot be iterated over."""
     is_word = isinstance(value, str)
     return not is_word and hasattr(value, "__iter__") and getattr(value, "shape", None) == ()
-
-
-def _exact(number: float) -> Fraction:
-    """Take a number as it prints."""
-    return Fraction(repr(number))
 
 
 def _at(value: _T | tuple[_T, ...], place: int) -> _T:

@@ -27,9 +27,10 @@ def minimise_exactly(
 ) -> tuple[dict[int, Fraction], tuple[Fraction, ...]] | None:
     """Minimise ``costs · x`` over ``columns · x = goal``, ``x ≥ 0``; give x, and prices.
 
-    None where there is no x. The programs of a row are bounded; an unbounded one is an error. The revised simplex method
-    in two phases; after many steps the first eligible column is taken (Bland's rule), which
-    cannot cycle.
+    None where there is no x. The programs of a row are bounded; an unbounded one is an error.
+
+    The revised simplex method in two phases; after many steps the first eligible column is
+    taken (Bland's rule), which cannot cycle.
 
     The prices prove the answer: no column costs less than its constraints at these prices, so
     that no other answer, even with further columns of which this holds, costs less.
