@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from footing.checks import require_number
-from risk.attacks.oracle.checks import require_integers, truth_of
-from risk.attacks.oracle.laws import noise_law
 from risk.attacks.oracle.oracle import Analyst
 from risk.attacks.pairs import complementary_groups, pair_sums, pairs_available
+from risk.distributions.noise_distributions import noise_law
 from risk.errors import RiskError
+from risk.wellformed import require_integers, truth_of
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from risk.attacks.oracle.checks import require_integers, truth_of
 from risk.attacks.oracle.oracle import Analyst
 from risk.errors import RiskError
-from risk.wellformed import read_numbers, require_counts
+from risk.wellformed import read_numbers, require_counts, require_integers, truth_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,8 +7,8 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from footing.checks import is_number
-from risk.attacks.oracle.checks import require_integers
 from risk.errors import RiskError
+from risk.wellformed import require_integers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

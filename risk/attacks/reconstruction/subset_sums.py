@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from footing.checks import is_integer, is_number
-from risk.attacks.oracle.checks import require_integers, truth_of
-from risk.attacks.oracle.laws import noise_law
 from risk.attacks.oracle.oracle import Analyst
 from risk.attacks.reconstruction.linear import least_squares, read_sums
+from risk.distributions.noise_distributions import noise_law
 from risk.errors import RiskError
-from risk.wellformed import require_between
+from risk.wellformed import require_between, require_integers, truth_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
