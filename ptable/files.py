@@ -202,7 +202,7 @@ def _check(
             key_range=head["key_range"],
             large_counts=head["large_counts"],
             step=head.get("step", 1),
-            anchors=None if head.get("anchors") is None else tuple(head["anchors"]),
+            anchors=head.get("anchors"),
             label=head["label"],
             spec=design_from_dict(head["spec"]) if head["spec"] else None,
             certificate=(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from ptable.solver.simplex import minimise_with_prices
+from ptable.solver.simplex import minimise_exactly
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -302,7 +302,7 @@ class _Rays:
         if self.goal[0] < 0:
             return None
         n_slack = self.constraints.shape[1] - len(costs)
-        answer = minimise_with_prices(
+        answer = minimise_exactly(
             self.constraints, [*costs.tolist(), *[0] * n_slack], self.goal
         )
         if answer is None:

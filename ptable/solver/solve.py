@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
+import operator
 import warnings
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
@@ -112,7 +113,7 @@ def solve(
         spec,
         bare,
         [(solution.multipliers, solution.peak) for solution in found],
-        solver=_programs(),
+        solver={name: version(name) for name in ("cvxpy", "clarabel", "numpy")},
         solver_distance=max(
             (s.distance for s in solutions.values() if s.distance is not None), default=None
         ),
@@ -337,13 +338,8 @@ def _shapes(problems: Sequence[RowProblem], starts: Sequence[int], law: Any) -> 
         pairs += [(start + low, start + high) for low, high in row.rising_pairs]
         if row.stays_at is not None and row.p_stay is not None:
             stay, asked = law[start + row.stays_at], float(row.p_stay)
-            constraints.append(
-                stay == asked
-                if row.p_stay_rule == "exact"
-                else stay >= asked
-                if row.p_stay_rule == "at-least"
-                else stay <= asked
-            )
+            compare = {"exact": operator.eq, "at-least": operator.ge, "at-most": operator.le}
+            constraints.append(compare[row.p_stay_rule](stay, asked))
     if pairs:
         low, high = (list(places) for places in zip(*pairs, strict=True))
         constraints.append(law[low] <= law[high])
@@ -366,7 +362,3 @@ def _multipliers(row: ResolvedRow, law: NDArray[np.float64]) -> tuple[float, flo
     answer = np.linalg.lstsq(design, np.log(law[usable]) * weight)[0]
     point = float(answer[1]), float(answer[2])
     return point if all(map(math.isfinite, point)) else None
-
-
-def _programs() -> dict[str, str]:
-    return {name: version(name) for name in ("cvxpy", "clarabel", "numpy")}
