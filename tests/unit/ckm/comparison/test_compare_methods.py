@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from contextlib import closing
 
 import numpy as np
 import pyarrow as pa
@@ -170,7 +171,7 @@ def test_the_ledger_asks_the_same_engine(folder):
     keyed = KeyedMethod(testbed, ptable, secret=secret)
     planned = [CubeRequest(dimensions=table) for table in testbed.tables]
     options = {"secret": secret, "mix": True, "threshold": 2, "smallest": 1}
-    with LedgerMethod(testbed, ptable, planned=planned, **options) as method:
+    with closing(LedgerMethod(testbed, ptable, planned=planned, **options)) as method:
         for request in (*planned, CubeRequest(dimensions=())):
             np.testing.assert_array_equal(method.publish(request), keyed.publish(request))
         first = CubeRequest(dimensions=(1,), without=(0,))
