@@ -21,13 +21,13 @@ from ckm.comparison.suppression import SuppressionMethod
 from ckm.comparison.swapped_or_synthetic import read_synthetic, swapped_records
 from ckm.comparison.testbed import open_testbed
 from ckm.config import JobError, read_job
+from ckm.config.comparison.comparanda import read_comparanda
 from ckm.config.comparison.method_settings import (
     DEFAULTS,
     KINDS,
     Experiment,
     choose_methods,
 )
-from ckm.config.comparison.methods import read_comparanda
 from ckm.errors import ConfigError
 from ckm.release.job_inputs import load_ptable, load_secret, open_engine
 from reports import comparison_report
