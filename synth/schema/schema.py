@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from footing.files import write_whole
 from synth.errors import SchemaError, UndeclaredError
 from synth.schema.columns import Category, Column, Date, Numeric, Real, Whole, is_text
-from synth.schema.rules.rules import EditRule, parse_rule
+from synth.schema.rules.rules import EditRule, ParsedRule, parse_rule
 
 if TYPE_CHECKING:
     import os
@@ -113,7 +113,7 @@ class Schema:
         self._check_names()
         for rule in self.rules:
             if self.is_declared or not {*rule.columns} & {*self.undeclared}:
-                parse_rule(rule, {one.name: one for one in self.columns})
+                self.parsed(rule)
 
     def _check_names(self) -> None:
         names = self.names
@@ -200,6 +200,10 @@ class Schema:
             if column.name == name:
                 return column
         raise SchemaError(f"Column {name!r} is not declared; {self.names} are.")
+
+    def parsed(self, rule: EditRule) -> ParsedRule:
+        """Return a rule that knows the columns."""
+        return parse_rule(rule, {column.name: column for column in self.columns})
 
     def with_column(self, column: Column) -> Schema:
         """Return a schema with another declaration of a column.

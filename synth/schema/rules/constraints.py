@@ -11,8 +11,7 @@ import numpy as np
 from synth.errors import RuleError
 from synth.schema.columns import Numeric
 from synth.schema.public import Rule
-from synth.schema.rules.logic import Amount, Codes
-from synth.schema.rules.rules import EditRule, ParsedRule, parse_rule
+from synth.schema.rules.logic import Amount, Codes, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from synth.schema.columns import Column
-    from synth.schema.rules.logic import Verdict
+    from synth.schema.rules.rules import EditRule, ParsedRule
     from synth.schema.schema import Schema
 
 _MAX_CELLS = 200_000
@@ -61,9 +60,9 @@ def _constraint(rule: EditRule, schema: Schema) -> Constraint:
     operands = {
         column.name: _cells(column, axis, len(columns)) for axis, column in enumerate(columns)
     }
-    parsed = parse_rule(rule, {column.name: column for column in columns})
     shape = tuple(column.size for column in columns)
-    true, false, neither = (np.broadcast_to(one, shape) for one in parsed.judge(operands))
+    found = schema.parsed(rule).judge(operands)
+    true, false, neither = (np.broadcast_to(one, shape) for one in found)
     forbidden = false & ~true & ~neither
     is_mixed = bool((false & (true | neither)).any())
     if forbidden.all():
@@ -118,9 +117,5 @@ def judge_records(
             operands[column.name] = Amount(exact, exact, coded >= column.domain_size, coded)
         else:
             operands[column.name] = Codes(coded)
-    return [_wide(parsed.judge(operands), len(codes)) for parsed in rules]
-
-
-def _wide(verdict: Verdict, number: int) -> Verdict:
-    wide = (np.broadcast_to(one, (number,)) for one in verdict)
-    return type(verdict)(*wide)
+    found = (parsed.judge(operands) for parsed in rules)
+    return [Verdict(*(np.broadcast_to(one, len(codes)) for one in test)) for test in found]

@@ -104,12 +104,8 @@ class ParsedRule:
     """
 
     rule: EditRule
-    test: Test
+    judge: Test
     cuts: dict[str, set[int]] = field(default_factory=dict)
-
-    def judge(self, operands: Mapping[str, Amount | Codes]) -> Verdict:
-        """Tell where the rule may be true, false or neither."""
-        return self.test(operands)
 
 
 def parse_rule(rule: EditRule, columns: Mapping[str, Column]) -> ParsedRule:
@@ -163,10 +159,8 @@ def _tree(text: str) -> tuple[ast.expr, dict[str, str]]:
 def _depth(tree: ast.AST) -> int:
     level, depth = [tree], 0
     while level:
-        level, depth = (
-            [child for node in level for child in ast.iter_child_nodes(node)],
-            depth + 1,
-        )
+        depth += 1
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
     return depth
 
 
