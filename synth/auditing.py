@@ -17,7 +17,7 @@ from dp import audit, gaussian_epsilon, rho_of_epsilon
 from synth.errors import SynthError
 from synth.marginals.engine import fit_codes
 from synth.marginals.measuring import SecureNoise
-from synth.marginals.settings import Settings
+from synth.marginals.spending import Settings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import json
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -417,8 +418,6 @@ def _is_sealed(facts: Mapping[str, Any], key: bytes) -> bool:
 def _versions() -> dict[str, str]:
     found = {}
     for package in _PACKAGES:
-        try:
+        with suppress(PackageNotFoundError):
             found[package] = version(package)
-        except PackageNotFoundError:
-            continue
     return found

@@ -84,21 +84,19 @@ def _read_csv(file: Path) -> Any:
 
 def write_records(records: Any, path: str | os.PathLike[str]) -> None:
     """Write records to a Parquet or CSV file."""
+    from pyarrow import csv, parquet
+
     table, file = _arrow(records), Path(path)
-    if file.suffix.lower() == ".parquet":
-        import pyarrow.parquet as pq
-
-        with new_file(file, error=SynthError, overwrite=True, is_private=False) as draft:
-            pq.write_table(table.replace_schema_metadata(), draft)
-    elif file.suffix.lower() == ".csv":
-        from pyarrow import csv as arrow_csv
-
-        with new_file(file, error=SynthError, overwrite=True, is_private=False) as draft:
-            arrow_csv.write_csv(_plain_text(table), draft)
-    else:
+    suffix = file.suffix.lower()
+    if suffix not in (".parquet", ".csv"):
         raise DomainError(
             f"{file.name!r} is neither Parquet nor CSV.", hint="name it .parquet or .csv"
         )
+    with new_file(file, error=SynthError, overwrite=True, is_private=False) as draft:
+        if suffix == ".parquet":
+            parquet.write_table(table.replace_schema_metadata(), draft)
+        else:
+            csv.write_csv(_plain_text(table), draft)
 
 
 def _plain_text(table: Any) -> Any:

@@ -37,7 +37,7 @@ class BaselineModel:
 
     Examples
     --------
-    >>> from synth.baselines.dp_histogram import dp_histogram
+    >>> from synth.baselines.copulas.dp_copula import dp_histogram
     >>> rng = np.random.default_rng(1)
     >>> model = dp_histogram(
     ...     {"sex": ["F", "M"] * 50}, epsilon=1, domains={"sex": "FM"}, rng=rng
@@ -63,7 +63,7 @@ class BaselineModel:
 
         Examples
         --------
-        >>> from synth.baselines.dp_histogram import dp_histogram
+        >>> from synth.baselines.copulas.dp_copula import dp_histogram
         >>> model = dp_histogram({"sex": ["F"] * 9}, epsilon=1, domains={"sex": ["F"]})
         >>> model.sample(2)["sex"].tolist()
         ['F', 'F']
@@ -77,7 +77,7 @@ class BaselineModel:
 
         Examples
         --------
-        >>> from synth.baselines.dp_histogram import dp_histogram
+        >>> from synth.baselines.copulas.dp_copula import dp_histogram
         >>> dp_histogram({"a": ["F"]}, epsilon=1, domains={"a": ["F"]}).folds
         {}
         """

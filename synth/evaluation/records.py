@@ -131,6 +131,12 @@ class Records:
         """
         return Records(names=self.names, kinds=self.kinds, values=self.values[rows])
 
+    def some(self, size: int, rng: np.random.Generator) -> Records:
+        """Give rows at random; all of them, as they are, where there are no more."""
+        if size >= len(self):
+            return self
+        return self.take(rng.choice(len(self), size=size, replace=False))
+
     def with_values(self, values: NDArray[np.float64]) -> Records:
         """Give other rows under the same columns.
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from synth.marginals.settings import Settings
+    from synth.marginals.spending import Settings
 
 Columns = tuple[int, ...]
 _BOUND = 20.0

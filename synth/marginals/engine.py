@@ -23,8 +23,7 @@ from synth.marginals.coarse import group_codes, onto_simplex, shrink_within
 from synth.marginals.draft import Draft
 from synth.marginals.measuring import Measurer, Neighbours, SecureNoise
 from synth.marginals.model import TableModel
-from synth.marginals.settings import Settings
-from synth.marginals.spending import PrivacyAccountant
+from synth.marginals.spending import PrivacyAccountant, Settings
 from synth.schema.public import coarse_table, patterns_of, workload_weights
 
 if TYPE_CHECKING:

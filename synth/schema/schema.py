@@ -363,8 +363,7 @@ def _read(found: Any) -> Schema:
     for name, least in (("columns", 1), ("rules", 0), ("ignored", 0)):
         if not isinstance(rest.get(name, [] if least == 0 else None), list):
             problems.append(f"{name}: a list")
-    if problems:
-        raise _wrong(problems)
+    _refuse(problems)
     parts: dict[str, Any] = dict(rest)
     parts["columns"] = [
         _part(f"columns[{place}]", one, None, problems)
@@ -378,11 +377,9 @@ def _read(found: Any) -> Schema:
         parts["unit"] = _part("unit", rest["unit"], Unit, problems)
     if not all(isinstance(one, str) for one in rest.get("ignored", [])):
         problems.append("ignored: names of columns")
-    if problems:
-        raise _wrong(problems)
+    _refuse(problems)
     whole = _part("schema", parts, Schema, problems)
-    if problems:
-        raise _wrong(problems)
+    _refuse(problems)
     return whole  # type: ignore[no-any-return]
 
 
@@ -417,8 +414,9 @@ def _part(place: str, record: Any, kind: type[Any] | None, problems: list[str]) 
     return None
 
 
-def _wrong(problems: list[str]) -> SchemaError:
-    return SchemaError("\n  ".join(["The schema does not hold together:", *problems]))
+def _refuse(problems: list[str]) -> None:
+    if problems:
+        raise SchemaError("\n  ".join(["The schema does not hold together:", *problems]))
 
 
 def _no_twins(pairs: list[tuple[str, Any]]) -> Mapping[str, Any]:

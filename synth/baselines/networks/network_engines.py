@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from dp import Adjacency, Exponential
+from footing.checks import require_integer
 from synth.baselines.networks.network import (
     NetworkTable,
     candidates_of,
@@ -26,7 +27,6 @@ from synth.baselines.published import (
     refuse_others,
     seeded_by,
 )
-from synth.baselines.settings import NetworkSettings
 from synth.errors import SynthError
 from synth.marginals.measuring import Measurer
 from synth.marginals.spending import PrivacyAccountant, Spend
@@ -43,6 +43,22 @@ if TYPE_CHECKING:
 _MAX_BINS = 20
 _EXACT = 1 - 1e-9
 _SLACK = 1 + 1e-6  # logarithms are rounded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkSettings:
+    """What may be chosen of PrivBayes.
+
+    Parameters
+    ----------
+    degree
+        The most parents of a column.
+    """
+
+    degree: int = 3
+
+    def __post_init__(self) -> None:
+        require_integer(self.degree, "degree", error=SynthError, minimum=1)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -97,9 +97,9 @@ def closeness(
     rng = np.random.default_rng(seed)
     size = min(len(train), len(holdout), most)
     space = Space(train, metric="gower")
-    made = _some(synthetic, most, rng)
+    made = synthetic.some(most, rng)
     near, far = (
-        nearest_two(space, made, _some(records, size, rng)) for records in (train, holdout)
+        nearest_two(space, made, records.some(size, rng)) for records in (train, holdout)
     )
     apart = near[:, 0] - far[:, 0]
     is_equal = np.abs(apart) < 1e-12
@@ -168,12 +168,6 @@ def _same(
         _, where = np.unique(np.where(np.isnan(column), np.inf, column), return_inverse=True)
         _, cells = np.unique(cells * (int(where.max()) + 1) + where, return_inverse=True)
     return cells[: len(first)], cells[len(first) :]
-
-
-def _some(records: Records, size: int, rng: np.random.Generator) -> Records:
-    if size >= len(records):
-        return records
-    return records.take(rng.choice(len(records), size=size, replace=False))
 
 
 def _ratio(near: NDArray[np.float64]) -> float:

@@ -225,7 +225,10 @@ def detection(
             hint="give more records, or leave detection out",
         )
     rng = np.random.default_rng(seed)
-    sides = [_sample(records, size, rng) for records in (real, synthetic)]
+    sides = [
+        records.values[rng.choice(len(records), size=size, replace=False)]
+        for records in (real, synthetic)
+    ]
     features = np.vstack(sides)
     labels = np.repeat(np.array([0, 1]), size)
     fold = np.concatenate([rng.permutation(size) % folds for _ in sides])
@@ -246,7 +249,3 @@ def detection(
         pmse=float(np.mean((propensity - 0.5) ** 2)),
         n=size,
     )
-
-
-def _sample(records: Records, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    return records.values[rng.choice(len(records), size=size, replace=False)]

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from synth.errors import EvaluationError
-from synth.evaluation.measures.bins import Bins
+from synth.evaluation.measures.bins import Binned, Bins
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from synth.evaluation.measures.bins import Binned
     from synth.evaluation.records import Records
 
 _MAX_TABLES = 1000
@@ -135,10 +134,8 @@ def subsample_equivalent(
 def _sampled(
     binned: Binned, tables: Sequence[tuple[int, ...]], size: int, rng: np.random.Generator
 ) -> float:
-    from synth.evaluation.measures.bins import Binned as Some
-
     rows = rng.choice(len(binned.codes), size=size, replace=False)
-    part = Some(codes=binned.codes[rows], sizes=binned.sizes)
+    part = Binned(codes=binned.codes[rows], sizes=binned.sizes)
     return math.fsum(_distance(binned, part, table) for table in tables) / len(tables)
 
 

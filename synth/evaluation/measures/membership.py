@@ -88,13 +88,11 @@ def monte_carlo(
         )
     rng = np.random.default_rng(seed)
     m = min(len(members), len(controls), most or len(members))
-    candidates = members.with_values(
-        np.vstack([_some(members, m, rng).values, _some(controls, m, rng).values])
-    )
+    candidates = _candidates(members, controls, m, rng)
     space = Space(members, metric=metric)
     scores = []
     for _ in range(repetitions):
-        near = _scores(space, candidates, _some(synthetic, n, rng), nearly_zero)
+        near = _scores(space, candidates, synthetic.some(n, rng), nearly_zero)
         order = np.lexsort((rng.random(2 * m), -near))
         scores.append(float(np.mean(order[:m] < m)))
     return Attacked(scores=tuple(scores))
@@ -125,12 +123,10 @@ def density_ratio(
     """
     rng = np.random.default_rng(seed)
     m = min(len(members), len(controls), most)
-    candidates = members.with_values(
-        np.vstack([_some(members, m, rng).values, _some(controls, m, rng).values])
-    )
+    candidates = _candidates(members, controls, m, rng)
     size = min(len(synthetic), len(reference), around)
     space = Space(members, metric="gower")
-    others = [_some(records, size, rng) for records in (reference, synthetic)]
+    others = [records.some(size, rng) for records in (reference, synthetic)]
     blocks = list(space.blocks(candidates, others[0]))
     nearest = float(np.median(np.concatenate([block.min(axis=1) for _, block in blocks])))
     width = max(nearest / 2, 1e-3)
@@ -145,11 +141,12 @@ def density_ratio(
     return Ratio(auc=value, low=low, high=high)
 
 
-def _some(records: Records, size: int, rng: np.random.Generator) -> Records:
-    """Take records at random; all of them, as they are, where there are no more."""
-    if size >= len(records):
-        return records
-    return records.take(rng.choice(len(records), size=size, replace=False))
+def _candidates(
+    members: Records, controls: Records, m: int, rng: np.random.Generator
+) -> Records:
+    """Take as many of both, members first."""
+    sides = [records.some(m, rng).values for records in (members, controls)]
+    return members.with_values(np.vstack(sides))
 
 
 def _density(distances: NDArray[np.float64], width: float) -> NDArray[np.float64]:
