@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from synth.arrays import Bools
     from synth.schema.rules.rules import ParsedRule
 
 _FORMAT = "ckm-synth-fitted"
@@ -188,7 +189,7 @@ class Model:
                 numbers[name][:] = exact
             return Drawn(np.asarray(found, np.int32), numbers)
 
-        def is_kept(drawn: Drawn) -> NDArray[np.bool_]:
+        def is_kept(drawn: Drawn) -> Bools:
             kept = np.ones(len(drawn.codes), bool)
             for verdict in self._judged(parsed, drawn):
                 kept &= ~verdict.false

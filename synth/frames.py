@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from synth.arrays import Integers
     from synth.schema.columns import Column
     from synth.schema.schema import Schema
 
@@ -160,7 +161,7 @@ def _from_arrow(frame: Any) -> tuple[pd.DataFrame, str]:
 def from_codes(
     codes: NDArray[np.integer],
     *,
-    numbers: Mapping[str, NDArray[np.int64]],
+    numbers: Mapping[str, Integers],
     schema: Schema,
     container: str = "pandas",
 ) -> Any:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from synth.arrays import Bools, Integers
+
 _CHUNK = 250_000
 _MAX_TRIES = 50
 _AT_LEAST = 20_000
@@ -38,7 +40,7 @@ class Drawn:
     """
 
     codes: NDArray[np.int32]
-    numbers: dict[str, NDArray[np.int64]]
+    numbers: dict[str, Integers]
     tries: int = 0
     repeated: int = 0
 
@@ -67,7 +69,7 @@ def draw_kept(
     number: int,
     *,
     draw: Callable[[int], Drawn],
-    is_kept: Callable[[Drawn], NDArray[np.bool_]],
+    is_kept: Callable[[Drawn], Bools],
     rng: np.random.Generator,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Drawn:

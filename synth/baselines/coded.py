@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pandas as pd
-    from numpy.typing import NDArray
+
+    from synth.arrays import Floats, Integers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -41,7 +42,7 @@ class CodedColumn:
 
     name: str
     domain: tuple[Any, ...]
-    codes: NDArray[np.int64]
+    codes: Integers
     is_numeric: bool
     dtype: Any
     is_declared: bool
@@ -51,7 +52,7 @@ class CodedColumn:
         """How many values there are."""
         return len(self.domain)
 
-    def counts(self, rows: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+    def counts(self, rows: Integers | None = None) -> Integers:
         """Count the records of each value."""
         codes = self.codes if rows is None else self.codes[rows]
         return np.bincount(codes, minlength=self.size)
@@ -89,9 +90,7 @@ def code_frame(
     ]
 
 
-def decode_frame(
-    columns: Sequence[CodedColumn], codes: Sequence[NDArray[np.int64]]
-) -> pd.DataFrame:
+def decode_frame(columns: Sequence[CodedColumn], codes: Sequence[Integers]) -> pd.DataFrame:
     """Turn codes into a frame with the types of the one that was coded."""
     import pandas as pd
 
@@ -204,7 +203,7 @@ def _is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def _nearest(found: NDArray[np.float64], known: NDArray[np.float64]) -> NDArray[np.int64]:
+def _nearest(found: Floats, known: Floats) -> Integers:
     if not len(known):
         return np.zeros(len(found), dtype=np.int64)
     right = np.searchsorted(known, found).clip(0, len(known) - 1)

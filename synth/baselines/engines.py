@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from synth.arrays import Floats
     from synth.marginals.measuring import Neighbours, NoiseSource
 
 
@@ -47,7 +48,7 @@ class CopulaModel(JointModel):
     kind: ClassVar[str] = "copula"
 
     margins: tuple[Margin, ...]
-    correlation: NDArray[np.float64]
+    correlation: Floats
     spends: tuple[Spend, ...]
 
     @property
@@ -55,7 +56,7 @@ class CopulaModel(JointModel):
         """How many codes each column has."""
         return [len(margin.values) for margin in self.margins]
 
-    def drawn(self, number: int, rng: np.random.Generator) -> list[NDArray[np.float64]]:
+    def drawn(self, number: int, rng: np.random.Generator) -> list[Floats]:
         """Draw the codes of each column."""
         from scipy.special import ndtr
 
@@ -86,7 +87,7 @@ class CopulaModel(JointModel):
 class _RankMeasurer(Measurer):
     """A measurer that also counts concordant pairs of records."""
 
-    def taus(self, *, rho: float) -> NDArray[np.float64]:
+    def taus(self, *, rho: float) -> Floats:
         """Return noisy Kendall's taus of all pairs of columns.
 
         Concordant less discordant pairs are a whole number; a record that is replaced moves it

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     import pandas as pd
-    from numpy.typing import NDArray
 
+    from synth.arrays import Integers
     from synth.baselines.coded import CodedColumn
 
 
@@ -72,7 +72,7 @@ class BaselineModel:
         return self.draw(size, np.random.default_rng() if rng is None else rng)
 
     @property
-    def folds(self) -> Mapping[str, NDArray[np.int64]]:
+    def folds(self) -> Mapping[str, Integers]:
         """The records that each step saw, where there are several.
 
         Examples
@@ -81,7 +81,7 @@ class BaselineModel:
         >>> dp_histogram({"a": ["F"]}, epsilon=1, domains={"a": ["F"]}).folds
         {}
         """
-        found: Mapping[str, NDArray[np.int64]] = self.details.get("folds", {})
+        found: Mapping[str, Integers] = self.details.get("folds", {})
         return found
 
     def __repr__(self) -> str:

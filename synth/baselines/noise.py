@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from synth.arrays import Floats, Integers
     from synth.baselines.model import Account
 
 Mechanism = Literal["laplace", "geometric", "gaussian"]
@@ -38,9 +39,7 @@ def noise_of(
     return Gaussian.calibrated(moved, epsilon=epsilon, delta=delta)
 
 
-def noisy(
-    answer: ArrayLike, noise: Any, *, rng: np.random.Generator | None
-) -> NDArray[np.float64]:
+def noisy(answer: ArrayLike, noise: Any, *, rng: np.random.Generator | None) -> Floats:
     """Add noise."""
     values = np.asarray(answer)
     if rng is None:
@@ -64,7 +63,7 @@ def choose(scores: Sequence[float], mechanism: Any, *, rng: np.random.Generator 
     return int(np.argmax(drawn))
 
 
-def exact_margins(bins: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> list[Margin]:
+def exact_margins(bins: Sequence[Integers], sizes: Sequence[int]) -> list[Margin]:
     """Return the margins as they are."""
     return [
         Margin.of_counts(np.arange(size), counts=np.bincount(one, minlength=size))
@@ -73,7 +72,7 @@ def exact_margins(bins: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> li
 
 
 def noisy_margins(
-    bins: Sequence[NDArray[np.int64]],
+    bins: Sequence[Integers],
     sizes: Sequence[int],
     *,
     names: Sequence[str],
@@ -125,7 +124,7 @@ def noisy_correlation(
     epsilon: float,
     account: Account,
     rng: np.random.Generator | None = None,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the correlation matrix of a Gaussian copula, from noisy Kendall's taus.
 
     ``sin(pi tau / 2)`` of each noisy tau, then the repair of `nearest_correlation`.

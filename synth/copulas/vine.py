@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from synth.arrays import Floats
     from synth.copulas.pair import Criterion
     from synth.copulas.structure import Shape
 
@@ -115,7 +116,7 @@ class FittedVine:
                 found[Edge.of(a, b, given=given)] = copula
         return found
 
-    def density(self, u: ArrayLike) -> NDArray[np.float64]:
+    def density(self, u: ArrayLike) -> Floats:
         """Return the density.
 
         Parameters
@@ -139,7 +140,7 @@ class FittedVine:
 
     def sample(
         self, n: int, rng: np.random.Generator | None = None, *, threads: int = 1
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Draw points, by the inverse Rosenblatt transform.
 
         Parameters
@@ -336,7 +337,7 @@ def _depths(truncation: Any, structure: Vine | None) -> dict[str, Any]:
     return {"trunc_lvl": truncation if deepest is None else min(truncation, deepest)}
 
 
-def _strengths(points: NDArray[np.float64], measure: str) -> NDArray[Any]:
+def _strengths(points: Floats, measure: str) -> NDArray[Any]:
     from scipy.stats import kendalltau, rankdata
 
     n = points.shape[1]

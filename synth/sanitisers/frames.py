@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pandas as pd
-    from numpy.typing import NDArray
+
+    from synth.arrays import Floats
 
 
 def opened(frame: Any, columns: Sequence[str] = ()) -> pd.DataFrame:
@@ -32,7 +33,7 @@ def opened(frame: Any, columns: Sequence[str] = ()) -> pd.DataFrame:
     return table
 
 
-def numbers_of(table: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.float64]:
+def numbers_of(table: pd.DataFrame, columns: Sequence[str]) -> Floats:
     """Return columns as a matrix of finite numbers."""
     try:
         matrix = np.column_stack([table[name].to_numpy(np.float64) for name in columns])

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pandas as pd
-    from numpy.typing import NDArray
+
+    from synth.arrays import Floats
 
 
 def swap(frame: Any, *, pairs: Mapping[str, Sequence[tuple[int, int]]]) -> pd.DataFrame:
@@ -197,7 +198,7 @@ def rotate(
     return table
 
 
-def dispersion(before: Any, after: Any, *, columns: Sequence[str]) -> NDArray[np.float64]:
+def dispersion(before: Any, after: Any, *, columns: Sequence[str]) -> Floats:
     """Return the variance of the change of every column, over the variance it had.
 
     Parameters
@@ -245,7 +246,7 @@ def safe_angle(frame: Any, *, columns: Sequence[str], least: float) -> int:
     raise SynthError(f"No angle changes every column by {least:g}.", hint="ask for less")
 
 
-def _matrix(n: int, angle: float) -> NDArray[np.float64]:
+def _matrix(n: int, angle: float) -> Floats:
     matrix = np.eye(n)
     for one, other in ((0, 1), (1, 2), (0, 2))[: 1 if n == 2 else 3]:
         turn = np.eye(n)

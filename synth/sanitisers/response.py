@@ -9,12 +9,12 @@ import numpy as np
 from synth.errors import SynthError
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
+
+    from synth.arrays import Integers
 
 
-def answer_with_coins(
-    truths: ArrayLike, *, rng: np.random.Generator | None = None
-) -> NDArray[np.int64]:
+def answer_with_coins(truths: ArrayLike, *, rng: np.random.Generator | None = None) -> Integers:
     """Answer for everybody: heads, the truth; tails, what a second coin says.
 
     Parameters
@@ -58,7 +58,7 @@ def estimate_from_coins(answers: ArrayLike) -> float:
 
 def answer_in_two_rounds(
     truths: ArrayLike, *, forced: float, rng: np.random.Generator | None = None
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[Integers, Integers]:
     """Answer twice: who is drawn says 0 in the first round, 1 in the second; others the truth.
 
     Parameters
@@ -110,7 +110,7 @@ def estimate_from_two_rounds(first: ArrayLike, second: ArrayLike, *, forced: flo
     return ones / (zeros + ones) if zeros + ones > 0 else 0.5
 
 
-def _bits(values: ArrayLike) -> NDArray[np.int64]:
+def _bits(values: ArrayLike) -> Integers:
     found = np.asarray(values)
     if found.ndim != 1 or not len(found) or not np.isin(found, (0, 1)).all():
         raise SynthError("Answers must be 0 or 1, one per person, at least one.")

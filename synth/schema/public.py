@@ -15,11 +15,9 @@ from synth.schema.coding import encode_column
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from synth.arrays import Bools, Columns, Floats, Integers
     from synth.schema.schema import Schema
 
-Columns = tuple[int, ...]
 _MAX_CELLS = 2_000_000
 
 
@@ -44,7 +42,7 @@ class Rule:
     """
 
     columns: Columns
-    forbidden: NDArray[np.bool_]
+    forbidden: Bools
 
     def __post_init__(self) -> None:
         _check_columns(self.columns, np.ndim(self.forbidden))
@@ -71,7 +69,7 @@ class Published:
     """
 
     columns: Columns
-    counts: NDArray[np.float64]
+    counts: Floats
     deviation: float = 0.0
 
     def __post_init__(self) -> None:
@@ -82,7 +80,7 @@ class Published:
         object.__setattr__(self, "counts", counts)
 
 
-def patterns_of(column: int, *, size: int, rules: Sequence[Rule]) -> NDArray[np.int64]:
+def patterns_of(column: int, *, size: int, rules: Sequence[Rule]) -> Integers:
     """Return equal numbers for codes that all rules treat alike."""
     kinds = np.zeros(size, np.int64)
     for rule in rules:
@@ -94,9 +92,7 @@ def patterns_of(column: int, *, size: int, rules: Sequence[Rule]) -> NDArray[np.
     return kinds
 
 
-def coarse_table(
-    table: NDArray[np.float64], groups: Sequence[NDArray[np.int64]]
-) -> NDArray[np.float64]:
+def coarse_table(table: Floats, groups: Sequence[Integers]) -> Floats:
     """Sum a table over the groups of each axis."""
     for axis, group in enumerate(groups):
         moved = np.moveaxis(table, axis, 0)

@@ -20,8 +20,7 @@ from synth.errors import SynthError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from synth.arrays import Integers
     from synth.baselines.coded import CodedColumn
     from synth.baselines.copulas.layout import Encoder
     from synth.baselines.model import BaselineModel
@@ -212,7 +211,7 @@ def _folds(
     histogram_share: float,
     encoder_share: float,
     rng: np.random.Generator | None,
-) -> dict[str, NDArray[np.int64]]:
+) -> dict[str, Integers]:
     if epsilon > 0:
         return split_records(
             n, histogram_share=histogram_share, encoder_share=encoder_share, rng=rng
@@ -250,7 +249,7 @@ def split_records(
     histogram_share: float,
     encoder_share: float = 0.0,
     rng: np.random.Generator | None = None,
-) -> dict[str, NDArray[np.int64]]:
+) -> dict[str, Integers]:
     """Deal the records at random to the steps of a method; no record goes to two."""
     require_number(histogram_share, "histogram_share", error=SynthError, above=0, below=1)
     require_number(encoder_share, "encoder_share", error=SynthError, minimum=0, below=1)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     import pandas as pd
-    from numpy.typing import NDArray
 
+    from synth.arrays import Integers
     from synth.baselines.coded import CodedColumn
     from synth.baselines.noise import Mechanism
 
@@ -122,13 +122,13 @@ def dp_copula(
     )
 
 
-def _text_ranks(column: CodedColumn) -> NDArray[np.int64]:
+def _text_ranks(column: CodedColumn) -> Integers:
     texts = np.array([str(value) for value in column.domain])
     _, ranks = np.unique(texts, return_inverse=True)
     return np.asarray(ranks, dtype=np.int64)[column.codes]
 
 
-def _by_appearance(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+def _by_appearance(codes: Integers) -> Integers:
     """Give each record the place at which its value appeared first."""
     values, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
     place_of = np.empty(len(values), dtype=np.int64)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from synth.arrays import Integers
     from synth.baselines.model import BaselineModel
     from synth.claims import Claim
     from synth.marginals.measuring import Neighbours, NoiseSource
@@ -135,7 +136,7 @@ class VineModel(JointModel):
         """How many codes each column has."""
         return [int(values.max()) + 1 for values in self.vine.layout.values_of]
 
-    def drawn(self, number: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
+    def drawn(self, number: int, rng: np.random.Generator) -> list[Integers]:
         """Draw the codes of each column."""
         return self.vine.draw(number, rng)
 

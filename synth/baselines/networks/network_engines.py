@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from synth.arrays import Floats, Integers
     from synth.baselines.networks.network import Family
     from synth.claims import Claim
     from synth.marginals.measuring import Neighbours, NoiseSource
@@ -79,7 +80,7 @@ class NetworkModel(JointModel):
 
     kind: ClassVar[str] = "network"
 
-    bins: tuple[NDArray[np.int64], ...]
+    bins: tuple[Integers, ...]
     tables: tuple[NetworkTable, ...]
     spends: tuple[Spend, ...] = ()
     account: dict[str, Any] | None = None
@@ -89,7 +90,7 @@ class NetworkModel(JointModel):
         """How many codes each column has."""
         return [len(one) for one in self.bins]
 
-    def drawn(self, number: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
+    def drawn(self, number: int, rng: np.random.Generator) -> list[Integers]:
         """Draw the codes of each column."""
         return spread_bins(draw_network(number, self.tables, rng=rng), self.bins, rng)
 
@@ -229,9 +230,7 @@ class _NetworkMeasurer(Measurer):
         scores = [information_of(codes, one, sizes=self._sizes) for one in families]
         return families[self._noise.choose(np.array(scores, np.float64), how)]
 
-    def family(
-        self, family: Family, *, rho: float
-    ) -> tuple[tuple[int, ...], NDArray[np.float64]]:
+    def family(self, family: Family, *, rho: float) -> tuple[tuple[int, ...], Floats]:
         """Return columns and the noisy table of a column and its parents, none below 0."""
         child, parents = family
         columns = tuple(sorted((*parents, child)))
@@ -243,7 +242,7 @@ class _NetworkMeasurer(Measurer):
 
 def _bins(
     sizes: Sequence[int], ordered: Sequence[bool], present: Sequence[int]
-) -> tuple[NDArray[np.int64], ...]:
+) -> tuple[Integers, ...]:
     """Put ordered codes into bins of equal width; kinds of missing keep their own."""
     bins = []
     for size, is_ordered, known in zip(sizes, ordered, present, strict=True):

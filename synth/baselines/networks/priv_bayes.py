@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pandas as pd
-    from numpy.typing import NDArray
 
+    from synth.arrays import Floats
     from synth.baselines.networks.network import Binned, Family
 
 
@@ -158,10 +158,10 @@ def _held(
     measured: list[int],
     scale: float,
     rng: np.random.Generator | None,
-) -> dict[int, tuple[tuple[int, ...], NDArray[np.float64]]]:
+) -> dict[int, tuple[tuple[int, ...], Floats]]:
     """Return the noisy tables of some places, none of their counts below 0."""
     noise = Laplace(sensitivity=Sensitivity(l1=2, adjacency=Adjacency.REPLACE), scale=scale)
-    held: dict[int, tuple[tuple[int, ...], NDArray[np.float64]]] = {}
+    held: dict[int, tuple[tuple[int, ...], Floats]] = {}
     for place in measured:
         child, parents = network[place]
         order = (*parents, child)

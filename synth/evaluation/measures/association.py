@@ -12,8 +12,7 @@ from synth.evaluation.measures.bins import Bins
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
+    from synth.arrays import Floats, Integers
     from synth.evaluation.measures.bins import Binned
     from synth.evaluation.records import Records
 
@@ -30,7 +29,7 @@ def ks_distances(real: Records, synthetic: Records) -> dict[str, float]:
     }
 
 
-def spearman(records: Records) -> NDArray[np.float64]:
+def spearman(records: Records) -> Floats:
     """Give rank correlations of all pairs of columns; NaN where one of them is constant."""
     from scipy.stats import rankdata
 
@@ -40,7 +39,7 @@ def spearman(records: Records) -> NDArray[np.float64]:
     ranks -= ranks.mean(axis=0)
     sizes = np.sqrt((ranks**2).sum(axis=0))
     scaled = np.divide(ranks, sizes, out=np.full_like(ranks, np.nan), where=sizes > 0)
-    found: NDArray[np.float64] = np.clip(scaled.T @ scaled, -1.0, 1.0)
+    found: Floats = np.clip(scaled.T @ scaled, -1.0, 1.0)
     varies = sizes > 0
     found[varies, varies] = 1.0
     return found
@@ -76,7 +75,7 @@ def cramer_change(real: Records, synthetic: Records) -> dict[tuple[str, str], fl
     return {pair: abs(v - w) for pair, v, w in zip(names, first, second, strict=True)}
 
 
-def _ks(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
+def _ks(first: Floats, second: Floats) -> float:
     first, second = np.sort(first[~np.isnan(first)]), np.sort(second[~np.isnan(second)])
     if not len(first) or not len(second):
         return float(len(first) != len(second))
@@ -93,7 +92,7 @@ def _cramers(binned: Binned) -> Iterator[float]:
         yield _cramer(rows, columns)
 
 
-def _cramer(rows: NDArray[np.int64], columns: NDArray[np.int64]) -> float:
+def _cramer(rows: Integers, columns: Integers) -> float:
     """Give V from the cells that occur: χ² = n (Σ o² / (r c) - 1)."""
     n_rows, n_columns = int(rows.max()) + 1, int(columns.max()) + 1
     least = min(n_rows, n_columns) - 1

@@ -15,8 +15,7 @@ from synth.evaluation.measures.bins import Binned, Bins
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from synth.arrays import Integers
     from synth.evaluation.records import Records
 
 _MAX_TABLES = 1000
@@ -163,7 +162,7 @@ def _distance(one: Binned, other: Binned, table: tuple[int, ...]) -> float:
     return float(np.abs(p - q).sum()) / 2
 
 
-def _shares(codes: NDArray[np.int64]) -> list[tuple[int, float]]:
+def _shares(codes: Integers) -> list[tuple[int, float]]:
     found, counts = np.unique(codes, return_counts=True)
     return list(zip(found.tolist(), (counts / len(codes)).tolist(), strict=True))
 

@@ -14,8 +14,7 @@ from synth.evaluation.measures.scores import auc, auc_interval
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
+    from synth.arrays import Floats
     from synth.evaluation.measures.nearest import Metric
     from synth.evaluation.records import Records
 
@@ -149,14 +148,14 @@ def _candidates(
     return members.with_values(np.vstack(sides))
 
 
-def _density(distances: NDArray[np.float64], width: float) -> NDArray[np.float64]:
+def _density(distances: Floats, width: float) -> Floats:
     return np.asarray(np.exp(-((distances / width) ** 2)).mean(axis=1))
 
 
 def _scores(
     space: Space, candidates: Records, synthetic: Records, nearly_zero: float
-) -> NDArray[np.float64]:
-    def blocks() -> Iterator[NDArray[np.float64]]:
+) -> Floats:
+    def blocks() -> Iterator[Floats]:
         return (block for _, block in space.blocks(candidates, synthetic))
 
     is_small = len(candidates) * len(synthetic) <= _KEPT

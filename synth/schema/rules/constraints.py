@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from synth.arrays import Bools, Integers
     from synth.schema.columns import Column
     from synth.schema.rules.rules import EditRule, ParsedRule
     from synth.schema.schema import Schema
@@ -76,7 +77,7 @@ def _constraint(rule: EditRule, schema: Schema) -> Constraint:
     return Constraint(rule=rule, how="both" if is_mixed else "construction", table=table)
 
 
-def _is_small(forbidden: NDArray[np.bool_]) -> bool:
+def _is_small(forbidden: Bools) -> bool:
     """Tell whether the engine can take the rule in: codes it treats alike are one group."""
     kinds = [
         len(np.unique(np.moveaxis(forbidden, axis, 0).reshape(size, -1), axis=0))
@@ -102,7 +103,7 @@ def judge_records(
     rules: Sequence[ParsedRule],
     codes: NDArray[np.integer],
     *,
-    numbers: Mapping[str, NDArray[np.int64]],
+    numbers: Mapping[str, Integers],
     columns: Sequence[Column],
 ) -> list[Verdict]:
     """Tell for each rule where it is true, false or neither."""

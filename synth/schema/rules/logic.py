@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Bools = NDArray[np.bool_]
+    from synth.arrays import Bools, Floats
+
 
 __all__ = ["Amount", "Codes", "Test", "Verdict", "compare", "either", "every"]
 __all__ += ["known_missing", "opposite"]
@@ -34,8 +35,8 @@ class Verdict(NamedTuple):
 class Amount(NamedTuple):
     """Numbers between two bounds each; `missing` tells where there is none."""
 
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    low: Floats
+    high: Floats
     missing: Bools
     codes: NDArray[np.integer] | None = None
 
