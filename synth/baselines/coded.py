@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from risk.anonymity.groups import as_pandas
-from risk.errors import RiskError
 from synth.errors import SynthError
+from synth.frames import as_pandas
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,11 +52,6 @@ class CodedColumn:
         """How many values there are."""
         return len(self.domain)
 
-    def counts(self, rows: Integers | None = None) -> Integers:
-        """Count the records of each value."""
-        codes = self.codes if rows is None else self.codes[rows]
-        return np.bincount(codes, minlength=self.size)
-
     def __repr__(self) -> str:
         return f"CodedColumn({self.name!r}, size={self.size})"
 
@@ -65,10 +60,7 @@ def code_frame(
     frame: Any, *, domains: Mapping[str, Sequence[Any]] | None = None
 ) -> list[CodedColumn]:
     """Turn a frame into codes."""
-    try:
-        table = as_pandas(frame)
-    except RiskError as error:
-        raise SynthError(error.problem, hint=error.hint) from None
+    table = as_pandas(frame)
     if not len(table.columns) or not len(table):
         raise SynthError(
             f"There is nothing to learn from: {len(table)} records, "
@@ -99,13 +91,10 @@ def decode_frame(columns: Sequence[CodedColumn], codes: Sequence[Integers]) -> p
         values = np.empty(column.size, dtype=object)
         values[:] = column.domain
         drawn = pd.Series(values[places], dtype=object)
-        if not _fits(column):
-            series[column.name] = drawn.infer_objects()
-            continue
-        try:
-            series[column.name] = drawn.astype(column.dtype)
-        except (TypeError, ValueError):  # a declared value that the type cannot hold
-            series[column.name] = drawn.infer_objects()
+        series[column.name] = drawn.infer_objects()
+        if _fits(column):
+            with suppress(TypeError, ValueError):  # a declared value that the type cannot hold
+                series[column.name] = drawn.astype(column.dtype)
     return pd.DataFrame(series)
 
 

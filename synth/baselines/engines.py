@@ -15,7 +15,12 @@ import numpy as np
 
 from dp import Adjacency, DiscreteGaussian, Sensitivity
 from synth.baselines.noise import kendall
-from synth.baselines.published import JointModel, margins_of_codes, refuse_others
+from synth.baselines.published import (
+    JointModel,
+    margins_of_codes,
+    refuse_add_remove,
+    refuse_others,
+)
 from synth.copulas.gaussian import nearest_correlation
 from synth.copulas.margins import Margin
 from synth.errors import SynthError
@@ -146,11 +151,7 @@ def fit_copula(
     Li, Xiong, Jiang 2014.
     """
     refuse_others(others)
-    if neighbours.adjacency is not Adjacency.REPLACE:
-        raise SynthError(
-            "The noise on Kendall's tau needs a public number of records.",
-            hint="Budget(…, adjacency='replace'), or --adjacency replace",
-        )
+    refuse_add_remove(neighbours, "The noise on Kendall's tau")
     accountant = PrivacyAccountant(float(rho))
     measurer = _RankMeasurer(codes, sizes, neighbours, accountant, noise)
     share = 0.5 if len(sizes) > 1 else 1.0

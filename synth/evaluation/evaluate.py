@@ -11,7 +11,7 @@ import numpy as np
 
 from reports.catalogues.synthesis import FIGURES, GROUPS
 from synth.errors import EvaluationError
-from synth.evaluation.measures import association, margins
+from synth.evaluation.measures import margins
 from synth.evaluation.measures.disclosure import (
     attribute_inference,
     closeness,
@@ -234,13 +234,13 @@ def _tables(case: _Case) -> Iterator[_Line]:
 
 
 def _columns(case: _Case) -> Iterator[_Line]:
-    ks = association.ks_distances(case.train, case.made)
+    ks = margins.ks_distances(case.train, case.made)
     yield "ks_mean", "", sum(ks.values()) / len(ks), ""
     yield "ks_largest", "", max(ks.values()), ""
     for name, diagonal in (("spearman_change", True), ("spearman_change_pairs", False)):
-        change = association.correlation_change(case.train, case.made, diagonal=diagonal)
+        change = margins.correlation_change(case.train, case.made, diagonal=diagonal)
         yield name, "", change, "" if change is not None else "nothing varies"
-    v = association.cramer_change(case.train, case.made)
+    v = margins.cramer_change(case.train, case.made)
     mean = sum(v.values()) / len(v) if v else None
     yield "cramer_change", "", mean, "" if v else "there is one column"
 

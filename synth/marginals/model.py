@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -102,7 +102,6 @@ class TableModel:
     rows: int
     unit: str
     noise: str
-    _cache: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def sizes(self) -> list[int]:

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from risk.anonymity.groups import as_pandas
-from risk.errors import RiskError
 from synth.errors import SynthError
+from synth.frames import as_pandas
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,10 +19,7 @@ if TYPE_CHECKING:
 
 def opened(frame: Any, columns: Sequence[str] = ()) -> pd.DataFrame:
     """Return a copy of a frame that has some columns, its rows numbered from 0."""
-    try:
-        table = as_pandas(frame).reset_index(drop=True).copy()
-    except RiskError as error:
-        raise SynthError(error.problem, hint=error.hint) from None
+    table = as_pandas(frame).reset_index(drop=True).copy()
     lacking = [name for name in columns if name not in table.columns]
     if lacking:
         known = ", ".join(repr(name) for name in table.columns)

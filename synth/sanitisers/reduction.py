@@ -35,13 +35,14 @@ def suppress(
     >>> suppress({"pay": [1, 2, 3]}, cells={"pay": [1]})["pay"].tolist()
     [1, '*', 3]
     """
+    import pandas as pd
+
     table = opened(frame, list(cells))
     for name, rows in cells.items():
         hidden = set(checked_rows(rows, len(table)))
         values = table[name].tolist()
-        table[name] = _as_objects(
-            [mark if row in hidden else value for row, value in enumerate(values)]
-        )
+        kept = [mark if row in hidden else value for row, value in enumerate(values)]
+        table[name] = pd.Series(kept, dtype=object)
     return table
 
 
@@ -73,12 +74,6 @@ def suppress_rare(
         counts = table[name].map(table[name].value_counts(dropna=False))
         cells[name] = [row for row, many in enumerate(counts) if many < least]
     return suppress(table, cells=cells, mark=mark)
-
-
-def _as_objects(values: list[Any]) -> pd.Series[Any]:
-    import pandas as pd
-
-    return pd.Series(values, dtype=object)
 
 
 def sample_rows(

@@ -95,10 +95,8 @@ def cells_of(
     codes: NDArray[np.integer], columns: Sequence[int], *, sizes: Sequence[int]
 ) -> Integers:
     """Return the cell of each record in the table of some columns."""
-    flat = np.zeros(len(codes), dtype=np.int64)
-    for one in columns:
-        flat = flat * sizes[one] + codes[:, one]
-    return flat
+    places = tuple(codes[:, one] for one in columns)
+    return np.ravel_multi_index(places, [sizes[one] for one in columns]).astype(np.int64)
 
 
 def measured_places(network: Sequence[Family], *, degree: int) -> list[int]:

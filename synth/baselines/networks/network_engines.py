@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from dp import Adjacency, Exponential
+from dp import Exponential
 from footing.checks import require_integer
 from synth.baselines.networks.network import (
     NetworkTable,
@@ -24,6 +24,7 @@ from synth.baselines.published import (
     JointModel,
     account_record,
     as_frame,
+    refuse_add_remove,
     refuse_others,
     seeded_by,
 )
@@ -150,11 +151,7 @@ def fit_priv_bayes(
     Zhang, Cormode, Procopiuc, Srivastava, Xiao 2017.
     """
     refuse_others(others)
-    if neighbours.adjacency is not Adjacency.REPLACE:
-        raise SynthError(
-            "The choice of a network needs a public number of records.",
-            hint="Budget(…, adjacency='replace'), or --adjacency replace",
-        )
+    refuse_add_remove(neighbours, "The choice of a network")
     degree = min((settings or NetworkSettings()).degree, len(sizes) - 1)
     bins = _bins(sizes, ordered, present)
     accountant = PrivacyAccountant(float(rho))

@@ -240,13 +240,7 @@ class _Reader:
         ):
             raise self._wrong(f"{column.name!r} and {other.name!r} cannot be compared.")
         aligned = {key: place for place, key in enumerate(keys)}
-        extra = len(keys)
-        table = []
-        for value in other.known:
-            key = key_of(value)
-            if key not in aligned:
-                aligned[key], extra = extra, extra + 1
-            table.append(aligned[key])
+        table = [aligned.setdefault(key_of(value), len(aligned)) for value in other.known]
         return compare(column.name, mark, other.name, size=len(keys), table=table)
 
     def _numbers(self, left: ast.expr, mark: str, right: ast.expr) -> Test:
