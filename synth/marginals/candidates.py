@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from synth.arrays import Columns, Floats, Integers
     from synth.marginals.belief import Network
 
-__all__ = ["Candidates"]
 
 _CHECKS = 3000  # columns times tables that are checked before a choice
 _DRAWN = 100_000

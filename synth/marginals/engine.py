@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from synth.marginals.measuring import NoiseSource
     from synth.schema.public import Published, Rule
 
-__all__ = ["fit_codes"]
 
 _EXACT = 1 - 1e-9
 _WORTH = 0.02  # a share of the budget that is worth another round

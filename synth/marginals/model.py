@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from synth.arrays import Columns, Floats, Integers
 
-__all__ = ["Measured", "TableModel"]
 
 _FORMAT = "ckm-synth-model"
 _CHUNK = 2**17  # rows drawn at a time: as much as stays in the cache

@@ -320,13 +320,9 @@ _MISSING = -10
 def _plain_numbers(array: NDArray[Any], column: Numeric) -> tuple[Integers, Integers]:
     codes = np.zeros(len(array), np.int64)
     if array.dtype.kind in "iu":
-        big = (
-            array > _FAR // column.factor
-            if array.dtype.kind == "u"
-            else np.zeros(len(array), bool)
-        )
-        clipped = np.clip(array.astype(np.int64), -_FAR // column.factor, _FAR // column.factor)
-        numbers = np.where(big, _FAR, clipped * column.factor)
+        most = _FAR // column.factor
+        clipped = np.clip(array.astype(np.int64), -most, most) * column.factor
+        numbers = np.where(array > most, _FAR, clipped)  # what is unsigned may have turned
     else:
         exact = array.astype(np.float64)
         scaled = np.clip(exact * column.factor, -float(_FAR), float(_FAR))
@@ -338,7 +334,7 @@ def _plain_numbers(array: NDArray[Any], column: Numeric) -> tuple[Integers, Inte
             # that holds one text as well comes as objects, and must get the same codes.
             is_near = np.abs(np.abs(scaled - np.trunc(scaled)) - 0.5) < 1e-6
             for place in np.flatnonzero(is_near | (np.abs(scaled) > _CERTAIN)).tolist():
-                numbers[place] = _on_grid(_decimal(exact[place].item()), column)
+                numbers[place] = _on_grid(Decimal(repr(exact[place].item())), column)
     for place, written in enumerate(column.missing.values()):
         if isinstance(written, int) and not isinstance(written, bool):
             codes[array == written] = _MISSING - place
@@ -369,11 +365,6 @@ def _each_number(values: list[Any], column: Numeric) -> tuple[Integers, Integers
 def _on_grid(exact: Decimal, column: Numeric) -> int:
     scaled = max(min(exact * column.factor, Decimal(_FAR)), Decimal(-_FAR))
     return int(scaled.to_integral_value())
-
-
-def _decimal(number: float) -> Decimal:
-    """Return the number as it is written."""
-    return Decimal(repr(number))
 
 
 def _missing_keys(column: Column) -> dict[tuple[str, object], int]:
