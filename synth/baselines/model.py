@@ -69,7 +69,7 @@ class BaselineModel:
         ['F', 'F']
         """
         size = require_integer(n, "n", error=SynthError, minimum=1)
-        return self.draw(size, np.random.default_rng() if rng is None else rng)
+        return self.draw(size, np.random.default_rng(rng))
 
     @property
     def folds(self) -> Mapping[str, Integers]:

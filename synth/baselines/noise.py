@@ -11,7 +11,7 @@ import numpy as np
 from dp import Adjacency, Gaussian, Geometric, Laplace, Sensitivity
 from footing.checks import require_one_of
 from synth.baselines.model import Charge
-from synth.copulas.gaussian import nearest_correlation
+from synth.copulas.gaussian import correlation_of_taus
 from synth.copulas.margins import Margin
 from synth.errors import SynthError
 
@@ -130,13 +130,10 @@ def noisy_correlation(
     ``sin(pi tau / 2)`` of each noisy tau, then the repair of `nearest_correlation`.
     """
     n, records = len(columns), len(columns[0])
-    matrix = np.eye(n)
     if n == 1:
-        return matrix
-    above = np.triu_indices(n, 1)
+        return np.eye(n)
     taus = np.array([kendall(one, other) for one, other in combinations(columns, 2)])
     moved = Sensitivity(l1=4 * len(taus) / records, adjacency=Adjacency.REPLACE)
     account.pay(Charge(part="dependence", what="Kendall's tau of all pairs", epsilon=epsilon))
     drawn = noisy(taus, Laplace.calibrated(moved, epsilon=epsilon), rng=rng).clip(-1, 1)
-    matrix[above] = np.sin(np.pi / 2 * drawn)
-    return nearest_correlation(matrix + matrix.T - np.eye(n))
+    return correlation_of_taus(drawn, n)

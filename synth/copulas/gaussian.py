@@ -90,6 +90,13 @@ def nearest_correlation(matrix: ArrayLike) -> Floats:
     return result
 
 
+def correlation_of_taus(taus: Floats, columns: int) -> Floats:
+    """Return the correlation matrix that follows from Kendall's taus of all pairs."""
+    matrix = np.eye(columns)
+    matrix[np.triu_indices(columns, 1)] = np.sin(np.pi / 2 * taus)
+    return nearest_correlation(matrix + matrix.T - np.eye(columns))
+
+
 def _checked_correlation(correlation: ArrayLike) -> Floats:
     matrix = np.asarray(correlation, dtype=np.float64)
     is_square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] and len(matrix) > 0

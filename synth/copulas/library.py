@@ -30,7 +30,7 @@ def vines() -> Any:
 
 def seeds_from(rng: np.random.Generator | None) -> list[int]:
     """Draw seeds for the library; without a generator, from the operating system."""
-    source = np.random.default_rng() if rng is None else rng
+    source = np.random.default_rng(rng)
     return [int(seed) for seed in source.integers(0, 2**31 - 1, size=6)]
 
 

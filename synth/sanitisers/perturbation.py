@@ -79,7 +79,7 @@ def rank_swap(
     table = opened(frame, columns)
     if not 0 < reach <= 1:
         raise SynthError(f"reach must lie in (0, 1], not {reach}.")
-    source = np.random.default_rng() if rng is None else rng
+    source = np.random.default_rng(rng)
     n = len(table)
     farthest = max(1, math.floor(reach * n))
     for name in columns:
@@ -140,7 +140,7 @@ def add_noise(
     table = opened(frame, [*given, *wanted])
     if not lower <= upper:
         raise SynthError(f"lower must not exceed upper, but {lower} does {upper}.")
-    source = np.random.default_rng() if rng is None else rng
+    source = np.random.default_rng(rng)
     for name, scale in wanted.items():
         require_number(scale, f"The scale of {name!r}", error=SynthError, above=0)
         given[name] = list(source.laplace(0.0, scale, len(table)))

@@ -97,7 +97,7 @@ def sample_rows(
     """
     table = opened(frame)
     require_number(share, "share", error=SynthError, minimum=0, maximum=1)
-    source = np.random.default_rng() if rng is None else rng
+    source = np.random.default_rng(rng)
     kept = source.choice(len(table), size=round(share * len(table)), replace=False)
     return table.iloc[np.sort(kept)].reset_index(drop=True)
 

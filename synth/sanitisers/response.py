@@ -31,7 +31,7 @@ def answer_with_coins(truths: ArrayLike, *, rng: np.random.Generator | None = No
     True
     """
     values = _bits(truths)
-    source = np.random.default_rng() if rng is None else rng
+    source = np.random.default_rng(rng)
     is_true = source.random(len(values)) < 0.5
     return np.where(is_true, values, source.integers(0, 2, len(values)))
 
@@ -78,7 +78,7 @@ def answer_in_two_rounds(
     """
     values = _bits(truths)
     _check_forced(forced)
-    source = np.random.default_rng() if rng is None else rng
+    source = np.random.default_rng(rng)
     is_drawn = source.random((2, len(values))) < forced
     return np.where(is_drawn[0], 0, values), np.where(is_drawn[1], 1, values)
 

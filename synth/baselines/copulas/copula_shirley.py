@@ -124,14 +124,13 @@ def copula_shirley(
         )
     other = None if encoder_records is None else _other(encoder_records, columns)
     learns = encoder in {"woe", "glmm"}
-    folds = _folds(
-        len(columns[0].codes),
-        epsilon=epsilon,
-        histogram_share=histogram_share,
-        encoder_share=encoder_share if learns and other is None else 0.0,
-        rng=rng,
-    )
-    rows = folds["encoder"] if learns and other is None else None
+    learns_here = learns and other is None
+    n = len(columns[0].codes)
+    folds = dict.fromkeys(("encoder", "histogram", "copula"), np.arange(n))
+    if epsilon > 0:  # without noise nothing is split, as published
+        share = encoder_share if learns_here else 0.0
+        folds = split_records(n, histogram_share=histogram_share, encoder_share=share, rng=rng)
+    rows = folds["encoder"] if learns_here else None
     layout = lay_out(columns, encoder=encoder, target=target, fitted_on=other, rows=rows)
     account = Account(claimed=epsilon)
     charge_bins(account, columns)
@@ -204,22 +203,6 @@ def _strict(
     return found.baseline("COPULA-SHIRLEY within its budget", columns, account, folds={})
 
 
-def _folds(
-    n: int,
-    *,
-    epsilon: float,
-    histogram_share: float,
-    encoder_share: float,
-    rng: np.random.Generator | None,
-) -> dict[str, Integers]:
-    if epsilon > 0:
-        return split_records(
-            n, histogram_share=histogram_share, encoder_share=encoder_share, rng=rng
-        )
-    everything = np.arange(n)  # without noise nothing is split, as published
-    return {"encoder": everything, "histogram": everything, "copula": everything}
-
-
 def _other(records: Any, columns: list[CodedColumn]) -> list[CodedColumn]:
     """Code other records with the same values; what is not among them gets -1."""
     found = {one.name: one for one in code_frame(records)}
@@ -253,7 +236,7 @@ def split_records(
     """Deal the records at random to the steps of a method; no record goes to two."""
     require_number(histogram_share, "histogram_share", error=SynthError, above=0, below=1)
     require_number(encoder_share, "encoder_share", error=SynthError, minimum=0, below=1)
-    order = (np.random.default_rng() if rng is None else rng).permutation(n)
+    order = np.random.default_rng(rng).permutation(n)
     first = max(_LEAST, round(n * encoder_share)) if encoder_share else 0
     second = first + max(1, round((n - first) * histogram_share))
     if n - second < _LEAST:
@@ -318,7 +301,7 @@ def vine_without_privacy(
     u = np.column_stack([margin.pit(one) for margin, one in pairs])
     below = np.column_stack([margin.pit_before(one) for margin, one in pairs])
     if not is_discrete:
-        source = np.random.default_rng() if rng is None else rng
+        source = np.random.default_rng(rng)
         u = below + (u - below) * source.random(u.shape)
         constant = np.array([one.max() == one.min() for one in layout.bins])
         u[:, constant] = 1.0

@@ -95,7 +95,7 @@ def priv_bayes(
     n = len(columns)
     k = min(degree, n - 1)
     half = epsilon / 2 if n > 1 else 0.0
-    source = np.random.default_rng() if rng is None else rng
+    source = np.random.default_rng(rng)
     root = int(source.integers(n))
     if n > 1:
         account.pay(Charge(part="dependence", what="network", epsilon=half))
