@@ -15,7 +15,7 @@ from ckm.assessment.noise.classes import noise_classes, noise_pairs, noise_share
 from ckm.assessment.noise.sample import independent
 from ckm.assessment.observed import ObservedCells
 from ckm.assessment.risk_utility_scenarios import map_scenarios
-from ckm.config.words import one_text
+from ckm.config.section import one_text
 from ckm.formats.words import LANGUAGES, MISSING, say
 from reports.facts.copying import fact_of
 from reports.facts.release import (

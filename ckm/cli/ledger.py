@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ckm.ledger import CellName, Published, ThinPair
     from tables import Secret
 
-__all__ = ["ledger"]
 
 _PATH = click.Path(path_type=Path)
 _SHOWN = 50

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-__all__ = ["CHOICES", "Outcome", "Sweep", "outcomes", "run_sweep"]
 
 #: What can be varied: the batch, the noise multiplier, the clipping norm, the learning rate,
 #: the passes, the hidden units, and by what the sides of an image are divided.
@@ -155,7 +154,8 @@ def run_sweep(
         head |= {"is_private": str(int(is_private)), "repetition": str(again)}
         if _key(head) not in done:
             lines += _epochs(train(choices, is_private, sweep.seed + again), head)
-            _write(target, lines)
+            rows = ([line[name] for name in _COLUMNS] for line in lines)
+            write_whole(target, csv_text((_COLUMNS, *rows)), error=DPSGDError)
             number += 1
         if report_progress is not None:
             report_progress(place + 1, len(runs))
@@ -290,8 +290,3 @@ def _is_line(line: Mapping[str, Any]) -> bool:
         )
     except (TypeError, ValueError):
         return False
-
-
-def _write(file: Path, lines: Iterable[Mapping[str, str]]) -> None:
-    rows = ([line[name] for name in _COLUMNS] for line in lines)
-    write_whole(file, csv_text((_COLUMNS, *rows)), error=DPSGDError)

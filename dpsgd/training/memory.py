@@ -16,7 +16,6 @@ from dpsgd.errors import DPSGDError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["STAGES", "Footprint", "advice", "flowers_estimate", "measure"]
 
 #: After which memory is read.
 STAGES = ("model", "batch", "backward", "step")

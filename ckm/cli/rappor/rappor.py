@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from rappor.parameters import Parameters
     from tables.secret import Secret
 
-__all__ = ["asked_parameters", "parameter_options", "rappor"]
 
 _PATH = click.Path(path_type=Path)
 _HASHES = click.Choice(["mmh3", "md5", "index"])
@@ -223,7 +222,7 @@ def sum_command(
 ) -> None:
     """Sum reports by cohort and bit, and say what looks wrong."""
     from rappor.decoding.diagnostics import diagnostics
-    from rappor.stream import sum_files
+    from rappor.report_files import sum_files
 
     parameters = None if params is None else asked_parameters(params, hash_name)
     with terminal.progress() as report_progress:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
     from synth import Budget, Claim
 
-__all__ = ["synth"]
 
 _PATH = click.Path(path_type=Path)
 
