@@ -16,13 +16,10 @@ from synth.errors import (
 from synth.fitted import Model
 from synth.guarantee import Guarantee, guarantee_beside
 from synth.marginals.engine import fit_codes
-from synth.marginals.measuring import Neighbours
+from synth.marginals.measuring import Neighbours, NoiseSource, SecureNoise, SimulatedNoise
 from synth.marginals.model import Measured, TableModel
-from synth.marginals.noise import NoiseSource, SecureNoise, SimulatedNoise
 from synth.marginals.settings import Settings
-from synth.marginals.spending.accountant import Spend
-from synth.marginals.spending.budget import Budget
-from synth.marginals.spending.calls import Call
+from synth.marginals.spending import Budget, Call, Spend
 from synth.picture import draw_structure, structure
 from synth.schema.columns import Category, Column, Date, Numeric, Real, Whole
 from synth.schema.discovery import Discovery, discover

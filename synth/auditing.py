@@ -16,14 +16,14 @@ import numpy as np
 from dp import audit, gaussian_epsilon, rho_of_epsilon
 from synth.errors import SynthError
 from synth.marginals.engine import fit_codes
-from synth.marginals.noise import SecureNoise
+from synth.marginals.measuring import SecureNoise
 from synth.marginals.settings import Settings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dp import DiscreteGaussian, Exponential
-    from synth.marginals.noise import NoiseSource
+    from synth.marginals.measuring import NoiseSource
 
 _COLUMNS = 2
 _APART = 2.0  # standard deviations between the two files: easily told, and often not

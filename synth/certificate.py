@@ -20,7 +20,7 @@ from dp import epsilon_of_rho
 from footing.files import write_whole
 from synth.claims import words_of, wrong_account
 from synth.errors import CertificateError
-from synth.marginals.spending.calls import Call
+from synth.marginals.spending import Call
 from synth.methods import COUNTED_BY, METHODS, is_unprotected
 from synth.schema.rules.constraints import constraints_of
 from synth.schema.schema import Schema

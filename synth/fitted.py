@@ -12,7 +12,7 @@ import numpy as np
 from footing.files import new_file, write_whole
 from synth.errors import DomainError, RuleError, SynthError
 from synth.frames import CONTAINERS, from_codes
-from synth.marginals.spending.calls import Call
+from synth.marginals.spending import Call
 from synth.methods import is_unprotected
 from synth.sampling import Drawn, draw_kept
 from synth.schema.coding import draw_numbers, encode_column

@@ -13,8 +13,8 @@ import numpy as np
 
 from ckm.assessment.grouping import categories, parents
 from reports.facts.release import MeasureFact
+from risk.utility.catalogue import defined
 from risk.utility.classes import CLASSES, class_cells
-from risk.utility.measure import defined
 from risk.utility.measures.additivity import additivity
 from risk.utility.measures.deviations import bias, deviations, summaries
 from risk.utility.measures.distances import distances
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from ckm.assessment.grouping import Margins
     from ptable import PTable
-    from risk.utility.measure import Measure
+    from risk.utility.catalogue import Measure
     from risk.utility.pairs import Pairs
     from tables import Cells
 

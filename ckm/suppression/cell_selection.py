@@ -21,8 +21,8 @@ from ckm.suppression import (
     Suppression,
     additive_relations,
     primary_cells,
-    publish_true_numbers,
 )
+from ckm.suppression.publish import publish_masked
 from ckm.suppression.secondary.search import PRIMARY, SECONDARY, UnprotectedError, suppress
 
 if TYPE_CHECKING:
@@ -32,16 +32,13 @@ if TYPE_CHECKING:
 
     from ckm.config.job.suppression import JobSuppression
     from ckm.engine.request import TableRequest
-    from tables import Cells
+    from footing.arrays import Codes, Flags, Floats, Integers
+    from tables import Cells, Magnitudes
 
-    Places = NDArray[np.int64]
     #: which groups a filter lets in, and the category of each on every axis
-    Groups = tuple[NDArray[np.bool_], tuple[NDArray[np.int32], ...]]
-    Rules = list[Frequency | Dominance | Percent]
+    Groups = tuple[Flags, tuple[Codes, ...]]
 
 _MAX_NAMED = 5
-
-_NO_MEAN = "\0 without a mean"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -65,13 +62,10 @@ class System:
 
     measure: str
     members: tuple[int, ...]
-    cells: Places
-    is_shown: NDArray[np.bool_]
+    cells: Integers
+    is_shown: Flags
     problem: Problem
     found: Suppression
-
-    def __repr__(self) -> str:
-        return f"System({self.measure!r}, {len(self.members)} tables)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -90,8 +84,6 @@ class Choice:
         For every cell of `relations`: 0 published, 1 primary, 2 secondary.
     systems
         The measures, each with its own problem.
-    whole
-        Cells of the margins between, which nobody sees.
     """
 
     tables: Mapping[str, Cells]
@@ -99,7 +91,6 @@ class Choice:
     relations: Relations
     status: NDArray[np.int8]
     systems: tuple[System, ...]
-    whole: Sequence[Cells] = ()
 
     @property
     def hidden(self) -> NDArray[np.bool_]:
@@ -111,7 +102,7 @@ class Choice:
         """
         return np.asarray(self.status > 0)
 
-    def unproven(self) -> Places:
+    def unproven(self) -> Integers:
         """List the primary cells whose protection no change proves; an audit may still.
 
         Examples
@@ -121,7 +112,7 @@ class Choice:
         found = [system.cells[system.found.unproven()] for system in self.systems]
         return np.unique(np.concatenate(found))
 
-    def names(self, cells: Places) -> str:
+    def names(self, cells: Integers) -> str:
         """Name some cells by table and categories; disclosive.
 
         Parameters
@@ -174,46 +165,15 @@ class Choice:
         See `choose_hidden`.
         """
         number, cells = list(self.tables).index(name), self.tables[name]
-        request = self.requests[name]
-        given = {m: _numbers(cells, m) for m in request.measures}
-        given[_NO_MEAN] = np.ones(len(cells), np.int64)
-        for measure in request.measures:
-            if measure.startswith("mean:"):
-                given[_NO_MEAN] = (_divisor(cells, measure) > 0).astype(np.int64)
-        place = self.relations.numbers[number]
-        table = publish_true_numbers(
-            cells,
-            self._as_found(),
-            table=number,
-            measures={m: _laid_out(self.relations.n_cells, place, v) for m, v in given.items()},
-            empty_cells=request.empty_cells,
-        )
-        numbers = dict(table.measures)
-        has_mean = np.ma.filled(numbers.pop(_NO_MEAN), 0) > 0
-        columns = measure_columns(request.measures, table.dimensions)
-        shown = {column: numbers[measure] for column, measure in columns.items()}
-        for column, measure in columns.items():
-            if measure.startswith("mean:") and not has_mean.all():
-                shown[column] = np.ma.masked_where(~has_mean, shown[column])
-        return PublishedTable(dimensions=table.dimensions, measures=shown)
-
-    def _as_found(self) -> Suppression:
-        """Return the choice in the form that `publish_true_numbers` takes."""
-        none = np.zeros(self.relations.n_cells)
-        every = [*self.tables.values(), *self.whole]
-        counts = self.relations.join([cells.count for cells in every])
-        primary = Primary(is_primary=self.status == PRIMARY, lower=none, upper=none)
-        return Suppression(
-            problem=Problem(relations=self.relations, values=counts, primary=primary),
-            status=self.status,
-            method="joint",
-            least=0.0,
-            changes=(),
-            seconds=0.0,
-        )
-
-    def __repr__(self) -> str:
-        return f"Choice({len(self.tables)} tables, {len(self.systems)} measures)"
+        hidden = self.hidden[self.relations.numbers[number]]
+        named = dict.fromkeys(column for axis in cells.axes for column in axis.columns)
+        shown = {}
+        for column, measure in measure_columns(self.requests[name].measures, named).items():
+            is_mean = measure.startswith("mean:")  # there is none where nobody has a value
+            masked = hidden | (_divisor(cells, measure) <= 0) if is_mean else hidden
+            numbers = np.where(hidden, 0, _numbers(cells, measure))
+            shown[column] = np.ma.array(np.append(0, numbers), mask=np.append(is_mean, masked))
+        return publish_masked(cells, shown, empty_cells=self.requests[name].empty_cells)
 
 
 def choose_hidden(
@@ -266,7 +226,6 @@ def choose_hidden(
         relations=relations,
         status=status,
         systems=tuple(systems),
-        whole=every[len(tables) :],
     )
 
 
@@ -311,7 +270,7 @@ def _solved(
     rules: JobSuppression,
     *,
     names: Sequence[str],
-    hidden: NDArray[np.bool_],
+    hidden: Flags,
 ) -> System:
     """Solve the problem of one measure, of which the first tables are shown, and have names."""
     n_shown = len(names)
@@ -367,7 +326,7 @@ def _solved(
     )
 
 
-def _among(judged: NDArray[np.bool_], is_shown: NDArray[np.bool_], primary: Primary) -> Primary:
+def _among(judged: Flags, is_shown: Flags, primary: Primary) -> Primary:
     """Leave out margins that nobody sees; that a remainder is not empty, no table tells."""
     return Primary(
         is_primary=primary.is_primary & judged,
@@ -382,7 +341,7 @@ def _joined(
     tables: Sequence[Cells],
     laid_out: Callable[[Sequence[NDArray[Any]]], NDArray[Any]],
     values: NDArray[Any],
-    contributors: NDArray[np.int64],
+    contributors: Integers,
 ) -> _Joined:
     variable = variable_of(measure)
     if variable is None:
@@ -402,38 +361,32 @@ def _joined(
 
 
 def _primary(measure: str, amounts: _Joined, rules: JobSuppression) -> Primary:
-    few: Rules = []
+    found: list[Frequency | Dominance | Percent] = []
     if rules.threshold is not None:
-        few = [Frequency(least=rules.threshold, margin=rules.margin)]
+        found.append(Frequency(least=rules.threshold, margin=rules.margin))
     if measure == "count":
-        return primary_cells(few, counts=amounts.total)
-    if measure == "weighted":
-        return primary_cells(few, amounts=amounts)
-    return primary_cells(few + _amount_rules(rules), amounts=amounts)
-
-
-def _amount_rules(rules: JobSuppression) -> Rules:
-    found: Rules = []
-    if rules.dominance is not None:
-        found.append(Dominance(n=rules.dominance[0], k=rules.dominance[1]))
-    if rules.p_percent is not None:
-        found.append(Percent(p=rules.p_percent))
-    if rules.prior_posterior is not None:
-        found.append(Percent(p=rules.prior_posterior[0], q=rules.prior_posterior[1]))
-    return found
+        return primary_cells(found, counts=amounts.total)
+    if measure != "weighted":
+        if rules.dominance is not None:
+            found.append(Dominance(n=rules.dominance[0], k=rules.dominance[1]))
+        if rules.p_percent is not None:
+            found.append(Percent(p=rules.p_percent))
+        if rules.prior_posterior is not None:
+            found.append(Percent(p=rules.prior_posterior[0], q=rules.prior_posterior[1]))
+    return primary_cells(found, amounts=amounts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class _Joined:
     """The amounts of linked tables, as the rules read them."""
 
-    total: NDArray[np.float64]
-    contributors: NDArray[np.int64]
+    total: Floats
+    contributors: Integers
     top: Any = None
     top_weight: Any = None
 
 
-def _names(tables: Mapping[str, Cells], relations: Relations, cells: Places) -> str:
+def _names(tables: Mapping[str, Cells], relations: Relations, cells: Integers) -> str:
     """Name some cells by a table that shows them and their categories, the first few."""
     named: dict[int, str] = {}
     for (name, table), number in zip(tables.items(), relations.numbers, strict=False):
@@ -450,28 +403,24 @@ def _names(tables: Mapping[str, Cells], relations: Relations, cells: Places) -> 
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
-def _laid_out(n_cells: int, place: Places, values: NDArray[Any]) -> NDArray[Any]:
+def _laid_out(n_cells: int, place: Integers, values: NDArray[Any]) -> NDArray[Any]:
     """Lay values out by the number of their cell."""
     found = np.zeros((n_cells, *values.shape[1:]), values.dtype)
     found[place] = values
     return found
 
 
-def _magnitudes(cells: Cells, variable: str) -> Any:
+def _magnitudes(cells: Cells, variable: str) -> Magnitudes:
     return (cells.magnitudes or {})[variable]
 
 
-def _contributors(cells: Cells, measure: str) -> NDArray[np.int64]:
+def _contributors(cells: Cells, measure: str) -> Integers:
     variable = variable_of(measure)
-    if variable is None:
-        return cells.count
-    found: NDArray[np.int64] = _magnitudes(cells, variable).contributors
-    return found
+    return cells.count if variable is None else _magnitudes(cells, variable).contributors
 
 
-def _divisor(cells: Cells, mean: str) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = _magnitudes(cells, str(variable_of(mean))).weight
-    return found
+def _divisor(cells: Cells, mean: str) -> Floats:
+    return _magnitudes(cells, str(variable_of(mean))).weight
 
 
 def _numbers(cells: Cells, measure: str) -> NDArray[Any]:
@@ -480,11 +429,9 @@ def _numbers(cells: Cells, measure: str) -> NDArray[Any]:
         return cells.count
     if measure == "weighted":
         return np.zeros(len(cells)) if cells.weight is None else cells.weight
-    total: NDArray[np.float64] = _magnitudes(cells, str(variable_of(measure))).total
+    total = _magnitudes(cells, str(variable_of(measure))).total
     if measure.startswith("sum:"):
         return total
     weight = _divisor(cells, measure)
-    mean: NDArray[np.float64] = np.divide(
-        total, weight, out=np.zeros(len(cells)), where=weight > 0
-    )
+    mean: Floats = np.divide(total, weight, out=np.zeros(len(cells)), where=weight > 0)
     return mean

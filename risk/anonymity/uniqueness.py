@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from risk.anonymity.groups import as_pandas, columns_of, group_numbers
-from risk.attacks._solvers.linkage import link
+from risk.attacks.reconstruction.linkage import link
 from risk.errors import RiskError
 from risk.wellformed import read_numbers, require_between, require_counts
 
@@ -47,11 +47,6 @@ class Uniqueness:
     expected_identified: float
     match_risk: float | None
 
-    @property
-    def share_unique(self) -> float:
-        """The share of records that are alone in the sample."""
-        return self.n_unique / self.n_records
-
     def to_frame(self) -> pd.DataFrame:
         """Give one line per figure; `match_risk` is left out where it does not exist."""
         import pandas as pd
@@ -72,24 +67,13 @@ def uniqueness_within(
     if links.n_matched < links.n_records:
         raise RiskError("Every record of the sample must be in the population; some are not.")
     sizes, _ = _sizes(as_pandas(sample), quasi_identifiers)
-    table = as_pandas(sample)
-    outside = as_pandas(population)
-    # a person of the population meets a record alone in the sample
-    both = {
-        name: [*table[name].astype(object), *outside[name].astype(object)]
-        for name in quasi_identifiers
-    }
-    numbers, first = group_numbers([c.codes for c in columns_of(both, quasi_identifiers)])
-    f = np.bincount(numbers[: len(table)], minlength=len(first))
-    population_sizes = np.bincount(numbers[len(table) :], minlength=len(first))
-    met = int(population_sizes[f == 1].sum())
     return Uniqueness(
-        n_records=len(table),
-        n_unique=int((sizes == 1).sum()),
+        n_records=links.n_records,
+        n_unique=links.n_unique,
         n_pairs=int((sizes == 2).sum()),
         n_population_unique=float(links.n_unique_in_both),
         expected_identified=links.expected_correct,
-        match_risk=int((f == 1).sum()) / met if met else None,
+        match_risk=links.n_unique / links.n_known_alike if links.n_known_alike else None,
     )
 
 

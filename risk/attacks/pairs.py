@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from itertools import compress
 from statistics import NormalDist
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from footing.checks import is_number
-from risk.attacks.oracle.checks import require_integers
-from risk.attacks.oracle.oracle import CountRequest
 from risk.errors import RiskError
+from risk.wellformed import require_integers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from risk.attacks.oracle.oracle import Questioner
-
-Group: TypeAlias = tuple[int, ...]
+    from risk.attacks.oracle.oracle import Analyst, Group
 
 
 def pairs_available(n_categories: int) -> int:
@@ -81,11 +78,11 @@ def complementary_groups(n_categories: int) -> list[tuple[Group, Group]]:
 
 
 def pair_sums(
-    questioner: Questioner, pairs: Sequence[tuple[Group, Group]], *, line: int
+    analyst: Analyst, pairs: Sequence[tuple[Group, Group]], *, line: int
 ) -> list[int]:
     """Ask for both groups of each pair, and add the two published counts."""
     groups = tuple(group for pair in pairs for group in pair)
-    answers = questioner.ask(CountRequest(groups=groups, line=line))
+    answers = analyst.ask(groups, line=line)
     return sums_of(dict(zip(groups, answers, strict=True)), pairs)
 
 

@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from risk.distributions.band import Band
 from risk.distributions.histogram import Histogram
 from risk.errors import RiskError
 from risk.risk_map.catalogue import FIGURES
 from risk.risk_map.designs import build_designs, keep_zeros
-from risk.risk_map.draws import DRAWN, draw_keys, drawn_figures
-from risk.risk_map.figures import ReadyTable, own_figures, risk_figures, utility_figures
+from risk.risk_map.figures import (
+    DRAWN,
+    draw_keys,
+    drawn_figures,
+    own_figures,
+    risk_figures,
+    utility_figures,
+)
 from risk.risk_map.result import EVERY_TABLE, MapLine, RiskUtilityMap
 from risk.wellformed import require_counts, require_whole
 
@@ -170,12 +177,12 @@ def _all_together(sheets: Mapping[str, _Sheet], given: Histogram | None) -> _She
 def _lines(
     design: str, table: PTable, sheets: Mapping[str, _Sheet], suspects: NDArray[np.int64]
 ) -> list[MapLine]:
-    ready = ReadyTable.of(table)
-    own = own_figures(ready)
+    band = Band.of(table)
+    own = own_figures(band)
     lines: list[MapLine] = []
     for name, sheet in sheets.items():
-        found = own | risk_figures(ready, sheet.histogram, sensitive=suspects)
-        found |= utility_figures(ready, sheet.histogram.as_listed())
+        found = own | risk_figures(band, sheet.histogram, sensitive=suspects)
+        found |= utility_figures(band, sheet.histogram.as_listed())
         if name == EVERY_TABLE:
             found |= {figure: _pooled(lines, sheets, figure) for figure in DRAWN}
         else:

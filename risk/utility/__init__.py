@@ -1,8 +1,7 @@
 """What users of a protected table lose: distances, associations, ranks, additivity, tests."""
 
-from risk.utility.catalogue import DEFINITIONS, NAMES, REASONS
+from risk.utility.catalogue import DEFINITIONS, NAMES, REASONS, Measure
 from risk.utility.classes import CLASSES
-from risk.utility.measure import Measure
 from risk.utility.measures.additivity import Additivity, additivity
 from risk.utility.measures.association import Association, association
 from risk.utility.measures.deviations import (

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ptable import PTable
+    from risk.utility.catalogue import Measure
     from risk.utility.classes import Classes
-    from risk.utility.measure import Measure
     from risk.utility.measures.additivity import Additivity
     from risk.utility.measures.association import Association
     from risk.utility.measures.deviations import Distribution

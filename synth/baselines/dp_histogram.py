@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from synth.baselines.account import Account, Charge, checked_epsilon
+from footing.checks import require_one_of
 from synth.baselines.coded import code_frame, decode_frame
-from synth.baselines.margins import exact_margins, noisy_margins
-from synth.baselines.model import BaselineModel
+from synth.baselines.model import Account, BaselineModel, charge_bins, checked_epsilon
+from synth.baselines.noise import noisy_margins
 from synth.errors import SynthError
 
 if TYPE_CHECKING:
@@ -16,10 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-    from synth.baselines.coded import CodedColumn
     from synth.baselines.noise import Mechanism
-
-__all__ = ["charge_bins", "dp_histogram"]
 
 Mode = Literal["strict", "thesis"]
 
@@ -62,41 +59,27 @@ def dp_histogram(
     >>> print(model.account)
     epsilon 1 (margins 1)
     """
-    if mode not in {"strict", "thesis"}:
-        raise SynthError(f"Unknown mode {mode!r}.", hint="known: strict, thesis")
+    require_one_of(mode, "mode", get_args(Mode), error=SynthError)
     is_strict = mode == "strict"
     epsilon = checked_epsilon(epsilon, may_be_zero=not is_strict)
     columns = code_frame(frame, domains=domains)
     is_bounded = is_strict and domains is not None
     account = Account(claimed=epsilon, limit=epsilon if is_bounded else None)
     charge_bins(account, columns)
-    bins, sizes = [one.codes for one in columns], [one.size for one in columns]
-    if epsilon == 0:
-        account.pay(Charge(part="margins", what="exact margins", epsilon=float("inf")))
-        margins = exact_margins(bins, sizes)
-    else:
-        share = len(columns) if is_strict else 1
-        margins = noisy_margins(
-            bins,
-            sizes,
-            names=[one.name for one in columns],
-            epsilon=epsilon / share,
-            account=account,
-            mechanism=mechanism,
-            delta=delta / share,
-            rng=rng,
-        )
+    share = len(columns) if is_strict else 1
+    margins = noisy_margins(
+        [one.codes for one in columns],
+        [one.size for one in columns],
+        names=[one.name for one in columns],
+        epsilon=epsilon / share,
+        account=account,
+        mechanism=mechanism,
+        delta=delta / share,
+        rng=rng,
+    )
 
     def draw(n: int, source: np.random.Generator) -> pd.DataFrame:
         drawn = [margin.inverse(source.random(n)).astype(int) for margin in margins]
         return decode_frame(columns, drawn)
 
-    name = "DP-Histogram" if account.is_as_claimed else "DP-Histogram, NOT DP as claimed"
-    return BaselineModel(label=name, account=account, draw=draw)
-
-
-def charge_bins(account: Account, columns: Sequence[CodedColumn]) -> None:
-    """Note the columns whose values were read from the records: nothing bounds that."""
-    for column in columns:
-        if not column.is_declared:
-            account.pay(Charge(part="bins", what=column.name, epsilon=float("inf")))
+    return BaselineModel(label=account.label("DP-Histogram"), account=account, draw=draw)

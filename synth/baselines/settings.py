@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import get_args
 
-from footing.checks import is_integer, require_integer, require_number
+from footing.checks import is_integer, require_integer, require_number, require_one_of
+from synth.baselines.copulas.layout import Encoder
+from synth.baselines.noise import Mechanism
 from synth.copulas.pair import FAMILIES
+from synth.copulas.vine import Measure
 from synth.errors import SynthError
-
-_ENCODERS = ("ordinal", "one-hot", "woe", "glmm")
-_MECHANISMS = ("laplace", "geometric", "gaussian")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,17 +52,16 @@ class VineSettings:
     families: tuple[str, ...] = FAMILIES
 
     def __post_init__(self) -> None:
-        _require("encoder", self.encoder, _ENCODERS)
-        _require("measure", self.measure, ("tau", "rho"))
-        if self.truncation not in ("all", "auto") and not is_integer(
-            self.truncation, minimum=1
-        ):
+        require_one_of(self.encoder, "encoder", get_args(Encoder), error=SynthError)
+        require_one_of(self.measure, "measure", get_args(Measure), error=SynthError)
+        depth = self.truncation
+        if depth not in ("all", "auto") and not is_integer(depth, minimum=1):
             raise SynthError("truncation is a whole number from 1, 'all' or 'auto'.")
         given: object = self.families  # one name, where somebody wrote it as text
         names = (given,) if isinstance(given, str) else tuple(self.families)
         object.__setattr__(self, "families", names)
         for name in names:
-            _require("families", name, FAMILIES)
+            require_one_of(name, "families", FAMILIES, error=SynthError)
 
     @property
     def trees(self) -> int | str | None:
@@ -96,11 +96,6 @@ class ThesisSettings(VineSettings):
 
     def __post_init__(self) -> None:
         VineSettings.__post_init__(self)
-        _require("mechanism", self.mechanism, _MECHANISMS)
+        require_one_of(self.mechanism, "mechanism", get_args(Mechanism), error=SynthError)
         for name in ("ratio", "encoder_ratio", "delta"):
             require_number(getattr(self, name), name, error=SynthError, above=0, below=1)
-
-
-def _require(name: str, value: object, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise SynthError(f"Unknown {name} {value!r}.", hint=f"known: {', '.join(known)}")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from footing.checks import require_integer
+from footing.checks import require_integer, require_one_of
 from synth.copulas.library import checked_uniforms, seeds_from, vines
 from synth.errors import SynthError
 
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
-
-__all__ = ["FAMILIES", "PairCopula", "fit_controls", "fit_pair"]
 
 Criterion = Literal["aic", "bic", "loglik"]
 
@@ -34,7 +32,6 @@ FAMILIES = (
     "bb8",
     "tll",
 )
-_CRITERIA = ("aic", "bic", "loglik")
 _ROTATED = {"clayton", "gumbel", "joe", "bb1", "bb6", "bb7", "bb8"}
 
 
@@ -308,10 +305,7 @@ def fit_pair(
 
 def fit_controls(families: Sequence[str], *, criterion: str, rotations: bool = True) -> Any:
     """Return what the library wants to know of a fit, as keywords."""
-    if criterion not in _CRITERIA:
-        raise SynthError(
-            f"Unknown criterion {criterion!r}.", hint=f"known: {', '.join(_CRITERIA)}"
-        )
+    require_one_of(criterion, "criterion", get_args(Criterion), error=SynthError)
     kinds = vines().BicopFamily
     return {
         "family_set": [getattr(kinds, name) for name in _checked_families(families)],
@@ -322,10 +316,10 @@ def fit_controls(families: Sequence[str], *, criterion: str, rotations: bool = T
 
 def _checked_families(families: Sequence[str]) -> list[str]:
     names = [families] if isinstance(families, str) else list(families)
-    unknown = [name for name in names if name not in FAMILIES]
-    if unknown or not names:
-        problem = f"Unknown family {unknown[0]!r}." if unknown else "No family is named."
-        raise SynthError(problem, hint=f"known: {', '.join(FAMILIES)}")
+    if not names:
+        raise SynthError("No family is named.", hint=f"known: {', '.join(FAMILIES)}")
+    for name in names:
+        require_one_of(name, "family", FAMILIES, error=SynthError)
     return names
 
 

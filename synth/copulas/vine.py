@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from footing.checks import require_integer
+from footing.checks import require_integer, require_one_of
 from synth.copulas.gaussian import nearest_correlation
 from synth.copulas.library import checked_uniforms, seeds_from, vines
 from synth.copulas.pair import FAMILIES, PairCopula, fit_controls
-from synth.copulas.selection import grow_structure, order_by_dependence
-from synth.copulas.structure import Edge, Vine
+from synth.copulas.structure import Edge, Vine, grow_structure, order_by_dependence
 from synth.errors import SynthError
 
 if TYPE_CHECKING:
@@ -20,12 +19,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from synth.copulas.pair import Criterion
-    from synth.copulas.selection import Shape
-
-__all__ = ["FittedVine", "fit_vine", "gaussian_vine"]
+    from synth.copulas.structure import Shape
 
 Truncation = int | Literal["auto"] | None
-_MEASURES = ("tau", "rho")
+Measure = Literal["tau", "rho"]
 
 
 class FittedVine:
@@ -214,7 +211,7 @@ def fit_vine(
     *,
     shape: Shape = "r",
     structure: Vine | None = None,
-    measure: Literal["tau", "rho"] = "tau",
+    measure: Measure = "tau",
     truncation: Truncation = None,
     families: Sequence[str] = FAMILIES,
     criterion: Criterion = "aic",
@@ -255,8 +252,7 @@ def fit_vine(
     """
     points = checked_uniforms(u)
     n = points.shape[1]
-    if measure not in _MEASURES:
-        raise SynthError(f"Unknown measure {measure!r}.", hint="known: tau, rho")
+    require_one_of(measure, "measure", get_args(Measure), error=SynthError)
     if len(points) < 2:
         raise SynthError("A vine needs at least two records.")
     library = vines()

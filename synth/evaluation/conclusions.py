@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from reports.facts.copying import fact_of
 from reports.facts.synthesis import SynthesisFacts, SynthesisFigure, SynthesisFinding
-from synth.evaluation.errors import EvaluationError
+from synth.errors import EvaluationError
 from synth.evaluation.measures.scores import auc_interval
 from synth.guarantee import Guarantee
 

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
 from reports.catalogues.synthesis import FIGURES, GROUPS
-from synth.evaluation.controls import CONTROLS, bootstrap, independent
-from synth.evaluation.errors import EvaluationError
+from synth.errors import EvaluationError
 from synth.evaluation.measures import association, margins
-from synth.evaluation.measures.detection import detection
 from synth.evaluation.measures.disclosure import (
     attribute_inference,
     closeness,
     exact_matches,
     replicated_uniques,
 )
-from synth.evaluation.measures.learning import classification, regression
+from synth.evaluation.measures.learning import classification, detection, regression
 from synth.evaluation.measures.membership import density_ratio, monte_carlo
 from synth.evaluation.records import encode
 from synth.evaluation.result import Evaluation, Figure
@@ -29,9 +27,14 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from synth.evaluation.controls import Control
-    from synth.evaluation.measures.learners import Learner
+    from synth.evaluation.measures.learning import Learner
     from synth.evaluation.records import Kind, Records
+
+
+#: Real records that the synthesis never saw; a bootstrap of the training records; independent
+#: columns with the margins of the training records; the training records themselves.
+Control: TypeAlias = Literal["train", "bootstrap", "holdout", "independent"]
+CONTROLS: tuple[Control, ...] = ("train", "bootstrap", "holdout", "independent")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +52,7 @@ class Plan:
     controls
         Which controls; by default all that the records allow.
     learner
-        The classifier; see `synth.evaluation.measures.learners`.
+        The classifier; see `synth.evaluation.measures.learning`.
     repetitions, attacked, drawn
         Of the membership attack: how often, how many members, how many synthetic records.
     tables
@@ -352,3 +355,15 @@ _MEASURED: Mapping[str, Callable[[_Case], Iterator[_Line]]] = {
     "nearness": _nearness,
     "inference": _inference,
 }
+
+
+def bootstrap(records: Records, *, seed: int) -> Records:
+    """Draw as many records with replacement."""
+    rng = np.random.default_rng(seed)
+    return records.take(rng.integers(len(records), size=len(records)))
+
+
+def independent(records: Records, *, seed: int) -> Records:
+    """Shuffle every column by itself: the same margins, no dependence."""
+    rng = np.random.default_rng(seed)
+    return records.with_values(rng.permuted(records.values, axis=0))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from synth.evaluation.errors import EvaluationError
+from synth.errors import EvaluationError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

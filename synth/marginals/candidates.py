@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from synth.marginals.belief import cliques_of
 from synth.marginals.drawing import draw_codes
-from synth.marginals.tree import cliques_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from synth.errors import SynthError
 from synth.marginals.belief import Network
 from synth.marginals.drawing import draw_codes, draw_within
-from synth.marginals.spending.accountant import Spend
+from synth.marginals.spending import Spend
 from synth.schema.public import coarse_table
 
 if TYPE_CHECKING:
@@ -198,19 +198,11 @@ class TableModel:
             {
                 "format": _FORMAT,
                 "version": 1,
-                "groups": [group.tolist() for group in self.groups],
-                "shares": [share.tolist() for share in self.shares],
-                "tables": [
-                    {
-                        "columns": list(table.columns),
-                        "counts": table.counts.tolist(),
-                        "scale": table.scale,
-                        "potential": table.potential.tolist(),
-                    }
-                    for table in self.tables
-                ],
+                "groups": self.groups,
+                "shares": self.shares,
+                "tables": [asdict(table) for table in self.tables],
                 "masks": [
-                    {"columns": list(columns), "allowed": mask.astype(int).tolist()}
+                    {"columns": columns, "allowed": mask.astype(int)}
                     for columns, mask in self.masks
                 ],
                 "records": self.records,
@@ -222,6 +214,7 @@ class TableModel:
                 "noise": self.noise,
             },
             allow_nan=False,
+            default=np.ndarray.tolist,
         )
 
     @classmethod
@@ -240,15 +233,14 @@ class TableModel:
         """
         try:
             found = json.loads(text)
-            if found["format"] != _FORMAT or found["version"] != 1:
-                raise SynthError("The text is of another format, or of a newer version.")
-            model = cls._from_record(found)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            if isinstance(error, SynthError):
-                raise
+            is_one = found["format"] == _FORMAT and found["version"] == 1
+            model = cls._from_record(found) if is_one else None
+        except (KeyError, TypeError, ValueError, AttributeError):
             raise SynthError(
                 "The text is not a model.", hint="give what to_json wrote"
             ) from None
+        if model is None:
+            raise SynthError("The text is of another format, or of a newer version.")
         return model.checked()
 
     @classmethod

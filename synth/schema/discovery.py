@@ -12,7 +12,7 @@ import numpy as np
 
 from dp import Geometric, Sensitivity
 from synth.errors import DomainError, SynthError
-from synth.marginals.spending.calls import Call
+from synth.marginals.spending import Call
 from synth.schema.coding import distinct_values, grid_numbers
 from synth.schema.columns import Category, Date, Numeric, key_of
 
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from synth.marginals.measuring import Neighbours
-    from synth.marginals.noise import NoiseSource
+    from synth.marginals.measuring import Neighbours, NoiseSource
     from synth.schema.schema import Schema
 
 _FOUND = "found in the records, at a price"

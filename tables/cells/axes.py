@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from footing.arrays import Codes
     from tables.cells.hierarchy import CodeTree
     from tables.request import Request
 
-    Codes = NDArray[np.int32]
 
 __all__ = ["Axis", "Level"]
 
@@ -81,6 +81,20 @@ class Axis:
     def size(self) -> int:
         """Number of categories over all levels."""
         return len(self.labels[0])
+
+    def raised(self, codes: NDArray[np.int32], have: int, want: int) -> NDArray[np.int32]:
+        """Code the categories of one level as those above them on a coarser one.
+
+        Parameters
+        ----------
+        codes
+            Categories of the level `have`.
+        have, want
+            Levels, 0 for the finest.
+        """
+        for level in self.levels[have:want]:
+            codes = codes if level.up is None else level.up[codes]
+        return codes
 
     def __repr__(self) -> str:
         return f"Axis({', '.join(self.columns)}; {len(self.levels)} levels)"

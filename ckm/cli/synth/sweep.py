@@ -105,7 +105,7 @@ def sweep(
             click.echo(name)
         return 0
     from synth.evaluation import sweep as run
-    from synth.evaluation.summary import lines_of, summarise
+    from synth.evaluation.sweep import lines_of, summarise
 
     with terminal.progress() as report_progress:
         found = run(

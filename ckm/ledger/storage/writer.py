@@ -7,17 +7,16 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ckm.ledger.amounts import new_noises
 from ckm.ledger.errors import LedgerError, ThinDifferenceError
-from ckm.ledger.storage.pending import Pending
+from ckm.ledger.record_sets.index import Pending
+from ckm.ledger.storage.settings import new_noises
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from ckm.ledger.record_sets.histories import Histories
-    from ckm.ledger.record_sets.pair import ThinPair
-    from ckm.ledger.storage.record import Record
-    from ckm.ledger.storage.store import Row, Store
+    from ckm.ledger.storage.record import Record, ThinPair
+    from ckm.ledger.storage.store import Database, Row
 
 
 def _not_written() -> LedgerError:
@@ -85,7 +84,7 @@ class Writer:
     """
 
     def __init__(
-        self, store: Store, histories: Histories, *, threshold: int, width: int
+        self, store: Database, histories: Histories, *, threshold: int, width: int
     ) -> None:
         self._store = store
         self._histories = histories
@@ -93,9 +92,6 @@ class Writer:
         self._width = width
         self._lock = threading.Lock()
         self._waiting: deque[Submission] = deque()
-
-    def __repr__(self) -> str:
-        return f"Writer(threshold {self._threshold})"
 
     def refresh(self) -> None:
         """Take in what others recorded."""

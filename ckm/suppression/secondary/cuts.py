@@ -8,18 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckm.suppression.bounds import Attack
-from ckm.suppression.secondary.region import FARTHEST
+from ckm.suppression.secondary.region import FARTHEST, Attack
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from ckm.suppression.secondary.problem import Demands, Problem
+    from footing.arrays import Floats, Integers
 
-    Numbers = NDArray[np.float64]
-    Flags = NDArray[np.bool_]
 
 _CLEAN = 1e-6
 _VIOLATED = 1e-4
@@ -41,8 +37,8 @@ class Cut:
         The least sum.
     """
 
-    cells: NDArray[np.int64]
-    weights: Numbers
+    cells: Integers
+    weights: Floats
     least: float
 
 
@@ -63,19 +59,17 @@ class Cutter:
         self.problem, self.demands, self.attack = problem, demands, attack
         self.can_move = problem.is_open | problem.must_hide
         #: for each demand and direction, the cells of a change that met it last
-        self._proven: dict[tuple[int, int], NDArray[np.int64]] = {}
+        self._proven: dict[tuple[int, int], Integers] = {}
         self._next = 0
 
-    def loose(self, hidden: Numbers, *, deadline: float = np.inf) -> list[Cut]:
-        """Find inequalities that a choice of parts of cells violates."""
+    def violated(self, hidden: Floats, *, deadline: float = np.inf) -> list[Cut]:
+        """Find inequalities that a choice of (parts of) cells violates; none if it protects."""
         found = self.lonely(hidden) or self._all(hidden, deadline)
-        return self._distinct(found or self._all(hidden, deadline, is_deep=True))
+        found = found or self._all(hidden, deadline, is_deep=True)
+        seen = {(c.cells.tobytes(), c.weights.round(9).tobytes(), c.least): c for c in found}
+        return list(seen.values())
 
-    def strict(self, hidden: Flags, *, deadline: float = np.inf) -> list[Cut]:
-        """Find inequalities that a choice of cells violates; none where it protects all."""
-        return self.loose(hidden.astype(np.float64), deadline=deadline)
-
-    def lonely(self, hidden: Numbers) -> list[Cut]:
+    def lonely(self, hidden: Floats) -> list[Cut]:
         """Find cells that are hidden alone in a sum: whoever adds up sees them."""
         relations = self.problem.relations
         sums = np.bincount(
@@ -98,7 +92,7 @@ class Cutter:
                 cuts.append(Cut(cells=cells, weights=weights, least=0.0))
         return cuts
 
-    def _all(self, hidden: Numbers, deadline: float, *, is_deep: bool = False) -> list[Cut]:
+    def _all(self, hidden: Floats, deadline: float, *, is_deep: bool = False) -> list[Cut]:
         """Go through the demands from where the last round stopped, up to enough cuts."""
         cuts: list[Cut] = []
         few = Attack(self.problem.relations, np.flatnonzero(hidden > _CLEAN))
@@ -120,14 +114,15 @@ class Cutter:
         self,
         demand: int,
         sign: int,
-        hidden: Numbers,
+        hidden: Floats,
         attacks: Sequence[tuple[Attack, float, float]],
     ) -> Cut | None:
         """Move one cell: by hidden cells alone first, which is fast, then among all cells.
 
         Every move is bounded by the cell's own first, which cuts deeper.
         """
-        need, cell = self._need(demand, sign), int(self.demands.cell[demand])
+        need = float((self.demands.upper if sign > 0 else self.demands.lower)[demand])
+        cell = int(self.demands.cell[demand])
         proven = self._proven.get((demand, sign))
         if need <= 0 or (proven is not None and hidden[proven].min(initial=1) > 1 - _CLEAN):
             return None
@@ -143,10 +138,7 @@ class Cutter:
                 return cut
         return None
 
-    def _need(self, demand: int, sign: int) -> float:
-        return float((self.demands.upper if sign > 0 else self.demands.lower)[demand])
-
-    def _far(self, demand: int, need: float, farthest: float) -> tuple[Numbers, Numbers]:
+    def _far(self, demand: int, need: float, farthest: float) -> tuple[Floats, Floats]:
         """Return how far hidden cells may fall and rise, in units of the need."""
         can_move = self.can_move.copy()
         if self.demands.known[demand] >= 0:
@@ -154,7 +146,7 @@ class Cutter:
         down = np.where(can_move, np.minimum(self.problem.room / need, farthest), 0.0)
         return down, np.where(can_move, farthest, 0.0)
 
-    def _cut(self, weights: Numbers, demand: int, need: float, hidden: Numbers) -> Cut | None:
+    def _cut(self, weights: Floats, demand: int, need: float, hidden: Floats) -> Cut | None:
         """Turn the weights of a bound into an inequality, if it is violated."""
         w = np.where(np.abs(weights) > _CLEAN, weights, 0.0)
         down, up = self._far(demand, need, np.inf)
@@ -169,8 +161,3 @@ class Cutter:
         if parts @ hidden[cells] > 1.0 - _VIOLATED:
             return None
         return Cut(cells=cells, weights=parts, least=1.0)
-
-    @staticmethod
-    def _distinct(cuts: list[Cut]) -> list[Cut]:
-        seen = {(c.cells.tobytes(), c.weights.round(9).tobytes(), c.least): c for c in cuts}
-        return list(seen.values())

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckm.suppression.bounds import Attack
 from ckm.suppression.secondary.cover import Cover
 from ckm.suppression.secondary.cuts import Cut, Cutter
 from ckm.suppression.secondary.prune import prune
+from ckm.suppression.secondary.region import Attack
 from ckm.suppression.secondary.sequential import protect_in_turn
 from risk.reconstruction.program import Program, Rows
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ckm.suppression.secondary.problem import Problem
+    from footing.arrays import Floats
     from risk.reconstruction.program import Answer
 
-    Numbers = NDArray[np.float64]
 
 _MAX_NODES = 1_000_000
 #: The relaxation is left when so many rounds raise the bound by less than such a share.
@@ -29,27 +26,8 @@ _STEPS, _PROGRESS = 8, 2e-3
 _GAP = 1e-6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
-    """What is proven about the cost.
-
-    Parameters
-    ----------
-    least
-        No way to protect the table costs less.
-    n_cuts
-        How many inequalities prove it.
-    n_programs
-        How many programs in whole numbers were solved.
-    """
-
-    least: float
-    n_cuts: int
-    n_programs: int
-
-
-def protect_exactly(cover: Cover, *, deadline: float = np.inf) -> tuple[Cover, Bound]:
-    """Find the cheapest cells to hide.
+def protect_exactly(cover: Cover, *, deadline: float = np.inf) -> tuple[Cover, float]:
+    """Find the cheapest cells to hide, and a bound: no way to protect the table costs less.
 
     Notes
     -----
@@ -79,20 +57,16 @@ class _Exact:
         self.cost = self.problem.cost[self.columns]
         self.scale = max(1.0, float(self.cost.max(initial=0.0)))
         self.cuts: list[Cut] = []
-        self.least, self.n_programs = 0.0, 0
+        self.least = 0.0
 
-    def run(self) -> tuple[Cover, Bound]:
+    def run(self) -> tuple[Cover, float]:
         self._offer(self.best)
         if not self._is_done():
             self._relax()
         while not self._is_done() and time.monotonic() < self.deadline:
             if not self._round():
                 break
-        return self.best, Bound(
-            least=min(self.least, self.best.cost()),
-            n_cuts=len(self.cuts),
-            n_programs=self.n_programs,
-        )
+        return self.best, min(self.least, self.best.cost())
 
     def _is_done(self) -> bool:
         best = self.best.cost()
@@ -115,7 +89,7 @@ class _Exact:
             if self._is_done() or (len(steps) > _STEPS and is_stuck):
                 break
             hidden = self._spread(answer)
-            found = self.cutter.loose(hidden, deadline=self.deadline)
+            found = self.cutter.violated(hidden, deadline=self.deadline)
             if not found:
                 break
             self.cuts += found
@@ -129,13 +103,13 @@ class _Exact:
         answer = self._solve(self._program(max(1.0, self.deadline - time.monotonic())))
         if not answer.point.size:
             return False
-        hidden = self._spread(answer) > 0.5
-        found = self.cutter.strict(hidden, deadline=self.deadline)
-        self._repair(hidden.astype(np.float64))
+        hidden = (self._spread(answer) > 0.5).astype(np.float64)
+        found = self.cutter.violated(hidden, deadline=self.deadline)
+        self._repair(hidden)
         self.cuts += found
         return bool(found) or self.best.cost() < before
 
-    def _repair(self, hidden: Numbers) -> None:
+    def _repair(self, hidden: Floats) -> None:
         """Protect every demand again, with cells the cheaper the more of them is hidden."""
         cover = Cover(self.problem, self.best.demands)
         cover.hidden |= hidden > 1 - _GAP
@@ -149,11 +123,10 @@ class _Exact:
         answer = program.least(np.arange(len(self.columns)), self.cost / self.scale)
         if answer is None:  # the best cover satisfies every cut
             raise AssertionError
-        self.n_programs += int(program.is_whole)
         self.least = max(self.least, answer.bound * self.scale)
         return answer
 
-    def _spread(self, answer: Answer) -> Numbers:
+    def _spread(self, answer: Answer) -> Floats:
         hidden = self.problem.must_hide.astype(np.float64)
         hidden[self.columns] = np.clip(answer.point, 0.0, 1.0)
         return hidden

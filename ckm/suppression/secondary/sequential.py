@@ -10,20 +10,17 @@ import numpy as np
 from ckm.suppression.secondary.region import Incidence, Region, ranges
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ckm.suppression.secondary.cover import Change, Cover
+    from footing.arrays import Floats, Integers
 
-    Numbers = NDArray[np.float64]
-    Places = NDArray[np.int64]
 
 _NOTHING = 1e-7
 _SIZES = (500, 4_000, 32_000)
 
 
 def protect_in_turn(
-    cover: Cover, *, cost: Numbers | None = None, deadline: float = np.inf
-) -> Places:
+    cover: Cover, *, cost: Floats | None = None, deadline: float = np.inf
+) -> Integers:
     """Meet every demand that is open, hiding further cells.
 
     Notes
@@ -55,7 +52,7 @@ def protect_in_turn(
 class _Search:
     """Cheapest changes, found in a part of the table where that is enough."""
 
-    def __init__(self, cover: Cover, cost: Numbers) -> None:
+    def __init__(self, cover: Cover, cost: Floats) -> None:
         self.cover, self.problem, self.cost = cover, cover.problem, cost
         self.incidence = Incidence(cover.problem.relations)
         self.can_move = cover.problem.is_open | cover.problem.must_hide
@@ -78,7 +75,7 @@ class _Search:
             self.whole = Region(self.problem, self.cover.demands, self.incidence, every)
         return self.whole.change(demand, sign, cost)
 
-    def _near(self, cell: int, size: int) -> Places:
+    def _near(self, cell: int, size: int) -> Integers:
         """Collect cells by their distance in relations, cheap ones first on the last round."""
         relations = self.problem.relations
         cost = np.where(self.cover.hidden, 0.0, self.cost)

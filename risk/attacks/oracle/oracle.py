@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from numbers import Integral
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from footing.checks import is_integer
 from risk.attacks.oracle.result import AttackResult
 from risk.errors import RiskError
 from risk.wellformed import require_whole
 
+#: Categories of one attribute, by their place.
+Group: TypeAlias = tuple[int, ...]
 #: One published count per group, None where it was refused; None when all were.
 Answers = Sequence[int | None] | None
 
@@ -36,7 +38,7 @@ class CountRequest:
     3
     """
 
-    groups: tuple[tuple[int, ...], ...]
+    groups: tuple[Group, ...]
     line: int = 0
 
     def __post_init__(self) -> None:
@@ -73,28 +75,23 @@ class Oracle(Protocol):
         """Publish one count per group of the request, or refuse."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Questioner:
-    """Put requests to an oracle, and count queries and refusals.
+@dataclass(slots=True)
+class Analyst:
+    """Put the requests of an attack to an oracle; count queries, refusals and successes."""
 
-    Parameters
-    ----------
-    oracle
-        What answers.
-    queries, refused
-        How many counts were asked for so far, and how many of them were refused.
-    """
-
+    attack: str
     oracle: Oracle
-    queries: int = field(default=0)
-    refused: int = field(default=0)
+    closed_form: float | None = None
+    queries: int = 0
+    refused: int = 0
+    successes: int = 0
 
-    def ask(self, request: CountRequest) -> list[int | None]:
+    def ask(self, groups: tuple[Group, ...], *, line: int = 0) -> list[int | None]:
         """Return one count per group, None where it was refused."""
-        n_groups = len(request.groups)
+        n_groups = len(groups)
         self.queries += n_groups
         try:
-            answers = self.oracle(request)
+            answers = self.oracle(CountRequest(groups=groups, line=line))
         except RiskError:
             raise  # the request does not fit the oracle: a mistake, not a rule
         except (ValueError, PermissionError):
@@ -121,15 +118,18 @@ class Questioner:
         self.refused += counts.count(None)
         return counts
 
-    def result(
-        self, name: str, successes: int, *, trials: int, closed_form: float | None
-    ) -> AttackResult:
-        """Return what an attack with these questions came to."""
+    def ask_all(self, groups: tuple[Group, ...], *, line: int) -> list[int] | None:
+        """Return one count per group; None where any of them was refused."""
+        known = [answer for answer in self.ask(groups, line=line) if answer is not None]
+        return known if len(known) == len(groups) else None
+
+    def result(self, *, trials: int) -> AttackResult:
+        """Return what the attack came to."""
         return AttackResult(
-            name=name,
-            successes=successes,
+            name=self.attack,
+            successes=self.successes,
             trials=trials,
             queries=self.queries,
             refused=self.refused,
-            closed_form=closed_form,
+            closed_form=self.closed_form,
         )

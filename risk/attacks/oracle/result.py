@@ -8,9 +8,8 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from footing.checks import is_integer, problems_of
-from risk.attacks.oracle.checks import require_integers
 from risk.errors import RiskError
-from risk.wellformed import require_between
+from risk.wellformed import require_between, require_integers
 
 if TYPE_CHECKING:
     import pandas as pd

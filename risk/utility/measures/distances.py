@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from risk.utility.measure import Measure, defined, undefined
+from risk.utility.catalogue import Measure, defined, undefined
 
 if TYPE_CHECKING:
     from risk.utility.pairs import Pairs

@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ptable.lookup import cycle_length
-from risk.errors import RiskError
-
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
@@ -79,54 +76,13 @@ def noise_distribution(pairs: Pairs) -> NoiseDistribution:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RowMoments:
-    """The mean, the variance and the chance of no noise of each row of a p-table.
-
-    Parameters
-    ----------
-    mean, variance, p_stay
-        One number per row.
-    cycle
-        How many of the last rows serve larger counts in turn.
-    """
-
-    mean: NDArray[np.float64]
-    variance: NDArray[np.float64]
-    p_stay: NDArray[np.float64]
-    cycle: int
-
-    def rows(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Give the row that serves each count."""
-        n_rows = len(self.mean)
-        if self.cycle == 1:
-            return np.minimum(counts, n_rows - 1)
-        turned = n_rows - self.cycle + (counts - n_rows) % self.cycle
-        return np.where(counts < n_rows, counts, turned)
-
-    def cells(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Count the cells that each row serves."""
-        return np.bincount(self.rows(counts), minlength=len(self.mean)).astype(np.int64)
-
-
-def row_moments(ptable: PTable) -> RowMoments:
-    """Compute the moments of the noise of each row of a p-table for counts."""
-    if ptable.step != 1 or ptable.anchors is not None:
-        raise RiskError(
-            "Utility is measured for counts; this p-table is for magnitudes.",
-            hint="give a p-table with step 1 and no anchors",
-        )
-    mean, variance, stay = [], [], []
+def row_variances(ptable: PTable) -> NDArray[np.float64]:
+    """Compute the variance of the noise of each row, from whole numbers of keys."""
+    size = ptable.key_range
+    variances = []
     for count in range(ptable.n_rows):
         law = ptable.units(count)
         first = sum(v * n for v, n in law.items())
         second = sum(v * v * n for v, n in law.items())
-        mean.append(first / ptable.key_range)
-        variance.append((second * ptable.key_range - first**2) / ptable.key_range**2)
-        stay.append(law.get(0, 0) / ptable.key_range)
-    return RowMoments(
-        mean=np.array(mean),
-        variance=np.array(variance),
-        p_stay=np.array(stay),
-        cycle=cycle_length(ptable.large_counts, n_rows=ptable.n_rows),
-    )
+        variances.append((second * size - first**2) / size**2)
+    return np.array(variances)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from risk.utility.measure import Measure, defined, undefined
+from risk.utility.catalogue import Measure, defined, undefined
 from risk.wellformed import require_whole
 
 if TYPE_CHECKING:

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from synth.baselines.account import Account, Charge
-from synth.baselines.coded import code_frame, decode_frame
-from synth.baselines.copulas.drawing import drawn_frame, fit_active
-from synth.baselines.layout import lay_out
-from synth.baselines.margins import exact_margins
-from synth.baselines.model import BaselineModel
+from synth.baselines.coded import code_frame
+from synth.baselines.copulas.layout import LayoutVine, lay_out
+from synth.baselines.model import Account, Charge
+from synth.baselines.noise import exact_margins
 from synth.copulas.pair import FAMILIES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from synth.baselines.layout import Encoder
+    from synth.baselines.copulas.layout import Encoder
+    from synth.baselines.model import BaselineModel
     from synth.copulas.pair import Criterion
-    from synth.copulas.vine import Truncation
+    from synth.copulas.vine import Measure, Truncation
 
 
 def vine_without_privacy(
@@ -31,7 +29,7 @@ def vine_without_privacy(
     encoder: Encoder = "ordinal",
     target: str | None = None,
     truncation: Truncation = None,
-    measure: Literal["tau", "rho"] = "tau",
+    measure: Measure = "tau",
     families: Sequence[str] = FAMILIES,
     criterion: Criterion = "aic",
     is_discrete: bool = True,
@@ -79,7 +77,9 @@ def vine_without_privacy(
         u = below + (u - below) * source.random(u.shape)
         constant = np.array([one.max() == one.min() for one in layout.bins])
         u[:, constant] = 1.0
-    vine, active = fit_active(
+    vine = LayoutVine.fitted(
+        layout,
+        margins,
         u,
         before=below if is_discrete else None,
         truncation=truncation,
@@ -88,18 +88,4 @@ def vine_without_privacy(
         criterion=criterion,
         threads=threads,
     )
-    return BaselineModel(
-        label="Vine without privacy",
-        account=account,
-        draw=lambda n, source: decode_frame(
-            columns,
-            drawn_frame(n, source, layout=layout, margins=margins, vine=vine, active=active),
-        ),
-        details={
-            "vine": vine,
-            "active": active,
-            "layout": replace(layout, bins=()),
-            "margins": dict(zip(layout.names, margins, strict=True)),
-            "collisions": layout.collisions,
-        },
-    )
+    return vine.baseline("Vine without privacy", columns, account)

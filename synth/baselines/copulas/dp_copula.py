@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from footing.checks import require_number
-from synth.baselines.account import Account, Charge, checked_epsilon
 from synth.baselines.coded import code_frame, decode_frame
-from synth.baselines.dp_histogram import charge_bins
-from synth.baselines.margins import noisy_correlation, noisy_margins
-from synth.baselines.model import BaselineModel
+from synth.baselines.model import Account, BaselineModel, Charge, charge_bins, checked_epsilon
+from synth.baselines.noise import noisy_correlation, noisy_margins
 from synth.errors import SynthError
 
 if TYPE_CHECKING:
@@ -115,7 +113,7 @@ def dp_copula(
 
     label = "DP-Copula" if not defects else f"DP-Copula with {', '.join(sorted(defects))}"
     return BaselineModel(
-        label=label if account.is_as_claimed else f"{label}, NOT DP as claimed",
+        label=account.label(label),
         account=account,
         draw=draw,
         details={"correlation": correlation, "margins": margins},

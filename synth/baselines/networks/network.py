@@ -1,4 +1,4 @@
-"""Networks of columns with few parents: candidates, information, tables, records."""
+"""Networks of columns with few parents: bins, candidates, information, tables, records."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
+
+    from synth.baselines.coded import CodedColumn
 
 #: A column and its parents.
 Family = tuple[int, tuple[int, ...]]
@@ -166,4 +168,60 @@ def _conditional(
         parents=parents,
         sizes=held.shape[:-1],
         cumulative=cumulative / cumulative[:, -1:],
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Binned:
+    """Codes of few bins, and per column the bin of each code."""
+
+    codes: NDArray[np.int64]
+    members: tuple[NDArray[np.int64], ...]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many bins each column has."""
+        return sizes_of(self.members)
+
+
+def sizes_of(members: Sequence[NDArray[np.int64]]) -> tuple[int, ...]:
+    """Return how many bins each column has."""
+    return tuple(int(bin_of.max()) + 1 for bin_of in members)
+
+
+def spread_bins(
+    drawn: NDArray[np.int64],
+    members: Sequence[NDArray[np.int64]],
+    rng: np.random.Generator,
+) -> list[NDArray[np.int64]]:
+    """Turn bins into codes, each code of a bin alike."""
+    found = []
+    for k, bin_of in enumerate(members):
+        order = np.argsort(bin_of, kind="stable")
+        many = np.bincount(bin_of)
+        start = np.cumsum(many) - many
+        within = (rng.random(len(drawn)) * many[drawn[:, k]]).astype(np.int64)
+        found.append(order[start[drawn[:, k]] + within])
+    return found
+
+
+def bin_columns(columns: Sequence[CodedColumn], *, most: int = 20) -> Binned:
+    """Put numbers of many values into bins of equal width."""
+    members = []
+    for column in columns:
+        bin_of = np.arange(column.size)
+        if column.is_numeric and column.size > most:
+            known = [value for value in column.domain if value is not None]
+            numbers = np.array(known, dtype=np.float64)
+            edges = np.linspace(numbers[0], numbers[-1], most + 1)[1:-1]
+            raw = np.searchsorted(edges, numbers, side="left")
+            if len(known) < column.size:
+                raw = np.append(raw, most)
+            _, bin_of = np.unique(raw, return_inverse=True)  # bins without values are left out
+        members.append(np.asarray(bin_of, dtype=np.int64))
+    return Binned(
+        codes=np.column_stack(
+            [bin_of[one.codes] for bin_of, one in zip(members, columns, strict=True)]
+        ),
+        members=tuple(members),
     )

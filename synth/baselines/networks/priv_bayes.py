@@ -9,17 +9,16 @@ import numpy as np
 
 from dp import Adjacency, Exponential, Laplace, Sensitivity
 from footing.checks import require_integer
-from synth.baselines.account import Account, Charge, checked_epsilon
-from synth.baselines.binned import bin_columns
 from synth.baselines.coded import code_frame, decode_frame
-from synth.baselines.dp_histogram import charge_bins
-from synth.baselines.model import BaselineModel
+from synth.baselines.model import Account, BaselineModel, Charge, charge_bins, checked_epsilon
 from synth.baselines.networks.network import (
+    bin_columns,
     candidates_of,
     cells_of,
     draw_network,
     information_of,
     measured_places,
+    spread_bins,
     tables_of,
 )
 from synth.baselines.noise import choose, noisy
@@ -31,8 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from synth.baselines.binned import Binned
-    from synth.baselines.networks.network import Family
+    from synth.baselines.networks.network import Binned, Family
 
 
 def priv_bayes(
@@ -115,11 +113,11 @@ def priv_bayes(
 
     def draw(size: int, source: np.random.Generator) -> pd.DataFrame:
         drawn = draw_network(size, tables, rng=source)
-        return decode_frame(columns, binned.spread(drawn, source))
+        return decode_frame(columns, spread_bins(drawn, binned.members, source))
 
     label = "PrivBayes" + (" with noise too small" if is_legacy else "")
     return BaselineModel(
-        label=label if account.is_as_claimed else f"{label}, NOT DP as claimed",
+        label=account.label(label),
         account=account,
         draw=draw,
         details={

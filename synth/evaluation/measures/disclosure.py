@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from synth.evaluation.errors import EvaluationError
+from synth.errors import EvaluationError
 from synth.evaluation.measures.bins import Bins
 from synth.evaluation.measures.nearest import Space, nearest_two
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from synth.evaluation.errors import EvaluationError
+from synth.errors import EvaluationError
 from synth.evaluation.measures.bins import Bins
 
 if TYPE_CHECKING:

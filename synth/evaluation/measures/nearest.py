@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from synth.evaluation.errors import EvaluationError
+from synth.errors import EvaluationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 
-from ckm.engine.magnitudes.errors import MagnitudeError
-from ckm.errors import ConfigError
+from ckm.errors import ConfigError, MagnitudeError
 from footing.checks import is_number, require_integer
 
 if TYPE_CHECKING:
@@ -20,7 +19,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tables.magnitudes.magnitudes import Magnitudes
+    from footing.arrays import Flags, Floats
+    from tables import Magnitudes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,14 +274,12 @@ def sensitive_cells(
     return found & (magnitudes.contributors > 0)
 
 
-def _estimated(magnitudes: Magnitudes, share: float, *, weighted: bool) -> NDArray[np.bool_]:
+def _estimated(magnitudes: Magnitudes, share: float, *, weighted: bool) -> Flags:
     total, top = _parts(magnitudes, 2, weighted=weighted)
     return np.asarray(total - top[:, 0] - top[:, 1] < share * top[:, 0])
 
 
-def _parts(
-    magnitudes: Magnitudes, n: int, *, weighted: bool
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _parts(magnitudes: Magnitudes, n: int, *, weighted: bool) -> tuple[Floats, Floats]:
     """Give totals and the largest values of every cell, or refuse."""
     held = magnitudes.top.shape[1]
     if held < n and bool((magnitudes.contributors > held).any()):

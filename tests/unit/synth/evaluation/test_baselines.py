@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from synth.evaluation import read_kinds
-from synth.evaluation.controls import bootstrap, independent
+from synth.evaluation.evaluate import bootstrap, independent
 from synth.evaluation.measures import association
 from synth.evaluation.measures.learning import classification
 from synth.evaluation.measures.margins import table_distances
