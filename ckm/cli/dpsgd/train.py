@@ -143,14 +143,10 @@ def on_threads(number: int) -> Iterator[None]:
     import dpsgd
 
     _ = dpsgd.DPClassifier  # says what to install, where it is missing
-    import torch
+    from dpsgd.training.threads import limited_threads
 
-    before = torch.get_num_threads()
-    torch.set_num_threads(number)
-    try:
+    with limited_threads(number):
         yield
-    finally:
-        torch.set_num_threads(before)
 
 
 @click.command(

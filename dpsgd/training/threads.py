@@ -1,0 +1,24 @@
+"""How many threads PyTorch uses: one a job, as jobs that share a machine hinder each other."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+import torch
+
+from dp.checking import checked_count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def limited_threads(number: int = 1) -> Iterator[None]:
+    """Let PyTorch use as many threads for as long as the block runs."""
+    wanted, before = checked_count(number, "threads"), torch.get_num_threads()
+    torch.set_num_threads(wanted)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
