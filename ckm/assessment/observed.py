@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from reports.facts.release import MeasureFact
+
+
+_COLUMNS = {"count": np.int64, "noise": np.int64, "key": np.uint64, "is_finest": np.bool_}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -48,25 +51,15 @@ class ObservedCells:
     @classmethod
     def together(cls, parts: Sequence[ObservedCells]) -> ObservedCells:
         """Take the cells of several tables as one list."""
-
-        def joined(name: str, kind: type[np.generic]) -> NDArray[np.generic]:
-            return np.concatenate([np.zeros(0, kind), *(getattr(p, name) for p in parts)])
-
-        return cls(
-            count=joined("count", np.int64),  # type: ignore[arg-type]
-            noise=joined("noise", np.int64),  # type: ignore[arg-type]
-            key=joined("key", np.uint64),  # type: ignore[arg-type]
-            is_finest=joined("is_finest", np.bool_),  # type: ignore[arg-type]
-        )
+        joined: dict[str, Any] = {
+            name: np.concatenate([np.zeros(0, kind), *(getattr(part, name) for part in parts)])
+            for name, kind in _COLUMNS.items()
+        }
+        return cls(**joined)
 
     def take(self, where: NDArray[np.generic]) -> ObservedCells:
         """Take some of the cells."""
-        return ObservedCells(
-            count=self.count[where],
-            noise=self.noise[where],
-            key=self.key[where],
-            is_finest=self.is_finest[where],
-        )
+        return ObservedCells(**{name: getattr(self, name)[where] for name in _COLUMNS})
 
     @property
     def published(self) -> NDArray[np.int64]:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dp.accounting.pld import accounting_library
 from dp.checking import checked_count, checked_delta, checked_positive
-from dp.errors import DPError, MissingPackageError
+from dp.errors import DPError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,17 +31,13 @@ def fixed_batches_epsilon(
     size, batch = checked_count(dataset_size, "dataset_size"), checked_count(batch_size, "size")
     if batch > size:
         raise DPError(f"A batch of {batch} cannot be drawn from {size} records.")
-    try:
-        import dp_accounting
-        from dp_accounting import rdp
-    except ImportError:
-        raise _missing() from None
+    dp_accounting = accounting_library()
     noise = dp_accounting.GaussianDpEvent(
         checked_positive(noise_multiplier, "noise_multiplier") / 2
     )
     event = dp_accounting.SampledWithoutReplacementDpEvent(size, batch, noise)
     relation = dp_accounting.NeighboringRelation.REPLACE_ONE
-    accountant = rdp.RdpAccountant(neighboring_relation=relation)
+    accountant = dp_accounting.rdp.RdpAccountant(neighboring_relation=relation)
     accountant.compose(event, checked_count(steps, "steps"))
     return float(accountant.get_epsilon(checked_delta(delta)))
 
@@ -54,10 +51,9 @@ def finite_epsilon_below(
     grid: float,
 ) -> float:
     """Return an epsilon that repetitions of two finite laws do not go below."""
-    try:
-        from dp_accounting.pld import privacy_loss_distribution as distributions
-    except ImportError:
-        raise _missing() from None
+    accounting_library()
+    from dp_accounting.pld import privacy_loss_distribution as distributions
+
     upper, lower = (dict(enumerate(np.log(law).tolist())) for law in (first, second))
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)  # empty cells, inside dp-accounting
@@ -69,10 +65,3 @@ def finite_epsilon_below(
             symmetric=False,
         )
         return float(loss.self_compose(times).get_epsilon_for_delta(checked_delta(delta)))
-
-
-def _missing() -> MissingPackageError:
-    return MissingPackageError(
-        "Distributions of the loss need the package dp-accounting.",
-        hint="in the project's folder: pip install '.[dp]'",
-    )

@@ -98,7 +98,7 @@ class PrivacyLoss:
         >>> round(PrivacyLoss.gaussian(1).epsilon(1e-5), 4)
         4.3772
         """
-        events = _accounting()
+        events = accounting_library()
         rate = checked_probability(sampling_rate, "sampling_rate")
         event = events.GaussianDpEvent(checked_positive(noise_multiplier, "noise_multiplier"))
         if rate < 1:
@@ -126,19 +126,20 @@ class PrivacyLoss:
         0.5
         """
         scale = checked_positive(noise_multiplier, "noise_multiplier")
-        return cls(event=_accounting().LaplaceDpEvent(scale), unit=unit, grid=grid)
+        return cls(event=accounting_library().LaplaceDpEvent(scale), unit=unit, grid=grid)
 
     def __add__(self, other: PrivacyLoss) -> PrivacyLoss:
         """Add the loss of another mechanism on the same data."""
         common([(self.adjacency, self.unit), (other.adjacency, other.unit)])
-        both = _accounting().ComposedDpEvent([self.event, other.event])
+        both = accounting_library().ComposedDpEvent([self.event, other.event])
         return replace(self, event=both, grid=min(self.grid, other.grid))
 
     def __mul__(self, times: int) -> PrivacyLoss:
         """Repeat the mechanism."""
+        library = accounting_library()
         if checked_count(times, "times", least=0) == 0:
-            return replace(self, event=_accounting().NoOpDpEvent())
-        return replace(self, event=_accounting().SelfComposedDpEvent(self.event, int(times)))
+            return replace(self, event=library.NoOpDpEvent())
+        return replace(self, event=library.SelfComposedDpEvent(self.event, int(times)))
 
     def epsilon(self, delta: float) -> float:
         """Return the epsilon at a delta.
@@ -232,10 +233,9 @@ class PrivacyLoss:
 
     @cached_property
     def _distribution(self) -> Any:
-        relation = _accounting().NeighboringRelation[_RELATIONS[self.adjacency]]
-        from dp_accounting import pld
-
-        accountant = pld.PLDAccountant(relation, self.grid)
+        library = accounting_library()
+        relation = library.NeighboringRelation[_RELATIONS[self.adjacency]]
+        accountant = library.pld.PLDAccountant(relation, self.grid)
         if not accountant.supports(self.event):
             raise DPError(
                 f"No account is kept of this mechanism for neighbours {self.adjacency}.",
@@ -245,9 +245,12 @@ class PrivacyLoss:
         return accountant._pld  # noqa: SLF001 (deltas of negative epsilons have no other way)
 
 
-def _accounting() -> ModuleType:
+def accounting_library() -> ModuleType:
+    """Import dp-accounting, with its accounts; it is no need of this package."""
     try:
         import dp_accounting
+        import dp_accounting.pld
+        import dp_accounting.rdp
     except ImportError:
         raise MissingPackageError(
             "Distributions of the loss need the package dp-accounting.",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from ptable.advice.candidates import candidates, variance_for
@@ -12,12 +11,13 @@ from ptable.design.goal import Goal
 from ptable.design.spec import NoiseSpec
 from ptable.errors import InternalError
 from ptable.solver.feasibility import feasible
+from ptable.solver.integer.rounding import exact
 from ptable.solver.unimodal import has_one_peak
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from fractions import Fraction
 
-    from ptable.solver.feasibility import RowFeasibility
 
 __all__ = ["Advice", "Goal", "advise", "conflicts"]
 
@@ -112,9 +112,7 @@ def _serve(goal: Goal, prior: float, *, free: bool) -> list[Advice]:
             rows = laws(candidate)
         except InternalError:  # too near an end for Newton's method; others are better anyway
             continue
-        if free and not all(
-            has_one_peak(tuple(map(_fraction, r.values()))) for r in rows.values()
-        ):
+        if free and not all(has_one_peak(tuple(map(exact, r.values()))) for r in rows.values()):
             continue
         risk = figures_of(rows, last_count=spec.last_count, prior=prior)
         found[spec] = Advice(
@@ -161,8 +159,13 @@ count 1 has at most 5 (the noise of a count of 1 cannot go below -1)
         return (f"count {lost.count} has no law at all: {lost.binding}",)
     low_row = max(rows, key=lambda row: row.variance_min or 0)
     high_row = min(rows, key=lambda row: row.variance_max or 0)
-    low, high = Fraction(repr(low_row.variance_min)), Fraction(repr(high_row.variance_max))
-    needs, allows = _low_end(low_row), _high_end(high_row)
+    low, high = exact(low_row.variance_min or 0), exact(high_row.variance_max or 0)
+    needed = f"a variance of at least {low_row.variance_min:.6g} ({low_row.limits[0]})"
+    allowed = f"at most {high_row.variance_max:.6g} ({high_row.limits[1]})"
+    needs, allows = (
+        f"count {low_row.count} needs {needed}",
+        f"count {high_row.count} has {allowed}",
+    )
     if low > high:
         return (f"{needs}, {allows}",)
     found = []
@@ -209,18 +212,3 @@ def _missed(goal: Goal, spec: NoiseSpec, risk: Figures) -> tuple[str, ...]:
 
 def _probe(goal: Goal) -> NoiseSpec:
     return NoiseSpec(**goal.fields(), variance=0.5)
-
-
-def _low_end(row: RowFeasibility) -> str:
-    return (
-        f"count {row.count} needs a variance of at least {row.variance_min:.6g} "
-        f"({row.limits[0]})"
-    )
-
-
-def _high_end(row: RowFeasibility) -> str:
-    return f"count {row.count} has at most {row.variance_max:.6g} ({row.limits[1]})"
-
-
-def _fraction(number: float) -> Fraction:
-    return Fraction(repr(float(number)))

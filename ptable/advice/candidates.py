@@ -9,7 +9,7 @@ from ptable.advice.figures import last_stay
 from ptable.advice.infeasibility_cases import can
 from ptable.design.spec import NoiseSpec
 from ptable.errors import PTableError
-from ptable.solver.integer.rounding import inward
+from ptable.solver.integer.rounding import exact, inward
 from ptable.solver.reach import variance_bounds
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ def _for_shape(goal: Goal, fields: dict[str, Any]) -> Iterator[tuple[str, NoiseS
     for label, wish in _wishes(wanted, (wish_low, wish_high), (low, high)):
         if low <= high:
             value = inward(wish, low, high, strict=True)
-            exact = value if wish != _fraction(value) else float(f"{float(wish):.3g}")
-            one = _checked(fields, variance=exact) or _checked(fields, variance=value)
+            short = value if wish != exact(value) else float(f"{float(wish):.3g}")
+            one = _checked(fields, variance=short) or _checked(fields, variance=value)
             if one is not None:
                 yield label, one
         if any(not low <= wish <= high for low, high in reach):
@@ -131,7 +131,7 @@ def variance_for(spec: NoiseSpec, p_stay: float) -> Fraction | None:
             low = middle
         else:
             high = middle
-    return _fraction(float(f"{low:.3g}"))
+    return exact(float(f"{low:.3g}"))
 
 
 def _reach(spec: NoiseSpec) -> list[tuple[Fraction, Fraction]] | None:
@@ -144,7 +144,7 @@ def _reach(spec: NoiseSpec) -> list[tuple[Fraction, Fraction]] | None:
 def _short(wish: Fraction, low: Fraction, high: Fraction) -> float:
     """Give a short number in a range near a wish, inside the range where it has an inside."""
     value = inward(wish, low, high, strict=True)
-    short = _fraction(float(f"{value:.3g}"))
+    short = exact(float(f"{value:.3g}"))
     return float(short) if low < short < high else value
 
 
@@ -159,7 +159,3 @@ def _spec(fields: dict[str, Any], **changes: Any) -> NoiseSpec | None:
         return NoiseSpec(**{**fields, **changes})
     except PTableError:
         return None
-
-
-def _fraction(number: float) -> Fraction:
-    return Fraction(repr(float(number)))

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from footing.svg import across, text_width
-from ptable.pictures.data import heading, html_table
+from ptable.lookup import intervals
 from ptable.pictures.facts import chosen_rows, row_facts, row_name, span, table_notes
-from ptable.pictures.picture import finished
-from ptable.pictures.svg import INK, MARGIN, Drawing
+from ptable.pictures.picture import begun, finished, html_table
+from ptable.pictures.svg import INK, MARGIN
 from ptable.pictures.words import Wording, in_english, ranges, signed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ptable.pictures.picture import Picture
+    from ptable.pictures.svg import Drawing
     from ptable.pictures.words import Words
     from ptable.table import PTable
 
@@ -63,8 +65,8 @@ def perturbation(
     """
     wording = Wording(words=words, decimal_mark=decimal_mark)
     rows, pieces = _pieces(table, chosen_rows(table))
-    usual = heading(words("Noise by cell key"), table, wording=wording)
-    drawing = Drawing(title or usual, width=width)
+    what = words("Noise by cell key")
+    drawing = begun(table, what, title=title, width=width, wording=wording)
     reach = max(max(map(abs, table.noise[row])) for row in rows)
     bars = list(zip(rows, pieces, strict=True))
     _draw(drawing, table, bars, reach, wording)
@@ -77,7 +79,8 @@ def perturbation(
     )
     description = _describe(table, rows, wording)
     notes = _notes(table, rows, pieces, wording)
-    return finished(drawing, notes, description, _data(table, rows, pieces, wording), words)
+    data = _data(table, rows, pieces, wording)
+    return finished(drawing, notes, description, data, wording)
 
 
 def on_noise(noise: int, reach: int) -> tuple[str, str]:
@@ -112,16 +115,14 @@ def _pieces_of(table: PTable, row: int) -> list[_Piece]:
     if len(noise) <= _MAX_PIECES_OF_A_ROW:
         return [
             (Fraction(low, total), Fraction(high, total), v)
-            for v, (low, high) in zip(noise, pairwise((0, *upper)), strict=True)
+            for v, low, high in intervals(noise, upper)
         ]
-    # Finer than any screen: take samples.
-    parts, place, samples = _MAX_PIECES_OF_A_ROW, 0, []
-    for part in range(parts):
-        key = (2 * part + 1) * total // (2 * parts)
-        while upper[place] <= key:
-            place += 1
-        samples.append((Fraction(part, parts), Fraction(part + 1, parts), noise[place]))
-    return samples
+    parts = _MAX_PIECES_OF_A_ROW  # finer than any screen: take samples
+    keys = ((2 * part + 1) * total // (2 * parts) for part in range(parts))
+    return [
+        (Fraction(part, parts), Fraction(part + 1, parts), noise[bisect_right(upper, key)])
+        for part, key in enumerate(keys)
+    ]
 
 
 def _draw(

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from fractions import Fraction
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from footing.svg import coordinate, moves, outline, text_width
-from ptable.pictures.data import heading, html_table
 from ptable.pictures.facts import chosen_rows, span, table_notes
 from ptable.pictures.grid import Grid, grid_of
-from ptable.pictures.picture import finished
-from ptable.pictures.svg import HATCH, INK, MARGIN, Drawing
+from ptable.pictures.picture import begun, finished, html_table
+from ptable.pictures.svg import HATCH, INK, MARGIN
 from ptable.pictures.words import Wording, in_english, percent, ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ptable.pictures.picture import Picture
+    from ptable.pictures.svg import Drawing
     from ptable.pictures.words import Words
     from ptable.table import PTable
 
@@ -72,8 +73,8 @@ def heatmap(
     """
     wording = Wording(words=words, decimal_mark=decimal_mark)
     grid = grid_of(table, wording=wording)
-    usual = heading(words("Transition probabilities"), table, wording=wording)
-    drawing = Drawing(title or usual, width=width)
+    what = words("Transition probabilities")
+    drawing = begun(table, what, title=title, width=width, wording=wording)
     has_numbers = _draw(drawing, grid, wording)
     entries = [("#ffffff", words("cannot occur"))]
     entries += zip(SHADES, _classes(wording), strict=True)
@@ -85,7 +86,7 @@ def heatmap(
         drawing.note(words("Numbers in cells are percent."))
     description = _describe(table, grid, wording)
     notes = _notes(table, grid, wording)
-    return finished(drawing, notes, description, _data(grid, wording), words)
+    return finished(drawing, notes, description, _data(grid, wording), wording)
 
 
 def _classes(wording: Wording) -> tuple[str, ...]:
@@ -177,18 +178,11 @@ def _draw_cells(drawing: Drawing, grid: Grid, box: tuple[float, float, float, fl
 
 
 def _runs(shade_of: dict[int, int]) -> Iterable[tuple[int, int, int]]:
-    first = last = -2
-    shade = -1
-    for c in sorted(shade_of):
-        if c == last + 1 and shade_of[c] == shade:
-            last = c
-            continue
-        if shade >= 0:
-            yield first, last, shade
-        first = last = c
-        shade = shade_of[c]
-    if shade >= 0:
-        yield first, last, shade
+    """Give the first column, the last and the shade of neighbours of the same shade."""
+    places = enumerate(sorted(shade_of))
+    for (_, shade), run in groupby(places, lambda one: (one[1] - one[0], shade_of[one[1]])):
+        columns = [column for _, column in run]
+        yield columns[0], columns[-1], shade
 
 
 def _draw_lines(drawing: Drawing, grid: Grid, box: tuple[float, float, float, float]) -> None:

@@ -12,9 +12,13 @@ import numpy as np
 from ptable.design.spec import NoiseSpec
 from ptable.design.stack import StackedSpec
 from ptable.errors import PTableError
+from ptable.lookup import moments
+from ptable.solver.integer.exchange import sums
 from ptable.solver.row import RowProblem
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ptable.table import PTable
 
 #: A row under ``"nearest"`` whose variance is further off than this took another one.
@@ -55,7 +59,12 @@ class RowGoal:
             return self.law == self.law[::-1]
         return self.problem.n_left == self.problem.n_right
 
-    def drift(self, first: int, second: int) -> tuple[Fraction, Fraction]:
+    def drift(self, units: Sequence[int]) -> tuple[Fraction, Fraction]:
+        """Give the drifts of mean and variance of some keys, without signs."""
+        _, first, second = sums(units, self.problem.noise)
+        return self.drift_of(first, second)
+
+    def drift_of(self, first: int, second: int) -> tuple[Fraction, Fraction]:
         """Give the drifts of mean and variance that two sums mean, without signs."""
         mean = Fraction(first, self.total)
         excess = Fraction(second, self.total) - mean**2 - self.problem.variance
@@ -67,9 +76,7 @@ class RowGoal:
 def goal_of_row(table: PTable, count: int, *, total: int) -> RowGoal:
     """Say what a row of a table should become in another number of keys."""
     units = table.units(count)
-    mean = Fraction(sum(n * v for v, n in units.items()), table.key_range)
-    square = Fraction(sum(n * v * v for v, n in units.items()), table.key_range)
-    variance = square - mean**2
+    mean, variance = moments(units, table.key_range)
     spec = table.spec
     if not isinstance(spec, NoiseSpec | StackedSpec) or count not in spec.counts:
         noise = tuple(sorted(units))

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 _Groups: TypeAlias = tuple[tuple[int, ...], ...]
 #: Drift, then divergence, then the keys themselves: the smallest is taken.
 _Rank: TypeAlias = tuple[tuple[Fraction, Fraction], float, tuple[int, ...]]
-_Ranked: TypeAlias = "tuple[_Rank, RowKeys]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,19 +43,27 @@ class RowKeys:
         Whether it is proved that nothing is less off.
     gap
         How far the law may be from the best one with the same sums.
+    divergence
+        What is minimised, on a scale that does not depend on the sums.
     """
 
     units: tuple[int, ...]
     drift: tuple[Fraction, Fraction]
     is_least: bool
     gap: float
+    divergence: float = 0.0
+
+    @property
+    def rank(self) -> _Rank:
+        """What is to be small."""
+        return self.drift, self.divergence, self.units
 
 
 def keys_of_row(goal: RowGoal, *, keep_symmetry: bool, most_nodes: int) -> RowKeys:
     """Find the keys of a row."""
     places = range(len(goal.problem.noise))
     if len(places) == 1:
-        drift = goal.drift(*_moments((goal.total,), goal.problem.noise))
+        drift = goal.drift((goal.total,))
         return RowKeys(units=(goal.total,), drift=drift, is_least=True, gap=0.0)
     single: _Groups = tuple((k,) for k in places)
     mirrored: _Groups = tuple(
@@ -96,7 +103,7 @@ class _Search:
     def nearest_drift(self) -> tuple[Fraction, Fraction] | None:
         """Give the least drift that arithmetic allows, bounds left aside."""
         drifts = [
-            self.goal.drift(first, second)
+            self.goal.drift_of(first, second)
             for first in self._near((), self._first_goal())
             for second in self._near((first,), self._second_goal(first))
         ]
@@ -108,10 +115,10 @@ class _Search:
             found = [self._with_mean(first) for first in near((), self._first_goal())]
             best = _first_of(found)
             if best is not None:
-                return best[1]
+                return best
         return None
 
-    def _with_mean(self, first: int) -> _Ranked | None:
+    def _with_mean(self, first: int) -> RowKeys | None:
         wanted = self._second_goal(first)
         found = self._best(first, self._near((first,), wanted))
         return found or self._best(first, self._search_near((first,), wanted))
@@ -176,9 +183,9 @@ class _Search:
             return None
         return edge + (sign * spacing * answer.numbers[-1] if spacing else 0)
 
-    def _best(self, first: int, seconds: Sequence[int]) -> _Ranked | None:
+    def _best(self, first: int, seconds: Sequence[int]) -> RowKeys | None:
         """Take the best law among those with the given sums."""
-        found: list[_Ranked | None] = []
+        found: list[RowKeys | None] = []
         for second in seconds:
             program = replace(self.program, goals=self._sums((first, second)))
             if self.goal.problem.at_most and second <= self._second_goal(first):
@@ -191,14 +198,15 @@ class _Search:
             for group, n in zip(self.groups, answer.numbers, strict=False):
                 for place in group:
                     units[place] = n
-            drift = self.goal.drift(*_moments(units, self.goal.problem.noise))
-            keys = RowKeys(
-                units=tuple(units),
-                drift=drift,
-                is_least=self.is_finished,
-                gap=answer.gap / self.goal.total,
+            found.append(
+                RowKeys(
+                    units=tuple(units),
+                    drift=self.goal.drift(units),
+                    is_least=self.is_finished,
+                    gap=answer.gap / self.goal.total,
+                    divergence=_divergence(self.goal, units),
+                )
             )
-            found.append(((drift, _divergence(self.goal, units), keys.units), keys))
         return _first_of(found)
 
     def _least(self, program: Program) -> Answer:
@@ -266,11 +274,6 @@ def _divergence(goal: RowGoal, units: Sequence[int]) -> float:
     return math.fsum(n * (math.log(n) - t) for n, t in zip(units, own, strict=True) if n)
 
 
-def _moments(units: Sequence[int], noise: Sequence[int]) -> tuple[int, int]:
-    pairs = list(zip(units, noise, strict=True))
-    return sum(n * v for n, v in pairs), sum(n * v * v for n, v in pairs)
-
-
 def _nearest(values: Sequence[int], goal: Fraction) -> list[int]:
     """Keep the values nearest to a goal, the smaller in size first."""
     least = min((abs(value - goal) for value in values), default=Fraction(0))
@@ -283,9 +286,5 @@ def _climbs(n: int, peak: int) -> tuple[tuple[int, int], ...]:
     return tuple(rise + [(k + 1, k) for k in range(peak, n - 1)])
 
 
-def _first_of(found: Sequence[_Ranked | None]) -> _Ranked | None:
-    return min((ranked for ranked in found if ranked is not None), default=None, key=_rank)
-
-
-def _rank(ranked: _Ranked) -> _Rank:
-    return ranked[0]
+def _first_of(found: Sequence[RowKeys | None]) -> RowKeys | None:
+    return min(filter(None, found), default=None, key=lambda keys: keys.rank)

@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from risk.attacks.oracle.checks import truth_of
-from risk.attacks.oracle.laws import noise_law, row_of
 from risk.attacks.oracle.oracle import Analyst
+from risk.distributions.noise_distributions import noise_law, row_of
 from risk.errors import RiskError
-from risk.wellformed import read_pair
+from risk.wellformed import read_pair, truth_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from ptable import PTable
-    from risk.attacks.oracle.oracle import Oracle
-    from risk.attacks.oracle.result import AttackResult
+    from risk.attacks.oracle.oracle import AttackResult, Oracle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

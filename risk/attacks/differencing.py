@@ -6,18 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from footing.checks import problems_of
-from risk.attacks.oracle.checks import truth_of
-from risk.attacks.oracle.laws import noise_law
 from risk.attacks.oracle.oracle import Analyst
+from risk.distributions.noise_distributions import noise_law
 from risk.errors import RiskError
-from risk.wellformed import require_between, require_whole
+from risk.wellformed import require_between, require_whole, truth_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ptable import PTable
-    from risk.attacks.oracle.oracle import Oracle
-    from risk.attacks.oracle.result import AttackResult
+    from risk.attacks.oracle.oracle import AttackResult, Oracle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,19 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from footing.checks import require_number
-from risk.attacks.oracle.checks import require_integers, truth_of
-from risk.attacks.oracle.laws import noise_law
 from risk.attacks.oracle.oracle import Analyst
 from risk.attacks.pairs import complementary_groups, pair_sums, pairs_available
+from risk.distributions.noise_distributions import noise_law
 from risk.errors import RiskError
+from risk.wellformed import require_integers, truth_of
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike
 
     from ptable import PTable
-    from risk.attacks.oracle.oracle import Oracle
-    from risk.attacks.oracle.result import AttackResult
+    from risk.attacks.oracle.oracle import AttackResult, Oracle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from risk.attacks.oracle.checks import require_integers, truth_of
 from risk.attacks.oracle.oracle import Analyst
 from risk.errors import RiskError
-from risk.wellformed import read_numbers, require_counts
+from risk.wellformed import read_numbers, require_counts, require_integers, truth_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
-    from risk.attacks.oracle.oracle import Oracle
-    from risk.attacks.oracle.result import AttackResult
+    from risk.attacks.oracle.oracle import AttackResult, Oracle
 
 _SLACK = 1e-9  # of floating-point numbers, relative to the sums compared
 

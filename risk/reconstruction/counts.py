@@ -44,7 +44,7 @@ def possible_origins(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Give the least and the largest original count of each published count, from a p-table."""
     from ptable.lookup import cycle_length, serving_row
-    from ptable.proof.neighbours import laws_of
+    from ptable.proof.divergence import laws_of
 
     laws = laws_of(ptable, key_range=ptable.key_range)
     cycle = cycle_length(ptable.large_counts, n_rows=len(laws))

@@ -6,8 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from footing.svg import Axis, apart, clip, text_width
-from ptable.pictures.data import html_table
-from ptable.pictures.picture import finished
+from ptable.pictures.picture import finished, html_table
 from ptable.pictures.svg import INK, MUTED, Drawing
 from ptable.pictures.words import Wording, in_english
 from risk.errors import RiskError
@@ -67,7 +66,7 @@ def designs_picture(
         _notes(front, n_undefined, n_refused, wording),
         description,
         _data(places, front, (risk, utility, description), wording),
-        words,
+        wording,
     )
 
 

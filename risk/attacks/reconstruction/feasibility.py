@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from risk.attacks.margins import MarginBounds
-from risk.attacks.oracle.checks import require_integers, truth_of
 from risk.attacks.oracle.oracle import Analyst
 from risk.errors import RiskError
 from risk.reconstruction.counts import PublishedCounts, all_margins
 from risk.reconstruction.intervals import Intervals, intervals
+from risk.wellformed import require_integers, truth_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ptable import PTable
-    from risk.attacks.oracle.oracle import Group, Oracle
-    from risk.attacks.oracle.result import AttackResult
+    from risk.attacks.oracle.oracle import AttackResult, Group, Oracle
 
 _MAX_CELLS = 100_000
 

@@ -8,21 +8,18 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from risk.anonymity.groups import columns_of
-from risk.attacks.oracle.checks import require_integers, truth_of
-from risk.attacks.oracle.laws import noise_law
 from risk.attacks.oracle.oracle import Analyst
-from risk.distributions.noise_distributions import difference_law
+from risk.distributions.noise_distributions import difference_law, noise_law
 from risk.errors import RiskError
 from risk.reconstruction.differences import SliverLaw
-from risk.wellformed import require_whole
+from risk.wellformed import require_integers, require_whole, truth_of
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
     from ptable import PTable
-    from risk.attacks.oracle.oracle import Oracle
-    from risk.attacks.oracle.result import AttackResult
+    from risk.attacks.oracle.oracle import AttackResult, Oracle
 
     Zoning = Literal["old", "new"]
 

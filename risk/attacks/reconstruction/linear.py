@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from risk.attacks.oracle.checks import require_integers, truth_of
-from risk.attacks.oracle.laws import noise_law, p_mean_rounds_to_zero, row_of
 from risk.attacks.oracle.oracle import Analyst
 from risk.distributions.distribution import Law
+from risk.distributions.noise_distributions import noise_law, p_mean_rounds_to_zero, row_of
 from risk.errors import RiskError
-from risk.wellformed import read_array
+from risk.wellformed import read_array, require_integers, truth_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from ptable import PTable
-    from risk.attacks.oracle.oracle import Group, Oracle
-    from risk.attacks.oracle.result import AttackResult
+    from risk.attacks.oracle.oracle import AttackResult, Group, Oracle
 
 _HALF = 0.5 + 1e-9  # halves go up, whatever the last digits
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from risk.anonymity.groups import as_pandas, columns_of, group_numbers
-from risk.attacks.oracle.checks import require_integers, truth_of
-from risk.attacks.oracle.laws import noise_law
-from risk.attacks.oracle.oracle import Analyst
-from risk.attacks.oracle.result import AttackResult
+from risk.attacks.oracle.oracle import Analyst, AttackResult
+from risk.distributions.noise_distributions import noise_law
 from risk.errors import RiskError
+from risk.wellformed import require_integers, truth_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,8 +13,7 @@ from click.testing import CliRunner
 from pydantic import ValidationError
 
 from ckm.cli import app
-from ckm.comparison.cell_key import KeyedMethod
-from ckm.comparison.cell_key_with_ledger import LedgerMethod
+from ckm.comparison.cell_key import KeyedMethod, LedgerMethod
 from ckm.comparison.compare_methods import compare_methods
 from ckm.comparison.method_facts import comparison_of_methods, method_facts, methods_csv
 from ckm.comparison.suppression import SuppressionMethod

@@ -8,9 +8,9 @@ import pytest
 
 from ptable import Mechanism, NoiseSpec, solve
 from risk.attacks import CountRequest, SimulatedOracle
-from risk.attacks.oracle.laws import noise_law, p_mean_rounds_to_zero, row_of
 from risk.attacks.oracle.oracle import Analyst
 from risk.distributions.distribution import Law
+from risk.distributions.noise_distributions import noise_law, p_mean_rounds_to_zero, row_of
 from risk.errors import RiskError
 from tests.unit.risk.attacks.support import r_table
 
