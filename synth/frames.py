@@ -111,17 +111,6 @@ def _plain_text(table: Any) -> Any:
     return table.cast(pa.schema(fields))
 
 
-def as_pandas(frame: Any) -> pd.DataFrame:
-    """Return a pandas frame of anything that can be read as one."""
-    from risk.anonymity import groups
-    from risk.errors import RiskError
-
-    try:
-        return groups.as_pandas(frame)
-    except RiskError as error:
-        raise SynthError(error.problem, hint=error.hint) from None
-
-
 def to_records(frame: Any) -> tuple[pd.DataFrame, str]:
     """Return a frame as pandas, and which of `CONTAINERS` it came in.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from synth.errors import SynthError
-from synth.frames import as_pandas
+from synth.sanitisers.frames import as_pandas
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

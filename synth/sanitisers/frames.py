@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from risk.anonymity import groups
+from risk.errors import RiskError
 from synth.errors import SynthError
-from synth.frames import as_pandas
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,6 +16,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from synth.arrays import Floats
+
+
+def as_pandas(frame: Any) -> pd.DataFrame:
+    """Return a pandas frame of anything that can be read as one."""
+    try:
+        return groups.as_pandas(frame)
+    except RiskError as error:
+        raise SynthError(error.problem, hint=error.hint) from None
 
 
 def opened(frame: Any, columns: Sequence[str] = ()) -> pd.DataFrame:
