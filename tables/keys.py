@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from tables.secret import Secret
     from tables.source.source import Source
 
-__all__ = ["HashedKeys", "RecordKeys", "StoredKeys", "attach_keys", "draw_keys"]
-
 _BLOCK = 64  # bytes in a block of SHA-256
 _DECIMALS = 18
 _BATCH = 131_072
@@ -68,14 +66,9 @@ class HashedKeys:
     def problems(self, source: Source) -> list[tuple[str, str]]:
         """Tell what is wrong with the column, as (problem, hint) pairs."""
         kind = source.kinds[self.column]
-        if kind in {"integer", "text"}:
-            return []
-        return [
-            (
-                f"The identifier {self.column!r} must hold integers or texts.",
-                "a rounded or reformatted number is no stable identifier",
-            )
-        ]
+        problem = f"The identifier {self.column!r} must hold integers or texts."
+        hint = "a rounded or reformatted number is no stable identifier"
+        return [] if kind in {"integer", "text"} else [(problem, hint)]
 
     def sql(self, source: Source, parameters: dict[str, object]) -> str:
         """Return the key's SQL expression; the secret goes into `parameters`."""
@@ -133,25 +126,16 @@ class StoredKeys:
         kind = source.kinds[self.column]
         name = f"The record keys {self.column!r}"
         if kind not in {"integer", "number"}:
-            return [
-                (
-                    f"{name} must be integers, or decimals in [0, 1), not {kind}s.",
-                    "to hash an identifier, name it as id instead of record_key",
-                )
-            ]
+            problem = f"{name} must be integers, or decimals in [0, 1), not {kind}s."
+            return [(problem, "to hash an identifier, name it as id instead of record_key")]
         if self.has_decimals(source) and self.key_range not in {None, 10**_DECIMALS}:
-            return [
-                (
-                    f"{name} are of a decimal type, for which key_range has no meaning.",
-                    "cast keys that are whole numbers to an integer type, or drop key_range",
-                )
-            ]
+            problem = f"{name} are of a decimal type, for which key_range has no meaning."
+            hint = "cast keys that are whole numbers to an integer type, or drop key_range"
+            return [(problem, hint)]
         if self.resolve(source) < 2:
+            problem = f"{name} are signed integers, so their range is unknown."
             return [
-                (
-                    f"{name} are signed integers, so their range is unknown.",
-                    "give key_range: 256 for keys 0..255, 4096 for 0..4095, 2**32, …",
-                )
+                (problem, "give key_range: 256 for keys 0..255, 4096 for 0..4095, 2**32, …")
             ]
         return []
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     Problem = tuple[str, str]
 
-__all__ = ["MAX_TOP", "MissingValues", "Request"]
-
 MissingValues = Literal["stop", "skip"]
 MAX_TOP = 6
 _MAX_DIMENSIONS = 24

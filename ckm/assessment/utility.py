@@ -17,11 +17,10 @@ from risk.utility.catalogue import defined
 from risk.utility.classes import CLASSES, class_cells
 from risk.utility.measures.additivity import additivity
 from risk.utility.measures.deviations import bias, deviations, summaries
-from risk.utility.measures.distances import distances
-from risk.utility.measures.ranks import ranks
+from risk.utility.measures.distances import distances, ranks
+from risk.utility.measures.noise import zeros
 from risk.utility.measures.significance import significance
 from risk.utility.measures.variation import variation
-from risk.utility.measures.zeros import zeros
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

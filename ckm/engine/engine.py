@@ -45,6 +45,9 @@ Observer: TypeAlias = (
     "Callable[[str, TableRequest, Cells, NDArray[np.int64], PublishedTable], None]"
 )
 
+#: Called with a stage, the steps done and the steps in all.
+Progress: TypeAlias = "Callable[[str, int, int], None]"
+
 #: Called with a table's name, its cells, and variable → their published sums.
 SumObserver: TypeAlias = "Callable[[str, Cells, Mapping[str, NDArray[np.float64]]], None]"
 
@@ -281,7 +284,7 @@ class Engine:
         requests: Mapping[str, TableRequest],
         *,
         watch: Watch | None = None,
-        progress: Callable[[str, int, int], None] | None = None,
+        progress: Progress | None = None,
         observe: Observer | None = None,
         observe_sums: SumObserver | None = None,
     ) -> dict[str, PublishedTable]:
@@ -356,7 +359,7 @@ class Engine:
         self,
         requests: Mapping[str, TableRequest],
         *,
-        progress: Callable[[str, int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> CountHistogram:
         """Count the cells of each original count, for figures of risk; never publish these.
 
@@ -388,11 +391,7 @@ class Engine:
         )
 
     def _cells(
-        self,
-        built: Sequence[Request],
-        progress: Callable[[str, int, int], None] | None,
-        *,
-        sketch: int = 0,
+        self, built: Sequence[Request], progress: Progress | None, *, sketch: int = 0
     ) -> list[Cells]:
         scan = (
             None if progress is None else lambda share: progress("scan", int(100 * share), 100)

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from footing.arrays import Words
     from tables import Secret
 
-__all__ = ["mix_keys"]
-
 _CHUNK = 8192  # the state of a chunk stays in the processor's cache
 _PURPOSE = "ckm cell key mix v1"
 _START = np.array(

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from tables import Cells
 
 
-__all__ = ["PublishedTable"]
-
 _MAX_GRID = 40_000_000
 
 

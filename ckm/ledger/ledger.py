@@ -88,7 +88,7 @@ class Ledger:
         self._with_complements = with_complements
         self._smallest = smallest
         self._histories = Histories(store, seal=seal, width=width)
-        self._writer = Writer(store, self._histories, threshold=threshold, width=width)
+        self._writer = Writer(store, self._histories, threshold=threshold)
         self._is_loaded = False
 
     @classmethod
@@ -493,12 +493,7 @@ class Ledger:
         records = [self._histories.draft(entry, history) for entry in entries]
         rows = [self._row(record, history) for record in records] if with_rows else []
         return Submission(
-            records=records,
-            rows=rows,
-            history=history,
-            also=also,
-            allowed=None,
-            most=_MAX_NAMED,
+            records=records, rows=rows, history=history, also=also, most=_MAX_NAMED
         )
 
     def _row(self, record: Record, history: str) -> Row:

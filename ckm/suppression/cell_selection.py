@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckm.config.job.suppression import JobSuppression
+    from ckm.engine.engine import Progress
     from ckm.engine.request import TableRequest
     from footing.arrays import Codes, Flags, Floats, Integers
     from tables import Cells, Magnitudes
@@ -126,9 +127,7 @@ class Choice:
         """
         return _names(self.tables, self.relations, cells)
 
-    def audits(
-        self, *, progress: Callable[[str, int, int], None] | None = None
-    ) -> dict[str, Audit]:
+    def audits(self, *, progress: Progress | None = None) -> dict[str, Audit]:
         """Compute what a reader can work out of each hidden cell, measure by measure.
 
         Parameters
@@ -183,7 +182,7 @@ def choose_hidden(
     rules: JobSuppression,
     groups: Sequence[Groups] = (),
     whole: Sequence[tuple[str, Cells]] = (),
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Choice:
     """Choose the cells to hide, for all tables and measures together.
 
@@ -209,7 +208,6 @@ def choose_hidden(
         system = _solved(
             measure,
             (*members, *(len(tables) + i for i, m in enumerate(above) if m in members)),
-            every,
             links,
             rules,
             names=[list(tables)[m] for m in members],
@@ -265,7 +263,6 @@ def _wanted(
 def _solved(
     measure: str,
     members: tuple[int, ...],
-    tables: Sequence[Cells],
     links: _Links,
     rules: JobSuppression,
     *,
@@ -273,18 +270,21 @@ def _solved(
     hidden: Flags,
 ) -> System:
     """Solve the problem of one measure, of which the first tables are shown, and have names."""
-    n_shown = len(names)
-    chosen = [tables[m] for m in members]
+    chosen = [links.tables[m] for m in members]
     own, number = links.of(members), np.concatenate(links.of(members).numbers)
     cells = np.full(own.n_cells, -1)
-    cells[number] = np.concatenate([links.of(range(len(tables))).numbers[m] for m in members])
-    is_shown = np.isin(np.arange(len(cells)), np.concatenate(own.numbers[:n_shown]))
+    whole = links.of(range(len(links.tables)))
+    cells[number] = np.concatenate([whole.numbers[m] for m in members])
+    is_shown = np.isin(np.arange(len(cells)), np.concatenate(own.numbers[: len(names)]))
     judged = is_shown.copy()  # what a reader subtracts is as good as published
     for cell, _ in own.left:
         cells[cell[-1]], judged[cell[-1]] = cells[cell[0]], True
 
     def laid_out(values: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        return _laid_out(len(cells), number, np.concatenate(values))
+        joined = np.concatenate(values)
+        found = np.zeros((len(cells), *joined.shape[1:]), joined.dtype)
+        found[number] = joined
+        return found
 
     def completed(values: NDArray[Any]) -> NDArray[Any]:
         return own.with_remainders(values[: own.n_cells - len(own.left)])
@@ -401,13 +401,6 @@ def _names(tables: Mapping[str, Cells], relations: Relations, cells: Integers) -
     if len(named) > len(shown):
         shown.append(f"{len(named) - len(shown):,} more")
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
-
-
-def _laid_out(n_cells: int, place: Integers, values: NDArray[Any]) -> NDArray[Any]:
-    """Lay values out by the number of their cell."""
-    found = np.zeros((n_cells, *values.shape[1:]), values.dtype)
-    found[place] = values
-    return found
 
 
 def _magnitudes(cells: Cells, variable: str) -> Magnitudes:

@@ -21,9 +21,10 @@ from tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from ckm.config.job.job import Job
+    from ckm.engine.engine import Progress
     from footing.arrays import Codes, Flags
     from tables import Cells, Request, Source
 
@@ -56,9 +57,7 @@ class Originals:
     requests: Mapping[str, Request]
     keys: HashedKeys | StoredKeys
 
-    def cells(
-        self, *, progress: Callable[[str, int, int], None] | None = None
-    ) -> dict[str, Cells]:
+    def cells(self, *, progress: Progress | None = None) -> dict[str, Cells]:
         """Tabulate; what comes out is disclosive and stays inside."""
         report_progress = progress or (lambda _stage, _done, _total: None)
         report_progress("keys", 0, 1)
@@ -91,17 +90,13 @@ class Originals:
 
     def whole(self) -> list[tuple[str, Cells]]:
         """Tabulate the margins between cells, shown by no table; inside use only."""
-        wider = [
-            (name, _wider(name, request))
-            for name, request in self.requests.items()
-            if request.margins != "all"
-        ]
+        tolerate = self.job.keys.checks == "warn"
+        wider = {n: _wider(n, r) for n, r in self.requests.items() if r.margins != "all"}
         if not wider:
             return []
-        tolerate = self.job.keys.checks == "warn"
-        requests = [request for _, request in wider]
+        requests = list(wider.values())
         found = cube(self.source, self.keys, requests, tolerate_missing_keys=tolerate)
-        return [(name, cells) for (name, _), cells in zip(wider, found, strict=True)]
+        return list(zip(wider, found, strict=True))
 
 
 @contextlib.contextmanager

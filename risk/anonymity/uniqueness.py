@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from footing.checks import require_number
 from risk.anonymity.groups import as_pandas, columns_of, group_numbers
 from risk.attacks.reconstruction.linkage import link
 from risk.errors import RiskError
-from risk.wellformed import read_numbers, require_between, require_counts
+from risk.wellformed import read_numbers, require_counts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,11 +110,9 @@ def measure_uniqueness(
         p = sizes / np.bincount(numbers, weights)
         overall = len(table) / float(weights.sum())
     else:
-        overall = 0.0
-        if sampling_fraction is not None:
-            overall = require_between(sampling_fraction, name="sampling_fraction", most=1.0)
-        if overall == 0:
-            raise RiskError("sampling_fraction must lie in (0, 1], not 0.")
+        overall = require_number(
+            sampling_fraction, "sampling_fraction", error=RiskError, above=0, maximum=1
+        )
         p = np.full(len(sizes), overall)
     ones, twos = int((sizes == 1).sum()), int((sizes == 2).sum())
     met = overall * ones + 2 * (1 - overall) * twos

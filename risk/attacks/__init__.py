@@ -10,8 +10,7 @@ from risk.attacks.differencing import Differencing, DifferencingFigures
 from risk.attacks.hidden_bound import HiddenBound
 from risk.attacks.margins import MarginBounds, reveal
 from risk.attacks.means import MeansBesideCounts, candidate_counts
-from risk.attacks.oracle.oracle import CountRequest, Oracle
-from risk.attacks.oracle.result import AttackResult, wilson
+from risk.attacks.oracle.oracle import AttackResult, CountRequest, Oracle, wilson
 from risk.attacks.oracle.simulated import SimulatedOracle
 from risk.attacks.pairs import pairs_available, pairs_needed
 from risk.attacks.reconstruction.feasibility import FeasibilityIntervals

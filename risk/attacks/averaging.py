@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
-from footing.checks import is_number
 from risk.attacks.oracle.oracle import Analyst
-from risk.attacks.pairs import complementary_groups, pair_sums, pairs_available, rounded_mean
+from risk.attacks.pairs import (
+    answers_needed,
+    complementary_groups,
+    pair_sums,
+    pairs_available,
+    rounded_mean,
+)
 from risk.distributions.distribution import Law
 from risk.distributions.noise_distributions import noise_law, p_mean_rounds_to_zero, row_of
 from risk.errors import RiskError
@@ -22,8 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ptable import PTable
-    from risk.attacks.oracle.oracle import Oracle
-    from risk.attacks.oracle.result import AttackResult
+    from risk.attacks.oracle.oracle import AttackResult, Oracle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,12 +189,7 @@ def repeats_needed(variance: float, *, confidence: float = 0.95) -> float:
     >>> round(repeats_needed(3.0), 1)
     46.1
     """
-    if not is_number(variance, minimum=0) or not is_number(confidence, above=0, below=1):
-        raise RiskError(
-            "repeats_needed takes a variance of 0 or more and a confidence between 0 and 1, "
-            f"not {variance!r} and {confidence!r}."
-        )
-    return float(variance * (2 * NormalDist().inv_cdf((1 + confidence) / 2)) ** 2)
+    return answers_needed(variance, confidence=confidence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from itertools import compress
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
-from footing.checks import is_number
+from footing.checks import require_number
 from risk.errors import RiskError
 from risk.wellformed import require_integers
 
@@ -58,12 +58,14 @@ def pairs_needed(variance: float, *, confidence: float = 0.95) -> float:
     >>> round(pairs_needed(1.0), 1), round(2 * pairs_needed(2.0))
     (30.7, 123)
     """
-    if not is_number(variance, minimum=0) or not is_number(confidence, above=0, below=1):
-        raise RiskError(
-            "pairs_needed takes a variance of 0 or more and a confidence between 0 and 1, not "
-            f"{variance!r} and {confidence!r}."
-        )
-    return float(2 * variance * (2 * NormalDist().inv_cdf((1 + confidence) / 2)) ** 2)
+    return 2 * answers_needed(variance, confidence=confidence)
+
+
+def answers_needed(variance: float, *, confidence: float) -> float:
+    """Give the answers of independent noise after which their mean rounds to the truth."""
+    require_number(variance, "variance", error=RiskError, minimum=0)
+    require_number(confidence, "confidence", error=RiskError, above=0, below=1)
+    return float(variance * (2 * NormalDist().inv_cdf((1 + confidence) / 2)) ** 2)
 
 
 def complementary_groups(n_categories: int) -> list[tuple[Group, Group]]:

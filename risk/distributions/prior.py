@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from footing.checks import require_number
 from risk.errors import RiskError
 from risk.wellformed import read_numbers, require_between, require_counts, require_whole
 
@@ -125,8 +126,7 @@ class Prior:
         there = _listed(second, name="second")
         if here == there:
             raise RiskError("first and second must differ; they are the same count.")
-        if not require_between(odds, name="odds"):
-            raise RiskError("odds must be above 0, not 0.")
+        require_number(odds, "odds", error=RiskError, above=0)
         weights = np.zeros(max(here, there) + 1)
         weights[here], weights[there] = odds, 1
         return cls.supplied(weights)

@@ -14,8 +14,7 @@ from risk.inference.nested import certain_with_one_more
 from risk.inference.worst import worst_posterior
 from risk.risk_map.catalogue import FIGURES
 from risk.utility.classes import CLASSES
-from risk.utility.measures.distances import distances
-from risk.utility.measures.ranks import ranks
+from risk.utility.measures.distances import distances, ranks
 from risk.utility.measures.variation import variation
 from risk.utility.pairs import Pairs
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from footing.arrays import Flags, Integers, Words
 
 
-__all__ = ["MAX_WIDTH", "PRIME", "Sketch"]
-
 PRIME = 2**31 - 1  # powers of sketches are residues modulo this prime
 MAX_WIDTH = 4
 _LEAST_RANGE = 2**32

@@ -22,8 +22,6 @@ from tables.filtering.values import bounds_of, kind_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["Filter", "parse_filter"]
-
 Literal = int | Decimal | str | bool
 
 _TOKEN = re.compile(

@@ -125,18 +125,15 @@ def create_csv_view(
         f"columns={{{shape}}}, delim={sql_text(delimiter)}, quote='\"', escape='\"', "
         "auto_detect=false, header=true, nullstr='', strict_mode=true, ignore_errors=false)"
     )
-    blocks = [] if is_text else _blocks(names)
-    kinds = [kind for block in blocks for kind in _detect(connection, block)]
-    kinds = kinds or [None] * len(names)
+    kinds: list[str | None] = [None] * len(names)
+    for start in [] if is_text else range(0, len(names), _COLUMNS_A_PASS):
+        part = slice(start, start + _COLUMNS_A_PASS)
+        kinds[part] = _detect(connection, names[part])
     parts = [
         f"CAST({quote(name)} AS {kind}) AS {quote(name)}" if kind else quote(name)
         for name, kind in zip(names, kinds, strict=True)
     ]
     connection.execute(f"CREATE VIEW {view} AS SELECT {', '.join(parts)} FROM ckm_text")
-
-
-def _blocks(names: tuple[str, ...]) -> list[tuple[str, ...]]:
-    return [names[i : i + _COLUMNS_A_PASS] for i in range(0, len(names), _COLUMNS_A_PASS)]
 
 
 def _detect(connection: duckdb.DuckDBPyConnection, names: tuple[str, ...]) -> list[str | None]:

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import duckdb
 
-from tables.deadline import Deadline
-from tables.errors import RequestError, SourceError, StoppedError, unknown_name
+from tables.deadline import Deadline, stopped
+from tables.errors import RequestError, SourceError, unknown_name
 from tables.filtering.filters import quote
 from tables.filtering.values import kind_of
 from tables.source.files import (
@@ -183,10 +183,7 @@ class Source:
                     cursor.register(self.beside, beside)
                 return cursor.sql(sql, params=parameters or None).to_arrow_table()
         except KeyboardInterrupt:
-            raise StoppedError(
-                "The table took too long to find.",
-                hint="ask for fewer variables, or for a larger kind of area",
-            ) from None
+            raise stopped() from None
         finally:
             cursor.close()
 

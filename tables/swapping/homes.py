@@ -12,8 +12,6 @@ from tables.filtering.filters import quote
 from tables.keys import HashedKeys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from footing.arrays import Integers, Words
     from tables.secret import Secret
     from tables.source.source import Source
@@ -60,7 +58,8 @@ def read_homes(
     source.create(areas, _areas_sql(source, plan), {})
     levels = len(plan.geography)
     ranked = _numbered("l", levels)
-    paths = _matrix(source, f"SELECT {ranked} FROM {areas} ORDER BY area")
+    ranks = source.arrow(f"SELECT {ranked} FROM {areas} ORDER BY area").columns
+    paths = np.stack([column.to_numpy().astype(np.int64) for column in ranks], axis=1)
     if len(paths) < 2:
         raise DataError(
             "All records are in one area, so that no household can move.",
@@ -158,11 +157,6 @@ def _homes(source: Source, plan: SwapPlan, *, homes: str, paths: Integers) -> Ho
         rarest=matrix[2 : 2 + levels],
         profiles=matrix[2 + levels :],
     )
-
-
-def _matrix(source: Source, sql: str) -> Integers:
-    columns: Iterable[Integers] = (c.to_numpy() for c in source.arrow(sql).columns)
-    return np.stack([column.astype(np.int64) for column in columns], axis=1)
 
 
 def _numbered(letter: str, length: int) -> str:

@@ -46,7 +46,7 @@ class Histories:
     def __init__(self, store: Database, *, seal: Seal, width: int) -> None:
         self._store = store
         self._seal = seal
-        self._width = width
+        self.width = width
         self._indexes: dict[str, Index] = {}
         self.head = Head()  # where the ledger ends, as far as was looked
         self._opened: OrderedDict[int, Record] = OrderedDict()
@@ -139,7 +139,7 @@ class Histories:
 
     def index(self, history: str) -> Index:
         """Return the sets of a history."""
-        return self._indexes.setdefault(history, Index(self._width))
+        return self._indexes.setdefault(history, Index(self.width))
 
     def draft(self, entry: Entry, history: str) -> Record:
         """Return what a table would add to a history, as far as is known in memory.
@@ -166,7 +166,7 @@ class Histories:
         history, records = submission.history, submission.records
         fresh: list[int] = []
         pairs: list[ThinPair] = []
-        own = Pending(self._width)
+        own = Pending(self.width)
         mine = [*self._sources(history, accepted), (own.index(history), own)]
         others = [
             source
@@ -217,7 +217,7 @@ class Histories:
             if history is not None and row.history != history:
                 continue
             record = self._unseal(row)
-            index = indexes.setdefault(row.history, Index(self._width))
+            index = indexes.setdefault(row.history, Index(self.width))
             is_known = index.knows(record.identity)
             yield row, record, index.pairs(record, threshold=threshold, is_known=is_known)
             index.add(record, number=row.number)

@@ -145,8 +145,7 @@ class Database:
 
     def has(self, history: str, digest: bytes) -> bool:
         """Whether a history has an entry of this definition."""
-        sql = "SELECT 1 FROM ckm_ledger_entry WHERE history = ? AND digest = ? LIMIT 1"
-        return bool(self._fetch(sql, (history, digest)))
+        return bool(self.numbers(history, digest))
 
     def numbers(self, history: str, digest: bytes) -> tuple[int, ...]:
         """Return the numbers of a history's entries of this definition, in order."""

@@ -57,8 +57,8 @@ class Submission:
     rows: Sequence[Row]
     history: str
     also: Sequence[str]
-    allowed: Collection[ThinPair] | None
     most: int
+    allowed: Collection[ThinPair] | None = None
     noises: Mapping[str, str] = field(default_factory=dict)
     new: dict[str, str] = field(default_factory=dict)
     fresh: list[int] = field(default_factory=list)
@@ -79,17 +79,14 @@ class Writer:
         The database.
     histories
         What was recorded.
-    threshold, width
-        The largest difference that counts, and that the sketches serve.
+    threshold
+        The largest difference that counts.
     """
 
-    def __init__(
-        self, store: Database, histories: Histories, *, threshold: int, width: int
-    ) -> None:
+    def __init__(self, store: Database, histories: Histories, *, threshold: int) -> None:
         self._store = store
         self._histories = histories
         self._threshold = threshold
-        self._width = width
         self._lock = threading.Lock()
         self._waiting: deque[Submission] = deque()
 
@@ -147,7 +144,7 @@ class Writer:
 
     def _judge(self, group: Sequence[Submission]) -> None:
         """Check every submission against what is recorded and those accepted before it."""
-        accepted = Pending(self._width)
+        accepted = Pending(self._histories.width)
         has_noises = any(submission.noises for submission in group)
         known = self._store.settings() if has_noises else {}
         for submission in group:

@@ -14,8 +14,7 @@ from ckm.suppression.audit import Audit, audit, check_changes
 from ckm.suppression.secondary.cover import Cover
 from ckm.suppression.secondary.exact import protect_exactly
 from ckm.suppression.secondary.hypercube import protect_by_hypercubes
-from ckm.suppression.secondary.prune import prune, thin
-from ckm.suppression.secondary.sequential import protect_in_turn
+from ckm.suppression.secondary.sequential import protect_in_turn, prune, thin
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from ptable import PTable
-    from risk.attacks.oracle.oracle import Group, Oracle
-    from risk.attacks.oracle.result import AttackResult
+    from risk.attacks.oracle.oracle import AttackResult, Group, Oracle
 
 _HALF = 0.5 + 1e-9  # halves go up, whatever the last digits
 

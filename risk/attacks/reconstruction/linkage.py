@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from risk.anonymity.groups import as_pandas, columns_of, group_numbers
-from risk.attacks.oracle.oracle import Analyst
-from risk.attacks.oracle.result import AttackResult
+from risk.attacks.oracle.oracle import Analyst, AttackResult
 from risk.distributions.noise_distributions import noise_law
 from risk.errors import RiskError
 from risk.wellformed import require_integers, truth_of

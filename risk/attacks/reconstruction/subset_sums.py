@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from footing.checks import is_integer, is_number
+from footing.checks import is_integer, is_number, require_number
 from risk.attacks.oracle.oracle import Analyst
 from risk.attacks.reconstruction.linear import least_squares, read_sums
 from risk.distributions.noise_distributions import noise_law
 from risk.errors import RiskError
-from risk.wellformed import require_between, require_integers, truth_of
+from risk.wellformed import require_integers, truth_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from ptable import PTable
-    from risk.attacks.oracle.oracle import Oracle
-    from risk.attacks.oracle.result import AttackResult
+    from risk.attacks.oracle.oracle import AttackResult, Oracle
 
     Method = Literal["least-squares", "linear-program"]
 
@@ -67,9 +66,7 @@ class SubsetSums:
             n_people=(self.n_people, 1, None),
             n_queries=(self.n_queries, 1, None),
         )
-        require_between(self.share_asked, name="share_asked", most=1)
-        if self.share_asked == 0:
-            raise RiskError("share_asked must be above 0: an empty subset has no count.")
+        require_number(self.share_asked, "share_asked", error=RiskError, above=0, maximum=1)
         if self.method not in {"least-squares", "linear-program"}:
             raise RiskError(
                 f"method must be 'least-squares' or 'linear-program', not {self.method!r}."

@@ -11,7 +11,7 @@ import numpy as np
 
 from risk.distributions.band import Band
 from risk.utility.catalogue import Measure, defined, undefined
-from risk.utility.measures.ranks import double_ranks
+from risk.utility.measures.distances import double_ranks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -9,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from ckm.engine.key_mixing import siphash
-from ckm.engine.magnitudes.noise.plan import plan_noise
+from ckm.engine.magnitudes.noise.plan import plan_noise, require_finite
 from ckm.engine.magnitudes.other_tools.cellkey import trace_cellkey
 from ckm.engine.magnitudes.other_tools.rotation import decimal_keys
 from ckm.engine.magnitudes.other_tools.tauargus import trace_tauargus
 from ckm.engine.magnitudes.sensitive.conditions import sensitive_cells
-from ckm.errors import ConfigError, MagnitudeError
+from ckm.errors import ConfigError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -80,7 +81,7 @@ def perturb_magnitudes(
                 hint='give it, or choose rules="cellkey" to repeat another tool',
             )
         return own_totals(magnitudes, noise, secret=secret)
-    _require_finite(magnitudes)
+    require_finite(magnitudes, [magnitudes.total, magnitudes.top])
     keys = magnitudes.key
     if noise.zero_keys:
         if cell_keys is None:
@@ -91,14 +92,6 @@ def perturb_magnitudes(
         return trace_cellkey(magnitudes, noise, keys=decimals).totals
     trace = trace_tauargus(magnitudes, noise, keys=keys, key_range=magnitudes.key_range)
     return trace.totals
-
-
-def _require_finite(magnitudes: Magnitudes) -> None:
-    if not np.isfinite(magnitudes.total).all() or not np.isfinite(magnitudes.top).all():
-        raise MagnitudeError(
-            f"The variable {magnitudes.variable!r} has infinite or undefined amounts.",
-            hint="leave such records out by a filter, or make their amounts missing",
-        )
 
 
 def own_totals(magnitudes: Magnitudes, noise: MagnitudeNoise, *, secret: Secret) -> Floats:
@@ -112,45 +105,34 @@ def own_totals(magnitudes: Magnitudes, noise: MagnitudeNoise, *, secret: Secret)
     no other reason, have random numbers of their own.
     """
     plan = plan_noise(magnitudes, noise)
+    numbers = functools.partial(_numbers, magnitudes, noise, secret)
     totals = magnitudes.total.copy()
     for column in range(noise.n_components):
         cells = np.flatnonzero(plan.steps[:, column] > 0)
-        totals[cells] += plan.steps[cells, column] * _units(
-            magnitudes, noise, plan, cells=cells, column=column, secret=secret
-        )
+        units, widths = _units(plan, cells, numbers("noise", column + 1)[cells])
+        if noise.jitter:
+            jitter = keyed_fractions(numbers("jitter", column + 1)[cells])
+            units += widths * (jitter - 0.5)
+        totals[cells] += plan.steps[cells, column] * units
     if not noise.signed:  # only the rounding of floats can be below zero
         totals = np.maximum(totals, 0.0)
     totals[magnitudes.contributors == 0] = 0.0
     if noise.decimals is None:
         return totals
-    fractions = keyed_fractions(_numbers(magnitudes, noise, secret, "rounding", 1))
+    fractions = keyed_fractions(numbers("rounding", 1))
     return _rounded(totals, noise.decimals, fractions)
 
 
-def _units(
-    magnitudes: Magnitudes,
-    noise: MagnitudeNoise,
-    plan: Plan,
-    *,
-    cells: Integers,
-    column: int,
-    secret: Secret,
-) -> Floats:
-    """Draw the noise of one component, in its units."""
-    component = column + 1
-    keys = _numbers(magnitudes, noise, secret, "noise", component)[cells]
-    units = np.zeros(len(cells))
+def _units(plan: Plan, cells: Integers, keys: Words) -> tuple[Floats, Floats]:
+    """Look the noise of one component up, in its units; return the width of the jitter too."""
+    units, widths = np.zeros(len(cells)), np.zeros(len(cells))
     regime_of = plan.regime[cells]
-    widths = np.zeros(len(cells))
     for place, regime in enumerate(plan.regimes):
         here = np.flatnonzero(regime_of == place)
         steps = regime.table.lookup(plan.row[cells[here]], keys[here], key_range=_KEYS)
         units[here] = steps / regime.table.step + regime.least_noise * np.sign(steps)
         widths[here] = regime.width
-    if noise.jitter:
-        numbers = _numbers(magnitudes, noise, secret, "jitter", component)[cells]
-        units += widths * (keyed_fractions(numbers) - 0.5)
-    return units
+    return units, widths
 
 
 def _numbers(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from ckm.errors import MagnitudeError
 from ptable import PTable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from ckm.engine.magnitudes.settings import MagnitudeNoise
@@ -197,15 +199,20 @@ def _fit(steps: Floats, regime: Regime, totals: Floats | None) -> tuple[Integers
     return anchors[np.maximum(place, 0)], factor
 
 
-def _require_sound(magnitudes: Magnitudes, noise: MagnitudeNoise) -> None:
-    parts = [magnitudes.total, magnitudes.raw_total, magnitudes.weighted_contributors]
-    parts += [magnitudes.top, magnitudes.top_weight, magnitudes.largest]
-    parts += [magnitudes.low, magnitudes.high]
+def require_finite(magnitudes: Magnitudes, parts: Sequence[NDArray[Any]]) -> None:
+    """Refuse amounts that are infinite or undefined."""
     if not all(np.isfinite(part).all() for part in parts):
         raise MagnitudeError(
             f"The variable {magnitudes.variable!r} has infinite or undefined amounts.",
             hint="leave such records out by a filter, or make their amounts missing",
         )
+
+
+def _require_sound(magnitudes: Magnitudes, noise: MagnitudeNoise) -> None:
+    parts = [magnitudes.total, magnitudes.raw_total, magnitudes.weighted_contributors]
+    parts += [magnitudes.top, magnitudes.top_weight, magnitudes.largest]
+    parts += [magnitudes.low, magnitudes.high]
+    require_finite(magnitudes, parts)
     if bool((magnitudes.top_weight < 0).any()):
         raise MagnitudeError(f"Some weights of {magnitudes.variable!r} are negative.")
     if noise.signed:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from ckm.errors import ConfigError, MagnitudeError
+from ckm.engine.magnitudes.sensitive.conditions import largest_contributions
+from ckm.errors import ConfigError
 from footing.checks import require_integer, require_number
 
 if TYPE_CHECKING:
@@ -218,17 +219,8 @@ def _largest(magnitudes: Magnitudes, components: int) -> Floats:
 
 
 def _top(magnitudes: Magnitudes, components: int) -> Floats:
-    held = magnitudes.top.shape[1]
-    if held < components and bool((magnitudes.contributors > held).any()):
-        raise MagnitudeError(
-            f"The noise needs the {components} largest contributors of "
-            f"{magnitudes.variable!r}; there are {held}.",
-            hint="ask the aggregation for as many as the noise's n_top says",
-        )
-    values = (magnitudes.top * magnitudes.top_weight)[:, :components]
-    if held < components:
-        values = np.pad(values, ((0, 0), (0, components - held)))
-    return np.asarray(values, np.float64)
+    values, weights = largest_contributions(magnitudes, components, of="noise")
+    return np.asarray(values * weights, np.float64)
 
 
 def _ratio(total: Floats, divisor: Floats) -> Floats:
