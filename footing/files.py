@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
 import os
 import re
 import secrets
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING
 from footing.errors import ExplainedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _OTHERS = 0o077
 _DRAFT = re.compile(r"\..{0,40}\.[0-9a-f]{16}\.tmp(\.|$)")
@@ -252,6 +254,13 @@ def is_same_file(handle: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(handle), path.stat())
     except FileNotFoundError:
         return False
+
+
+def csv_text(rows: Iterable[Iterable[object]]) -> str:
+    """Return rows as the text of a CSV file."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
 
 
 def write_whole(

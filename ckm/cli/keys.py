@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from tables import HashedKeys, StoredKeys
 
-__all__ = ["keys"]
 
 _PATH = click.Path(path_type=Path)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +11,7 @@ import click
 from ckm.cli.terminal.click_group import Group, options, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 from ckm.cli.terminal.output import check_output
-from footing.files import write_whole
+from footing.files import csv_text, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
     from ckm.ledger import CellName, Published, ThinPair
     from tables import Secret
 
-__all__ = ["ledger"]
 
 _PATH = click.Path(path_type=Path)
 _SHOWN = 50
@@ -186,15 +183,12 @@ def _write(
     *,
     force: bool,
 ) -> None:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
+    text = csv_text((columns, *rows))
     if output is None:
-        click.echo(text.getvalue(), nl=False)
+        click.echo(text, nl=False)
         return
     check_output(output, force=force)
-    write_whole(output, text.getvalue(), overwrite=force)
+    write_whole(output, text, overwrite=force)
     terminal.step("list written", f"written to {output.name}")
 
 

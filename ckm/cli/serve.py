@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
     from ckm.service.access.tokens import TokenFile
 
-__all__ = ["require_web", "serve", "token"]
 
 _WEB = ("starlette", "uvicorn", "argon2", "prometheus_client")
 _PATH = click.Path(path_type=Path)

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from ckm.config.reading import Reading
 
-__all__ = ["SwapJob", "is_swap_file", "read_swap", "swap_schema"]
-
 
 class SwapKeys(Section):
     """Where the secret lies that decides who moves."""

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from ckm.config.reading import Reading
 
-__all__ = ["SweepPlan", "read_sweep"]
-
 
 class SweepMeasure(Section):
     """What is measured; see `synth.evaluation.Plan`."""

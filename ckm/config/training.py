@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from dpsgd import Category, Number, Plan, Schema
 
-__all__ = ["TrainingJob", "is_training_file", "read_training", "training_schema"]
-
 
 class TrainingData(Section):
     """The records to learn from."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 
+from dp import Adjacency
 from synth.copulas.margins import Margin
 from synth.errors import SynthError
 from synth.marginals.measuring import SimulatedNoise
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from synth.baselines.model import Account
-    from synth.marginals.measuring import NoiseSource
+    from synth.marginals.measuring import Neighbours, NoiseSource
 
 _NAMES = {
     "workload": "workload",
@@ -137,6 +138,15 @@ def account_record(
 def seeded_by(noise: NoiseSource | None) -> np.random.Generator | None:
     """Return the generator of simulated noise; none where noise is secure."""
     return noise.rng if isinstance(noise, SimulatedNoise) else None
+
+
+def refuse_add_remove(neighbours: Neighbours, what: str) -> None:
+    """Refuse neighbours whose number of records is confidential."""
+    if neighbours.adjacency is not Adjacency.REPLACE:
+        raise SynthError(
+            f"{what} needs a public number of records.",
+            hint="Budget(…, adjacency='replace'), or --adjacency replace",
+        )
 
 
 def refuse_others(others: Mapping[str, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Measured", "TableModel"]
+    from synth.arrays import Columns, Floats, Integers
 
-Columns = tuple[int, ...]
+
 _FORMAT = "ckm-synth-model"
 _CHUNK = 2**17  # rows drawn at a time: as much as stays in the cache
 
@@ -51,9 +51,9 @@ class Measured:
     """
 
     columns: Columns
-    counts: NDArray[np.float64]
+    counts: Floats
     scale: float
-    potential: NDArray[np.float64]
+    potential: Floats
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -90,10 +90,10 @@ class TableModel:
     (4, 2)
     """
 
-    groups: tuple[NDArray[np.int64], ...]
-    shares: tuple[NDArray[np.float64], ...]
+    groups: tuple[Integers, ...]
+    shares: tuple[Floats, ...]
     tables: tuple[Measured, ...]
-    masks: tuple[tuple[Columns, NDArray[np.float64]], ...] = ()
+    masks: tuple[tuple[Columns, Floats], ...] = ()
     records: float
     spends: tuple[Spend, ...]
     rho: float
@@ -101,7 +101,6 @@ class TableModel:
     rows: int
     unit: str
     noise: str
-    _cache: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def sizes(self) -> list[int]:
@@ -163,7 +162,7 @@ class TableModel:
                     part[:, column] = draw_within(coarse[column], group, share, rng=rng)
         return codes
 
-    def expected(self, first: int, second: int) -> NDArray[np.float64]:
+    def expected(self, first: int, second: int) -> Floats:
         """Return the counts that the model expects of two columns.
 
         Parameters
@@ -180,7 +179,7 @@ class TableModel:
             self.records * fine * self.shares[first][:, None] * self.shares[second][None, :]
         )
 
-    def coarse(self, columns: Columns, table: NDArray[np.float64]) -> NDArray[np.float64]:
+    def coarse(self, columns: Columns, table: Floats) -> Floats:
         """Sum a table of codes over the groups of the model.
 
         Parameters

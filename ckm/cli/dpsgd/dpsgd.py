@@ -20,7 +20,6 @@ from footing.files import write_whole
 if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
 
-__all__ = ["dpsgd"]
 
 _PATH = click.Path(path_type=Path, exists=True, dir_okay=False)
 

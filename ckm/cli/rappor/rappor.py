@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from itertools import compress
 from pathlib import Path
@@ -12,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.rappor.parameters import params
-from ckm.cli.terminal.click_group import Group, with_terminal
+from ckm.cli.terminal.click_group import Group, options, with_terminal
 from ckm.cli.terminal.secret import secret_of
+from footing.files import csv_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from rappor.parameters import Parameters
     from tables.secret import Secret
 
-__all__ = ["asked_parameters", "parameter_options", "rappor"]
 
 _PATH = click.Path(path_type=Path)
 _HASHES = click.Choice(["mmh3", "md5", "index"])
@@ -52,14 +50,11 @@ def rappor() -> None:
 rappor.add_command(params)
 
 
-def parameter_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that name the parameters of a collection."""
-    for option in (
-        click.option("--hash", "hash_name", type=_HASHES, help="For a .csv; else md5."),
-        click.option("--params", required=True, type=_PATH, help="A .json or .csv file."),
-    ):
-        command = option(command)
-    return command
+#: What names the parameters of a collection.
+parameter_options = options(
+    click.option("--params", required=True, type=_PATH, help="A .json or .csv file."),
+    click.option("--hash", "hash_name", type=_HASHES, help="For a .csv; else md5."),
+)
 
 
 def asked_parameters(params: Path, hash_name: Any) -> Parameters:
@@ -142,13 +137,13 @@ def encode(
     with terminal.progress() as report_progress, ClientLedger(kept, secret=secret) as clients:
         pieces = _pieces(
             answers(data, value=value, client=client, parameters=parameters),
-            parameters,
+            clients,
             secret=secret,
-            metric=metric,
-            clients=clients,
             cap=most,
             skip=skip,
             report_progress=report_progress,
+            parameters=parameters,
+            metric=metric,
         )
         if dry_run:
             for _ in pieces:
@@ -175,28 +170,22 @@ def _charged(pieces: Iterable[Reports], clients: ClientLedger) -> Iterator[Repor
 
 def _pieces(
     answers: Iterable[tuple[list[Any], list[str]]],
-    parameters: Parameters,
+    clients: ClientLedger,
     *,
     secret: Secret,
-    metric: str,
-    clients: ClientLedger,
     cap: float,
     skip: bool,
     report_progress: Callable[[str, int, int], None],
+    **question: Any,
 ) -> Iterator[Reports]:
     from rappor.client.client import encode_stream
     from rappor.errors import CapError
 
     done = 0
     for values, names in answers:
-        kept = clients.charge(values, names, parameters=parameters, metric=metric, cap=cap)
-        yield from encode_stream(
-            list(compress(values, kept)),
-            list(compress(names, kept)),
-            parameters=parameters,
-            secret=secret,
-            metric=metric,
-        )
+        kept = clients.charge(values, names, cap=cap, **question)
+        pair = (list(compress(several, kept)) for several in (values, names))
+        yield from encode_stream(*pair, secret=secret, **question)
         done += len(values)
         report_progress("encoding", done, 0)
     if clients.over and not skip:
@@ -233,7 +222,7 @@ def sum_command(
 ) -> None:
     """Sum reports by cohort and bit, and say what looks wrong."""
     from rappor.decoding.diagnostics import diagnostics
-    from rappor.stream import sum_files
+    from rappor.report_files import sum_files
 
     parameters = None if params is None else asked_parameters(params, hash_name)
     with terminal.progress() as report_progress:
@@ -302,10 +291,7 @@ def simulate(
     counts.write(output / "counts.csv")
     lines = "".join(f"{name}\n" for name in names)
     (output / "candidates.txt").write_text(lines, encoding="utf-8")
-    truth = io.StringIO()
-    writer = csv.writer(truth, lineterminator="\n")
-    writer.writerow(("string", "count"))
-    writer.writerows(zip(names, held.tolist(), strict=True))
-    (output / "truth.csv").write_text(truth.getvalue(), encoding="utf-8")
+    truth = csv_text((("string", "count"), *zip(names, held.tolist(), strict=True)))
+    (output / "truth.csv").write_text(truth, encoding="utf-8")
     terminal.step("population simulated", f"{clients:,} clients, {values:,} values")
     click.echo(str(output))

@@ -18,18 +18,26 @@ from ckm.config.job.suppression import JobSuppression
 from ckm.config.job.table import JobTable
 from ckm.config.job.variable import JobVariable, add_problems_of_variables
 from ckm.config.problems import did_you_mean
-from ckm.config.section import Items, Name, ReadAs, Section, SettingsFile, Some, Words, optional
-from ckm.config.words import LANGUAGES, one_text
+from ckm.config.section import (
+    LANGUAGES,
+    Items,
+    Name,
+    ReadAs,
+    Section,
+    SettingsFile,
+    Some,
+    Texts,
+    Words,
+    one_text,
+    optional,
+)
 from ckm.engine.request import variable_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ckm.config.reading import Reading
-    from ckm.config.words import Texts
     from ckm.engine.request import TableRequest
-
-__all__ = ["Categories", "Hierarchies", "Job", "add_problems_of_dimensions"]
 
 
 class CodeTreeSection(Section):

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ckm.config.reading import Reading
     from ckm.engine.magnitudes import Condition, Flex, MagnitudeNoise
 
-__all__ = ["JobMagnitude"]
 
 _PTABLES = ("ptable", "even", "odd", "small_cells")
 _NAMED = 'named_cells = [{ region = "North", branch = "steel" }]'

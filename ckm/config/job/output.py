@@ -13,7 +13,7 @@ from ckm.formats.names import FORMAT_NAMES, without_repeats
 if TYPE_CHECKING:
     from ckm.config.job.job import Job
     from ckm.config.reading import Reading
-    from ckm.config.words import Texts
+    from ckm.config.section import Texts
 
 _SHOWN = 5
 

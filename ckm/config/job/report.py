@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from ckm.config.job.check_names import ALLOWABLE, ATTACKS
 from ckm.config.job.output import Languages
 from ckm.config.problems import did_you_mean
 from ckm.config.section import Date, FilePath, Items, Name, Section, optional
@@ -14,6 +13,38 @@ from ckm.config.section import Date, FilePath, Items, Name, Section, optional
 if TYPE_CHECKING:
     from ckm.config.reading import Reading
 
+#: The checks of a release.
+CHECKS = (
+    "noise-bound",
+    "small-counts",
+    "zeros-kept",
+    "same-records",
+    "noise-mean",
+    "noise-variance",
+    "noise-distribution",
+    "keys",
+    "certificate",
+    "posterior",
+    "posterior-set",
+    "attacks",
+    "utility",
+    "public-scan",
+)
+#: The checks that somebody may allow to fail; nobody may publish what the scan found.
+ALLOWABLE = CHECKS[:-1]
+#: The attacks that a limit may be set for.
+ATTACKS = (
+    "differencing",
+    "geographic-differencing",
+    "two-partition",
+    "small-cell",
+    "repeated-answers",
+    "hidden-bound",
+    "linear-reconstruction",
+    "subset-sums",
+    "margin-bounds",
+    "additive-keys",
+)
 _Limit = Annotated[float, Field(ge=0, le=1)]
 
 

@@ -10,8 +10,7 @@ from pydantic import Field
 from ckm.config.job.ledger import JobLedger
 from ckm.config.job.output import CsvFormulas, Languages
 from ckm.config.job.variable import JobVariable
-from ckm.config.section import FilePath, Items, Name, ReadAs, Section, Words, optional
-from ckm.config.words import texts_of
+from ckm.config.section import FilePath, Items, Name, ReadAs, Section, Words, optional, texts_of
 
 if TYPE_CHECKING:
     from ckm.config.reading import Reading
