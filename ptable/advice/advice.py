@@ -15,7 +15,6 @@ from ptable.advice.figures import (
     smaller_variance,
 )
 from ptable.advice.infeasibility_cases import can
-from ptable.design.goal import Goal
 from ptable.design.spec import NoiseSpec
 from ptable.errors import InternalError, PTableError
 from ptable.solver.feasibility import feasible
@@ -26,8 +25,8 @@ from ptable.solver.unimodal import has_one_peak
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ptable.design.goal import Goal
 
-__all__ = ["Advice", "Goal", "advise", "conflicts"]
 
 _MOST = 12
 _BISECTIONS = 40
