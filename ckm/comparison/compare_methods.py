@@ -280,16 +280,16 @@ class _Builder:
         secret = self.secret
 
         def make(_office: int, planned: Sequence[CubeRequest]) -> CountingMethod:
-            return stack.enter_context(
-                LedgerMethod(
-                    self.testbed,
-                    self.ptable,
-                    secret=secret,
-                    mix=self.job.keys.mix,
-                    planned=planned,
-                    **choice.parameters,
-                )
+            method = LedgerMethod(
+                self.testbed,
+                self.ptable,
+                secret=secret,
+                mix=self.job.keys.mix,
+                planned=planned,
+                **choice.parameters,
             )
+            stack.callback(method.close)
+            return method
 
         return make
 

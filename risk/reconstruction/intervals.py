@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -183,32 +183,24 @@ def least_max_noise(counts: PublishedCounts) -> int:
     One linear program with the bound as a further column, rounded up; the true bound is never
     less.
     """
+    from scipy.sparse import block_array, csr_array
+
     n_sums, n_cells = counts.n_sums, counts.n_cells
-    row = np.repeat(np.arange(n_sums), np.diff(counts.starts))
-    seen = counts.published.astype(np.float64)
-    ends = np.arange(n_sums)
+    shape = (n_sums, n_cells)
+    sums = csr_array((counts.weights.astype(float), counts.cells, counts.starts), shape=shape)
+    seen, free = counts.published.astype(np.float64), np.full(n_sums, np.inf)
+    noise = np.ones((n_sums, 1))
     # three rows per sum: not less than published - t, not more than published + t, above 0
-    parts = [
-        (np.concatenate([row, ends]), +1.0, seen, np.full(n_sums, np.inf)),
-        (np.concatenate([row, ends]) + n_sums, -1.0, np.full(n_sums, -np.inf), seen),
-    ]
-    rows = np.concatenate([*(part[0] for part in parts), row + 2 * n_sums])
-    columns = np.concatenate([*[counts.cells, np.full(n_sums, n_cells)] * 2, counts.cells])
-    weights = np.concatenate(
-        [
-            *(x for part in parts for x in (counts.weights, np.full(n_sums, part[1]))),
-            counts.weights,
-        ]
-    )
-    order = np.lexsort((columns, rows))
+    blocks: Any = [[sums, noise], [sums, -noise], [sums, 0 * noise]]
+    matrix: Any = block_array(blocks).tocsr()
     least = (seen > 0) if counts.zeros_stay else np.zeros(n_sums)
     program = Program(
         Rows(
-            starts=np.searchsorted(rows[order], np.arange(3 * n_sums + 1)),
-            columns=columns[order],
-            weights=weights[order],
-            lower=np.concatenate([parts[0][2], parts[1][2], least]),
-            upper=np.concatenate([parts[0][3], parts[1][3], np.full(n_sums, np.inf)]),
+            starts=matrix.indptr,
+            columns=matrix.indices,
+            weights=matrix.data,
+            lower=np.concatenate([seen, -free, least]),
+            upper=np.concatenate([free, seen, free]),
         ),
         lower=np.zeros(n_cells + 1),
         upper=np.full(n_cells + 1, np.inf),
