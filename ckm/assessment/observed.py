@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from reports.facts.release import MeasureFact
 
-
 _COLUMNS = {"count": np.int64, "noise": np.int64, "key": np.uint64, "is_finest": np.bool_}
 
 

@@ -1,4 +1,4 @@
-"""Noise by the keys of cells, as the engine adds it, and what may follow it."""
+"""Noise by the keys of cells, as the engine adds it, and what may follow it: sums, a ledger."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-
 _TOTAL = "total"
+_ROW, _KEY = "row", "key"
+_LEAST_RANGE = 2**32
 _WORD = 2**64
 _HALF = np.uint64(32)
 
@@ -129,11 +130,6 @@ class AdditiveMethod:
 
 def _labels(size: int) -> list[str]:
     return [*(str(code) for code in range(size - 1)), _TOTAL]
-
-
-_TOTAL = "total"
-_ROW, _KEY = "row", "key"
-_LEAST_RANGE = 2**32
 
 
 class LedgerMethod:

@@ -1,4 +1,4 @@
-"""Averaging: many noises on the same total, from pairs of complementary groups."""
+"""Averaging: many noises on one count, from repeats or pairs of complementary groups."""
 
 from __future__ import annotations
 

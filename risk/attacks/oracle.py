@@ -1,4 +1,4 @@
-"""What attacks ask, and how answers and refusals are counted."""
+"""What attacks ask, how answers and refusals are counted, and what an attack achieved."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ from risk.wellformed import require_between, require_integers, require_whole
 
 if TYPE_CHECKING:
     import pandas as pd
+
+#: Categories of one attribute, by their place.
+Group: TypeAlias = tuple[int, ...]
+#: One published count per group, None where it was refused; None when all were.
+Answers = Sequence[int | None] | None
 
 
 def wilson(successes: int, trials: int, *, level: float = 0.95) -> tuple[float, float]:
@@ -174,12 +179,6 @@ class AttackResult:
             "closed_form": self.closed_form,
         }
         return pd.DataFrame([line])
-
-
-#: Categories of one attribute, by their place.
-Group: TypeAlias = tuple[int, ...]
-#: One published count per group, None where it was refused; None when all were.
-Answers = Sequence[int | None] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

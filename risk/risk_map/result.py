@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from ptable.pictures.picture import Picture
     from ptable.pictures.words import Words
 
-
 #: What the cells of all tables together are called; no table is named so.
 EVERY_TABLE = ""
 

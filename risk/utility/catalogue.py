@@ -16,7 +16,6 @@ from risk.errors import RiskError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-
 #: The quantiles of a summary of deviations, by name.
 QUANTILES: Mapping[str, float] = MappingProxyType(
     {

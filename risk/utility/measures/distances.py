@@ -1,4 +1,4 @@
-"""Distances between the original and the published counts of a set of cells."""
+"""How far published counts lie from the original ones, and how their order changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The noise that is seen, and the noise that the p-table promises."""
+"""The noise that is seen and that the p-table promises, and zeros that came and went."""
 
 from __future__ import annotations
 
