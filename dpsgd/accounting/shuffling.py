@@ -15,7 +15,7 @@ from dp.accounting.drawn import finite_epsilon_below
 from dp.checking import checked_count, checked_delta, checked_positive
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from footing.arrays import Floats
 
 _CUTS = 1500
 _NEGLIGIBLE = 1e-14
@@ -53,9 +53,7 @@ def shuffled_lower_bound(
     return max(0.0, _composed(present[kept], blank[kept], epochs, delta))
 
 
-def _masses(
-    cuts: NDArray[np.float64], mean: float, steps: int, sigma: float
-) -> NDArray[np.float64]:
+def _masses(cuts: Floats, mean: float, steps: int, sigma: float) -> Floats:
     """Return the chances of the maximum to lie between the cuts."""
     from scipy.special import log_ndtr
 
@@ -65,9 +63,7 @@ def _masses(
     return np.where(below[1:] > 0.5, -np.diff(above), np.diff(below))
 
 
-def _composed(
-    present: NDArray[np.float64], blank: NDArray[np.float64], epochs: int, delta: float
-) -> float:
+def _composed(present: Floats, blank: Floats, epochs: int, delta: float) -> float:
     losses = np.log(present) - np.log(blank)
     # Fine enough that rounding every pass towards less costs a few per cent at most.
     grid = float(np.clip(np.abs(losses).max() / 4000, _FINEST, _COARSEST))

@@ -16,8 +16,7 @@ from dpsgd.files.tensor_file import opened
 from dpsgd.plan import Plan
 
 if TYPE_CHECKING:
-    import os
-
+    from _typeshed import StrPath
     from torch import Tensor, nn
 
     from dpsgd.estimators import DPClassifier, DPRegressor
@@ -55,10 +54,7 @@ class ModelFacts:
 
 
 def write_model(
-    path: str | os.PathLike[str],
-    model: DPClassifier | DPRegressor | Any,
-    *,
-    card: PrivacyCard | None = None,
+    path: StrPath, model: DPClassifier | DPRegressor | Any, *, card: PrivacyCard | None = None
 ) -> None:
     """Write a trained model; an older file stays until the new one is whole."""
     from dpsgd.files.checkpoint import write_tensors
@@ -84,7 +80,7 @@ def write_model(
     write_tensors(path, fitted.network_.state_dict(), kind="model", facts=facts)
 
 
-def read_facts(path: str | os.PathLike[str]) -> ModelFacts:
+def read_facts(path: StrPath) -> ModelFacts:
     """Return what a model file says beside its weights; needs no PyTorch.
 
     Parameters
@@ -100,9 +96,7 @@ def read_facts(path: str | os.PathLike[str]) -> ModelFacts:
     return _facts(opened(path, kind="model")[1], Path(path).name)
 
 
-def read_model(
-    path: str | os.PathLike[str], *, device: str = "cpu"
-) -> DPClassifier | DPRegressor:
+def read_model(path: StrPath, *, device: str = "cpu") -> DPClassifier | DPRegressor:
     """Return the model that a file holds.
 
     Parameters

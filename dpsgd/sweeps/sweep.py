@@ -21,8 +21,9 @@ from footing.checks import require_integer
 from footing.files import csv_text, write_whole
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Sequence
+
+    from _typeshed import StrPath
 
 
 #: What can be varied: the batch, the noise multiplier, the clipping norm, the learning rate,
@@ -139,7 +140,7 @@ def run_sweep(
     sweep: Sweep,
     train: Train,
     *,
-    file: str | os.PathLike[str],
+    file: StrPath,
     report_progress: Callable[[int, int], None] | None = None,
 ) -> int:
     """Run what is not in the file yet, and return how many runs that were."""
@@ -226,9 +227,7 @@ class Outcome:
     times_chance: float | None
 
 
-def outcomes(
-    file: str | os.PathLike[str], *, classes: int | None = None
-) -> tuple[Outcome, ...]:
+def outcomes(file: StrPath, *, classes: int | None = None) -> tuple[Outcome, ...]:
     """Return mean and standard deviation of each combination of a sweep's file, best first.
 
     To choose the best by accuracies of confidential data is a query of those data: see

@@ -13,9 +13,9 @@ from rappor.decoding.testing import adjusted, binomial_tail, upper_tail
 from rappor.errors import MismatchError, RapporError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from scipy.sparse import csc_array
 
+    from footing.arrays import Floats, Integers
     from rappor.counts import Counts
     from rappor.decoding.candidates import Candidates
     from rappor.decoding.regression import Fit, Observed, Share
@@ -114,7 +114,7 @@ def decode(
     )
 
 
-def _fitted(design: csc_array[np.float64], observed: Observed) -> tuple[Fit, NDArray[np.int64]]:
+def _fitted(design: csc_array[np.float64], observed: Observed) -> tuple[Fit, Integers]:
     """Fit twice: with the weights of the mean, then with those of the first fit."""
     from rappor.decoding.regression import Normal, fit
     from rappor.decoding.screening import needs_screening, strong
@@ -127,9 +127,7 @@ def _fitted(design: csc_array[np.float64], observed: Observed) -> tuple[Fit, NDA
     return fit(normal, members), members
 
 
-def _p_values(
-    design: csc_array[np.float64], observed: Observed, found: Fit
-) -> NDArray[np.float64]:
+def _p_values(design: csc_array[np.float64], observed: Observed, found: Fit) -> Floats:
     """Test each candidate; where few ones or zeros are expected, count them.
 
     The binomial test asks for the chance of as many ones at the candidate's bits, were it not
@@ -152,7 +150,7 @@ def _p_values(
     return usual
 
 
-def _variances(found: Fit, total: int) -> NDArray[np.float64]:
+def _variances(found: Fit, total: int) -> Floats:
     """Give the variances, and never less than without noise.
 
     Bits of one report are not independent, which matters where there is hardly any noise.
@@ -161,7 +159,7 @@ def _variances(found: Fit, total: int) -> NDArray[np.float64]:
     return np.maximum(found.variances, share * (1 - share) / total)
 
 
-def _plausible(found: Fit, rest: Share | None, counts: Counts) -> NDArray[np.float64]:
+def _plausible(found: Fit, rest: Share | None, counts: Counts) -> Floats:
     """Give shares that can be; what was not fitted together has none."""
     from rappor.decoding.simplex_projection import project_to_simplex
 

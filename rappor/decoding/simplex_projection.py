@@ -9,15 +9,13 @@ import numpy as np
 from rappor.decoding.regression import solved
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from footing.arrays import Flags, Floats
 
 _TOLERANCE = 1e-9
 _MAX_STEPS = 200
 
 
-def project_to_simplex(
-    gram: NDArray[np.float64], estimates: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def project_to_simplex(gram: Floats, estimates: Floats) -> Floats:
     """Find the shares that fit best among those that are not negative and sum to 1.
 
     Minimises (x - estimates)' gram (x - estimates) by an active set: shares below 0 leave, and
@@ -48,9 +46,7 @@ def project_to_simplex(
     return np.asarray(found / found.sum())
 
 
-def _on(
-    gram: NDArray[np.float64], aim: NDArray[np.float64], chosen: NDArray[np.bool_]
-) -> tuple[NDArray[np.float64], float]:
+def _on(gram: Floats, aim: Floats, chosen: Flags) -> tuple[Floats, float]:
     """Solve where only the chosen shares are not 0; give the price of the sum too."""
     own = np.flatnonzero(chosen)
     part = gram[np.ix_(own, own)]

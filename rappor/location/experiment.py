@@ -16,8 +16,7 @@ from rappor.location.outcome import shares_of
 from rappor.location.people import HOURS, moving_people
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from footing.arrays import Floats
     from rappor.client.permanent import SecretKey
     from rappor.location.areas import Grid
     from rappor.location.collect import Collection
@@ -208,7 +207,7 @@ def _averaging(
     return {reports: (kept[reports], anew[reports]) for reports in _REPORTS}
 
 
-def _figures(level: LevelMap, truth: NDArray[np.float64]) -> LevelFigures:
+def _figures(level: LevelMap, truth: Floats) -> LevelFigures:
     shown = level.is_shown
     is_held = (level.low <= truth) & (truth <= level.high)
     return LevelFigures(
