@@ -50,7 +50,12 @@ def shuffled_lower_bound(
     kept = (present > _NEGLIGIBLE) & (blank > _NEGLIGIBLE)
     if kept.sum() < 2:
         return 0.0
-    return max(0.0, _composed(present[kept], blank[kept], epochs, delta))
+    present, blank = present[kept], blank[kept]
+    losses = np.log(present) - np.log(blank)
+    # Fine enough that rounding every pass towards less costs a few per cent at most.
+    grid = float(np.clip(np.abs(losses).max() / 4000, _FINEST, _COARSEST))
+    found = finite_epsilon_below(present, blank, times=epochs, delta=delta, grid=grid)
+    return max(0.0, found)
 
 
 def _masses(cuts: Floats, mean: float, steps: int, sigma: float) -> Floats:
@@ -61,10 +66,3 @@ def _masses(cuts: Floats, mean: float, steps: int, sigma: float) -> Floats:
     below = np.concatenate(([0.0], np.exp(log_below), [1.0]))
     above = np.concatenate(([1.0], -np.expm1(log_below), [0.0]))
     return np.where(below[1:] > 0.5, -np.diff(above), np.diff(below))
-
-
-def _composed(present: Floats, blank: Floats, epochs: int, delta: float) -> float:
-    losses = np.log(present) - np.log(blank)
-    # Fine enough that rounding every pass towards less costs a few per cent at most.
-    grid = float(np.clip(np.abs(losses).max() / 4000, _FINEST, _COARSEST))
-    return finite_epsilon_below(present, blank, times=epochs, delta=delta, grid=grid)

@@ -231,7 +231,7 @@ def outcomes(file: StrPath, *, classes: int | None = None) -> tuple[Outcome, ...
     """Return mean and standard deviation of each combination of a sweep's file, best first.
 
     To choose the best by accuracies of confidential data is a query of those data: see
-    `dpsgd.accounting.tuning`.
+    `dpsgd.accounting.choosing`.
     """
     if classes is not None and classes < 2:
         raise DPSGDError("There are at least 2 classes.")

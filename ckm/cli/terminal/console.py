@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ckm.cli.terminal.output import printable
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
@@ -241,11 +243,7 @@ class _Handler(logging.Handler):
 
 
 def _visible(message: str) -> str:
-    """Write signs that steer a terminal as escapes: names of files and columns are foreign."""
-    return "".join(
-        sign if sign.isprintable() or sign == "\n" else sign.encode("unicode_escape").decode()
-        for sign in message
-    )
+    return "\n".join(map(printable, message.split("\n")))
 
 
 @contextlib.contextmanager
