@@ -14,6 +14,7 @@ from dpsgd.card import PrivacyCard, card_of, disagreements
 from dpsgd.errors import CheckpointError, DPSGDError
 from dpsgd.files.tensor_file import opened
 from dpsgd.plan import Plan
+from footing.checks import is_integer
 
 if TYPE_CHECKING:
     from _typeshed import StrPath
@@ -142,7 +143,9 @@ def _network(model: Any, inputs: int) -> nn.Module:
 
     hidden = [*model.hidden]
     widths = [inputs, *hidden]
-    if len(hidden) > _MAX_LAYERS or not all(_is_whole(w, most=_WIDEST) for w in widths):
+    if len(hidden) > _MAX_LAYERS or not all(
+        is_integer(w, minimum=1, maximum=_WIDEST) for w in widths
+    ):
         raise CheckpointError("The network of this file is too large.")
     with torch.device("meta"):
         network: nn.Module = model._build(inputs)  # noqa: SLF001
@@ -175,7 +178,7 @@ def _facts(plain: dict[str, Any], name: str) -> ModelFacts:
         is_right = (
             plain["steps_taken"] == plan.steps
             and (card is not None or not plan.noise_multiplier)
-            and _is_whole(inputs, most=_WIDEST)
+            and is_integer(inputs, minimum=1, maximum=_WIDEST)
             and isinstance(plain["estimator"], str)
         )
     except (DPSGDError, KeyError, TypeError, ValueError) as error:
@@ -197,7 +200,3 @@ def _refused(name: str) -> CheckpointError:
         f"What {name!r} holds does not fit together: it is no model that dpsgd wrote.",
         hint="take a copy of the file, or train again",
     )
-
-
-def _is_whole(value: Any, *, most: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most

@@ -77,9 +77,7 @@ def _read(file: Path) -> tuple[bytes, dict[str, Any]]:
             if not 2 <= length <= min(_LONGEST_HEADER, size - _WIDTH):
                 raise _unreadable(file)
             tensors = _json(head := stream.read(length))
-            if not isinstance(tensors, dict):
-                raise _unreadable(file)
-            if _end(tensors) != size - _WIDTH - length:
+            if not isinstance(tensors, dict) or _end(tensors) != size - _WIDTH - length:
                 raise _unreadable(file)
             return first + head + stream.read(), tensors
     except OSError as error:

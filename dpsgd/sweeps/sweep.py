@@ -17,7 +17,7 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dpsgd.errors import DPSGDError
-from footing.checks import require_integer
+from footing.checks import is_number, require_integer
 from footing.files import csv_text, write_whole
 
 if TYPE_CHECKING:
@@ -128,9 +128,7 @@ def _check(name: str, several: Sequence[Any]) -> None:
     if not several or len(set(several)) != len(several):
         raise DPSGDError(f"{name} needs values, each once.")
     for value in several:
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        is_wrong = not is_number or not math.isfinite(value)
-        is_wrong = is_wrong or value < 0 or (value == 0 and name != "noise_multiplier")
+        is_wrong = not is_number(value, minimum=0) or (not value and name != "noise_multiplier")
         if is_wrong or (name in _WHOLE and value != int(value)):
             kind = "whole numbers from 1" if name in _WHOLE else "positive numbers"
             raise DPSGDError(f"{name} takes {kind}, not {value!r}.")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ckm.cli.terminal.exit_codes import OURS
 from ckm.cli.terminal.output import printable
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from ckm.cli.terminal.exit_codes import Failure
 
-_LIBRARIES = ("ckm", "dp", "dpsgd", "ptable", "rappor", "reports", "risk", "synth", "tables")
 _STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "event", "is_step"}
 _PROGRESS_S = 5.0
 _WIDE = 250
@@ -143,7 +143,7 @@ class Terminal:
     def listening(self) -> Iterator[None]:
         """Show the libraries' events and our warnings for as long as the block runs."""
         handler = _Handler(self)
-        loggers = [logging.getLogger(name) for name in _LIBRARIES]
+        loggers = [logging.getLogger(name) for name in OURS]
         before = [(logger.level, logger.propagate) for logger in loggers]
         for logger in loggers:
             logger.addHandler(handler)
@@ -194,7 +194,7 @@ class Terminal:
         self, message: Warning | str, category: type[Warning], *_: object
     ) -> None:
         # Warnings of other libraries speak to programmers, and may quote data.
-        if category.__module__.partition(".")[0] in _LIBRARIES:
+        if category.__module__.partition(".")[0] in OURS:
             self._logger.warning("%s", message, extra={"event": category.__name__})
 
 

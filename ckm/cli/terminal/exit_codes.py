@@ -23,7 +23,7 @@ INFEASIBLE = 4
 INTERNAL = 70
 INTERRUPTED = 130
 
-_OURS = ("ckm", "dp", "dpsgd", "ptable", "rappor", "reports", "risk", "synth", "tables")
+OURS = ("ckm", "dp", "dpsgd", "ptable", "rappor", "reports", "risk", "synth", "tables")
 # Looked up along the classes of an error, nearest first; by name, to import nothing.
 _EXITS = {
     "KeyQualityError": CHECK_FAILED,
@@ -111,19 +111,10 @@ def _system(error: OSError, number: int) -> Failure:
 
 
 def _usage(error: click.UsageError) -> Failure:
-    hint = None
-    if isinstance(error, click.exceptions.NoArgsIsHelpError):
-        return Failure(
-            exit=WRONG_REQUEST,
-            code="usage",
-            message="The command is missing.",
-            hint=f"see: {error.ctx.command_path} --help",
-        )
-    if error.ctx is not None:
-        hint = f"see: {error.ctx.command_path} --help"
-    return Failure(
-        exit=WRONG_REQUEST, code="usage", message=error.format_message().strip(), hint=hint
-    )
+    is_bare = isinstance(error, click.exceptions.NoArgsIsHelpError)
+    message = "The command is missing." if is_bare else error.format_message().strip()
+    hint = None if error.ctx is None else f"see: {error.ctx.command_path} --help"
+    return Failure(exit=WRONG_REQUEST, code="usage", message=message, hint=hint)
 
 
 def _our(error: ExplainedError) -> Failure:
@@ -166,6 +157,6 @@ def _place(trace: TracebackType | None) -> str:
     place = "an unknown place"
     for frame, line in traceback.walk_tb(trace):
         module = str(frame.f_globals.get("__name__", ""))
-        if module.partition(".")[0] in _OURS:
+        if module.partition(".")[0] in OURS:
             place = f"{module}:{line}"
     return place
