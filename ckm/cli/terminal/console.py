@@ -127,7 +127,7 @@ class Terminal:
         """Tell what went wrong, and the way out."""
         with _unheard():
             if self.is_json:
-                _print_json({"level": "error", "event": "error", **failure.fields()})
+                _print_json(level="error", event="error", **failure.fields())
                 return
             styled = click.style("error: ", fg="red", bold=True)
             click.echo(styled + _visible(failure.message), err=True, color=_wants_color())
@@ -217,14 +217,7 @@ class _Handler(logging.Handler):
                 return
             event = getattr(record, "event", record.msg)
             fields = {k: v for k, v in extra.items() if _is_plain(v)}
-            _print_json(
-                {
-                    "level": record.levelname.lower(),
-                    "event": event,
-                    "message": message,
-                    **fields,
-                }
-            )
+            _print_json(level=record.levelname.lower(), event=event, message=message, **fields)
         elif record.levelno >= logging.WARNING:
             self._line("!", "yellow", message)
         elif self.terminal.is_quiet:
@@ -257,7 +250,7 @@ def _unheard() -> Iterator[None]:
         pass
 
 
-def _print_json(fields: dict[str, Any]) -> None:
+def _print_json(**fields: Any) -> None:
     moment = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
     click.echo(json.dumps({"time": moment, **fields}), err=True)
 
@@ -304,10 +297,8 @@ def _progress_bar(console: Console) -> Iterator[Callable[[str, int, int], None]]
             nonlocal task, stage_now
             if stage != stage_now:
                 progress.remove_task(task)
-                task, stage_now = (
-                    progress.add_task(_STAGES.get(stage, stage), total=None),
-                    stage,
-                )
+                task = progress.add_task(_STAGES.get(stage, stage), total=None)
+                stage_now = stage
             progress.update(task, completed=done, total=total if total > 1 else None)
 
         yield report_progress

@@ -66,15 +66,9 @@ class Failure:
 
     def fields(self) -> dict[str, Any]:
         """Return the fields of the JSON line; what stays inside is no part of it."""
-        fields: dict[str, Any] = {
-            "code": self.code,
-            "exit": self.exit,
-            "message": self.message,
-            "hint": self.hint,
-        }
-        if self.problems:
-            fields["problems"] = list(self.problems)
-        return fields
+        names = ("code", "exit", "message", "hint")
+        problems = {"problems": list(self.problems)} if self.problems else {}
+        return {name: getattr(self, name) for name in names} | problems
 
 
 def explain(error: BaseException) -> Failure:
