@@ -30,9 +30,7 @@ from synth.marginals.spending import PrivacyAccountant, Spend
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
-    from synth.arrays import Floats
+    from synth.arrays import AnyIntegers, Floats
     from synth.marginals.measuring import Neighbours, NoiseSource
 
 
@@ -115,12 +113,12 @@ class _RankMeasurer(Measurer):
         return np.asarray((self._noise.add(whole, how) / all_pairs).clip(-1, 1))
 
 
-def fit_histogram(codes: NDArray[np.integer], **given: Any) -> CopulaModel:
+def fit_histogram(codes: AnyIntegers, **given: Any) -> CopulaModel:
     """Fit noisy margins alone; columns are drawn independently."""
     return _fit(codes, has_ranks=False, **given)
 
 
-def fit_copula(codes: NDArray[np.integer], **given: Any) -> CopulaModel:
+def fit_copula(codes: AnyIntegers, **given: Any) -> CopulaModel:
     """Fit a Gaussian copula: half of rho for the margins, half for Kendall's taus.
 
     References
@@ -131,7 +129,7 @@ def fit_copula(codes: NDArray[np.integer], **given: Any) -> CopulaModel:
 
 
 def _fit(
-    codes: NDArray[np.integer],
+    codes: AnyIntegers,
     *,
     has_ranks: bool,
     sizes: Sequence[int],

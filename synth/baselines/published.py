@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from synth.arrays import AnyIntegers
     from synth.baselines.model import Account
     from synth.marginals.measuring import Neighbours, NoiseSource
 
@@ -102,7 +103,7 @@ def margins_of_codes(heights: Iterable[Any]) -> tuple[Margin, ...]:
 
 
 def as_frame(
-    codes: NDArray[np.integer], *, sizes: Sequence[int], ordered: Sequence[bool]
+    codes: AnyIntegers, *, sizes: Sequence[int], ordered: Sequence[bool]
 ) -> tuple[pd.DataFrame, dict[str, list[Any]]]:
     """Turn codes into a frame with declared domains; columns go by their places."""
     columns: dict[str, Any] = {}

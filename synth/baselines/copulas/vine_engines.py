@@ -30,9 +30,7 @@ from synth.errors import SynthError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
-    from synth.arrays import Integers
+    from synth.arrays import AnyIntegers, Integers
     from synth.baselines.model import BaselineModel
     from synth.claims import Claim
     from synth.marginals.measuring import Neighbours, NoiseSource
@@ -193,7 +191,7 @@ def _fits(vine: LayoutVine) -> bool:
 
 
 def fit_copula_shirley(
-    codes: NDArray[np.integer],
+    codes: AnyIntegers,
     *,
     claim: Claim,
     neighbours: Neighbours,
@@ -220,7 +218,7 @@ def fit_copula_shirley(
 
 
 def fit_vine_without_privacy(
-    codes: NDArray[np.integer],
+    codes: AnyIntegers,
     *,
     claim: Claim,
     neighbours: Neighbours,
@@ -237,7 +235,7 @@ def fit_vine_without_privacy(
 
 
 def _common(
-    codes: NDArray[np.integer],
+    codes: AnyIntegers,
     settings: VineSettings,
     *,
     sizes: Sequence[int],

@@ -35,9 +35,7 @@ from synth.marginals.spending import PrivacyAccountant, Spend
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
-    from synth.arrays import Floats, Integers
+    from synth.arrays import AnyIntegers, Floats, Integers
     from synth.baselines.networks.network import Family
     from synth.claims import Claim
     from synth.marginals.measuring import Neighbours, NoiseSource
@@ -127,7 +125,7 @@ class NetworkModel(JointModel):
 
 
 def fit_priv_bayes(
-    codes: NDArray[np.integer],
+    codes: AnyIntegers,
     *,
     sizes: Sequence[int],
     rho: float,
@@ -172,7 +170,7 @@ def fit_priv_bayes(
 
 
 def fit_priv_bayes_legacy(
-    codes: NDArray[np.integer],
+    codes: AnyIntegers,
     *,
     sizes: Sequence[int],
     claim: Claim,
