@@ -59,8 +59,7 @@ class CopulaModel(JointModel):
         """How many codes each column has."""
         return [len(margin.values) for margin in self.margins]
 
-    def drawn(self, number: int, rng: np.random.Generator) -> list[Floats]:
-        """Draw the codes of each column."""
+    def _drawn(self, number: int, rng: np.random.Generator) -> list[Floats]:
         from scipy.special import ndtr
 
         values, vectors = np.linalg.eigh(self.correlation)
@@ -68,8 +67,7 @@ class CopulaModel(JointModel):
         u = ndtr(rng.standard_normal((number, len(self.margins))) @ root.T)
         return [margin.inverse(u[:, at]) for at, margin in enumerate(self.margins)]
 
-    def parts(self) -> dict[str, Any]:
-        """Return what is written."""
+    def _parts(self) -> dict[str, Any]:
         return {
             "margins": [margin.cumulative for margin in self.margins],
             "correlation": self.correlation,
@@ -77,8 +75,7 @@ class CopulaModel(JointModel):
         }
 
     @classmethod
-    def of_parts(cls, found: Mapping[str, Any]) -> Self:
-        """Return the model whose parts these are."""
+    def _of_parts(cls, found: Mapping[str, Any]) -> Self:
         margins = margins_of_codes(found["margins"])
         correlation = np.array(found["correlation"], np.float64)
         if correlation.shape != (len(margins),) * 2 or not np.isfinite(correlation).all():

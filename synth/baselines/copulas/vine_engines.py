@@ -134,12 +134,10 @@ class VineModel(JointModel):
         """How many codes each column has."""
         return [int(values.max()) + 1 for values in self.vine.layout.values_of]
 
-    def drawn(self, number: int, rng: np.random.Generator) -> list[Integers]:
-        """Draw the codes of each column."""
+    def _drawn(self, number: int, rng: np.random.Generator) -> list[Integers]:
         return self.vine.draw(number, rng)
 
-    def parts(self) -> dict[str, Any]:
-        """Return what is written."""
+    def _parts(self) -> dict[str, Any]:
         fitted = self.vine.vine
         return {
             "parts": self.vine.layout.parts,
@@ -151,8 +149,7 @@ class VineModel(JointModel):
         }
 
     @classmethod
-    def of_parts(cls, found: Mapping[str, Any]) -> Self:
-        """Return the model whose parts these are, or refuse what does not fit."""
+    def _of_parts(cls, found: Mapping[str, Any]) -> Self:
         margins = margins_of_codes(found["margins"])
         layout = Layout(
             names=tuple(map(str, range(len(margins)))),

@@ -89,12 +89,10 @@ class NetworkModel(JointModel):
         """How many codes each column has."""
         return [len(one) for one in self.bins]
 
-    def drawn(self, number: int, rng: np.random.Generator) -> list[Integers]:
-        """Draw the codes of each column."""
+    def _drawn(self, number: int, rng: np.random.Generator) -> list[Integers]:
         return spread_bins(draw_network(number, self.tables, rng=rng), self.bins, rng)
 
-    def parts(self) -> dict[str, Any]:
-        """Return what is written."""
+    def _parts(self) -> dict[str, Any]:
         return {
             "bins": self.bins,
             "tables": [
@@ -106,8 +104,7 @@ class NetworkModel(JointModel):
         }
 
     @classmethod
-    def of_parts(cls, found: Mapping[str, Any]) -> Self:
-        """Return the model whose parts these are, or refuse what does not fit."""
+    def _of_parts(cls, found: Mapping[str, Any]) -> Self:
         bins = tuple(np.array(one, np.int64) for one in found["bins"])
         sizes = sizes_of(bins)
         tables = tuple(
