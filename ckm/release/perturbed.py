@@ -22,7 +22,6 @@ from ckm.ledger.release_check import ReleaseCheck
 from ckm.release.files.manifest import (
     KIND,
     METHOD,
-    FileRecord,
     record_file,
     write_amount_ptables,
     write_manifest,
@@ -38,7 +37,7 @@ from reports.facts.release import FileFact, ReproductionFacts
 from tables.secret import SECRET_VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from ckm.assessment.facts import Findings
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
     from ckm.engine.engine import Engine, Observer
     from ckm.release.files.manifest import TableRecord
     from ckm.release.job_inputs import OpenedJob, Step
-    from ckm.release.pages.report_pages import ReportFiles
+    from ckm.release.pages.report_pages import Edition
     from ckm.release.run import Release
     from reports.facts.release import ReleaseFacts
     from risk.risk_map.designs import MapDesign
@@ -230,7 +229,7 @@ class _Run(ReleaseRun["OpenedJob"]):
                 "amounts": amounts,
             },
             inside={
-                "report": [asdict(file) for file in pages.internal],
+                "report": [asdict(file) for file in pages["internal"]],
                 "ledger": self.release_check.record,
             },
             last={
@@ -342,7 +341,7 @@ class _Run(ReleaseRun["OpenedJob"]):
         tables: Sequence[TableRecord],
         *,
         ids: Sequence[str],
-    ) -> ReportFiles:
+    ) -> Mapping[Edition, Sequence[FileFact]]:
         """Write the pages and the public manifest, once nothing in them must stay inside."""
         hidden = hidden_texts(facts, more=[str(self.job.path.parent), *ids])
         secret = load_secret(self.job)
@@ -355,7 +354,7 @@ class _Run(ReleaseRun["OpenedJob"]):
                 secret=secret,
             )
         method = ADDITIVE if self.job.output.additive else METHOD
-        manifest = self.public_manifest(tables, method=method, report=pages.public)
+        manifest = self.public_manifest(tables, method=method, report=pages["public"])
         said = {
             f"{name}.{code}": to_plain(about) for (name, code), about in self.files.said.items()
         }
@@ -366,12 +365,12 @@ class _Run(ReleaseRun["OpenedJob"]):
         write_manifest(folder / "public" / "manifest.json", manifest)
         return pages
 
-    def _reproduction(self, internal: Path, inputs: Sequence[FileRecord]) -> ReproductionFacts:
+    def _reproduction(self, internal: Path, inputs: Sequence[FileFact]) -> ReproductionFacts:
         finished = dt.datetime.now(dt.UTC)
         return ReproductionFacts(
             command=self.command,
-            job=_as_fact(record_file(internal / "job.toml", name=self.job.path.name)),
-            inputs=tuple(map(_as_fact, inputs)),
+            job=record_file(internal / "job.toml", name=self.job.path.name),
+            inputs=tuple(inputs),
             secret=self._secret_label() or "",
             versions=versions(),
             started=self.started.isoformat(timespec="seconds"),
@@ -384,7 +383,3 @@ class _Run(ReleaseRun["OpenedJob"]):
             return None
         secret = self.job.keys.secret
         return f"file {secret.name}" if secret else f"environment variable {SECRET_VARIABLE}"
-
-
-def _as_fact(file: FileRecord) -> FileFact:
-    return FileFact(file=file.file, bytes=file.bytes, sha256=file.sha256)

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from ckm.errors import ReleaseError
 from ckm.release.files.manifest import (
-    FileRecord,
     TableRecord,
     describe_columns,
     public_manifest,
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from ckm.config.job.job import Job
     from ckm.engine.published_table import PublishedTable
     from ckm.release.job_inputs import Step
+    from reports.facts.release import FileFact
 
     Progress = Callable[[str, int, int], None]
 
@@ -83,7 +83,7 @@ class InputFiles:
         self._names = names
         self._before = self._states()
 
-    def record(self, progress: Progress) -> tuple[FileRecord, ...]:
+    def record(self, progress: Progress) -> tuple[FileFact, ...]:
         """Hash the files."""
         total, done = sum(size for _, size in self._before), 0
 
@@ -287,7 +287,7 @@ class ReleaseRun(ABC, Generic[_Opened]):
         tables: Sequence[TableRecord],
         *,
         method: Sequence[str],
-        report: Sequence[FileRecord] = (),
+        report: Sequence[FileFact] = (),
     ) -> dict[str, Any]:
         """Return what anybody may know."""
         return public_manifest(tables, title=self._title(), report=report, method=method)
@@ -296,7 +296,7 @@ class ReleaseRun(ABC, Generic[_Opened]):
         self,
         internal: Path,
         tables: Sequence[TableRecord],
-        inputs: Sequence[FileRecord],
+        inputs: Sequence[FileFact],
         *,
         job: Mapping[str, Any],
         method: Mapping[str, Any],

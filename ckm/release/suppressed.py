@@ -16,7 +16,6 @@ import numpy as np
 from ckm.errors import CheckFailedError, ConfigError
 from ckm.release.files.manifest import (
     SUPPRESSION_KIND,
-    FileRecord,
     TableRecord,
     record_file,
     write_manifest,
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from ckm.suppression import Audit
     from ckm.suppression.cell_selection import System
     from ckm.suppression.original_cells import Originals
+    from reports.facts.release import FileFact
 
     Tell = Callable[[str, int, int], None]
 
@@ -234,7 +234,7 @@ def _told(system: System, choice: Choice, audits: Mapping[str, Audit]) -> Mappin
 
 def _write_audits(
     internal: Path, choice: Choice, audits: Mapping[str, Audit]
-) -> tuple[FileRecord, ...]:
+) -> tuple[FileFact, ...]:
     """Write the interval of every hidden cell, a file for each table."""
     written = []
     for number, name in enumerate(choice.tables):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ckm.errors import ReleaseError
-from ckm.release.files.manifest import FileRecord, manifest_text, record_file
+from ckm.release.files.manifest import manifest_text, record_file
 from ckm.release.files.output_folder import draft_folder, flush_files
 from ckm.release.files.output_paths import is_matched
 from ckm.release.job_inputs import read_secret, silent
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from ckm.config.swap import SwapJob
     from ckm.release.job_inputs import Step
+    from reports.facts.release import FileFact
     from tables import Secret
     from tables.swapping import SwapReport
 
@@ -228,8 +229,8 @@ def _told(
     job: SwapJob,
     report: SwapReport,
     *,
-    inputs: tuple[FileRecord, ...],
-    output: FileRecord,
+    inputs: tuple[FileFact, ...],
+    output: FileFact,
     started: dt.datetime,
 ) -> dict[str, Any]:
     """Return what the office needs to explain and repeat a swap."""

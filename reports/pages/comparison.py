@@ -24,8 +24,6 @@ def comparison_page(words: Words, facts: ComparisonFacts) -> tuple[str, dict[str
     measures = [fact for several in facts.utility.values() for fact in several]
     return "comparison.html", {
         "title": words.text(facts.title) or _title(words, facts),
-        "id": "",
-        "facts": facts,
         "headings": _headings(words, facts),
         "methods": None if facts.methods is None else method_parts(words, facts.methods),
         "findings": [

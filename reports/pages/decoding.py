@@ -34,8 +34,6 @@ def decoding_page(words: Words, facts: DecodingFacts) -> tuple[str, dict[str, An
     others = _by_size(fact for fact in facts.candidates if not fact.is_detected)
     return "decoding.html", {
         "title": facts.title or words.say("Decoded reports"),
-        "id": "",
-        "facts": facts,
         "headings": headings(words, "decoding"),
         "verdict": _verdict(words, facts, len(found)),
         "correction": words.say(

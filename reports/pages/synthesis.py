@@ -42,8 +42,6 @@ def synthesis_page(words: Words, facts: SynthesisFacts) -> tuple[str, dict[str, 
     ]
     return "synthesis.html", {
         "title": facts.title or words.say("Synthetic records judged"),
-        "id": "",
-        "facts": facts,
         "headings": {
             "conclusion": words.say("Conclusion"),
             "judged": words.say("What was judged"),

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ckm import __version__
+from reports.facts.release import FileFact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -56,15 +57,6 @@ _PTABLES = ("ptable", "even", "odd", "small_cells")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FileRecord:
-    """A file, its size and its SHA-256."""
-
-    file: str
-    bytes: int
-    sha256: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TableRecord:
     """A published table: its files, its columns, and what it took."""
 
@@ -72,13 +64,13 @@ class TableRecord:
     title: str | Mapping[str, str] | None
     rows: int
     columns: tuple[tuple[str, str, str], ...]
-    files: tuple[FileRecord, ...]
+    files: tuple[FileFact, ...]
     seconds: float
 
 
 def record_file(
     path: Path, *, name: str, progress: Callable[[int], None] | None = None
-) -> FileRecord:
+) -> FileFact:
     """Hash a file in pieces; it need not fit into memory."""
     digest, size = hashlib.sha256(), 0
     with path.open("rb") as file:
@@ -87,7 +79,7 @@ def record_file(
             size += len(piece)
             if progress is not None:
                 progress(len(piece))
-    return FileRecord(file=name, bytes=size, sha256=digest.hexdigest())
+    return FileFact(file=name, bytes=size, sha256=digest.hexdigest())
 
 
 def describe_columns(
@@ -134,7 +126,7 @@ def public_manifest(
     tables: Sequence[TableRecord],
     *,
     title: str | Mapping[str, str] | None,
-    report: Sequence[FileRecord] = (),
+    report: Sequence[FileFact] = (),
     method: Sequence[str] = METHOD,
 ) -> dict[str, Any]:
     """Return what anybody may know: the tables, their columns, the method in words.

@@ -37,7 +37,6 @@ def internal_page(words: Words, facts: ReleaseFacts) -> tuple[str, dict[str, Any
     return "internal.html", {
         "title": page_title(words, words.text(facts.title), facts.id),
         "id": facts.id,
-        "facts": facts,
         "headings": headings(words, "internal"),
         "verdict": verdict(words, outcomes),
         "has_failed": has_failed(outcomes),

@@ -27,8 +27,6 @@ def audits_page(words: Words, facts: AuditFacts) -> tuple[str, dict[str, Any]]:
     """Arrange what attacks reached."""
     return "audits.html", {
         "title": facts.title or words.say("Attacks on trained models"),
-        "id": "",
-        "facts": facts,
         "headings": headings(words, "audits", without=_missing(facts)),
         "verdict": _verdict(words, facts),
         "is_broken": any(_is_broken(model) for model in facts.models),

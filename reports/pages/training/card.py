@@ -22,8 +22,6 @@ def card_page(words: Words, facts: CardFacts) -> tuple[str, dict[str, Any]]:
     """Arrange a privacy card."""
     return "card.html", {
         "title": facts.title or words.say("Privacy card of a model"),
-        "id": "",
-        "facts": facts,
         "headings": headings(words, "card"),
         "is_demonstration": "seed" in facts.doubts,
         "verdict": _verdict(words, facts),

@@ -46,8 +46,6 @@ def study_page(words: Words, facts: StudyFacts) -> tuple[str, dict[str, Any]]:
     """Arrange what is known of a run before it starts."""
     return "study.html", {
         "title": facts.title or words.say("What private training costs"),
-        "id": "",
-        "facts": facts,
         "headings": headings(words, "study", without=() if facts.published else ("published",)),
         "verdict": _verdict(words, facts),
         "warnings": _warnings(words, facts),

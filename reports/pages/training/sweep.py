@@ -25,8 +25,6 @@ def sweep_page(words: Words, facts: SweepFacts) -> tuple[str, dict[str, Any]]:
     frontier = _frontier(words, facts)
     return "sweep.html", {
         "title": facts.title or words.say("Training runs compared"),
-        "id": "",
-        "facts": facts,
         "headings": headings(words, "sweep"),
         "verdict": _verdict(words, facts),
         "remarks": _remarks(words, facts),
