@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.terminal.click_group import common_options
-from ckm.formats.names import FORMAT_NAMES
+from ckm.formats import FORMAT_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,7 @@ from ckm.formats.json_stat.writer import write_json_stat
 from ckm.formats.parquet_file import read_parquet, write_parquet
 from ckm.formats.px import write_px
 from ckm.formats.sdmx_csv import write_sdmx_csv_1, write_sdmx_csv_2
-from ckm.formats.xlsx.workbook import MAX_ROWS, write_xlsx
+from ckm.formats.xlsx import MAX_ROWS, write_xlsx
 
 if TYPE_CHECKING:
     from collections.abc import Callable

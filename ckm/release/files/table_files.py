@@ -11,9 +11,8 @@ import numpy as np
 
 from ckm.engine.published_table import PublishedTable, measure_columns
 from ckm.errors import ConfigError, FormatError
-from ckm.formats import FORMATS, to_bytes
+from ckm.formats import FORMATS, to_bytes, without_repeats
 from ckm.formats.csv_text import formulas, is_formula, without_formulas
-from ckm.formats.names import without_repeats
 from ckm.formats.registry import format_named
 from ckm.release.files.table_metadata import TableWords
 from ckm.release.pages.report_pages import FILES
