@@ -49,7 +49,11 @@ class Sentence:
         return tuple(_PLACE.findall(self.message))
 
     def say(
-        self, words: Words, values: Mapping[str, float | str], *, of: str = "a page"
+        self,
+        words: Words,
+        values: Mapping[str, float | str] = MappingProxyType({}),
+        *,
+        of: str = "a page",
     ) -> str:
         """Say it in a language."""
         missing = [place for place in self.places if place not in values]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reports.catalogues.comparison import FINDINGS
+from reports.catalogues.comparison import FINDINGS, TRIALS
 from reports.catalogues.pages import headings
 from reports.pages.definitions import definitions
 from reports.pages.methods import method_parts
@@ -136,6 +136,6 @@ def _certainty(words: Words, facts: ComparisonFacts) -> Table:
         .table(
             "certainty",
             words.say("Probability that the original is sensitive, by published count"),
-            notes=(words.say("Never: the design never publishes this count."),),
+            notes=(TRIALS["never"].say(words),),
         )
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from reports.catalogues.release import NOTES
 from reports.parts import Lines
 
 if TYPE_CHECKING:
@@ -32,12 +33,7 @@ def change_table(words: Words, amounts: Sequence[AmountFact]) -> Table:
             "sums",
             words.say("How far published sums lie from the original ones"),
             n_heads=2,
-            notes=(
-                words.say(
-                    "The bias is the summed deviations as a share of the summed original sums; "
-                    "deviations are shares of the original sum, whatever their direction."
-                ),
-            ),
+            notes=(NOTES["sums"].say(words),),
         )
     )
 
@@ -61,15 +57,7 @@ def exposure_table(words: Words, amounts: Sequence[AmountFact]) -> Table:
             "contributors",
             words.say("What sums tell of the largest contributor"),
             n_heads=2,
-            notes=(
-                words.say(
-                    "The second largest contributor knows the own amount and subtracts it from "
-                    "the sum. An estimate is near when it is within 10 % of the largest "
-                    "contribution. A cell is exposed where the original sum would give a near "
-                    "estimate. Cells of three or more contributors with amounts of both signs "
-                    "are not counted."
-                ),
-            ),
+            notes=(NOTES["contributors"].say(words),),
         )
     )
 

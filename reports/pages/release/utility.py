@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.measures import measure_name
+from reports.catalogues.release import NOTES
 from reports.pages.release.deviations import (
     class_words,
     measure_entry,
@@ -107,13 +108,7 @@ def _by_class(words: Words, overall: Sequence[MeasureFact]) -> Table:
         .table(
             "utility-classes",
             words.say("Main measures on all tables together, by class of original counts"),
-            notes=(
-                words.say("Below each number stands how many cells or lines it is made of."),
-                words.say(
-                    "Cells that hold somebody; one that several tables show counts once. Tests "
-                    "take each set of records once, as its noise is one draw."
-                ),
-            ),
+            notes=(NOTES["base"].say(words), NOTES["once"].say(words)),
         )
     )
 

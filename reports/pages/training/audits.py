@@ -76,7 +76,7 @@ def _verdict(words: Words, facts: AuditFacts) -> str:
     if broken:
         return AUDITS["broken"].say(words, {"models": words.listed(broken)})
     promises = any(model.epsilon is not None for model in facts.models)
-    return AUDITS["kept" if promises else "nothing"].say(words, {})
+    return AUDITS["kept" if promises else "nothing"].say(words)
 
 
 def _promise(words: Words, model: ModelFact) -> str:

@@ -59,7 +59,7 @@ def _meaning(words: Words, facts: CardFacts) -> list[str]:
         CARD["accusation"].say(words, {"wrong": wrong, "right": right})
         for wrong, right in facts.rates[1:2] or facts.rates[:1]
     ]
-    return [*found, CARD["common"].say(words, {})]
+    return [*found, CARD["common"].say(words)]
 
 
 def _beliefs(words: Words, facts: CardFacts) -> Table:

@@ -98,13 +98,13 @@ def _warnings(words: Words, facts: StudyFacts) -> list[str]:
         most = delta(words, 1 / facts.dataset_size)
         found.append(STUDY["delta"].say(words, {"most": most}))
     if facts.dataset_size % facts.batch_size:
-        found.append(STUDY["last-batch"].say(words, {}))
+        found.append(STUDY["last-batch"].say(words))
     if any(point.is_at_edge for series in facts.series for point in series.points):
-        found.append(STUDY["edge"].say(words, {}))
+        found.append(STUDY["edge"].say(words))
     if facts.plan is not None:
         found.append(_planned(words, facts.plan))
         if facts.plan.is_demonstration:
-            found.append(STUDY["seed"].say(words, {}))
+            found.append(STUDY["seed"].say(words))
     return found
 
 

@@ -54,7 +54,7 @@ def _verdict(words: Words, facts: SweepFacts) -> str:
     private, plain = _best(facts, is_private=True), _best(facts, is_private=False)
     if private is None:
         if plain is None:
-            return SWEEP["nothing"].say(words, {})
+            return SWEEP["nothing"].say(words)
         return SWEEP["plain"].say(words, {"accuracy": plain.mean})
     reached = SWEEP["private"].say(
         words, {"accuracy": private.mean, "epsilon": epsilon(words, private.epsilon)}
@@ -66,7 +66,7 @@ def _verdict(words: Words, facts: SweepFacts) -> str:
 
 def _remarks(words: Words, facts: SweepFacts) -> list[str]:
     if facts.delta is None:
-        found = [SWEEP["no-delta"].say(words, {})]
+        found = [SWEEP["no-delta"].say(words)]
     else:
         values = {"delta": delta(words, facts.delta), "scheme": _holds(words, facts)}
         found = [SWEEP["delta" if facts.adjacency else "delta-alone"].say(words, values)]
@@ -80,7 +80,7 @@ def _remarks(words: Words, facts: SweepFacts) -> list[str]:
         spread = {"private": private.sd, "plain": plain.sd}
         found.append(SWEEP["repetitions"].say(words, spread))
     if any(outcome.runs == 1 for outcome in facts.outcomes):
-        found.append(SWEEP["once"].say(words, {}))
+        found.append(SWEEP["once"].say(words))
     return found
 
 
