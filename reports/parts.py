@@ -115,11 +115,6 @@ class Figure:
     notes: tuple[str, ...] = field(default=())
 
 
-def texts(*headings: str) -> tuple[Column, ...]:
-    """Give columns of texts."""
-    return tuple(Column(heading) for heading in headings)
-
-
 @dataclass(frozen=True, slots=True)
 class Lines(Generic[_Item]):
     """A table in the making: a line per item, to which columns are added from left to right.

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.pages import headings
 from reports.catalogues.training import CARD, CARD_TEXTS, DOUBTS, NEIGHBOURS
 from reports.pages.training.private import account, delta, neighbours, sampler, scheme, unit_of
-from reports.parts import Cell, Lines, Table, texts
+from reports.parts import Cell, Lines
 from reports.report import as_csv, as_json, download
 
 if TYPE_CHECKING:
     from reports.facts.training import CardFacts
     from reports.i18n.languages import Words
-    from reports.parts import Entry
+    from reports.parts import Entry, Table
     from reports.report import Download
 
 
@@ -86,15 +87,15 @@ def _tables(words: Words, facts: CardFacts) -> list[dict[str, Any]]:
         ("training", words.say("What the account assumes, and what was done"), _training),
         ("uses", words.say("The data, what leaves, and what was tried"), _uses),
     )
-    columns = texts(words.say("Name"), words.say("Value"))
     return [
         {
             "id": name,
-            "table": Table(
-                id=f"{name}-table", caption=caption, columns=columns, rows=rows(words, facts)
-            ),
+            "table": Lines(words, lines(words, facts))
+            .text("Name", itemgetter(0))
+            .text("Value", itemgetter(1))
+            .table(f"{name}-table", caption),
         }
-        for name, caption, rows in parts
+        for name, caption, lines in parts
     ]
 
 
