@@ -8,7 +8,7 @@ import logging
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
 from ckm.config.problems import JobError, Problem
 from ckm.errors import ConfigError
@@ -19,6 +19,7 @@ from tables.source.spill import SpillFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from typing import Unpack
 
     from ckm.config.job.job import Job
     from ckm.config.job.ledger import JobLedger
@@ -32,6 +33,13 @@ if TYPE_CHECKING:
 Step: TypeAlias = "Callable[[str, str], None]"
 
 logger = logging.getLogger(__name__)
+
+
+class Resources(TypedDict, total=False):
+    """What reading the data may take of the machine, where it is not all there is."""
+
+    memory_limit: str | None
+    threads: int | None
 
 
 def load_ptable(job: Job) -> PTable:
@@ -195,8 +203,7 @@ def open_engine(
     ptable: PTable,
     *,
     noises: Mapping[str, MagnitudeNoise] | None = None,
-    memory_limit: str | None = None,
-    threads: int | None = None,
+    **resources: Unpack[Resources],
 ) -> Engine:
     """Open the data of a job with its keys and its p-table."""
     from ckm.engine.engine import Engine
@@ -220,8 +227,7 @@ def open_engine(
         table=data.table,
         engine=data.engine,
         master=data.master,
-        memory_limit=memory_limit,
-        threads=threads,
+        **resources,
     )
 
 
@@ -248,8 +254,7 @@ def opened_job(
     is_kept: bool = True,
     step: Step = silent,
     progress: Callable[[str, int, int], None] | None = None,
-    memory_limit: str | None = None,
-    threads: int | None = None,
+    **resources: Unpack[Resources],
 ) -> Iterator[OpenedJob]:
     """Open all that a job needs for the time of a block, and check that it fits together.
 
@@ -274,11 +279,7 @@ def opened_job(
     report_progress("p-table", 1, 1)
     with contextlib.ExitStack() as stack:
         try:
-            engine = stack.enter_context(
-                open_engine(
-                    job, ptable, noises=noises, memory_limit=memory_limit, threads=threads
-                )
-            )
+            engine = stack.enter_context(open_engine(job, ptable, noises=noises, **resources))
             engine.validate(tables, sketch=ledger.threshold if ledger else 0)
         except ExplainedError as error:
             if infeasible is None:

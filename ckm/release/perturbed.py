@@ -39,12 +39,13 @@ from tables.secret import SECRET_VARIABLE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
+    from typing import Unpack
 
     from ckm.assessment.facts import Findings
     from ckm.config.job.job import Job
     from ckm.engine.engine import Engine, Observer
     from ckm.release.files.manifest import TableRecord
-    from ckm.release.job_inputs import OpenedJob, Step
+    from ckm.release.job_inputs import OpenedJob, Resources, Step
     from ckm.release.pages.report_pages import Edition
     from ckm.release.run import Release
     from reports.facts.release import ReleaseFacts
@@ -118,8 +119,7 @@ def rehearse(
     quick: bool = False,
     step: Step = silent,
     progress: Callable[[str, int, int], None] | None = None,
-    memory_limit: str | None = None,
-    threads: int | None = None,
+    **resources: Unpack[Resources],
 ) -> None:
     """Make the release of a job in a private folder that goes again.
 
@@ -127,7 +127,7 @@ def rehearse(
     to be looked at.
     """
     run = _Run(job, progress=progress, is_kept=False)
-    run.rehearse(quick=quick, step=step, memory_limit=memory_limit, threads=threads)
+    run.rehearse(quick=quick, step=step, **resources)
 
 
 def _designs(job: Job) -> dict[str, MapDesign]:
@@ -152,9 +152,7 @@ class _Run(ReleaseRun["OpenedJob"]):
     manifest: dict[str, Any]
 
     @contextmanager
-    def opened(
-        self, *, step: Step, memory_limit: str | None, threads: int | None
-    ) -> Iterator[OpenedJob]:
+    def opened(self, *, step: Step, **resources: Unpack[Resources]) -> Iterator[OpenedJob]:
         """Open the data with the keys, the p-tables and the ledger; keep what is warned of."""
         with captured_warnings() as self.warnings:
             self.designs = _designs(self.job)
@@ -164,8 +162,7 @@ class _Run(ReleaseRun["OpenedJob"]):
                 is_kept=self.is_kept,
                 step=step,
                 progress=self.progress,
-                memory_limit=memory_limit,
-                threads=threads,
+                **resources,
             ) as opened:
                 yield opened
 

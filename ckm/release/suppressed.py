@@ -28,10 +28,11 @@ from ckm.suppression.original_cells import open_originals
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
+    from typing import Unpack
 
     from ckm.config.job.job import Job
     from ckm.config.job.suppression import JobSuppression
-    from ckm.release.job_inputs import Step
+    from ckm.release.job_inputs import Resources, Step
     from ckm.suppression import Audit
     from ckm.suppression.cell_selection import System
     from ckm.suppression.original_cells import Originals
@@ -107,12 +108,11 @@ def rehearse_true_numbers(
     quick: bool = False,
     step: Step = silent,
     progress: Tell | None = None,
-    memory_limit: str | None = None,
-    threads: int | None = None,
+    **resources: Unpack[Resources],
 ) -> None:
     """Make the suppression of a job in a private folder that goes again."""
     run = _Run(job, progress=progress, is_kept=False)
-    run.rehearse(quick=quick, step=step, memory_limit=memory_limit, threads=threads)
+    run.rehearse(quick=quick, step=step, **resources)
 
 
 class _Run(ReleaseRun["Originals"]):
@@ -131,11 +131,9 @@ class _Run(ReleaseRun["Originals"]):
         super().__init__(job, **options)
 
     @contextmanager
-    def opened(
-        self, *, step: Step, memory_limit: str | None, threads: int | None
-    ) -> Iterator[Originals]:
+    def opened(self, *, step: Step, **resources: Unpack[Resources]) -> Iterator[Originals]:
         """Open the records."""
-        with open_originals(self.job, memory_limit=memory_limit, threads=threads) as originals:
+        with open_originals(self.job, **resources) as originals:
             step("columns checked", "the data have every column, with types that fit")
             yield originals
 

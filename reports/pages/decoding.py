@@ -83,8 +83,10 @@ def _checks(words: Words, facts: DecodingFacts) -> Table:
         chance = _chance(words, facts.mass_misfit)
         mass = DECODED["mass-found"].say(words, {"mass": share, "chance": chance})
     if facts.dispersion is not None:
-        found = {"dispersion": facts.dispersion, "chance": _chance(words, facts.misfit)}
-        dispersion = DECODED["missing-found"].say(words, found)
+        chance = _chance(words, facts.misfit)
+        dispersion = DECODED["missing-found"].say(
+            words, {"dispersion": facts.dispersion, "chance": chance}
+        )
     n_remarks = len(facts.suspicions)
     remarks = words.say_many("%(n)s remark", "%(n)s remarks", n_remarks)
     lines: tuple[tuple[str, Outcome, str], ...] = (

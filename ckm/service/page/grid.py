@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ckm.service.answering.messages import say
 from reports.service import Choice, Column, Grid, Head, Row
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     from ckm.service.answering.answer import Answer
     from ckm.service.answering.variables import Variable
-    from ckm.service.page.page_state import PageState
+    from ckm.service.page.page_state import PageState, View
 
 _MAX_ACROSS = 12  # categories across the columns where nobody asked
 _MAX_COLUMNS = 60
@@ -80,13 +79,14 @@ class _Layout:
         return tuple(len(shown.ranks) for shown in self.down)
 
 
-def grid_of(
-    answer: Answer, asked: PageState, variables: Mapping[str, Variable], *, language: str
-) -> Grid:
+def grid_of(answer: Answer, view: View) -> Grid:
     """Lay an answer out for the page."""
-    shown = tuple(_Shown(variables[s.variable], s.ranks, language) for s in answer.selections)
+    asked, language = view.asked, view.language
+    shown = tuple(
+        _Shown(view.variables[s.variable], s.ranks, language) for s in answer.selections
+    )
     layout = _laid_out(answer, asked, shown)
-    measures = [say(name, language) for name in answer.query.measures]
+    measures = [view.say(name) for name in answer.query.measures]
     columns = _columns(layout, measures)
     order = _order(layout, asked.sort)
     n_rows, n_heads = len(layout.numbers), len(layout.down)
@@ -107,7 +107,7 @@ def grid_of(
     leaves = rows[_is_leaf(layout)[rows]]
     leaves = leaves if len(leaves) else rows
     return Grid(
-        labels=tuple(one.name for one in shown) or (say("total", language),),
+        labels=tuple(one.name for one in shown) or (view.say("total"),),
         measure=", ".join(measures),
         across="" if layout.across is None else layout.across.name,
         heads=tuple(titled[:n_heads]),

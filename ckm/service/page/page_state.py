@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from ckm.service.answering.messages import ClientError, Phrase
+from ckm.service.answering.messages import ClientError, Phrase, say
 from ckm.service.answering.pxweb_selection import (
     CONTENTS,
     codelists_of,
@@ -27,6 +27,7 @@ from ckm.service.answering.query import Query, Selection
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from ckm.config.service.service import Service
     from ckm.service.answering.variables import Variable
     from ckm.service.table_service import TableService
 
@@ -101,6 +102,11 @@ class PageState:
         """Return the address with something else wanted of a variable."""
         return replace(self, wanted={**self.wanted, name: wanted}, sort=0, first=0)
 
+    @property
+    def plain(self) -> PageState:
+        """The address of the same table from its first row on, as it is by itself."""
+        return replace(self, sort=0, first=0)
+
     def href(self, **more: str) -> str:
         """Return the address, relative to the page."""
         pairs: list[tuple[str, str]] = []
@@ -119,6 +125,33 @@ class PageState:
         }
         pairs += [(name, text) for name, text in plain.items() if text]
         return f"./?{urlencode(pairs)}" if pairs else "./"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A page to be made: of a service, at an address, in a language."""
+
+    table_service: TableService
+    asked: PageState
+    language: str
+
+    @property
+    def service(self) -> Service:
+        """What the service is."""
+        return self.table_service.service
+
+    @property
+    def variables(self) -> dict[str, Variable]:
+        """What may be asked for."""
+        return self.table_service.variables
+
+    def label(self, name: str) -> str:
+        """Return what readers call a variable."""
+        return self.variables[name].offer.labels[self.language]
+
+    def say(self, key: str, **filled: object) -> str:
+        """Return words."""
+        return say(key, self.language, **filled)
 
 
 def asked_of(

@@ -16,7 +16,7 @@ from ckm.service.http.middleware import language_of
 from ckm.service.http.request_parsing import format_of
 from ckm.service.http.responses import answered
 from ckm.service.page.facts import Outcome, Visitor, page_facts
-from ckm.service.page.page_state import asked_of, query_of
+from ckm.service.page.page_state import View, asked_of, query_of
 from ckm.service.page.sign_in import SignIn, session_of
 from reports.service import ASSETS, asset, service_page
 
@@ -103,16 +103,10 @@ class Page:
             self._context.note_mistake(request, wrong_one)
         may_filter = who is not None and self._table_service.may_filter(who)
         outcome = replace(outcome, may_filter=may_filter)
-        make = partial(
-            page_facts,
-            self._table_service,
-            asked,
-            outcome,
-            language=language,
-            visitor=self._visitor(request, who),
-        )
+        view, visitor = View(self._table_service, asked, language), self._visitor(request, who)
         html = await self._context.work(
-            request, lambda _: service_page(make(), language=language)
+            request,
+            lambda _: service_page(page_facts(view, outcome, visitor), language=language),
         )
         return self._sent(request, html.encode("utf-8", "replace"), outcome, language)
 

@@ -23,12 +23,13 @@ from footing import files
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
+    from typing import Unpack
 
     import uvicorn
     from starlette.types import ASGIApp
 
     from ckm.config.service.service import Service
-    from ckm.release.job_inputs import Step
+    from ckm.release.job_inputs import Resources, Step
     from ckm.service.answering.answer import Answerer
     from ckm.service.answering.ledger_recorder import Recorder
     from ckm.service.table_service import TableService
@@ -94,8 +95,7 @@ def _opened(
     is_kept: bool = True,
     quick: bool = False,
     step: Step = silent,
-    memory_limit: str | None = None,
-    threads: int | None = None,
+    **resources: Unpack[Resources],
 ) -> Iterator[Callable[[], Answerer]]:
     """Open the data of a service; what is yielded reads them and answers."""
     from ckm.engine.request import TableRequest
@@ -120,8 +120,8 @@ def _opened(
         ledger=None if ledger else service.ledger,
         is_kept=is_kept,
         step=step,
-        memory_limit=memory_limit or limits.memory_limit,
-        threads=threads or limits.threads,
+        memory_limit=resources.get("memory_limit") or limits.memory_limit,
+        threads=resources.get("threads") or limits.threads,
     ) as opened:
         if opened.ledger is not None and service.ledger is not None:
             ledger = Recorder(
@@ -138,18 +138,10 @@ def rehearse_service(
     *,
     quick: bool = False,
     step: Step = silent,
-    memory_limit: str | None = None,
-    threads: int | None = None,
+    **resources: Unpack[Resources],
 ) -> None:
     """Open a service as `run` does, and answer nobody."""
-    with _opened(
-        service,
-        is_kept=False,
-        quick=quick,
-        step=step,
-        memory_limit=memory_limit,
-        threads=threads,
-    ) as answerer:
+    with _opened(service, is_kept=False, quick=quick, step=step, **resources) as answerer:
         _require_access(service)
         if not quick:
             answerer()

@@ -53,7 +53,7 @@ def _meaning(words: Words, facts: CardFacts) -> list[str]:
     found = []
     for name, odds, chance in zip((member, "other"), facts.odds, facts.chances, strict=True):
         factor = "\N{INFINITY}" if odds is None else words.numbers.plain(round(odds, 2))
-        values = {"unit": unit, "odds": factor, "chance": chance}
+        values: dict[str, float | str] = {"unit": unit, "odds": factor, "chance": chance}
         found.append(CARD[name].say(words, values))
     found.append(CARD["knowledge"].say(words, {"unit": unit}))
     found += [
