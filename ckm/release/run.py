@@ -23,8 +23,7 @@ from ckm.release.files.manifest import (
     write_manifest,
 )
 from ckm.release.files.output_folder import check_target, new_folder, resolve_target
-from ckm.release.files.output_paths import refuse_foreign, refuse_overlap
-from ckm.release.files.table_files import TableFiles, in_formats
+from ckm.release.files.table_files import TableFiles, in_formats, refuse_foreign, refuse_overlap
 from ckm.release.job_inputs import silent
 from ckm.versions import versions
 from tables.source.spill import SpillFolder

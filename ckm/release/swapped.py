@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ckm.errors import ReleaseError
 from ckm.release.files.manifest import manifest_text, record_file
 from ckm.release.files.output_folder import draft_folder, flush_files
-from ckm.release.files.output_paths import is_matched
+from ckm.release.files.table_files import is_matched
 from ckm.release.job_inputs import read_secret, silent
 from ckm.release.run import InputFiles, facts_of_run
 from tables import open_source

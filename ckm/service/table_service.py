@@ -16,7 +16,7 @@ from ckm.service.access.tokens import ROLES, Caller, TokenFile, Tokens
 from ckm.service.answering.cells.lru_cache import Cache
 from ckm.service.answering.messages import ClientError, Phrase
 from ckm.service.answering.render import Rendered, render
-from ckm.service.jobs.jobs import Jobs
+from ckm.service.jobs import Jobs
 from ckm.service.metrics import Metrics
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ckm.service.answering.messages import Refusal
     from ckm.service.answering.query import Query
     from ckm.service.answering.variables import Variable
-    from ckm.service.jobs.job_store import Job
+    from ckm.service.jobs import Job
     from ckm.service.rules import RuleSettings
     from tables import Deadline
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.comparison import FINDINGS, TRIALS
 from reports.catalogues.pages import headings
-from reports.pages.definitions import definitions
+from reports.pages.common import definitions
 from reports.pages.methods import method_parts
 from reports.pages.release.risk import posterior_table
 from reports.pages.release.utility import by_variable
