@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ckm.additivity.release_step import METHOD as ADDITIVE
 from ckm.additivity.release_step import Restorer
 from ckm.assessment.assessor import Assessor
 from ckm.assessment.facts import findings, release_facts
@@ -21,7 +20,6 @@ from ckm.formats.about import to_plain
 from ckm.ledger.release_check import ReleaseCheck
 from ckm.release.files.manifest import (
     KIND,
-    METHOD,
     record_file,
     write_amount_ptables,
     write_manifest,
@@ -350,7 +348,7 @@ class _Run(ReleaseRun["OpenedJob"]):
                 hidden=hidden,
                 secret=secret,
             )
-        method = ADDITIVE if self.job.output.additive else METHOD
+        method = "additive" if self.job.output.additive else "noise"
         manifest = self.public_manifest(tables, method=method, report=pages["public"])
         said = {
             f"{name}.{code}": to_plain(about) for (name, code), about in self.files.said.items()

@@ -285,7 +285,7 @@ class ReleaseRun(ABC, Generic[_Opened]):
         self,
         tables: Sequence[TableRecord],
         *,
-        method: Sequence[str],
+        method: str,
         report: Sequence[FileFact] = (),
     ) -> dict[str, Any]:
         """Return what anybody may know."""

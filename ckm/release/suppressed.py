@@ -40,14 +40,6 @@ if TYPE_CHECKING:
 
     Tell = Callable[[str, int, int], None]
 
-METHOD = (
-    (
-        "Some numbers are suppressed: those that would tell of a few contributors, and others "
-        "from which these could be worked out."
-    ),
-    "All other numbers are the original ones.",
-)
-
 
 def release_true_numbers(
     job: Job,
@@ -155,7 +147,9 @@ class _Run(ReleaseRun["Originals"]):
             self.progress("writing", number, len(self.job.tables))
             tables.append(self.write_table(public, name, choice.publish(name)))
         self.inputs.require_rest()
-        write_manifest(public / "manifest.json", self.public_manifest(tables, method=METHOD))
+        write_manifest(
+            public / "manifest.json", self.public_manifest(tables, method="suppression")
+        )
         audited = _write_audits(internal, choice, audits)
         self.measures = tuple(_told(system, choice, audits) for system in choice.systems)
         self.write_internal_manifest(

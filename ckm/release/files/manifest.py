@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ckm import __version__
+from footing.data_files import read_data
 from reports.facts.release import FileFact
 
 if TYPE_CHECKING:
@@ -20,37 +21,8 @@ if TYPE_CHECKING:
 KIND = "ckm-release"
 SUPPRESSION_KIND = "ckm-suppression"
 _CHUNK = 1 << 22
+METHODS = read_data("ckm.release", "methods.toml")
 
-# The same words for every release: they state the effect of the method, no parameter of it.
-METHOD = (
-    (
-        "The counts are protected by the cell key method: a small random amount was added to "
-        "or taken from them before publication."
-    ),
-    (
-        "The same group of people gets the same published count in every table that shows it. "
-        "Repeating a request therefore brings no new information."
-    ),
-    (
-        "A small count, or a small difference between two published counts, may come from the "
-        "added amounts alone: do not take it for a fact about a few people. Combining many "
-        "tables of the same people takes part of the noise away."
-    ),
-    (
-        "On average over many cells the added amounts cancel out. Published parts need not add "
-        "up exactly to their published total; to know a total, take its own cell instead of a "
-        "sum."
-    ),
-)
-
-
-AMOUNTS = (
-    (
-        "Sums of amounts carry noise too: a random amount was added to or taken from them, in "
-        "proportion to their largest contribution. Means are published sums divided by "
-        "published counts; where the published count is 0, so is the sum."
-    ),
-)
 
 #: The p-tables of a sum.
 _PTABLES = ("ptable", "even", "odd", "small_cells")
@@ -127,7 +99,7 @@ def public_manifest(
     *,
     title: str | Mapping[str, str] | None,
     report: Sequence[FileFact] = (),
-    method: Sequence[str] = METHOD,
+    method: str = "noise",
 ) -> dict[str, Any]:
     """Return what anybody may know: the tables, their columns, the method in words.
 
@@ -138,7 +110,10 @@ def public_manifest(
         "schema": 1,
         "title": title,
         "engine": {"name": "ckm", "version": __version__},
-        "method": [*method, *(AMOUNTS if method is METHOD and _has_sums(tables) else ())],
+        "method": [
+            *METHODS[method],
+            *(METHODS["amounts"] if method == "noise" and _has_sums(tables) else ()),
+        ],
         "tables": [
             {
                 "name": table.name,
