@@ -258,10 +258,6 @@ class TableService:
         """Note a request that was wrong."""
         self._audit.note(who=caller.id, route=route, outcome=f"mistake: {key}")
 
-    def figures(self) -> str:
-        """Return the service's figures for Prometheus."""
-        return self.metrics.text()
-
     def _watch(self) -> None:
         """Show in the figures what memory holds, and how cells were found."""
         cubes, watch = self.answerer.cubes, self.metrics.watch

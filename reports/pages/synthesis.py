@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.synthesis import (
@@ -220,17 +221,17 @@ def _definitions(words: Words, facts: SynthesisFacts) -> Table:
 
 
 def _downloads(facts: SynthesisFacts) -> list[Download]:
+    parts = ("subject", "value", "low", "high")
     rows = [
         (
-            name, figure.name, figure.subject, figure.value, figure.low, figure.high,
-            *(figure.controls.get(control) for control in CONTROLS), figure.reason,
+            *(name, figure.name, *attrgetter(*parts)(figure)),
+            *(figure.controls.get(control) for control in CONTROLS),
+            figure.reason,
         )
         for name, several in facts.figures.items()
         for figure in several
-    ]  # fmt: skip
-    columns = (
-        "records", "figure", "subject", "value", "low", "high", *CONTROLS, "reason",
-    )  # fmt: skip
+    ]
+    columns = ("records", "figure", *parts, *CONTROLS, "reason")
     return [
         download("figures.csv", as_csv(columns, rows)),
         download("evaluation.json", as_json(facts)),

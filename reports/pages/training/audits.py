@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.pages import headings
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 #: Rates below are drawn here: fewer records cannot tell them from none.
 _LEAST_RATE = 1e-3
 _LONGEST = 38
+_RATE = ("false_positive_rate", "true_positive_rate", "low", "high", "ceiling")
 
 
 def audits_page(words: Words, facts: AuditFacts) -> tuple[str, dict[str, Any]]:
@@ -369,24 +371,18 @@ def _meanings(words: Words, known: Any, names: list[str]) -> list[tuple[str, str
 
 def _downloads(facts: AuditFacts) -> list[Download]:
     rates = [
-        (
-            model.name, attack.name, rate.false_positive_rate, rate.true_positive_rate,
-            rate.low, rate.high, rate.ceiling,
-        )
+        (model.name, attack.name, *attrgetter(*_RATE)(rate))
         for model in facts.models
         for attack in model.attacks
         for rate in attack.rates
-    ]  # fmt: skip
+    ]
     places = [
         (model.name, attack.name, x, y)
         for model in facts.models
         for attack in model.attacks
         for x, y in attack.curve
     ]
-    columns = (
-        "model", "attack", "false_positive_rate", "true_positive_rate", "low", "high",
-        "ceiling",
-    )  # fmt: skip
+    columns = ("model", "attack", *_RATE)
     return [
         download("rates.csv", as_csv(columns, rates)),
         download("curves.csv", as_csv(columns[:4], places)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.pages import headings
@@ -237,20 +238,14 @@ def _way(words: Words, name: str) -> str:
 
 def _downloads(facts: SweepFacts) -> list[Download]:
     names = [name for name in CHOICES if any(name in o.choices for o in facts.outcomes)]
-    columns = (
-        "is_private", *names, "runs", "mean", "sd", "low", "high", "times_chance", "epsilon",
-        "is_front",
-    )  # fmt: skip
+    fixed = ("runs", "mean", "sd", "low", "high", "times_chance", "epsilon", "is_front")
     rows = [
-        (
-            o.is_private, *(o.choices.get(name) for name in names), o.runs, o.mean, o.sd, o.low,
-            o.high, o.times_chance, o.epsilon, o.is_front,
-        )
+        (o.is_private, *(o.choices.get(name) for name in names), *attrgetter(*fixed)(o))
         for o in facts.outcomes
-    ]  # fmt: skip
+    ]
     costs = [(fact.name, fact.runs, fact.epsilon, fact.delta) for fact in facts.tuning]
     return [
-        download("settings.csv", as_csv(columns, rows)),
+        download("settings.csv", as_csv(("is_private", *names, *fixed), rows)),
         download("tuning.csv", as_csv(("way", "runs", "epsilon", "delta"), costs)),
         download("sweep.json", as_json(facts)),
     ]

@@ -140,4 +140,4 @@ async def get_metrics(call: Call) -> Response:
         caller, _ = await call.context.enter(call.request, cost=0)
         if caller.role != "officer":
             raise ClientError("not_allowed")
-    return Response(call.table_service.figures(), media_type="text/plain; version=0.0.4")
+    return Response(call.table_service.metrics.text(), media_type="text/plain; version=0.0.4")
