@@ -35,6 +35,9 @@ Step: TypeAlias = "Callable[[str, str], None]"
 logger = logging.getLogger(__name__)
 
 
+_OF_DATA = ("id", "record_key", "key_range", "weight", "table", "engine", "master")
+
+
 class Resources(TypedDict, total=False):
     """What reading the data may take of the machine, where it is not all there is."""
 
@@ -208,13 +211,9 @@ def open_engine(
     """Open the data of a job with its keys and its p-table."""
     from ckm.engine.engine import Engine
 
-    data = job.data
     return Engine(
-        str(data.path),
-        id=data.id,
-        record_key=data.record_key,
-        key_range=data.key_range,
-        weight=data.weight,
+        str(job.data.path),
+        **{name: getattr(job.data, name) for name in _OF_DATA},
         secret=load_secret(job),
         ptable=ptable,
         hierarchies=dict(job.hierarchies) or None,
@@ -224,9 +223,6 @@ def open_engine(
         magnitudes=load_noises(job) if noises is None else noises,
         total_label=job.output.total_label,
         missing_label=job.output.missing_label,
-        table=data.table,
-        engine=data.engine,
-        master=data.master,
         **resources,
     )
 

@@ -184,12 +184,12 @@ class TableService:
     def serve(
         self,
         query: Query,
+        deadline: Deadline | None = None,
         *,
         format: str,  # noqa: A002  (the word of requests)
         language: str,
         caller: Caller,
         is_job: bool = False,
-        deadline: Deadline | None = None,
     ) -> Rendered | Refusal:
         """Answer a query with the bytes of a file, or with a refusal."""
         self.require_filters(query, caller)
@@ -242,17 +242,10 @@ class TableService:
     ) -> Job:
         """Ask for a large table."""
         self.require_filters(query, caller)
-        return self.jobs.submit(
-            lambda deadline: self.serve(
-                query,
-                format=format,
-                language=language,
-                caller=caller,
-                is_job=True,
-                deadline=deadline,
-            ),
-            owner=caller.id,
+        work = partial(
+            self.serve, query, format=format, language=language, caller=caller, is_job=True
         )
+        return self.jobs.submit(work, owner=caller.id)
 
     def note_mistake(self, caller: Caller, *, route: str, key: str) -> None:
         """Note a request that was wrong."""

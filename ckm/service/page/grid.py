@@ -48,7 +48,7 @@ class _Shown:
     @cached_property
     def has_parts(self) -> NDArray[np.bool_]:
         """Which categories have parts among the others."""
-        return self.levels > self.levels.min()
+        return np.asarray(self.levels > self.levels.min(), bool)
 
     @cached_property
     def depths(self) -> dict[int, int]:

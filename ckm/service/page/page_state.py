@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from ckm.service.answering.messages import ClientError, Phrase, say
+from ckm.service.answering.messages import ClientError, bad_request, say
 from ckm.service.answering.pxweb_selection import (
     CONTENTS,
     codelists_of,
@@ -159,9 +159,7 @@ def asked_of(
 ) -> tuple[PageState, list[ClientError]]:
     """Read the parameters of an address; say what is wrong and keep the rest."""
     if len(items) > _MOST:
-        raise ClientError(
-            "bad_request", detail=Phrase(key="many_parameters", filled={"limit": _MOST})
-        )
+        raise bad_request("many_parameters", limit=_MOST)
     mistakes: list[ClientError] = []
     deep: dict[str, dict[str, list[str]]] = {}
     plain: dict[str, str] = {}
