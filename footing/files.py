@@ -1,4 +1,4 @@
-"""Files that appear complete or not at all, and that their owner alone may read."""
+"""Files that appear complete or not at all, or for their owner alone; data beside modules."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import contextlib
 import os
 import re
 import secrets
+import tomllib
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from footing.errors import ExplainedError
 
@@ -290,3 +292,8 @@ def write_whole(
     body = content.encode() if isinstance(content, str) else content
     with new_file(path, error=error, overwrite=overwrite, is_private=is_private) as draft:
         draft.write_bytes(body)
+
+
+def read_data(package: str, name: str) -> dict[str, Any]:
+    """Read a TOML file of a package."""
+    return tomllib.loads(files(package).joinpath(name).read_text(encoding="utf-8"))

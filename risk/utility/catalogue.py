@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from footing.data_files import read_data
+from footing.files import read_data
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

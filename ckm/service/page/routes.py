@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from ckm.service.answering.answer import Answer
 from ckm.service.answering.messages import ClientError, Refusal
-from ckm.service.answering.render import Rendered, etag_of
+from ckm.service.answering.render import Rendered
 from ckm.service.http.middleware import language_of
 from ckm.service.http.request_parsing import format_of
 from ckm.service.http.responses import answered
@@ -173,8 +173,7 @@ class Page:
         }
         kind = "text/html; charset=utf-8"
         if outcome.status == 200:
-            made = Rendered(body=body, media_type=kind, etag=etag_of(body), headers=headers)
-            return answered(request, made)
+            return answered(request, Rendered.of(body, kind, headers))
         headers["Cache-Control"] = "no-store"
         if outcome.status == 401:
             headers["WWW-Authenticate"] = 'Bearer realm="ckm"'
