@@ -23,7 +23,7 @@ from tables.cells.axes import build_axis
 from tables.cells.cube import _Block, _cells
 
 if TYPE_CHECKING:
-    from tables.cells.cells import Cells
+    from tables.cells.blocks import Cells
 
 _SIZES = (36_000, 2, 6, 5)
 _NAMES = ("commune", "sex", "age", "category")

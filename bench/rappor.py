@@ -62,7 +62,7 @@ def some_reports(parameters: Parameters, reports: int) -> Iterator[Reports]:
 
 def summing(file: str) -> dict[str, Any]:
     """Time the sum of a file, in a process that only sums."""
-    from rappor.stream import sum_files
+    from rappor.report_files import sum_files
 
     cpu, counts = best_cpu(lambda: sum_files([file], parameters=design(_LABELS[0])), 1)
     return {"n": counts.total, "cpu": cpu, "rate": counts.total / cpu, "mb": peak_mb()}

@@ -17,6 +17,19 @@ class ConfigError(CkmError):
     code = "ckm-config"
 
 
+class MagnitudeError(CkmError):
+    """The amounts of a table do not fit the noise that was asked for.
+
+    Examples
+    --------
+    >>> print(MagnitudeError("The variable 'income' has negative values.", hint="set signed"))
+    The variable 'income' has negative values.
+      hint: set signed
+    """
+
+    code = "ckm-magnitude"
+
+
 class ReleaseError(CkmError):
     """A release cannot be written."""
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dp.bisection import bisected
 from dp.checking import (
     checked_count,
     checked_delta,
@@ -161,16 +162,14 @@ def one_run_bound(
         raise DPError("right cannot exceed guesses, nor guesses canaries.")
     delta = checked_delta(delta, may_be_zero=True)
     error = checked_probability(error, "error")
+
+    def is_refuted(epsilon: float) -> bool:
+        return _chance_of_guesses(epsilon, canaries, guesses, right, delta) <= error
+
     low, high = 0.0, 1.0
-    while high < 64 and _chance_of_guesses(high, canaries, guesses, right, delta) <= error:
+    while high < 64 and is_refuted(high):
         low, high = high, 2 * high
-    for _ in range(_ROUNDS):
-        middle = (low + high) / 2
-        if _chance_of_guesses(middle, canaries, guesses, right, delta) <= error:
-            low = middle
-        else:
-            high = middle
-    return low
+    return bisected(is_refuted, low, high, rounds=_ROUNDS)[0]
 
 
 def _chance_of_guesses(

@@ -24,6 +24,11 @@ LIMITS = (
 )
 _DEMONSTRATION = "a seed: a demonstration, not a release"
 
+#: What a card repeats of its plan.
+_OF_THE_PLAN = (
+    "delta", "unit", "adjacency", "sampling", "sampling_rate", "noise_multiplier",
+    "clipping_norm", "steps", "expected_batch",
+)  # fmt: skip
 _FORMAT = 1
 _LONGEST = 1000
 _LARGEST_TEXT = 100_000
@@ -106,11 +111,8 @@ class PrivacyCard:
     limits: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name, kind in (
-            ("adjacency", Adjacency),
-            ("sampling", Sampling),
-            ("accounted_sampling", Sampling),
-        ):
+        kinds = {"adjacency": Adjacency, "sampling": Sampling, "accounted_sampling": Sampling}
+        for name, kind in kinds.items():
             try:
                 object.__setattr__(self, name, kind(getattr(self, name)))
             except ValueError:
@@ -211,17 +213,9 @@ def card_of(
         )
     return PrivacyCard(
         epsilon=cost.epsilon,
-        delta=plan.delta,
-        unit=plan.unit,
-        adjacency=plan.adjacency,
-        sampling=plan.sampling,
-        accounted_sampling=plan.sampling,
         accountant=cost.accountant,
-        sampling_rate=plan.sampling_rate,
-        noise_multiplier=plan.noise_multiplier,
-        clipping_norm=plan.clipping_norm,
-        steps=plan.steps,
-        expected_batch=plan.expected_batch,
+        accounted_sampling=plan.sampling,
+        **{name: getattr(plan, name) for name in _OF_THE_PLAN},
         clipping="flat" if plan.adaptive is None else "adaptive",
         data=data,
         touches=touches,
@@ -239,11 +233,8 @@ def disagreements(card: PrivacyCard, *, plan: Plan) -> tuple[str, ...]:
     """
     count = card.trials if card.tuning == "all trials count" else 1
     found = card_of(plan, trials=max(1, int(count)))
-    names = (
-        "delta", "unit", "records_per_unit", "adjacency", "sampling", "accounted_sampling",
-        "sampling_rate", "noise_multiplier", "clipping_norm", "steps", "expected_batch",
-        "clipping", "released", "randomness",
-    )  # fmt: skip
+    others = ("records_per_unit", "accounted_sampling", "clipping", "released", "randomness")
+    names = (*_OF_THE_PLAN, *others)
     wrong = [name for name in names if getattr(card, name) != getattr(found, name)]
     if card.epsilon < found.epsilon * (1 - 1e-6):
         wrong.insert(0, "epsilon")

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from dpsgd.schema import Category, Schema
 
-__all__ = ["features", "targets"]
-
 
 def features(table: Any, *, schema: Schema) -> NDArray[np.float32]:
     """Return a row of numbers for each record, of length about one at most.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -34,27 +35,22 @@ if TYPE_CHECKING:
 _LARGEST = float(torch.finfo(torch.float32).max)
 
 
+@dataclass(eq=False, repr=False)
 class _Estimator:
     """What both share."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        *,
-        model: str = "linear",
-        hidden: Sequence[int] = (),
-        learning_rate: float = 1.0,
-        momentum: float = 0.9,
-        average: float = 0.0,
-        device: str = "cpu",
-    ) -> None:
-        self.plan = plan
-        self.model = model
-        self.hidden = hidden
-        self.learning_rate = learning_rate
-        self.momentum = momentum
-        self.average = average
-        self.device = device
+    plan: Plan
+    _: KW_ONLY
+    model: str = "linear"
+    hidden: Sequence[int] = ()
+    learning_rate: float = 1.0
+    momentum: float = 0.9
+    average: float = 0.0
+    device: str = "cpu"
+    network_: nn.Module = field(init=False)
+    inputs_: int = field(init=False)
+    steps_taken_: int = field(init=False)
+    checkpoint_: Path | None = field(init=False, default=None)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002, FBT001, FBT002
         """Return the settings by name."""
@@ -217,11 +213,6 @@ class _Estimator:
             raise DPSGDError("The model is not trained.", hint="call fit first")
         return self
 
-    network_: nn.Module
-    inputs_: int
-    steps_taken_: int
-    checkpoint_: Path | None = None
-
     def _column(self) -> Number | Category:
         raise NotImplementedError
 
@@ -232,6 +223,7 @@ class _Estimator:
         raise NotImplementedError
 
 
+@dataclass(eq=False, repr=False)
 class DPClassifier(_Estimator):
     """A classifier whose whole training keeps the plan.
 
@@ -273,30 +265,9 @@ class DPClassifier(_Estimator):
     add-remove 1.0
     """
 
-    def __init__(
-        self,
-        plan: Plan,
-        *,
-        model: str = "linear",
-        hidden: Sequence[int] = (),
-        learning_rate: float = 1.0,
-        momentum: float = 0.9,
-        average: float = 0.0,
-        device: str = "cpu",
-        classes: Sequence[Any] | None = None,
-        class_weights: Sequence[float] | None = None,
-    ) -> None:
-        super().__init__(
-            plan,
-            model=model,
-            hidden=hidden,
-            learning_rate=learning_rate,
-            momentum=momentum,
-            average=average,
-            device=device,
-        )
-        self.classes = classes
-        self.class_weights = class_weights
+    _: KW_ONLY
+    classes: Sequence[Any] | None = None
+    class_weights: Sequence[float] | None = None
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -371,6 +342,7 @@ class DPClassifier(_Estimator):
         return functional.cross_entropy(outputs, y, weight=weight, reduction="none")
 
 
+@dataclass(eq=False, repr=False)
 class DPRegressor(_Estimator):
     """A regressor whose whole training keeps the plan; predictions stay in the public bounds.
 

@@ -203,15 +203,7 @@ class Plan:
             epsilon=epsilon,
             **settings,
         )
-        sigma = noise_for(
-            epsilon,
-            sampling_rate=draft.sampling_rate,
-            steps=draft.steps,
-            delta=delta,
-            adjacency=draft.adjacency,
-            sampling=draft.sampling,
-            dataset_size=dataset_size,
-        )
+        sigma = noise_for(epsilon, steps=draft.steps, **_accounted(draft))
         return replace(draft, noise_multiplier=sigma)
 
     @classmethod
@@ -305,17 +297,12 @@ class Plan:
         >>> plan.cost(0).epsilon
         0.0
         """
+        is_clipped = math.isfinite(self.clipping_norm)
         return cost_of(
-            sampling_rate=self.sampling_rate,
-            noise_multiplier=self.noise_multiplier
-            if math.isfinite(self.clipping_norm)
-            else 0.0,
+            noise_multiplier=self.noise_multiplier if is_clipped else 0.0,
             steps=self.steps if steps is None else _integer(steps, "steps", minimum=0),
-            delta=self.delta,
-            adjacency=self.adjacency,
-            sampling=self.sampling,
-            dataset_size=self.dataset_size,
             unit=self.unit,
+            **_accounted(self),
         )
 
     def check_budget(self) -> None:
@@ -386,6 +373,12 @@ class Plan:
             return cls(**content)
         except TypeError as error:
             raise PlanError("An entry of the plan is missing or of another kind.") from error
+
+
+def _accounted(plan: Plan) -> dict[str, Any]:
+    """Return what the account depends on beside the noise and the steps."""
+    names = ("sampling_rate", "delta", "adjacency", "sampling", "dataset_size")
+    return {name: getattr(plan, name) for name in names}
 
 
 def _to_enumerations(plan: Plan) -> None:

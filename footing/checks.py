@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 from footing.errors import ExplainedError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Unpack
 
 _Error: TypeAlias = type[ExplainedError]
@@ -107,6 +108,15 @@ def require_integer(
     for problem in problems_of(value, name, is_whole=True, **limits):
         raise error(f"{problem}.", hint=hint)
     return int(value)
+
+
+def require_one_of(
+    value: object, what: str, known: Iterable[str], *, error: _Error = ExplainedError
+) -> None:
+    """Refuse what is none of some names."""
+    names = list(known)  # what cannot be hashed is none of them either
+    if value not in names:
+        raise error(f"Unknown {what} {value!r}.", hint=f"known: {', '.join(names)}")
 
 
 def _shown(end: float) -> str:

@@ -1,20 +1,20 @@
-"""Files that appear complete or not at all, or for their owner alone; data beside modules."""
+"""Files that appear complete or not at all, and that their owner alone may read."""
 
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
 import os
 import re
 import secrets
-import tomllib
-from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from footing.errors import ExplainedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _OTHERS = 0o077
 _DRAFT = re.compile(r"\..{0,40}\.[0-9a-f]{16}\.tmp(\.|$)")
@@ -256,6 +256,13 @@ def is_same_file(handle: int, path: Path) -> bool:
         return False
 
 
+def csv_text(rows: Iterable[Iterable[object]]) -> str:
+    """Return rows as the text of a CSV file."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
 def write_whole(
     path: str | os.PathLike[str],
     content: str | bytes,
@@ -292,8 +299,3 @@ def write_whole(
     body = content.encode() if isinstance(content, str) else content
     with new_file(path, error=error, overwrite=overwrite, is_private=is_private) as draft:
         draft.write_bytes(body)
-
-
-def read_data(package: str, name: str) -> dict[str, Any]:
-    """Read a TOML file of a package."""
-    return tomllib.loads(files(package).joinpath(name).read_text(encoding="utf-8"))

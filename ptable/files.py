@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from footing.files import new_file
 from ptable.design.design import design_from_dict
 from ptable.design.mechanisms import Mechanism, verify
 from ptable.errors import PTableError
+from ptable.lookup import intervals
 from ptable.proof.certificate import Certificate
 from ptable.table import PTable
 
@@ -121,15 +121,11 @@ def _write_parquet(table: PTable, path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    counts, values, first, last = [], [], [], []
-    for count, noise, upper in zip(
-        table.counts.tolist(), table.noise, table.upper, strict=True
-    ):
-        for v, (start, stop) in zip(noise, pairwise((0, *upper)), strict=True):
-            counts.append(count)
-            values.append(v)
-            first.append(start)
-            last.append(stop - 1)
+    lines = [
+        (count, v, first, stop - 1)
+        for count, *row in zip(table.counts.tolist(), table.noise, table.upper, strict=True)
+        for v, first, stop in intervals(*row)
+    ]
     schema = pa.schema(
         [
             ("i", pa.int64()),
@@ -139,7 +135,7 @@ def _write_parquet(table: PTable, path: Path) -> None:
         ],
         metadata={_METADATA: json.dumps(_head(table), allow_nan=False).encode()},
     )
-    pq.write_table(pa.table([counts, values, first, last], schema=schema), path)
+    pq.write_table(pa.table(list(zip(*lines, strict=True)), schema=schema), path)
 
 
 def _read_json(path: Path) -> tuple[dict[str, Any], list[list[int]], list[list[int]]]:
@@ -206,7 +202,7 @@ def _check(
             key_range=head["key_range"],
             large_counts=head["large_counts"],
             step=head.get("step", 1),
-            anchors=None if head.get("anchors") is None else tuple(head["anchors"]),
+            anchors=head.get("anchors"),
             label=head["label"],
             spec=design_from_dict(head["spec"]) if head["spec"] else None,
             certificate=(

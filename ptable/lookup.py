@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +12,8 @@ from footing.checks import require_integer
 from ptable.errors import PTableError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
     from numpy.typing import ArrayLike, NDArray
 
     from ptable.table import PTable
@@ -77,7 +79,7 @@ class KeyIndex:
         unsettled = int(np.iinfo(kind).min)
         buckets = np.full((table.n_rows, n_buckets), unsettled, dtype=kind)
         for row, (values, uppers) in enumerate(zip(table.noise, ends, strict=True)):
-            for v, (lower, upper) in zip(values, pairwise((0, *uppers)), strict=True):
+            for v, lower, upper in intervals(values, uppers):
                 last = n_buckets if upper == keys else upper // width
                 buckets[row, -(-lower // width) : last] = v
         shared = np.zeros(0, dtype=np.uint64)
@@ -110,6 +112,23 @@ def cycle_length(large_counts: str, *, n_rows: int) -> int:
             f"{n_rows}, not {large_counts!r}."
         )
     return int(number)
+
+
+def intervals(noise: Sequence[int], upper: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """Give each noise value of a row with where its interval of keys starts and stops."""
+    return zip(noise, (0, *upper[:-1]), upper, strict=True)
+
+
+def moments(units: Mapping[int, int], total: int) -> tuple[Fraction, Fraction]:
+    """Compute the mean and the variance of noise from its keys."""
+    mean = Fraction(sum(n * v for v, n in units.items()), total)
+    return mean, Fraction(sum(n * v * v for v, n in units.items()), total) - mean**2
+
+
+def row_of(table: PTable, count: int) -> int:
+    """Find the row that serves a count, in a table without anchors."""
+    cycle = cycle_length(table.large_counts, n_rows=table.n_rows)
+    return serving_row(count, n_rows=table.n_rows, cycle=cycle)
 
 
 def serving_row(count: int, *, n_rows: int, cycle: int) -> int:

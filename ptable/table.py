@@ -13,7 +13,7 @@ import warnings
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from footing.checks import is_integer, problems_of, require_integer
 from ptable.errors import PTableError, PTableWarning
-from ptable.lookup import KeyIndex, cycle_length, look_up
+from ptable.lookup import KeyIndex, cycle_length, intervals, look_up
 
 if TYPE_CHECKING:
     import os
@@ -235,9 +235,7 @@ class PTable:
         """
         units: dict[int, int] = {}
         row = self._place(count)
-        for v, (lower, upper) in zip(
-            self.noise[row], pairwise((0, *self.upper[row])), strict=True
-        ):
+        for v, lower, upper in intervals(self.noise[row], self.upper[row]):
             units[v] = units.get(v, 0) + upper - lower
         return units
 
@@ -297,7 +295,7 @@ class PTable:
                 upper,
             )
             for count, noise, uppers in zip(self._counts(), self.noise, self.upper, strict=True)
-            for v, (lower, upper) in zip(noise, pairwise((0, *uppers)), strict=True)
+            for v, lower, upper in intervals(noise, uppers)
         ]
         return pd.DataFrame(lines, columns=["i", "j", "v", "p", "lower", "upper"])
 
@@ -326,16 +324,9 @@ class PTable:
         >>> PTable.from_units([{0: 8}, {-1: 4, 1: 4}], key_range=8).upper
         ((8,), (4, 8))
         """
-        uppers = []
-        for row in rows:
-            running, upper = 0, []
-            for n in row.values():
-                running += n
-                upper.append(running)
-            uppers.append(tuple(upper))
         return cls(
-            noise=tuple(tuple(row) for row in rows),
-            upper=tuple(uppers),
+            noise=tuple(map(tuple, rows)),
+            upper=tuple(tuple(accumulate(row.values())) for row in rows),
             key_range=key_range,
             large_counts=large_counts,
             step=step,
@@ -375,12 +366,9 @@ class PTable:
             )
         noise, upper = [], []
         for count, row in enumerate(matrix.tolist()):
-            running, total, ends = Fraction(0), sum(map(Fraction, row)), []
-            for p in row:
-                running += Fraction(p)
-                ends.append(round(running / total * key_range))
-            noise.append(tuple(published - count for published in range(len(row))))
-            upper.append(tuple(ends))
+            *_, total = sums_so_far = list(accumulate(map(Fraction, row)))
+            upper.append(tuple(round(part / total * key_range) for part in sums_so_far))
+            noise.append(tuple(range(-count, len(row) - count)))
         return cls(noise=tuple(noise), upper=tuple(upper), key_range=key_range, label=label)
 
     @classmethod

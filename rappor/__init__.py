@@ -31,9 +31,8 @@ from rappor.errors import (
     ReportFileError,
 )
 from rappor.parameters import Parameters
-from rappor.report_files import read_reports, write_reports
+from rappor.report_files import read_reports, sum_files, sum_reports, write_reports
 from rappor.solver import Design, Goal, predict, solve
-from rappor.stream import sum_files, sum_reports
 
 __all__ = [
     "Amount",

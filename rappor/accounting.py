@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -77,12 +78,10 @@ def reports_until(parameters: Parameters, *, share: float) -> int:
     high = 1
     while epsilon_after(parameters, reports=high) < limit:
         high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        enough = epsilon_after(parameters, reports=middle) >= limit
-        low, high = (low, middle) if enough else (middle, high)
-    return high
+    numbers = range(high + 1)
+    return bisect_left(
+        numbers, limit, lo=high // 2, key=lambda t: epsilon_after(parameters, reports=t)
+    )
 
 
 def epsilon_between(

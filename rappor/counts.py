@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -24,8 +24,26 @@ if TYPE_CHECKING:
 _FORMAT = "rappor-counts"
 
 
+class EqualByContent:
+    """Equal where parameters and arrays are, whatever object they are."""
+
+    __slots__ = ()
+
+    def _content(self) -> tuple[Any, ...]:
+        values = (getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
+        return tuple(v.tobytes() if isinstance(v, np.ndarray) else v for v in values)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        return self._content() == other._content()
+
+    def __hash__(self) -> int:
+        return hash(self._content())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Counts:
+class Counts(EqualByContent):
     """Sums of reports, by cohort and bit. Sums of parts add up to the sums of the whole.
 
     Parameters
@@ -102,18 +120,6 @@ class Counts:
         return Counts(
             n=self.n + other.n, ones=self.ones + other.ones, parameters=self.parameters
         )
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Counts):
-            return NotImplemented
-        return (
-            self.parameters == other.parameters
-            and np.array_equal(self.n, other.n)
-            and np.array_equal(self.ones, other.ones)
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.parameters, self.n.tobytes(), self.ones.tobytes()))
 
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         r"""Write the sums: google/rappor's CSV, or JSON that names the parameters.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rappor.counts import Counts
+from rappor.counts import Counts, EqualByContent
 from rappor.errors import RapporError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Reports:
+class Reports(EqualByContent):
     """Reports made with one set of parameters.
 
     Parameters
@@ -136,18 +136,6 @@ class Reports:
 
     def __len__(self) -> int:
         return len(self.cohorts)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Reports):
-            return NotImplemented
-        return (
-            self.parameters == other.parameters
-            and np.array_equal(self.cohorts, other.cohorts)
-            and np.array_equal(self.packed, other.packed)
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.parameters, self.cohorts.tobytes(), self.packed.tobytes()))
 
     def bits(self) -> NDArray[np.bool_]:
         """Give reports by bits, bit 0 first.

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def decoding_facts(found: Decoding, *, title: str = "") -> DecodingFacts:
     """Give all that a page says of a decoding."""
     shape = found.parameters
-    names = ("n_bits", "n_hashes", "n_cohorts", "f", "p", "q", "hash")
-    letters = ("k", "h", "m", "f", "p", "q", "hash")
+    letters = {"n_bits": "k", "n_hashes": "h", "n_cohorts": "m"}
+    names = (*letters, "f", "p", "q", "hash")
     return fact_of(
         DecodingFacts,
         found,
@@ -27,9 +27,7 @@ def decoding_facts(found: Decoding, *, title: str = "") -> DecodingFacts:
         title=title,
         version=_version(),
         reports=found.total,
-        parameters={
-            letter: getattr(shape, name) for letter, name in zip(letters, names, strict=True)
-        },
+        parameters={letters.get(name, name): getattr(shape, name) for name in names},
         epsilon_one=_finite(shape.epsilon_one),
         epsilon_permanent=_finite(shape.epsilon_permanent),
         candidates=tuple(_candidates(found)),
@@ -47,7 +45,16 @@ def decoding_facts(found: Decoding, *, title: str = "") -> DecodingFacts:
 
 
 def _candidates(found: Decoding) -> list[CandidateFact]:
-    ends = found.intervals.tolist()
+    columns = (
+        array.tolist()
+        for array in (
+            found.estimates,
+            found.sds,
+            found.intervals,
+            found.adjusted,
+            found.is_detected,
+        )
+    )
     return [
         CandidateFact(
             name=name,
@@ -58,13 +65,7 @@ def _candidates(found: Decoding) -> list[CandidateFact]:
             is_detected=is_detected,
         )
         for name, estimate, sd, (low, high), adjusted, is_detected in zip(
-            found.names,
-            found.estimates.tolist(),
-            found.sds.tolist(),
-            ends,
-            found.adjusted.tolist(),
-            found.is_detected.tolist(),
-            strict=True,
+            found.names, *columns, strict=True
         )
     ]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from footing.checks import is_number, problems_of
+from footing.checks import is_number, require_integer
 from footing.files import write_whole
 from rappor.errors import MismatchError, RapporError, ReportFileError
 from rappor.text_files import read_text
@@ -76,9 +76,9 @@ class Parameters:
     hash: Hash = "mmh3"
 
     def __post_init__(self) -> None:
-        problem = _whole_problem(self) or _probability_problem(self) or _hash_problem(self)
-        if problem is not None:
-            raise problem
+        _check_whole(self)
+        _check_probabilities(self)
+        _check_hash(self)
         for name in ("f", "p", "q"):  # 0, 0.0 and -0.0 are one parameter and one fingerprint
             object.__setattr__(self, name, float(getattr(self, name)) + 0.0)
 
@@ -279,66 +279,61 @@ def _from_csv(text: str, name: str, hash_name: Hash) -> Parameters:
     )
 
 
-def _whole_problem(parameters: Parameters) -> RapporError | None:
+def _check_whole(parameters: Parameters) -> None:
     limits = {"n_bits": _MAX_BITS, "n_hashes": 64, "n_cohorts": _MAX_COHORTS}
     for name, limit in limits.items():
         value = getattr(parameters, name)
-        for problem in problems_of(value, name, is_whole=True, minimum=1, maximum=limit):
-            return RapporError(f"{problem}.")
+        require_integer(value, name, error=RapporError, minimum=1, maximum=limit)
     if parameters.n_bits * parameters.n_cohorts > _MAX_COUNTS:
-        return RapporError(
+        raise RapporError(
             f"{parameters.n_bits} bits in {parameters.n_cohorts} cohorts are more than "
             f"{_MAX_COUNTS} counts.",
             hint="take fewer cohorts",
         )
     if parameters.n_hashes > parameters.n_bits:
-        return RapporError(
+        raise RapporError(
             f"A value cannot set {parameters.n_hashes} of {parameters.n_bits} bits.",
             hint="take n_hashes=1, or more bits",
         )
-    return None
 
 
-def _probability_problem(parameters: Parameters) -> RapporError | None:
+def _check_probabilities(parameters: Parameters) -> None:
     for name in ("f", "p", "q"):
         value = getattr(parameters, name)
         if not is_number(value, minimum=0, maximum=1):
-            return RapporError(f"{name} must be a probability, not {value!r}.")
+            raise RapporError(f"{name} must be a probability, not {value!r}.")
     if parameters.f == 1:
-        return RapporError(
+        raise RapporError(
             "With f=1 the permanent response does not depend on the value.",
             hint="take f below 1",
         )
     if parameters.p_star == parameters.q_star:
-        return RapporError(
+        raise RapporError(
             f"With p and q both {parameters.p:g} the reports do not depend on the value.",
             hint="take a q larger than p",
         )
-    return None
 
 
-def _hash_problem(parameters: Parameters) -> RapporError | None:
+def _check_hash(parameters: Parameters) -> None:
     known = get_args(Hash)
     if parameters.hash not in known:
         names = ", ".join(repr(name) for name in known)
-        return RapporError(f"hash must be one of {names}, not {parameters.hash!r}.")
+        raise RapporError(f"hash must be one of {names}, not {parameters.hash!r}.")
     if parameters.hash == "index":
         if (parameters.n_hashes, parameters.n_cohorts) != (1, 1):
-            return RapporError(
+            raise RapporError(
                 "Basic RAPPOR has one hash and one cohort.",
                 hint="leave n_hashes and n_cohorts at 1, or take hash='mmh3'",
             )
-        return None
-    if parameters.n_bits == 1:
-        return RapporError(
+    elif parameters.n_bits == 1:
+        raise RapporError(
             "With one bit every value sets it, and reports say nothing.",
             hint="take Parameters.basic(1, …) for a Boolean question",
         )
     width = 1 if parameters.n_bits <= 256 else 2
     if parameters.hash == "md5" and parameters.n_hashes * width > _MD5_BYTES:
-        return RapporError(
+        raise RapporError(
             f"An MD5 digest yields {_MD5_BYTES // width} bits of {parameters.n_bits}, "
             f"not {parameters.n_hashes}.",
             hint="take hash='mmh3', or fewer hashes",
         )
-    return None

@@ -1,4 +1,4 @@
-"""Files of reports: compact ones of ours, and the CSV of google/rappor."""
+"""Files of reports, compact ones of ours and CSV of google/rappor, and the sums of many."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from footing.files import new_file
+from rappor.counts import Counts
 from rappor.encoded import Reports
 from rappor.errors import MismatchError, RapporError, ReportFileError
 from rappor.parameters import Parameters
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import TextIO
 
 _FORMAT = "rappor-reports"
@@ -74,11 +75,14 @@ def write_reports(
         new_file(target, error=ReportFileError, overwrite=overwrite) as draft,
         draft.open("wb") as file,
     ):
-        file.write(_csv_header() if form == ".csv" else _header(parameters))
+        is_csv = form == ".csv"
+        header = {"format": _FORMAT, "version": 1, "parameters": parameters.to_dict()}
+        first = ",".join(_CSV_COLUMNS) if is_csv else json.dumps(header)
+        file.write(f"{first}\n".encode())
         for piece in pieces:
             if piece.parameters != parameters:
                 raise _mismatch(target.name, piece.parameters.fingerprint, parameters)
-            file.write(_csv_rows(piece) if form == ".csv" else _records(piece))
+            file.write(_csv_rows(piece) if is_csv else _records(piece))
             total += len(piece)
     return total
 
@@ -134,19 +138,10 @@ def _record(parameters: Parameters) -> np.dtype[np.void]:
     return np.dtype([("cohort", "<u4"), ("bits", "u1", (-(-parameters.n_bits // 8),))])
 
 
-def _header(parameters: Parameters) -> bytes:
-    header = {"format": _FORMAT, "version": 1, "parameters": parameters.to_dict()}
-    return json.dumps(header).encode() + b"\n"
-
-
 def _records(piece: Reports) -> bytes:
     records = np.empty(len(piece), _record(piece.parameters))
     records["cohort"], records["bits"] = piece.cohorts, piece.packed
     return records.tobytes()
-
-
-def _csv_header() -> bytes:
-    return (",".join(_CSV_COLUMNS) + "\n").encode()
 
 
 def _csv_rows(piece: Reports) -> bytes:
@@ -242,3 +237,82 @@ def _mismatch(name: str, found: str, parameters: Parameters) -> MismatchError:
         f"not {parameters.fingerprint}.",
         hint="sum each collection by itself",
     )
+
+
+def sum_reports(pieces: Iterable[Reports], *, parameters: Parameters) -> Counts:
+    """Sum pieces of reports as they come.
+
+    Parameters
+    ----------
+    pieces
+        The reports.
+    parameters
+        What all of them must have been made with.
+
+    Raises
+    ------
+    MismatchError
+        If a piece was made with others.
+
+    Examples
+    --------
+    >>> from rappor import Parameters, Reports
+    >>> coin = Parameters.basic(2, f=0.5, p=0.25, q=0.75)
+    >>> piece = Reports.from_texts(["01", "11"], [0, 0], parameters=coin)
+    >>> sum_reports([piece, piece], parameters=coin).ones.tolist()
+    [[4, 2]]
+    """
+    total = Counts.zeros(parameters)
+    for piece in pieces:
+        total = total + piece.sum()
+    return total
+
+
+def sum_files(
+    paths: Sequence[str | os.PathLike[str]],
+    *,
+    parameters: Parameters | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Counts:
+    """Sum the reports of files, which must all be of one collection.
+
+    Parameters
+    ----------
+    paths
+        Files of `write_reports`, or CSV files.
+    parameters
+        What they were made with; by default what the first file says.
+    progress
+        Told the number of reports summed so far.
+
+    Raises
+    ------
+    MismatchError
+        If a file was made with other parameters.
+    RapporError
+        If there is no report from which to take the parameters.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from rappor import Parameters, Reports, write_reports
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "reports.rappor"
+    >>> coin = Parameters.basic(2, f=0.5, p=0.25, q=0.75)
+    >>> piece = Reports.from_texts(["01", "11"], [0, 0], parameters=coin)
+    >>> _ = write_reports([piece], file, parameters=coin)
+    >>> sum_files([file, file]).total
+    4
+    """
+    total = None if parameters is None else Counts.zeros(parameters)
+    for path in paths:
+        expected = None if total is None else total.parameters
+        for piece in read_reports(path, parameters=expected):
+            total = piece.sum() if total is None else total + piece.sum()
+            if progress is not None:
+                progress(total.total)
+    if total is None:
+        raise RapporError(
+            "There is no report from which to learn the parameters.",
+            hint="give the parameters",
+        )
+    return total

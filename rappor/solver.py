@@ -187,7 +187,8 @@ def solve(goal: Goal, *, n_hashes: Sequence[int] = (1, 2, 3, 4)) -> Design:
             hint="lower epsilon_one, or raise epsilon_permanent",
         )
     if goal.is_closed:
-        designs = [_basic(goal)]
+        f, p, q = _probabilities(goal, 1, is_boolean=goal.n_candidates == 1)
+        designs = [predict(Parameters.basic(goal.n_candidates, f=f, p=p, q=q), goal)]
     else:
         designs = [design for h in n_hashes for design in _sizes(goal, h)]
     if not designs:
@@ -219,11 +220,6 @@ def _infeasible(goal: Goal, best: Design) -> RapporInfeasibleError:
 def _size(design: Design) -> tuple[float, float]:
     parameters = design.parameters
     return parameters.n_bits + math.log2(parameters.n_cohorts), design.standard_error
-
-
-def _basic(goal: Goal) -> Design:
-    f, p, q = _probabilities(goal, 1, is_boolean=goal.n_candidates == 1)
-    return predict(Parameters.basic(goal.n_candidates, f=f, p=p, q=q), goal)
 
 
 def _sizes(goal: Goal, h: int) -> list[Design]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.checks import require_number
 from risk.errors import RiskError
 from risk.wellformed import read_numbers, require_between
 
@@ -54,9 +55,7 @@ class AmountNoise:
             raise RiskError("values and probabilities must be two lists of one length.")
         if (chances < 0).any() or abs(float(chances.sum()) - 1) > _TOTAL:
             raise RiskError("probabilities must be 0 or more and sum to 1.")
-        share = require_between(self.share, name="share")
-        if share == 0:
-            raise RiskError("share must be above 0.")
+        share = require_number(self.share, "share", error=RiskError, above=0)
         order = np.argsort(values, kind="stable")
         kept = order[chances[order] > 0]
         object.__setattr__(self, "share", share)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from footing.errors import ExplainedError
 
 
@@ -103,3 +105,15 @@ class SynthWarning(UserWarning):
     >>> issubclass(SynthWarning, UserWarning)
     True
     """
+
+
+class EvaluationError(SynthError):
+    """The frames or the request cannot be evaluated.
+
+    Examples
+    --------
+    >>> EvaluationError.code
+    'synth-evaluation'
+    """
+
+    code: ClassVar[str] = "synth-evaluation"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -14,9 +15,8 @@ from synth.claims import Claim
 from synth.errors import DomainError, SchemaError, SynthError
 from synth.fitted import Model
 from synth.frames import to_records
-from synth.marginals.measuring import Neighbours
-from synth.marginals.noise import SecureNoise
-from synth.marginals.spending.calls import calls_of
+from synth.marginals.measuring import Neighbours, SecureNoise
+from synth.marginals.spending import calls_of
 from synth.methods import fitter_of, is_unprotected
 from synth.schema.coding import encode
 from synth.schema.discovery import Discovery, discover
@@ -24,14 +24,13 @@ from synth.schema.rules.constraints import constraints_of
 from synth.schema.units import within_bound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     import pandas as pd
 
-    from synth.marginals.noise import NoiseSource
-    from synth.marginals.spending.budget import Budget
-    from synth.marginals.spending.calls import Call
-    from synth.schema.priors import Prior
+    from synth.marginals.measuring import NoiseSource
+    from synth.marginals.spending import Budget, Call
+    from synth.schema.public import Prior
     from synth.schema.schema import Schema
 
 logger = logging.getLogger(__name__)
@@ -139,36 +138,28 @@ class Synthesizer:
         """
         report_progress = progress or _quiet
         noise = noise or SecureNoise()
-        if isinstance(budget, Claim) or is_unprotected(self.method):
-            claim = self._claim(budget, discovery=discovery, priors=priors)
-            return self._without_protection(
-                frame, claim, noise=noise, report_progress=report_progress
-            )
+        self._check_terms(budget, discovery=discovery, priors=priors)
         if discovery is None:
             self.schema.require_declared()
         report_progress("encode", 0, 3)
-        neighbours = self._neighbours(budget.adjacency)
+        adjacency = Adjacency.REPLACE if isinstance(budget, Claim) else budget.adjacency
+        unit = self.schema.unit
+        neighbours = Neighbours(adjacency=adjacency, rows=unit.most_records, unit=unit.name)
         records, container = self._taken(frame)
         schema, found, aside = self._declared(records, budget, discovery, neighbours, noise)
         schema = schema.cut_at_rules()
         codes = encode(records, schema)
         report_progress("fit", 1, 3)
-        present = [column.domain_size for column in schema.columns]
-        rho = budget.concentrated(aside=aside) - sum(call.rho for call in found)
-        constraints = constraints_of(schema)
         engine = fitter_of(self.method)(
             codes,
             sizes=[column.size for column in schema.columns],
             ordered=[column.is_ranked for column in schema.columns],
-            rho=rho * (1 - 1e-12),
             noise=noise,
             neighbours=neighbours,
             workload=self._workload(),
             label=None if self.label is None else schema.names.index(self.label),
-            rules=[one.table for one in constraints if one.table is not None],
-            published=[prior.published(schema) for prior in priors],
             settings=self.settings,
-            **({} if self.method == "tables" else {"present": present}),
+            **self._terms(schema, budget, found, aside, priors),
         )
         calls = (*found, *calls_of(engine.spends, schema.names))
         report_progress("fit", 3, 3)
@@ -179,27 +170,24 @@ class Synthesizer:
             engine=engine,
             method=self.method,
             calls=calls,
-            budget={
-                "rho": budget.concentrated(aside=aside),
-                "delta_aside": aside,
-                "epsilon": budget.epsilon,
-                "delta": budget.delta,
-            },
-            adjacency=str(budget.adjacency),
+            budget={} if isinstance(budget, Claim) else budget.record(aside=aside),
+            adjacency=str(adjacency),
             noise=noise.label,
             priors=tuple(prior.record() for prior in priors),
             container=container,
         )
 
-    def _claim(
+    def _check_terms(
         self, budget: Budget | Claim, *, discovery: Discovery | None, priors: Sequence[Prior]
-    ) -> Claim:
-        """Return the claim of a method that keeps to no budget, or refuse the two together."""
+    ) -> None:
+        """Refuse a claim where a budget is kept, and a budget where none is."""
         if not is_unprotected(self.method):
-            raise SynthError(
-                f"The method {self.method!r} keeps to a budget; a claim binds nobody.",
-                hint="Budget(epsilon=1, delta=1e-6)",
-            )
+            if isinstance(budget, Claim):
+                raise SynthError(
+                    f"The method {self.method!r} keeps to a budget; a claim binds nobody.",
+                    hint="Budget(epsilon=1, delta=1e-6)",
+                )
+            return
         if not isinstance(budget, Claim):
             raise SynthError(
                 f"The method {self.method!r} is NOT differentially private as claimed: it "
@@ -209,47 +197,27 @@ class Synthesizer:
         if discovery is not None or priors:
             what = "published tables" if priors else "finding domains"
             raise SynthError(f"The method {self.method!r} knows nothing of {what}.")
-        return budget
 
-    def _without_protection(
+    def _terms(
         self,
-        frame: Any,
-        claim: Claim,
-        *,
-        noise: NoiseSource,
-        report_progress: Callable[[str, int, int], None],
-    ) -> Model:
-        """Fit a method that spends more than it claims."""
-        self.schema.require_declared()
-        report_progress("encode", 0, 3)
-        records, container = self._taken(frame)
-        schema = self.schema.cut_at_rules()
-        codes = encode(records, schema)
-        report_progress("fit", 1, 3)
-        engine = fitter_of(self.method)(
-            codes,
-            sizes=[column.size for column in schema.columns],
-            ordered=[column.is_ranked for column in schema.columns],
-            claim=claim,
-            noise=noise,
-            neighbours=self._neighbours(Adjacency.REPLACE),
-            workload=self._workload(),
-            label=None if self.label is None else schema.names.index(self.label),
-            settings=self.settings,
-        )
-        report_progress("fit", 3, 3)
-        logger.info("model fitted", extra={"columns": len(schema.columns), "calls": 0})
-        return Model(
-            schema=schema,
-            asked=self.schema.digest,
-            engine=engine,
-            method=self.method,
-            calls=(),
-            budget={},
-            adjacency=str(Adjacency.REPLACE),
-            noise=noise.label,
-            container=container,
-        )
+        schema: Schema,
+        budget: Budget | Claim,
+        found: Sequence[Call],
+        aside: float,
+        priors: Sequence[Prior],
+    ) -> dict[str, Any]:
+        """Return what a method may spend, and what it may know beforehand."""
+        if isinstance(budget, Claim):
+            return {"claim": budget}
+        rho = budget.concentrated(aside=aside) - sum(call.rho for call in found)
+        tables = [one.table for one in constraints_of(schema)]
+        present = [column.domain_size for column in schema.columns]
+        return {
+            "rho": rho * (1 - 1e-12),
+            "rules": [table for table in tables if table is not None],
+            "published": [prior.published(schema) for prior in priors],
+            **({} if self.method == "tables" else {"present": present}),
+        }
 
     def _taken(self, frame: Any) -> tuple[pd.DataFrame, str]:
         """Return the records within the bound of their units, and what they came in."""
@@ -259,20 +227,16 @@ class Synthesizer:
             raise DomainError("There are no records.", hint="give a table with records in it")
         return records, container
 
-    def _neighbours(self, adjacency: Adjacency) -> Neighbours:
-        unit = self.schema.unit
-        return Neighbours(adjacency=adjacency, rows=unit.most_records, unit=unit.name)
-
     def _declared(
         self,
         records: pd.DataFrame,
-        budget: Budget,
+        budget: Budget | Claim,
         discovery: Discovery | None,
         neighbours: Neighbours,
         noise: NoiseSource,
     ) -> tuple[Schema, list[Call], float]:
         """Return a schema without gaps, what it cost, and the delta put aside."""
-        if discovery is None or self.schema.is_declared:
+        if isinstance(budget, Claim) or discovery is None or self.schema.is_declared:
             return self.schema, [], 0.0
         needs_delta = any(
             self.schema.column(name).kind == "category" for name in self.schema.undeclared
@@ -291,12 +255,8 @@ class Synthesizer:
     def _workload(self) -> dict[tuple[int, ...], float] | None:
         if self.workload is None:
             return self._weighted_pairs()
-        from collections.abc import Mapping as AnyMapping
-
         given = self.workload
-        weights = (
-            given if isinstance(given, AnyMapping) else dict.fromkeys(map(tuple, given), 1.0)
-        )
+        weights = given if isinstance(given, Mapping) else dict.fromkeys(map(tuple, given), 1.0)
         names = self.schema.names
         found: dict[tuple[int, ...], float] = {}
         for columns, weight in weights.items():
@@ -316,9 +276,7 @@ class Synthesizer:
         names = self.schema.names
         if self.schema.weight is None or self.method != "tables" or len(names) < 2:
             return None
-        twice = {
-            names.index(one) for one in (self.schema.weight, self.label) if one is not None
-        }
+        twice = {names.index(one) for one in (self.schema.weight, self.label) if one}
         pairs = combinations(range(len(names)), 2)
         return {pair: 2.0 if twice & {*pair} else 1.0 for pair in pairs}
 

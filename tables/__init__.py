@@ -5,7 +5,7 @@ which are disclosive until `ckm` has perturbed them.
 """
 
 from tables.cells.axes import Axis, Level
-from tables.cells.cells import Cells
+from tables.cells.blocks import Cells
 from tables.cells.cube import cube, record_groups
 from tables.cells.hierarchy import CodeTree, Hierarchy
 from tables.deadline import Deadline
@@ -23,7 +23,7 @@ from tables.errors import (
 from tables.filtering.conditions import Condition
 from tables.filtering.filters import Filter, parse_filter
 from tables.keys import HashedKeys, StoredKeys, attach_keys, draw_keys
-from tables.magnitudes.magnitudes import Magnitudes
+from tables.magnitudes.amounts import Magnitudes
 from tables.prepared.prepare import prepare
 from tables.prepared.prepared import Prepared, PreparedCells
 from tables.quality import KeyQuality, check_keys

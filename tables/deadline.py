@@ -70,10 +70,7 @@ class Deadline:
             If the time is over, or the work was called off.
         """
         if self.is_over:
-            raise StoppedError(
-                "The table took too long to find.",
-                hint="ask for fewer variables, or for a larger kind of area",
-            )
+            raise stopped()
 
     @contextlib.contextmanager
     def interrupting(
@@ -110,3 +107,11 @@ class Deadline:
 
     def __repr__(self) -> str:
         return "Deadline(…)"
+
+
+def stopped() -> StoppedError:
+    """Return the error for a table that takes too long."""
+    return StoppedError(
+        "The table took too long to find.",
+        hint="ask for fewer variables, or for a larger kind of area",
+    )

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from footing.checks import require_integer
 from footing.files import new_file
 from tables.errors import DataError, KeyQualityError, RequestError, SourceError
 from tables.filtering.filters import quote
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
     from tables.secret import Secret
     from tables.source.source import Source
-
-__all__ = ["HashedKeys", "RecordKeys", "StoredKeys", "attach_keys", "draw_keys"]
 
 _BLOCK = 64  # bytes in a block of SHA-256
 _DECIMALS = 18
@@ -67,14 +66,9 @@ class HashedKeys:
     def problems(self, source: Source) -> list[tuple[str, str]]:
         """Tell what is wrong with the column, as (problem, hint) pairs."""
         kind = source.kinds[self.column]
-        if kind in {"integer", "text"}:
-            return []
-        return [
-            (
-                f"The identifier {self.column!r} must hold integers or texts.",
-                "a rounded or reformatted number is no stable identifier",
-            )
-        ]
+        problem = f"The identifier {self.column!r} must hold integers or texts."
+        hint = "a rounded or reformatted number is no stable identifier"
+        return [] if kind in {"integer", "text"} else [(problem, hint)]
 
     def sql(self, source: Source, parameters: dict[str, object]) -> str:
         """Return the key's SQL expression; the secret goes into `parameters`."""
@@ -109,48 +103,39 @@ class StoredKeys:
     key_range: int | None = None
 
     def __post_init__(self) -> None:
-        if self.key_range is not None and (
-            type(self.key_range) is not int or not 2 <= self.key_range <= 2**64
-        ):
-            raise RequestError(
-                f"key_range must be an integer from 2 to 2**64, not {self.key_range!r}.",
-                hint="keys 0..255 have key_range 256",
-            )
+        if self.key_range is not None:
+            hint = "keys 0..255 have key_range 256"
+            limits: Any = {"minimum": 2, "maximum": 2**64, "error": RequestError, "hint": hint}
+            whole = require_integer(self.key_range, "key_range", **limits)
+            object.__setattr__(self, "key_range", whole)
+
+    def has_decimals(self, source: Source) -> bool:
+        """Tell whether the keys are decimals in [0, 1), not integers."""
+        sql_type = source.require(self.column)
+        return source.kinds[self.column] == "number" and not sql_type.endswith(",0)")
 
     def resolve(self, source: Source) -> int:
         """Return the range of the keys, [0, range), for this source."""
-        sql_type = source.require(self.column)
-        kind = source.kinds[self.column]
-        if kind == "number" and not sql_type.endswith(",0)"):
+        if self.has_decimals(source):
             return int(10**_DECIMALS)
         widths = {"UTINYINT": 8, "USMALLINT": 16, "UINTEGER": 32, "UBIGINT": 64}
-        return self.key_range or 2 ** widths.get(sql_type, 0)
+        return self.key_range or 2 ** widths.get(source.columns[self.column], 0)
 
     def problems(self, source: Source) -> list[tuple[str, str]]:
         """Tell what is wrong with the column's type, as (problem, hint) pairs."""
         kind = source.kinds[self.column]
         name = f"The record keys {self.column!r}"
         if kind not in {"integer", "number"}:
-            return [
-                (
-                    f"{name} must be integers, or decimals in [0, 1), not {kind}s.",
-                    "to hash an identifier, name it as id instead of record_key",
-                )
-            ]
-        decimals = self.resolve(source) == 10**_DECIMALS and kind == "number"
-        if decimals and self.key_range not in {None, 10**_DECIMALS}:
-            return [
-                (
-                    f"{name} are of a decimal type, for which key_range has no meaning.",
-                    "cast keys that are whole numbers to an integer type, or drop key_range",
-                )
-            ]
+            problem = f"{name} must be integers, or decimals in [0, 1), not {kind}s."
+            return [(problem, "to hash an identifier, name it as id instead of record_key")]
+        if self.has_decimals(source) and self.key_range not in {None, 10**_DECIMALS}:
+            problem = f"{name} are of a decimal type, for which key_range has no meaning."
+            hint = "cast keys that are whole numbers to an integer type, or drop key_range"
+            return [(problem, hint)]
         if self.resolve(source) < 2:
+            problem = f"{name} are signed integers, so their range is unknown."
             return [
-                (
-                    f"{name} are signed integers, so their range is unknown.",
-                    "give key_range: 256 for keys 0..255, 4096 for 0..4095, 2**32, …",
-                )
+                (problem, "give key_range: 256 for keys 0..255, 4096 for 0..4095, 2**32, …")
             ]
         return []
 
@@ -160,7 +145,7 @@ class StoredKeys:
         sql_type = source.require(self.column)
         if sql_type == "UHUGEINT":  # DuckDB adds this type up in floating point
             return f"{column}::UBIGINT"
-        if source.kinds[self.column] == "integer" or sql_type.endswith(",0)"):
+        if not self.has_decimals(source):
             return column
         decimals = f"CAST(CAST(CAST({column} AS VARCHAR) AS DECIMAL(38,18)) AS VARCHAR)"
         printed = f"CAST(replace({decimals}, '.', '') AS BIGINT)"
@@ -328,10 +313,7 @@ def require_sound(source: Source, keys: RecordKeys, *, tolerate_missing: bool = 
     column = quote(keys.column)
     outside = "false"
     if isinstance(keys, StoredKeys):
-        decimals = (
-            keys.resolve(source) == 10**_DECIMALS and source.kinds[keys.column] == "number"
-        )
-        top = 1 if decimals else keys.resolve(source)
+        top = 1 if keys.has_decimals(source) else keys.resolve(source)
         outside = (
             f"coalesce(min({column}) < 0, false) OR coalesce(max({column}) >= {top}, false)"
         )

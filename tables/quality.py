@@ -122,13 +122,15 @@ def check_keys(source: Source, keys: RecordKeys, *, action: Action = "stop") -> 
 
 
 def _measure(source: Source, keys: RecordKeys) -> KeyQuality:
+    bins: dict[int | None, int] = {}
     if isinstance(keys, HashedKeys):
-        bins, present, missing = {}, *_presence(source, keys.column)
+        counts = f"SELECT count({quote(keys.column)}), count(*) FROM {source.relation}"
+        present, total = source.fetch(counts)[0]
     else:
         bins = _histogram(source, keys)
-        missing = bins.pop(None, 0)
-        present = sum(bins.values())
-    total = present + missing
+        total = sum(bins.values())
+        present = total - bins.pop(None, 0)
+    missing = total - present
     modulus = 1 if total <= _FULL_COUNT else 2 ** math.ceil(math.log2(total / _FULL_COUNT))
     space = math.inf if isinstance(keys, HashedKeys) else keys.resolve(source) / modulus
     looked, distinct = present, len(bins)
@@ -143,7 +145,7 @@ def _measure(source: Source, keys: RecordKeys) -> KeyQuality:
     bound = by_chance + math.sqrt(3 * by_chance * -math.log(_ALPHA)) - math.log(_ALPHA)
     repeated = looked - distinct
     excess = repeated if math.isinf(space) or repeated > bound else 0
-    counts = [
+    inside = [
         f"{n:,} of {of:,} {what}"
         for n, of, what in (
             (missing, total, "records without a key"),
@@ -168,16 +170,8 @@ def _measure(source: Source, keys: RecordKeys) -> KeyQuality:
         repeated_share=excess / looked if looked else 0.0,
         uniformity_p=p_value,
         slice=modulus if space > _NARROW else 1,
-        inside=", ".join(counts),
+        inside=", ".join(inside),
     )
-
-
-def _presence(source: Source, column: str) -> tuple[int, int]:
-    """Return how many records have a key and how many lack one."""
-    present, total = source.fetch(
-        f"SELECT count({quote(column)}), count(*) FROM {source.relation}"
-    )[0]
-    return present, total - present
 
 
 def _histogram(source: Source, keys: StoredKeys) -> dict[int | None, int]:

@@ -12,12 +12,12 @@ from tables.errors import RequestError, unknown_name
 from tables.filtering.filters import Filter, parse_filter
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from tables.cells.hierarchy import Hierarchy
     from tables.source.source import Source
 
-__all__ = ["MAX_TOP", "MissingValues", "Request"]
+    Problem = tuple[str, str]
 
 MissingValues = Literal["stop", "skip"]
 MAX_TOP = 6
@@ -90,27 +90,20 @@ class Request:
             raise RequestError(
                 "dimensions is a list of names.", hint=f"write [{self.dimensions!r}]"
             )
-        put = object.__setattr__
         if isinstance(self.sums, str):
             raise RequestError("sums is a list of names.", hint=f"write [{self.sums!r}]")
+        put = object.__setattr__
         put(self, "dimensions", tuple(self.dimensions))
         put(self, "sums", tuple(self.sums))
-        put(
-            self,
-            "hierarchies",
-            {n: self.hierarchies[n] for n in self.dimensions if n in self.hierarchies},
-        )
-        put(
-            self,
-            "categories",
-            {n: tuple(c) for n, c in self.categories.items() if n in self.dimensions},
-        )
+        nested = {n: self.hierarchies[n] for n in self.dimensions if n in self.hierarchies}
+        put(self, "hierarchies", nested)
+        declared = {n: tuple(c) for n, c in self.categories.items() if n in self.dimensions}
+        put(self, "categories", declared)
         if isinstance(self.where, str):
             put(self, "where", parse_filter(self.where))
         if not isinstance(self.margins, str):
             put(self, "margins", tuple(tuple(m) for m in self.margins))
-        problems = self._contradictions()
-        if problems:
+        if problems := [*self._contradictions(), *self._contradictions_of_sums()]:
             raise _joined(problems)
 
     def columns_of(self, dimension: str) -> tuple[str, ...]:
@@ -131,35 +124,10 @@ class Request:
     def problems(self, source: Source) -> list[tuple[str, str]]:
         """Tell what does not fit the source's columns, as (problem, hint) pairs."""
         kinds = source.kinds
-        found = []
-        for dimension in self.dimensions:
-            for column in self.columns_of(dimension):
-                if column not in kinds:
-                    known = [*kinds, *self.hierarchies]
-                    found.append(unknown_name("Column", column, known))
-                elif kinds[column] == "other":
-                    found.append(
-                        (
-                            (
-                                f"Column {column!r} is of a nested or binary type,"
-                                " which has no categories."
-                            ),
-                            "a dimension holds texts, numbers, dates or true/false",
-                        )
-                    )
+        found = [*self._wrong_dimensions(kinds)]
         if isinstance(self.where, Filter):
             found += self.where.problems(source.types)
-        if self.weight is not None:
-            if self.weight not in kinds:
-                found.append(unknown_name("Column", self.weight, kinds))
-            elif kinds[self.weight] not in {"integer", "number"}:
-                found.append(
-                    (
-                        f"The weight {self.weight!r} must hold numbers.",
-                        "",
-                    )
-                )
-        return found + self._unsummable(kinds)
+        return [*found, *self._wrong_numbers(kinds)]
 
     def level_sets(self, depths: Sequence[int]) -> list[tuple[int, ...]]:
         """Enumerate the wanted combinations of levels, finest first.
@@ -194,74 +162,64 @@ class Request:
             wanted.update(itertools.product(*choices))
         return sorted(wanted, key=lambda levels: (sum(levels), levels))
 
-    def _unsummable(self, kinds: Mapping[str, str]) -> list[tuple[str, str]]:
-        found = []
+    def _wrong_dimensions(self, kinds: Mapping[str, str]) -> Iterator[Problem]:
+        for column in (c for d in self.dimensions for c in self.columns_of(d)):
+            if column not in kinds:
+                yield unknown_name("Column", column, [*kinds, *self.hierarchies])
+            elif kinds[column] == "other":
+                what = "of a nested or binary type, which has no categories"
+                yield (
+                    f"Column {column!r} is {what}.",
+                    "a dimension holds texts, numbers, dates or true/false",
+                )
+
+    def _wrong_numbers(self, kinds: Mapping[str, str]) -> Iterator[Problem]:
+        for column in [] if self.weight is None else [self.weight]:
+            if column not in kinds:
+                yield unknown_name("Column", column, kinds)
+            elif kinds[column] not in {"integer", "number"}:
+                yield f"The weight {column!r} must hold numbers.", ""
         for column in self.sums:
             if column not in kinds:
-                found.append(unknown_name("Column", column, kinds))
+                yield unknown_name("Column", column, kinds)
             elif kinds[column] not in {"integer", "number", "boolean"}:
-                found.append(
-                    (
-                        f"Column {column!r} holds {_NOUNS[kinds[column]]}, which have no sum.",
-                        "a variable to add up holds numbers, or true and false",
-                    )
+                yield (
+                    f"Column {column!r} holds {_NOUNS[kinds[column]]}, which have no sum.",
+                    "a variable to add up holds numbers, or true and false",
                 )
-        return found
 
-    def _contradictions(self) -> list[tuple[str, str]]:
-        found = []
+    def _contradictions(self) -> Iterator[Problem]:
         shown = [c for d in self.dimensions for c in self.output_columns_of(d)]
-        twice = sorted({c for c in shown if shown.count(c) > 1})
-        found += [
-            (f"Column {c!r} is asked for twice.", "name each dimension once") for c in twice
-        ]
+        for column in sorted({c for c in shown if shown.count(c) > 1}):
+            yield f"Column {column!r} is asked for twice.", "name each dimension once"
         depths = [len(self.output_columns_of(d)) + 1 for d in self.dimensions]
         if self.margins == "all" and math.prod(depths) > _MAX_MARGINS:
-            found.append(
-                (
-                    f"All margins of these dimensions are more than {_MAX_MARGINS:,} tables.",
-                    'ask for fewer dimensions, for margins = "none", or list the margins',
-                )
+            yield (
+                f"All margins of these dimensions are more than {_MAX_MARGINS:,} tables.",
+                'ask for fewer dimensions, for margins = "none", or list the margins',
             )
         if len(self.dimensions) > _MAX_DIMENSIONS:
-            found.append(
-                (f"A table has at most {_MAX_DIMENSIONS} dimensions.", "ask for fewer")
-            )
-        if isinstance(self.margins, str):
-            if self.margins not in {"all", "none"}:
-                found.append(
-                    (
-                        f"margins are 'all', 'none' or a list, not {self.margins!r}.",
-                        'for example [["sex"], ["sex", "age"], []]',
-                    )
-                )
-        else:
+            yield f"A table has at most {_MAX_DIMENSIONS} dimensions.", "ask for fewer"
+        if not isinstance(self.margins, str):
             known = {*self.dimensions, *shown}
             for name in sorted({n for margin in self.margins for n in margin} - known):
                 problem, hint = unknown_name("Margin", name, sorted(known))
-                found.append(
-                    (
-                        problem.replace(
-                            "in the data; it has", "a dimension of the table; it has"
-                        ),
-                        hint,
-                    )
-                )
-        found += [
-            (f"The variable {c!r} is asked for twice.", "name each variable once")
-            for c in sorted({c for c in self.sums if self.sums.count(c) > 1})
-        ]
+                yield problem.replace("in the data; it", "a dimension of the table; it"), hint
+        elif self.margins not in {"all", "none"}:
+            yield (
+                f"margins are 'all', 'none' or a list, not {self.margins!r}.",
+                'for example [["sex"], ["sex", "age"], []]',
+            )
+
+    def _contradictions_of_sums(self) -> Iterator[Problem]:
+        for column in sorted({c for c in self.sums if self.sums.count(c) > 1}):
+            yield f"The variable {column!r} is asked for twice.", "name each variable once"
         if type(self.top) is not int or not 0 <= self.top <= MAX_TOP:
-            found.append(
-                (f"top must be a whole number from 0 to {MAX_TOP}, not {self.top!r}.", "")
-            )
+            yield f"top must be a whole number from 0 to {MAX_TOP}, not {self.top!r}.", ""
         if self.missing_values not in get_args(MissingValues):
-            found.append(
-                (f"missing_values are 'stop' or 'skip', not {self.missing_values!r}.", "")
-            )
+            yield f"missing_values are 'stop' or 'skip', not {self.missing_values!r}.", ""
         if self.total_label == self.missing_label or not self.total_label:
-            found.append(("total_label and missing_label must be two different texts.", ""))
-        return found
+            yield "total_label and missing_label must be two different texts.", ""
 
 
 def _joined(problems: Sequence[tuple[str, str]]) -> RequestError:

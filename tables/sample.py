@@ -19,14 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
-    from numpy.typing import NDArray
 
+    from footing.arrays import Integers, Words
     from tables.cells.axes import Axis
     from tables.keys import RecordKeys
     from tables.request import Request
     from tables.source.source import Source
 
-    Codes = NDArray[np.int64]
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +47,7 @@ class SampledDimension:
         For each level, the categories.
     """
 
-    codes: tuple[Codes, ...]
+    codes: tuple[Integers, ...]
     labels: tuple[tuple[Label, ...], ...]
 
 
@@ -73,9 +72,9 @@ class RecordSample:
     """
 
     dimensions: Mapping[str, SampledDimension]
-    record_keys: NDArray[np.uint64]
+    record_keys: Words
     key_range: int
-    groups: Mapping[str, Codes]
+    groups: Mapping[str, Integers]
     n_records: int
     drawn: str
 
@@ -153,33 +152,31 @@ class _Reader:
         if not n_records:
             raise DataError("There are no records.", hint="look at the path of the data")
         sizes = np.zeros(0, np.int64) if area is None else self._area_sizes(area)
-        drawn, chosen = "all", np.zeros(0, np.int64)
+        drawn, where, limit = "all", "", None
         if n_records > most_records or np.count_nonzero(sizes) > most_areas:
             chosen = _drawn_areas(
                 sizes, most_records=most_records, most_areas=most_areas, seed=seed
             )
-            drawn = "areas" if len(chosen) else "records"
-        where = self._within(area, chosen) if drawn == "areas" and area is not None else ""
-        limit = most_records if drawn == "records" else None
+            if len(chosen) and area is not None:
+                listed = ", ".join(map(str, chosen.tolist()))
+                drawn, where = "areas", f"WHERE {self._level_of(area)} IN ({listed})"
+            else:
+                drawn, limit = "records", most_records
         answer = self._records(where, limit=limit, seed=seed)
         return self._coded(answer, n_records=n_records, drawn=drawn)
 
-    def _area_sizes(self, area: str) -> Codes:
+    def _area_sizes(self, area: str) -> Integers:
         """Count the records of every area, in the order of its categories."""
-        place = list(self._axes).index(area)
-        level = f"a{place}.{quote(f'{LEVEL}0')}"
+        records = f"{self._source.relation} AS r {self._joins[list(self._axes).index(area)]}"
         answer = self._source.arrow(
-            f"SELECT {level} AS area, count(*) AS n FROM {self._source.relation} AS r "
-            f"{self._joins[place]} GROUP BY 1"
+            f"SELECT {self._level_of(area)} AS area, count(*) AS n FROM {records} GROUP BY 1"
         )
         sizes = np.zeros(self._axes[area].levels[0].size, np.int64)
         sizes[answer["area"].to_numpy()] = answer["n"].to_numpy()
         return sizes
 
-    def _within(self, area: str, chosen: Codes) -> str:
-        place = list(self._axes).index(area)
-        listed = ", ".join(str(code) for code in chosen.tolist())
-        return f"WHERE a{place}.{quote(f'{LEVEL}0')} IN ({listed})"
+    def _level_of(self, area: str) -> str:
+        return f"a{list(self._axes).index(area)}.{quote(f'{LEVEL}0')}"
 
     def _records(self, where: str, *, limit: int | None, seed: int) -> pa.Table:
         parameters: dict[str, object] = {}
@@ -240,7 +237,7 @@ class _Reader:
         )
 
 
-def _drawn_areas(sizes: Codes, *, most_records: int, most_areas: int, seed: int) -> Codes:
+def _drawn_areas(sizes: Integers, *, most_records: int, most_areas: int, seed: int) -> Integers:
     """Draw areas until the next would be too much; none where not even two fit."""
     areas = np.random.default_rng(seed).permutation(np.flatnonzero(sizes))[:most_areas]
     chosen = areas[np.cumsum(sizes[areas]) <= most_records]

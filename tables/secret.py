@@ -168,20 +168,18 @@ class Secret:
         """
         try:
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            try:
+                with os.fdopen(handle, "w") as file:
+                    file.write("hex:" + self._value.hex() + "\n")
+            except OSError:
+                Path(path).unlink(missing_ok=True)
+                raise
         except FileExistsError:
             raise SourceError(
                 f"The secret file {os.fspath(path)!r} exists and is never overwritten.",
                 hint="a lost secret cannot be made again: move the file away yourself",
             ) from None
         except OSError as error:
-            raise SourceError(
-                f"The secret file {os.fspath(path)!r} cannot be written: {error.strerror}."
-            ) from None
-        try:
-            with os.fdopen(handle, "w") as file:
-                file.write("hex:" + self._value.hex() + "\n")
-        except OSError as error:
-            Path(path).unlink(missing_ok=True)
             raise SourceError(
                 f"The secret file {os.fspath(path)!r} cannot be written: {error.strerror}."
             ) from None

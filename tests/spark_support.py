@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from tables import check_keys, cube, open_source
-from tables.magnitudes.magnitudes import Magnitudes
+from tables.magnitudes.amounts import Magnitudes
 from tables.spark.spark import open_spark
 
 if TYPE_CHECKING:

@@ -9,11 +9,9 @@ import numpy as np
 from ckm.errors import ReleaseError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ckm.additivity.equations import TableSums
+    from footing.arrays import Floats, Integers
 
-    Numbers = NDArray[np.float64]
 
 _MAX_SWEEPS = 20
 _FEW = 1e-4  # moves per inner cell that are not worth another sweep
@@ -22,8 +20,8 @@ _MAX_CELLS = 2_000
 
 
 def round_additive(
-    sums: TableSums, published: Numbers, *, start: Numbers, base: int = 1
-) -> NDArray[np.int64]:
+    sums: TableSums, published: Floats, *, start: Floats, base: int = 1
+) -> Integers:
     """Find a near table of multiples of a base that adds up, of any size.
 
     Running sums of the inner cells are rounded, so that the sum of any run of neighbours is
@@ -38,7 +36,7 @@ def round_additive(
         n_moved = search.move_cells() + search.move_pairs()
         if n_moved <= _FEW * len(inner):
             break
-    whole: NDArray[np.int64] = np.rint(sums.matrix @ search.inner).astype(np.int64)
+    whole: Integers = np.rint(sums.matrix @ search.inner).astype(np.int64)
     return whole
 
 
@@ -46,7 +44,7 @@ class _Search:
     """Local search among tables that add up."""
 
     def __init__(
-        self, sums: TableSums, inner: Numbers, published: Numbers, *, base: float
+        self, sums: TableSums, inner: Floats, published: Floats, *, base: float
     ) -> None:
         self.inner = inner
         self._base = base
@@ -97,7 +95,7 @@ class _Search:
                 n_moved += 1
         return n_moved
 
-    def _uneven_lines(self) -> NDArray[np.int64]:
+    def _uneven_lines(self) -> Integers:
         """Find the lines where moving a pair may pay."""
         if not self._lines:
             return np.zeros(0, np.int64)
@@ -107,9 +105,9 @@ class _Search:
         gain -= np.minimum.reduceat(slopes[self._line_cells], self._starts)
         return np.flatnonzero(gain > self._base * self._apart / 2 + 1e-9)
 
-    def _slopes(self) -> Numbers:
+    def _slopes(self) -> Floats:
         """Add up what is left over of the sums that each inner cell is part of."""
-        slopes: Numbers = self._adds @ self._rest[:-1]
+        slopes: Floats = self._adds @ self._rest[:-1]
         return slopes
 
     def _n_apart(self, one: int, other: int) -> int:
@@ -124,13 +122,13 @@ class _Search:
 
 def round_exactly(
     sums: TableSums,
-    published: Numbers,
+    published: Floats,
     *,
     base: int,
-    lower: Numbers,
-    upper: Numbers,
+    lower: Floats,
+    upper: Floats,
     limit_s: float = 60.0,
-) -> NDArray[np.int64]:
+) -> Integers:
     """Find the table of multiples of a base that adds up and deviates least in total.
 
     Notes
@@ -177,7 +175,5 @@ def round_exactly(
             else f"No best table was found within {limit_s:g} s.",
             hint="widen the bound, or leave out exact=True",
         )
-    steps: NDArray[np.int64] = np.rint(sums.matrix @ np.rint(found.x[:n_inner])).astype(
-        np.int64
-    )
+    steps: Integers = np.rint(sums.matrix @ np.rint(found.x[:n_inner])).astype(np.int64)
     return steps * base

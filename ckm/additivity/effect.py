@@ -14,12 +14,10 @@ from ckm.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
     from ckm.engine.published_table import PublishedTable
+    from footing.arrays import Flags, Floats, Integers
     from tables import CodeTree
 
-    Numbers = NDArray[np.float64]
 
 _MAX_INNER = 200
 _SLACK = 1e-4
@@ -59,7 +57,7 @@ class RestorationEffect:
 
 def measure_restoration(
     table: PublishedTable,
-    counts: NDArray[np.int64],
+    counts: Integers,
     *,
     max_noise: int,
     measure: str = "count",
@@ -136,14 +134,14 @@ def measure_restoration(
     )
 
 
-def _gap(sums: TableSums, numbers: Numbers) -> float:
+def _gap(sums: TableSums, numbers: Floats) -> float:
     is_total = np.ones(len(numbers), np.bool_)
     is_total[sums.inner] = False
     gaps = np.abs(numbers - sums.matrix @ numbers[sums.inner])[is_total]
     return float(gaps.mean()) if len(gaps) else 0.0
 
 
-def _widths(sums: TableSums, published: Numbers, *, max_noise: int) -> NDArray[np.int64]:
+def _widths(sums: TableSums, published: Floats, *, max_noise: int) -> Integers:
     """Give the widths of the feasibility intervals of the table as published."""
     from risk.reconstruction.counts import PublishedCounts
     from risk.reconstruction.intervals import Intervals, intervals
@@ -163,7 +161,7 @@ class _Intruder:
     """Programs over original counts and published numbers that a restored table came from."""
 
     def __init__(
-        self, sums: TableSums, is_zero: NDArray[np.bool_], restored: Numbers, *, max_noise: int
+        self, sums: TableSums, is_zero: Flags, restored: Floats, *, max_noise: int
     ) -> None:
         from scipy import sparse
 
@@ -192,7 +190,7 @@ class _Intruder:
         self._bounds = list(zip(least.tolist(), most.tolist(), strict=True))
         self._n_inner = n_inner
 
-    def widths(self) -> NDArray[np.int64]:
+    def widths(self) -> Integers:
         found = [[self._end(cell, sign) for sign in (1, -1)] for cell in range(self._n_inner)]
         ends = np.array(found)
         lower, upper = np.ceil(ends[:, 0] - 1e-2), np.floor(-ends[:, 1] + 1e-2)

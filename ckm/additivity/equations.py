@@ -12,9 +12,8 @@ from ckm.errors import ReleaseError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from ckm.engine.published_table import PublishedTable
+    from footing.arrays import Codes, Flags, Integers
     from tables import CodeTree
 
 _NONE = -1
@@ -33,7 +32,7 @@ class TableSums:
     """
 
     matrix: Any
-    inner: NDArray[np.int64]
+    inner: Integers
 
     @classmethod
     def of_table(
@@ -87,28 +86,25 @@ class TableSums:
         matrix = sparse.csr_array((ones, (row, part)), shape=(n_cells, len(inner)))
         return cls(matrix=matrix, inner=inner)
 
-    def without(self, rows: NDArray[np.bool_]) -> TableSums:
+    def without(self, rows: Flags) -> TableSums:
         """Leave out inner cells, which then are 0 in every table that adds up."""
         kept = np.flatnonzero(~rows[self.inner])
         return TableSums(matrix=self.matrix[:, kept].tocsr(), inner=self.inner[kept])
-
-    def __repr__(self) -> str:
-        return f"TableSums({self.matrix.shape[0]:,} cells)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class _Column:
     """One column: per category whether it is a leaf, its depth, and its forebear per depth."""
 
-    codes: NDArray[np.int64]
-    is_leaf: NDArray[np.bool_]
-    depth: NDArray[np.int64]
-    above: NDArray[np.int64]
+    codes: Integers
+    is_leaf: Flags
+    depth: Integers
+    above: Integers
 
     @classmethod
     def read(
         cls,
-        codes: NDArray[np.int32],
+        codes: Codes,
         labels: Sequence[str],
         *,
         tree: CodeTree | None,
@@ -145,12 +141,8 @@ def _line(label: str, tree: CodeTree, *, total: str, name: str) -> list[str]:
 
 
 def _holders(
-    columns: Sequence[_Column],
-    pattern: NDArray[np.int64],
-    *,
-    held: NDArray[np.int64],
-    inner: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    columns: Sequence[_Column], pattern: Integers, *, held: Integers, inner: Integers
+) -> tuple[Integers, Integers]:
     """Pair the cells of one margin with the inner cells that they hold."""
     parts = np.arange(len(inner))
     of_cells, of_parts = np.zeros(len(held), np.int64), np.zeros(len(inner), np.int64)

@@ -9,11 +9,9 @@ import numpy as np
 from ckm.errors import ReleaseError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ckm.additivity.equations import TableSums
+    from footing.arrays import Floats
 
-    Numbers = NDArray[np.float64]
 
 _MAX_TURNS = 1_000
 _MAX_PIVOTS = 50
@@ -23,12 +21,8 @@ _RESIDUAL = 1e-10
 
 
 def nearest_additive(
-    sums: TableSums,
-    published: Numbers,
-    *,
-    lower: Numbers,
-    upper: Numbers,
-) -> Numbers:
+    sums: TableSums, published: Floats, *, lower: Floats, upper: Floats
+) -> Floats:
     """Find the table that adds up, stays in bounds and is nearest to the published one.
 
     Notes
@@ -58,7 +52,7 @@ def nearest_additive(
     scale = max(1.0, float(np.abs(published).max(initial=0)))
     grain = 2.0 ** max(-20.0, np.ceil(np.log2(scale)) - 48)
     inner = np.rint(np.maximum(inner, 0.0) / grain) * grain
-    restored: Numbers = sums.matrix @ inner
+    restored: Floats = sums.matrix @ inner
     if _outside(restored, lower, upper) > 100 * _CLOSE:
         raise ReleaseError(
             "No table that adds up lies within the bounds, or none was found.",
@@ -68,8 +62,8 @@ def nearest_additive(
 
 
 def _within(
-    plane: _Plane, published: Numbers, inner: Numbers, *, lower: Numbers, upper: Numbers
-) -> Numbers:
+    plane: _Plane, published: Floats, inner: Floats, *, lower: Floats, upper: Floats
+) -> Floats:
     """Alternate projections on the tables that add up and on the bounds."""
     target = np.clip(plane.sums.matrix @ inner, lower, upper)
     multiplier = np.zeros_like(target)
@@ -91,7 +85,7 @@ class _Plane:
         self.sums = sums
         self._adds = sums.matrix.T.tocsr()
 
-    def not_negative(self, table: Numbers) -> Numbers:
+    def not_negative(self, table: Floats) -> Floats:
         """Return the inner cells, none negative, of the nearest table that adds up."""
         inner = table[self.sums.inner]
         is_free = np.ones(len(inner))
@@ -106,9 +100,7 @@ class _Plane:
             is_free = np.where(is_below, 0.0, np.where(is_pulled, 1.0, is_free))
         return np.maximum(inner, 0.0)
 
-    def project(
-        self, table: Numbers, *, start: Numbers, is_free: Numbers | float = 1.0
-    ) -> Numbers:
+    def project(self, table: Floats, *, start: Floats, is_free: Floats | float = 1.0) -> Floats:
         """Return the inner cells of the nearest table that adds up; only free ones change."""
         matrix, adds, inner = self.sums.matrix, self._adds, start
         rest = is_free * (adds @ (table - matrix @ inner))
@@ -127,5 +119,5 @@ class _Plane:
         return inner
 
 
-def _outside(table: Numbers, lower: Numbers, upper: Numbers) -> float:
+def _outside(table: Floats, lower: Floats, upper: Floats) -> float:
     return float(np.maximum(lower - table, table - upper).max(initial=0))

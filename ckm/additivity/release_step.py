@@ -19,11 +19,10 @@ from ckm.errors import ReleaseError
 from tables import CodeTree
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ckm.config.job.job import Job
     from ckm.engine.published_table import PublishedTable
     from ckm.engine.request import TableRequest
+    from footing.arrays import Integers
     from tables import Cells
 
 
@@ -89,7 +88,7 @@ class Restorer:
             for name, given in job.hierarchies.items()
             if not isinstance(given, list)
         }
-        self._counts: dict[str, NDArray[np.int64]] = {}
+        self._counts: dict[str, Integers] = {}
         self.changes: dict[str, Change] = {}
 
     def observe(
@@ -97,7 +96,7 @@ class Restorer:
         name: str,
         request: TableRequest,
         cells: Cells,
-        published: NDArray[np.int64],
+        published: Integers,
         table: PublishedTable,
     ) -> None:
         """Keep the original counts of a table until it is restored, in row order."""
@@ -159,10 +158,7 @@ class Restorer:
 
 
 def _change(
-    before: NDArray[np.int64],
-    after: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    effect: RestorationEffect | None,
+    before: Integers, after: Integers, counts: Integers, effect: RestorationEffect | None
 ) -> Change:
     moved, held = np.abs(after - before), counts > 0
     off = [np.abs(numbers - counts)[held] for numbers in (before, after)]

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckm.engine.published_table import PublishedTable
+    from footing.arrays import Floats
     from tables import CodeTree
 
-    Numbers = NDArray[np.float64]
 
 _LARGEST = 2.0**50
 
@@ -120,7 +120,7 @@ def _require(bound: float | None, base: int | None, *, exact: bool) -> None:
         raise ConfigError("Additivity cannot be restored: " + "; ".join(problems) + ".")
 
 
-def _read(table: PublishedTable, measure: str) -> Numbers:
+def _read(table: PublishedTable, measure: str) -> Floats:
     if measure not in table.measures:
         raise ReleaseError(
             f"The table has no measure {measure!r}.",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ckm.engine.magnitudes import MagnitudeError, plan_noise
-from ckm.engine.magnitudes.noise.bases import bases
+from ckm.engine.magnitudes.noise.scale import bases
 from reports.facts.release import AmountFact
 from risk.amount_deviations import amount_deviations
 from risk.amounts import AmountNoise
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckm.engine.magnitudes import MagnitudeNoise
-    from tables.magnitudes.magnitudes import Magnitudes
+    from tables import Magnitudes
 
 #: How near an estimate is that finds the largest contributor, as a share of its amount.
 NEAR = 0.1

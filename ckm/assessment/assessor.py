@@ -9,8 +9,7 @@ import numpy as np
 from ckm.assessment.amounts import amount_fact
 from ckm.assessment.grouping import margins_of
 from ckm.assessment.noise.applied import Design, applied_table
-from ckm.assessment.noise.sample import drawn_places
-from ckm.assessment.observed import ObservedCells, ObservedTable
+from ckm.assessment.observed import ObservedCells, ObservedTable, drawn_places
 from ckm.assessment.utility import all_measures, table_measures
 from ckm.engine.cell_histogram import CountHistogramBuilder
 from ckm.engine.published_table import grid_size, shows_grid

@@ -5,34 +5,46 @@ from __future__ import annotations
 import contextlib
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
 
 from reports.facts.release import AttackFact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from ptable import PTable
-    from risk.attacks import AttackResult, SimulatedOracle
+    from risk.attacks import AttackResult
 
-    _Keys: TypeAlias = Literal["mixed", "additive"]
-    _Run: TypeAlias = Callable[[SimulatedOracle, NDArray[np.int64]], AttackResult]
+    _Counts: TypeAlias = NDArray[np.int64]
 
 _SEED = 2027
 _CATEGORIES, _REPEATS, _PAIRS, _SLIVER = 7, 20, 100, 3
 _PEOPLE, _QUERIES = 100, 400
+#: The formulas of all others take the noises of a total and its parts for independent.
+_HOLD_WITHOUT_MIX = frozenset(
+    {"differencing", "geographic-differencing", "repeated-answers", "additive-keys"}
+)
+_SURE_WITHOUT_NOISE = frozenset({"hidden-bound", "margin-bounds"})
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class _Case(NamedTuple):
-    """An attack: what the intruder has, its formula, and a trial."""
+    """An attack, what the intruder has, and what its formula and a trial of it take beside."""
 
     name: str
+    attack: Any
     settings: Mapping[str, float]
-    closed_form: Callable[[], float] | None
-    trial: Callable[[], AttackResult]
+    shape: tuple[int, int]
+    truth: Callable[[_Counts], _Counts] = lambda counts: counts
+    formula: Mapping[str, Any] = _NOTHING
+    trial: Mapping[str, Any] = _NOTHING
+    last: int | None = None
+    ends: tuple[int, int] | None = None
 
 
 def attack_facts(
@@ -47,183 +59,121 @@ def attack_facts(
 @lru_cache(maxsize=32)
 def _attacked(ptable: PTable, is_mixed: bool) -> tuple[AttackFact, ...]:  # noqa: FBT001
     """Return what comes of attacks: the same each time, and longer to find than all else."""
-    return tuple(_fact(case) for case in _cases(ptable, is_mixed=is_mixed))
+    rng = np.random.default_rng(_SEED)
+    keys = "mixed" if is_mixed else "additive"
+    cases = (*_of_groups(ptable, rng), *_of_systems(rng), *_of_margins(ptable, keys))
+    return tuple(_fact(case, ptable, keys=keys, rng=rng) for case in cases)
 
 
-def _fact(case: _Case) -> AttackFact:
+def _fact(case: _Case, ptable: PTable, *, keys: str, rng: np.random.Generator) -> AttackFact:
     from risk.errors import RiskError
 
-    closed_form, result = None, None
-    # Where large counts take rows in turn, some attacks have no formula, and some no guess.
-    with contextlib.suppress(RiskError):
-        closed_form = case.closed_form and min(1.0, case.closed_form())
-    with contextlib.suppress(RiskError):
-        result = case.trial()
     fact = AttackFact(
         name=case.name,
         settings={name: float(number) for name, number in case.settings.items()},
-        closed_form=closed_form,
+        closed_form=None,
     )
-    if result is None:
-        return fact
-    low, high = result.interval
-    return AttackFact(
-        name=fact.name,
-        settings=fact.settings,
-        closed_form=closed_form,
-        successes=result.successes,
-        trials=result.trials,
-        low=low,
-        high=high,
-        queries=-(-result.queries // result.trials),
-    )
+    # Where large counts take rows in turn, some attacks have no formula, and some no guess.
+    with contextlib.suppress(RiskError):
+        fact = replace(fact, closed_form=_closed_form(case, ptable, keys))
+    with contextlib.suppress(RiskError):
+        result = _tried(case, ptable, keys=keys, rng=rng)
+        low, high = result.interval
+        fact = replace(
+            fact,
+            successes=result.successes,
+            trials=result.trials,
+            low=low,
+            high=high,
+            queries=-(-result.queries // result.trials),
+        )
+    return fact
 
 
-def _cases(ptable: PTable, *, is_mixed: bool) -> Iterator[_Case]:
-    import numpy as np
-
-    keys: _Keys = "mixed" if is_mixed else "additive"
-    world = _World(ptable, rng=np.random.default_rng(_SEED), keys=keys)
-    yield from _nested(ptable, world)
-    others = (_partitions, _insistence, _systems, _margins)
-    for case in (case for cases in others for case in cases(ptable, world)):
-        # Without a mix, formulas that take the noises of a total and its parts for
-        # independent do not hold.
-        is_known = is_mixed or case.name in {"repeated-answers", "additive-keys"}
-        yield case if is_known else case._replace(closed_form=None)
+def _closed_form(case: _Case, ptable: PTable, keys: str) -> float | None:
+    if keys != "mixed" and case.name not in _HOLD_WITHOUT_MIX:
+        return None
+    if not ptable.max_noise and case.name in _SURE_WITHOUT_NOISE:
+        return 1.0
+    return float(min(1.0, case.attack.closed_form(ptable, **case.formula)))
 
 
-def _nested(ptable: PTable, world: _World) -> Iterator[_Case]:
-    """Give the attacks on two groups of which one holds the other."""
-    from risk.attacks import Differencing, GeographicDifferencing
+def _tried(case: _Case, ptable: PTable, *, keys: Any, rng: np.random.Generator) -> AttackResult:
+    """Attack simulated records, line by category: large counts, unless the case says else."""
+    from risk.attacks import SimulatedOracle
 
-    yield _Case(
-        "differencing",
-        {},
-        lambda: Differencing().closed_form(ptable),
-        lambda: world.attack(
-            1000, 2, lambda o, c: Differencing().run(o, truth=c[:, -1]), last=1
-        ),
-    )
-    zones = GeographicDifferencing()
+    least = ptable.n_rows + 2 * ptable.max_noise
+    counts = rng.integers(*(case.ends or (least, 2 * least + 2)), case.shape)
+    if case.last is not None:
+        counts[:, -1] = case.last
+    oracle = SimulatedOracle(ptable, counts, rng=rng, keys=keys)
+    result: AttackResult = case.attack.run(oracle, truth=case.truth(counts), **case.trial)
+    return result
+
+
+def _of_groups(ptable: PTable, rng: np.random.Generator) -> Iterator[_Case]:
+    """Give the attacks on nested groups, and on one group in many ways."""
+    from risk import attacks
+
+    grouped = {"n_categories": _CATEGORIES}
+    lines = (100, _CATEGORIES)
+
+    def last(counts: _Counts) -> _Counts:
+        return counts[:, -1]
+
+    def total(counts: _Counts) -> _Counts:
+        return np.asarray(counts.sum(axis=1))
+
+    yield _Case("differencing", attacks.Differencing(), {}, (1000, 2), last, last=1)
     yield _Case(
         "geographic-differencing",
+        attacks.GeographicDifferencing(),
         {"count": _SLIVER},
-        lambda: zones.closed_form(ptable, sliver=_SLIVER),
-        lambda: world.attack(1000, 2, lambda o, c: zones.run(o, truth=c[:, -1]), last=_SLIVER),
+        (1000, 2),
+        last,
+        formula={"sliver": _SLIVER},
+        last=_SLIVER,
     )
-
-
-def _partitions(ptable: PTable, world: _World) -> Iterator[_Case]:
-    """Give the attacks that part one group in many ways."""
-    from risk.attacks import SmallCell, TwoPartition
-
-    pairs = TwoPartition(n_categories=_CATEGORIES)
-    yield _Case(
-        "two-partition",
-        {"n_categories": _CATEGORIES},
-        lambda: pairs.closed_form(ptable),
-        lambda: world.attack(
-            100, _CATEGORIES, lambda o, c: pairs.run(o, truth=c.sum(axis=1), rng=world.rng)
-        ),
-    )
-    cell = SmallCell(n_categories=_CATEGORIES)
-    yield _Case(
-        "small-cell",
-        {"n_categories": _CATEGORIES},
-        lambda: cell.closed_form(ptable),
-        lambda: world.attack(100, _CATEGORIES, lambda o, c: cell.run(o, truth=c[:, -1])),
-    )
-
-
-def _insistence(ptable: PTable, world: _World) -> Iterator[_Case]:
-    """Give the attacks that ask for the same again, and for many groups of one size."""
-    from risk.attacks import HiddenBound, RepeatedAnswers
-
-    again = RepeatedAnswers(n_repeats=_REPEATS)
+    attack = attacks.TwoPartition(**grouped)
+    yield _Case("two-partition", attack, grouped, lines, total, trial={"rng": rng})
+    yield _Case("small-cell", attacks.SmallCell(**grouped), grouped, lines, last)
     yield _Case(
         "repeated-answers",
+        attacks.RepeatedAnswers(n_repeats=_REPEATS),
         {"n_repeats": _REPEATS},
-        lambda: again.closed_form(ptable, noise="consistent"),
-        lambda: world.attack(100, 1, lambda o, c: again.run(o, truth=c[:, 0])),
+        (100, 1),
+        last,
+        formula={"noise": "consistent"},
     )
-    bound = HiddenBound(n_pairs=_PAIRS)
     yield _Case(
         "hidden-bound",
+        attacks.HiddenBound(n_pairs=_PAIRS),
         {"n_pairs": _PAIRS},
-        lambda: bound.closed_form(ptable) if ptable.max_noise else 1.0,
-        lambda: world.attack(
-            50,
-            _PAIRS.bit_length() + 1,
-            lambda o, c: bound.run(
-                o, truth=c.sum(axis=1), max_noise=ptable.max_noise, rng=world.rng
-            ),
-        ),
+        (50, _PAIRS.bit_length() + 1),
+        total,
+        trial={"max_noise": ptable.max_noise, "rng": rng},
     )
 
 
-def _systems(ptable: PTable, world: _World) -> Iterator[_Case]:
+def _of_systems(rng: np.random.Generator) -> Iterator[_Case]:
     """Give the attacks that solve equations of many sums."""
     from risk.attacks import LinearReconstruction, SubsetSums
 
-    squares = LinearReconstruction(n_categories=_CATEGORIES)
-    yield _Case(
-        "linear-reconstruction",
-        {"n_categories": _CATEGORIES},
-        lambda: squares.closed_form(ptable),
-        lambda: world.attack(20, _CATEGORIES, lambda o, c: squares.run(o, truth=c)),
-    )
+    grouped = {"n_categories": _CATEGORIES}
+    squares = LinearReconstruction(**grouped)
+    yield _Case("linear-reconstruction", squares, grouped, (20, _CATEGORIES))
+    people = {"n_people": _PEOPLE, "n_queries": _QUERIES}
     bits = SubsetSums(n_people=_PEOPLE, n_queries=_QUERIES)
-    yield _Case(
-        "subset-sums",
-        {"n_people": _PEOPLE, "n_queries": _QUERIES},
-        lambda: bits.closed_form(ptable),
-        lambda: world.ask(
-            world.rng.integers(0, 2, (1, _PEOPLE)),
-            lambda o, c: bits.run(o, truth=c, rng=world.rng),
-        ),
-    )
+    yield _Case("subset-sums", bits, people, (1, _PEOPLE), trial={"rng": rng}, ends=(0, 2))
 
 
-def _margins(ptable: PTable, world: _World) -> Iterator[_Case]:
+def _of_margins(ptable: PTable, keys: Any) -> Iterator[_Case]:
     """Give the attacks on two parts and their total."""
     from risk.attacks import AdditiveKeys, MarginBounds
 
     margins = MarginBounds(max_noise=max(1, ptable.max_noise))
-    yield _Case(
-        "margin-bounds",
-        {"max_noise": ptable.max_noise, "n_categories": 2},
-        lambda: margins.closed_form(ptable) if ptable.max_noise else 1.0,
-        lambda: world.attack(500, 2, lambda o, c: margins.run(o, truth=c)),
-    )
-    leak = AdditiveKeys(keys=world.keys)
-    yield _Case(
-        "additive-keys",
-        {"n_categories": 2},
-        lambda: leak.closed_form(ptable),
-        lambda: world.attack(1000, 2, lambda o, c: leak.run(o, ptable=ptable, truth=c)),
-    )
-
-
-class _World:
-    """Simulated records: lines of categories with large counts, and an oracle over them."""
-
-    def __init__(self, ptable: PTable, *, rng: np.random.Generator, keys: _Keys) -> None:
-        self.ptable, self.rng, self.keys = ptable, rng, keys
-        self.least = ptable.n_rows + 2 * ptable.max_noise
-
-    def attack(
-        self, n_lines: int, n_categories: int, run: _Run, *, last: int | None = None
-    ) -> AttackResult:
-        """Run an attack; `last` is the count of the last category, where it is no large one."""
-        counts = self.rng.integers(self.least, 2 * self.least + 2, (n_lines, n_categories))
-        if last is not None:
-            counts[:, -1] = last
-        return self.ask(counts, run)
-
-    def ask(self, counts: NDArray[np.int64], run: _Run) -> AttackResult:
-        """Run an attack on given counts, line by category."""
-        from risk.attacks import SimulatedOracle
-
-        oracle = SimulatedOracle(self.ptable, counts, rng=self.rng, keys=self.keys)
-        return run(oracle, counts)
+    bounds = {"max_noise": ptable.max_noise, "n_categories": 2}
+    yield _Case("margin-bounds", margins, bounds, (500, 2))
+    leak = AdditiveKeys(keys=keys)
+    trial = {"ptable": ptable}
+    yield _Case("additive-keys", leak, {"n_categories": 2}, (1000, 2), trial=trial)

@@ -13,7 +13,7 @@ from ckm.assessment.noise.agreement import (
     share_p_value,
     variance_test,
 )
-from ckm.assessment.noise.sample import repeats
+from ckm.assessment.observed import repeats
 from reports.facts.release import CheckFact
 
 if TYPE_CHECKING:
@@ -124,22 +124,8 @@ def noise_checks(cells: ObservedCells, design: Design) -> Iterator[CheckFact]:
             "noise-distribution",
             _outcome(p_value >= share_limit()),
             allowed={"p": share_limit()},
-            found={"bound": p_value, "cells": n, **_fit(cells, design)},
+            found={"bound": p_value, "cells": n, **share_fit(cells, design)},
         )
-
-
-def _fit(cells: ObservedCells, design: Design) -> dict[str, float]:
-    """Give a reader the χ² test that everybody knows; the bound decides."""
-    fit = share_fit(cells, design)
-    if fit is None:
-        return {}
-    return {
-        "chi2": fit.statistic,
-        "df": fit.degrees,
-        "p": fit.p_value,
-        "rows": fit.rows,
-        "least": fit.least,
-    }
 
 
 def _tested(name: str, test: SumTest | None, *, found: Mapping[str, float]) -> CheckFact:

@@ -12,10 +12,9 @@ from ckm.assessment.attacks import attack_facts
 from ckm.assessment.checks import limit_checks, made_checks, noise_checks, proof_checks
 from ckm.assessment.exposure import posteriors, worst
 from ckm.assessment.noise.classes import noise_classes, noise_pairs, noise_shares, transition
-from ckm.assessment.noise.sample import independent
-from ckm.assessment.observed import ObservedCells
+from ckm.assessment.observed import ObservedCells, independent
 from ckm.assessment.risk_utility_scenarios import map_scenarios
-from ckm.config.words import one_text
+from ckm.config.section import one_text
 from ckm.formats.words import LANGUAGES, MISSING, say
 from reports.facts.copying import fact_of
 from reports.facts.release import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from reports.facts.release import MeasureFact
+
+
+_COLUMNS = {"count": np.int64, "noise": np.int64, "key": np.uint64, "is_finest": np.bool_}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -48,25 +51,15 @@ class ObservedCells:
     @classmethod
     def together(cls, parts: Sequence[ObservedCells]) -> ObservedCells:
         """Take the cells of several tables as one list."""
-
-        def joined(name: str, kind: type[np.generic]) -> NDArray[np.generic]:
-            return np.concatenate([np.zeros(0, kind), *(getattr(p, name) for p in parts)])
-
-        return cls(
-            count=joined("count", np.int64),  # type: ignore[arg-type]
-            noise=joined("noise", np.int64),  # type: ignore[arg-type]
-            key=joined("key", np.uint64),  # type: ignore[arg-type]
-            is_finest=joined("is_finest", np.bool_),  # type: ignore[arg-type]
-        )
+        joined: dict[str, Any] = {
+            name: np.concatenate([np.zeros(0, kind), *(getattr(part, name) for part in parts)])
+            for name, kind in _COLUMNS.items()
+        }
+        return cls(**joined)
 
     def take(self, where: NDArray[np.generic]) -> ObservedCells:
         """Take some of the cells."""
-        return ObservedCells(
-            count=self.count[where],
-            noise=self.noise[where],
-            key=self.key[where],
-            is_finest=self.is_finest[where],
-        )
+        return ObservedCells(**{name: getattr(self, name)[where] for name in _COLUMNS})
 
     @property
     def published(self) -> NDArray[np.int64]:
@@ -107,3 +100,57 @@ class ObservedTable:
     appeared: int
     is_new: NDArray[np.bool_]
     utility: tuple[MeasureFact, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeats:
+    """Cells that have the key and the count of another, and those published differently.
+
+    Parameters
+    ----------
+    repeats, differing
+        How many.
+    """
+
+    repeats: int
+    differing: int
+
+
+def repeats(cells: ObservedCells) -> Repeats:
+    """Compare the noise of cells with the same key and the same count."""
+    order = np.argsort(cells.key, kind="stable")
+    key = cells.key[order]
+    shared = np.zeros(len(key), bool)
+    shared[1:] = key[1:] == key[:-1]
+    shared[:-1] |= shared[1:]
+    order = order[shared]  # few, as a rule: only these need sorting by count as well
+    order = order[np.lexsort((cells.count[order], cells.key[order]))]
+    count, key, noise = cells.count[order], cells.key[order], cells.noise[order]
+    again = (key[1:] == key[:-1]) & (count[1:] == count[:-1])
+    first = np.flatnonzero(np.concatenate([np.ones(min(1, len(key)), bool), ~again]))
+    group = np.cumsum(np.concatenate([np.zeros(min(1, len(key)), bool), ~again]))
+    differing = int((noise != noise[first][group]).sum()) if len(key) else 0
+    return Repeats(repeats=int(again.sum()), differing=differing)
+
+
+def independent(tables: Sequence[ObservedCells], *, is_mixed: bool) -> ObservedCells:
+    """Take cells whose noises are independent."""
+    everything = ObservedCells.together(tables)
+    return everything.take(drawn_places(tables, is_mixed=is_mixed))
+
+
+def drawn_places(tables: Sequence[ObservedCells], *, is_mixed: bool) -> NDArray[np.int64]:
+    """Find cells whose noises are independent, by position among those of all tables."""
+    if not tables:
+        return np.zeros(0, np.int64)
+    if is_mixed:
+        keys = np.concatenate([cells.key for cells in tables])
+        order = np.argsort(keys, kind="stable")
+        key = keys[order]
+        is_first = np.ones(len(key), bool)
+        is_first[1:] = key[1:] != key[:-1]
+        return np.sort(order[is_first])
+    finest = [int(cells.is_finest.sum()) for cells in tables]
+    largest = int(np.argmax(finest))
+    start = sum(len(cells) for cells in tables[:largest])
+    return start + np.flatnonzero(tables[largest].is_finest)

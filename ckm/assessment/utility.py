@@ -13,15 +13,14 @@ import numpy as np
 
 from ckm.assessment.grouping import categories, parents
 from reports.facts.release import MeasureFact
+from risk.utility.catalogue import defined
 from risk.utility.classes import CLASSES, class_cells
-from risk.utility.measure import defined
 from risk.utility.measures.additivity import additivity
 from risk.utility.measures.deviations import bias, deviations, summaries
-from risk.utility.measures.distances import distances
-from risk.utility.measures.ranks import ranks
+from risk.utility.measures.distances import distances, ranks
+from risk.utility.measures.noise import zeros
 from risk.utility.measures.significance import significance
 from risk.utility.measures.variation import variation
-from risk.utility.measures.zeros import zeros
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
     from ckm.assessment.grouping import Margins
     from ptable import PTable
-    from risk.utility.measure import Measure
+    from risk.utility.catalogue import Measure
     from risk.utility.pairs import Pairs
     from tables import Cells
 

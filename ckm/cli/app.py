@@ -23,7 +23,7 @@ _VERBS = {
     "report": "ckm.cli.report:report",
     "compare": "ckm.cli.compare.compare:compare",
     "swap": "ckm.cli.swap:swap",
-    "suppress": "ckm.cli.suppress:suppress",
+    "suppress": "ckm.cli.release:suppress",
     "demo": "ckm.cli.demo:demo",
     "serve": "ckm.cli.serve:serve",
     "token": "ckm.cli.serve:token",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.release import limit_options
-from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.click_group import with_terminal
 
 if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
@@ -34,16 +34,8 @@ It reads the data once and computes the tables, as a release does, so it takes a
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE.toml")
 @click.option("--quick", is_flag=True, help="Do not read the data's rows.")
 @limit_options
-@common_options
-@click.pass_obj
-def check(
-    terminal: Terminal,
-    *,
-    file: Path,
-    quick: bool,
-    memory_limit: str | None,
-    threads: int | None,
-) -> None:
+@with_terminal
+def check(terminal: Terminal, /, *, file: Path, **options: Any) -> None:
     """Check a job, a swap or a service: what stops a release, stops this.
 
     All of the work is done, in a private folder that goes again.
@@ -51,13 +43,12 @@ def check(
     from ckm.config.service.service import is_service_file
     from ckm.config.swap import is_swap_file
 
-    limits = {"memory_limit": memory_limit, "threads": threads}
     if is_service_file(file):
-        _check_service(terminal, file, quick=quick, **limits)
+        _check_service(terminal, file, **options)
     elif is_swap_file(file):
-        _check_swap(terminal, file, quick=quick, **limits)
+        _check_swap(terminal, file, **options)
     else:
-        _check_job(terminal, file, quick=quick, **limits)
+        _check_job(terminal, file, **options)
 
 
 def _check_job(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) -> None:
@@ -87,25 +78,26 @@ def _check_job(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) ->
         run(plan, quick=quick, step=terminal.step, progress=report_progress, **limits)
 
 
-def _check_swap(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) -> None:
+def _check_swap(terminal: Terminal, file: Path, **options: Any) -> None:
     from ckm.config.swap import read_swap
     from ckm.release.swapped import rehearse_swap
 
     job = read_swap(file)
     terminal.step("swap read", f"{file.name}: areas by {', '.join(job.swap.plan.geography)}")
     with terminal.progress() as report_progress:
-        rehearse_swap(job, quick=quick, step=terminal.step, progress=report_progress, **limits)
+        rehearse_swap(job, step=terminal.step, progress=report_progress, **options)
 
 
-def _check_service(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) -> None:
+def _check_service(terminal: Terminal, file: Path, **options: Any) -> None:
     from ckm.config.service.service import read_service
     from ckm.service.process.server import rehearse_service
 
     service = read_service(file)
-    terminal.step("service read", f"{file.name} is a sound service; {_offered(service)}")
+    offered = f"variables: {', '.join(service.variables)}"
+    terminal.step("service read", f"{file.name} is a sound service; {offered}")
     for caution in (*service.cautions, *_formulas(service)):
         terminal.warn("caution", caution)
-    rehearse_service(service, quick=quick, step=terminal.step, **limits)
+    rehearse_service(service, step=terminal.step, **options)
 
 
 def _formulas(service: Service) -> tuple[str, ...]:
@@ -121,10 +113,6 @@ def _formulas(service: Service) -> tuple[str, ...]:
         found[name] = [t for t in dict.fromkeys(map(str, texts)) if is_formula(t)]
     output = service.job.output.changed(formats=tuple(FORMATS))
     return formula_cautions(found, output, section="[service]")
-
-
-def _offered(service: Service) -> str:
-    return f"variables: {', '.join(service.variables)}"
 
 
 def _names(plan: Job) -> str:
@@ -156,22 +144,20 @@ def tell_few_outcomes(
 
 def show_feasibility(terminal: Terminal, answer: Feasibility) -> None:
     """Draw which variances each row of a p-table can reach."""
-    from rich.table import Table
-
-    table = Table(title="Variances that each row can reach", title_justify="left")
-    table.add_column("count", justify="right")
-    table.add_column("from", justify="right")
-    table.add_column("to", justify="right")
-    table.add_column("asked for", justify="right")
-    table.add_column("feasible")
     last = len(answer.rows)
-    for row in answer.rows:
-        table.add_row(
-            f"{row.count}{' and more' if row.count == last else ''}",
-            *(_number(v) for v in (row.variance_min, row.variance_max, row.requested)),
-            "yes" if row.is_feasible else f"no: {row.binding}",
-        )
-    terminal.out.print(table)
+    terminal.table(
+        ("count", "from", "to", "asked for", "feasible"),
+        (
+            (
+                f"{row.count}{' and more' if row.count == last else ''}",
+                *(_number(v) for v in (row.variance_min, row.variance_max, row.requested)),
+                "yes" if row.is_feasible else f"no: {row.binding}",
+            )
+            for row in answer.rows
+        ),
+        left=("feasible",),
+        title="Variances that each row can reach",
+    )
 
 
 def _number(value: float | None) -> str:

@@ -6,11 +6,11 @@ import shlex
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.click_group import with_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,23 +68,13 @@ Examples:
 )
 @click.option("--force", is_flag=True, help="Replace an earlier demonstration.")
 @click.option("--dry-run", is_flag=True, help="Check the folder, write nothing.")
-@common_options
-@click.pass_obj
-def demo(
-    terminal: Terminal, *, out: Path, persons: int, seed: int, force: bool, dry_run: bool
-) -> None:
+@with_terminal
+def demo(terminal: Terminal, /, *, out: Path, **options: Any) -> None:
     """Make up a register, release six tables and compare ways to protect them."""
     from ckm.demo.demo import compare_zones, make_demo
 
     with terminal.progress() as report_progress:
-        made = make_demo(
-            out,
-            persons=persons,
-            seed=seed,
-            force=force,
-            dry_run=dry_run,
-            progress=report_progress,
-        )
+        made = make_demo(out, progress=report_progress, **options)
     if made is None:
         terminal.step("dry run complete", f"dry run: a demonstration would go to {out}")
         return
@@ -130,8 +120,6 @@ def _show_files(terminal: Terminal, made: Demo) -> None:
 
 
 def _show_sample(terminal: Terminal, made: Demo) -> None:
-    from rich.table import Table
-
     from ckm.demo.demo import sample_table
 
     frame = sample_table(
@@ -145,15 +133,13 @@ def _show_sample(terminal: Terminal, made: Demo) -> None:
             frame["sex"], frame["category"], frame["count"], strict=True
         )
     }
-    table = Table()
-    table.add_column("sex")
-    for column in columns:
-        table.add_column(column, justify="right")
-    for row in rows:
-        # A cell that was not published is not told apart from a published zero.
-        table.add_row(row, *(str(counts.get((row, column), 0)) for column in columns))
     _heading(terminal, "Job seekers of commune 01001, as published")
-    terminal.out.print(table)
+    terminal.table(
+        ("sex", *columns),
+        # A cell that was not published is not told apart from a published zero.
+        ((row, *(str(counts.get((row, column), 0)) for column in columns)) for row in rows),
+        left=("sex",),
+    )
     terminal.out.print("Parts need not add up to their total: each cell has noise of its own.")
 
 
@@ -164,11 +150,6 @@ def _show_zones(terminal: Terminal, pairs: Sequence[ZonePair]) -> None:
     moved = [pair for pair in pairs if pair.is_moved]
     stayed = [pair for pair in pairs if not pair.is_moved]
     same = sum(pair.difference == 0 for pair in stayed)
-    table = Table()
-    for name in ("zone", "2015", "2024", "difference"):
-        table.add_column(name, justify="left" if name == "zone" else "right")
-    for pair in moved[:_SHOWN_ZONES]:
-        table.add_row(pair.zone, str(pair.before), str(pair.after), _signed(pair.difference))
     count_histogram = {
         words: sum(low <= pair.difference <= high for pair in moved)
         for words, low, high in _BINS
@@ -178,7 +159,14 @@ def _show_zones(terminal: Terminal, pairs: Sequence[ZonePair]) -> None:
         width = round(_BAR * cases / max(1, *count_histogram.values()))
         bars.add_row(f"  {words:>10}", "█" * width, str(cases))
     _heading(terminal, "Zones whose boundary moved, as published")
-    terminal.out.print(table)
+    terminal.table(
+        ("zone", "2015", "2024", "difference"),
+        (
+            (pair.zone, str(pair.before), str(pair.after), _signed(pair.difference))
+            for pair in moved[:_SHOWN_ZONES]
+        ),
+        left=("zone",),
+    )
     terminal.out.print(
         f"From 2015 to 2024 the boundaries of {len(moved)} zones moved by one to four people.\n"
         "Exact counts would single them out by subtraction. The published differences:",
@@ -198,26 +186,29 @@ def _signed(number: int) -> str:
 
 def _show_comparison(terminal: Terminal, made: Demo) -> None:
     """Show how the rules of an office lead to a design, in the numbers of the demonstration."""
-    from rich import box
-    from rich.table import Table
+    from rich.table import Column
 
     facts = made.comparison.facts()
     found = facts.conclusion
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column("with this rule too")
-    table.add_column("least loss of use", no_wrap=True)
-    table.add_column("loss", justify="right")
+    rows = []
     for name, words in _RULES.items():
         numbers = found.get(f"least-loss{name}") or found.get(f"none-left{name}")
         if numbers is None:
             break
-        row = (numbers.get("design", "none left"), numbers.get("loss"))
-        loss = "" if row[1] is None else f"{row[1]:.0f}"
-        table.add_row(words.format(**numbers), str(row[0]), loss)
+        loss = f"{numbers['loss']:.0f}" if numbers.get("loss") is not None else ""
+        rows.append((words.format(**numbers), str(numbers.get("design", "none left")), loss))
     n_designs = len(facts.scenarios.designs)
     cells = made.comparison.count_histogram.distinct
     _heading(terminal, f"{n_designs} ways to protect {cells:,} cells, compared")
-    terminal.out.print(table)
+    terminal.table(
+        ("with this rule too", Column("least loss of use", no_wrap=True), "loss"),
+        rows,
+        left=("with this rule too",),
+        is_plain=True,
+        padding=(0, 2, 0, 0),
+        pad_edge=False,
+        show_edge=True,
+    )
     price = found.get("price-of-forbidding")
     if price is not None and "cost_pct" in price:
         terminal.out.print(

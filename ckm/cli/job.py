@@ -8,8 +8,6 @@ import click
 
 from ckm.cli.terminal.click_group import Group, common_options
 
-__all__ = ["job"]
-
 
 @click.group(cls=Group)
 def job() -> None:

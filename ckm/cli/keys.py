@@ -2,42 +2,42 @@
 
 from __future__ import annotations
 
-import contextlib
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import Group, common_options
+from ckm.cli.terminal.click_group import Group, common_options, options, with_terminal
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import check_output
+from ckm.cli.terminal.secret import as_part_of_the_command, secret_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from tables import HashedKeys, Secret, Source, StoredKeys
+    from tables import HashedKeys, StoredKeys
 
-__all__ = ["keys"]
 
 _PATH = click.Path(path_type=Path)
 
 
-def _data_arguments(command: click.decorators.FC) -> click.decorators.FC:
-    command = click.option("--table", help="The table of a DuckDB file.")(command)
-    return click.argument("data", metavar="DATA")(command)
-
-
-def _writing_options(command: click.decorators.FC) -> click.decorators.FC:
-    for option in (
-        click.option("--dry-run", is_flag=True, help="Check everything, write nothing."),
-        click.option("--force", is_flag=True, help="Replace the output if it exists."),
-        click.option(
-            "--column", default="record_key", show_default=True, help="Name of the new column."
-        ),
-        click.option("-o", "--output", required=True, type=_PATH, help="The Parquet file."),
-    ):
-        command = option(command)
-    return command
+_data_arguments = options(
+    click.argument("data", metavar="DATA"),
+    click.option("--table", help="The table of a DuckDB file."),
+)
+_writing_options = options(
+    click.option("-o", "--output", required=True, type=_PATH, help="The Parquet file."),
+    click.option(
+        "--column", default="record_key", show_default=True, help="Name of the new column."
+    ),
+    click.option("--force", is_flag=True, help="Replace the output if it exists."),
+    click.option("--dry-run", is_flag=True, help="Check everything, write nothing."),
+    with_terminal,
+)
+_secret_option = click.option(
+    "--secret", "secret_file", type=_PATH, help="Secret file; else CKM_SECRET."
+)
 
 
 @click.group(cls=Group)
@@ -55,12 +55,10 @@ Keep the file: with another secret every cell gets other noise. It is never over
 )
 @click.argument("file", type=_PATH)
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
-@common_options
-@click.pass_obj
+@with_terminal
 def secret(terminal: Terminal, *, file: Path, dry_run: bool) -> None:
     """Make a secret that only you can read."""
-    from ckm.errors import ConfigError
-    from tables import Secret, SourceError
+    from tables import Secret
 
     if file.exists():
         raise click.UsageError(
@@ -70,11 +68,8 @@ def secret(terminal: Terminal, *, file: Path, dry_run: bool) -> None:
     if dry_run:
         terminal.step("dry run complete", f"dry run: a secret would go to {file}")
         return
-    try:
+    with as_part_of_the_command():
         Secret.generate().write(file)
-    except SourceError as error:
-        # A secret is part of the command, not of the data.
-        raise ConfigError(error.problem, hint=error.hint) from None
     terminal.step(
         "secret made", "keep this file safe, and a copy of it: it cannot be made again"
     )
@@ -89,21 +84,10 @@ Example:
 )
 @_data_arguments
 @click.option("--id", "identifier", required=True, help="Column of stable identifiers.")
-@click.option("--secret", "secret_file", type=_PATH, help="Secret file; else CKM_SECRET.")
+@_secret_option
 @_writing_options
-@common_options
-@click.pass_obj
 def attach(
-    terminal: Terminal,
-    *,
-    data: str,
-    table: str | None,
-    identifier: str,
-    secret_file: Path | None,
-    output: Path,
-    column: str,
-    force: bool,
-    dry_run: bool,
+    terminal: Terminal, /, *, identifier: str, secret_file: Path | None, **options: Any
 ) -> None:
     """Write a copy of the data with a key hashed from an identifier.
 
@@ -111,24 +95,8 @@ def attach(
     """
     from tables import attach_keys
 
-    secret = _secret(secret_file)
-    with _open(data, table, output, force=force) as source:
-        source.require(identifier)
-        if dry_run:
-            terminal.step("dry run complete", f"dry run: {output} would be written")
-            return
-        with terminal.progress() as report_progress:
-            attach_keys(
-                source,
-                id=identifier,
-                secret=secret,
-                path=output,
-                column=column,
-                overwrite=force,
-                progress=_share(report_progress),
-            )
-    terminal.step("keys attached", f"column {column!r} holds the keys")
-    click.echo(str(output))
+    attach_to = partial(attach_keys, id=identifier, secret=secret_of(secret_file))
+    _write(terminal, attach_to, "keys attached", needs=identifier, **options)
 
 
 @keys.command(
@@ -141,35 +109,11 @@ Keep the file: drawn again, all keys and so all noise are others.
 )
 @_data_arguments
 @_writing_options
-@common_options
-@click.pass_obj
-def draw(
-    terminal: Terminal,
-    *,
-    data: str,
-    table: str | None,
-    output: Path,
-    column: str,
-    force: bool,
-    dry_run: bool,
-) -> None:
+def draw(terminal: Terminal, /, **options: Any) -> None:
     """Write a copy of the data with a fresh random key beside each record."""
     from tables import draw_keys
 
-    with _open(data, table, output, force=force) as source:
-        if dry_run:
-            terminal.step("dry run complete", f"dry run: {output} would be written")
-            return
-        with terminal.progress() as report_progress:
-            draw_keys(
-                source,
-                path=output,
-                column=column,
-                overwrite=force,
-                progress=_share(report_progress),
-            )
-    terminal.step("keys drawn", f"column {column!r} holds the keys")
-    click.echo(str(output))
+    _write(terminal, draw_keys, "keys drawn", **options)
 
 
 @keys.command(
@@ -183,7 +127,7 @@ Examples:
 @click.option("--record-key", help="Column of stored keys.")
 @click.option("--key-range", type=click.IntRange(min=2), help="Keys run from 0 to this less 1.")
 @click.option("--id", "identifier", help="Column of stable identifiers.")
-@click.option("--secret", "secret_file", type=_PATH, help="Secret file; else CKM_SECRET.")
+@_secret_option
 @common_options
 @click.pass_context
 def check(
@@ -209,33 +153,42 @@ def check(
     if record_key is not None:
         chosen = StoredKeys(column=record_key, key_range=key_range)
     else:
-        chosen = HashedKeys(column=str(identifier), secret=_secret(secret_file))
+        chosen = HashedKeys(column=str(identifier), secret=secret_of(secret_file))
     with open_source(data, table=table) as source:
         quality = check_keys(source, chosen, action="stop")
     terminal.step("keys checked", quality.summary())
 
 
-@contextlib.contextmanager
-def _open(data: str, table: str | None, output: Path, *, force: bool) -> Iterator[Source]:
-    """Open the data, after a look at where the result goes."""
+def _write(
+    terminal: Terminal,
+    make: Callable[..., object],
+    event: str,
+    *,
+    data: str,
+    table: str | None,
+    output: Path,
+    column: str,
+    force: bool,
+    dry_run: bool,
+    needs: str | None = None,
+) -> None:
+    """Write a copy of the data with keys, after a look at where the result goes."""
     from tables import open_source
 
     check_output(output, force=force, inputs=(Path(data),))
     with open_source(data, table=table) as source:
-        yield source
-
-
-def _secret(file: Path | None) -> Secret:
-    from ckm.errors import ConfigError
-    from tables import Secret, SourceError
-
-    try:
-        return Secret.from_env() if file is None else Secret.from_file(file)
-    except SourceError as error:
-        # A secret is part of the command, not of the data.
-        raise ConfigError(error.problem, hint=error.hint) from None
-
-
-def _share(report_progress: Callable[[str, int, int], None]) -> Callable[[float], None]:
-    """Tell a share in [0, 1] as so many of a hundred."""
-    return lambda share: report_progress("writing", round(100 * share), 100)
+        if needs is not None:
+            source.require(needs)
+        if dry_run:
+            terminal.step("dry run complete", f"dry run: {output} would be written")
+            return
+        with terminal.progress() as report_progress:
+            make(
+                source,
+                path=output,
+                column=column,
+                overwrite=force,
+                progress=lambda share: report_progress("writing", round(100 * share), 100),
+            )
+    terminal.step(event, f"column {column!r} holds the keys")
+    click.echo(str(output))

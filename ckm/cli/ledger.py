@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from ckm.cli.terminal.click_group import Group, common_options
+from ckm.cli.terminal.click_group import Group, options, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 from ckm.cli.terminal.output import check_output
-from footing.files import write_whole
+from footing.files import csv_text, write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from ckm.cli.terminal.console import Terminal
     from ckm.ledger import CellName, Published, ThinPair
     from tables import Secret
 
-__all__ = ["ledger"]
 
 _PATH = click.Path(path_type=Path)
 _SHOWN = 50
@@ -46,37 +43,32 @@ def ledger() -> None:
     """Look into the ledger of published tables."""
 
 
-def _output_options(command: Callable[..., None]) -> Callable[..., None]:
-    command = click.option("--force", is_flag=True, help="Replace the output if it exists.")(
-        command
-    )
-    return click.option("-o", "--output", type=_PATH, help="A .csv file.")(command)
+_output_options = options(
+    click.option("-o", "--output", type=_PATH, help="A .csv file."),
+    click.option("--force", is_flag=True, help="Replace the output if it exists."),
+)
 
 
 @ledger.command(name="list")
 @click.argument("target", metavar="LEDGER")
 @click.option("--history", help="Only the tables of this history.")
-@common_options
-@click.pass_obj
+@with_terminal
 def list_entries(terminal: Terminal, *, target: str, history: str | None) -> None:
     """List the recorded tables; needs no secret."""
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table()
-    for column in _ENTRY:
-        table.add_column(column, justify="right" if column == "entry" else "left")
-    for entry in _entries(target, history):
-        table.add_row(*(Text(_visible(text)) for text in _entry_row(entry)))
-    terminal.out.print(table)
+    terminal.table(
+        _ENTRY,
+        ((Text(_visible(t)) for t in _entry_row(e)) for e in _entries(target, history)),
+        left=_ENTRY[1:],
+    )
 
 
 @ledger.command()
 @click.argument("target", metavar="LEDGER")
 @click.option("--history", help="Only the tables of this history.")
 @_output_options
-@common_options
-@click.pass_obj
+@with_terminal
 def export(
     terminal: Terminal, *, target: str, history: str | None, output: Path | None, force: bool
 ) -> None:
@@ -102,8 +94,7 @@ def export(
 )
 @click.option("--strict", is_flag=True, help="End with exit code 1 when there is one.")
 @_output_options
-@common_options
-@click.pass_obj
+@with_terminal
 def audit(
     terminal: Terminal,
     *,
@@ -135,7 +126,8 @@ def audit(
     count = "no thin difference" if not found else f"{len(found):,} thin differences"
     terminal.step("ledger audited", count if len(found) != 1 else "1 thin difference")
     if output is not None:
-        _write(terminal, _PAIR, map(_pair_row, found), output, force=force)
+        rows = ((*_cell_row(pair.cell), *_cell_row(pair.published)) for pair in found)
+        _write(terminal, _PAIR, rows, output, force=force)
     else:
         for pair in found[:_SHOWN]:
             click.echo(_visible(str(pair)))
@@ -179,10 +171,6 @@ def _entry_row(entry: Published) -> tuple[str, ...]:
     )
 
 
-def _pair_row(pair: ThinPair) -> tuple[str, ...]:
-    return (*_cell_row(pair.cell), *_cell_row(pair.published))
-
-
 def _cell_row(cell: CellName) -> tuple[str, ...]:
     return (cell.words, cell.table, cell.where or "", str(cell.entry))
 
@@ -195,15 +183,12 @@ def _write(
     *,
     force: bool,
 ) -> None:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
+    text = csv_text((columns, *rows))
     if output is None:
-        click.echo(text.getvalue(), nl=False)
+        click.echo(text, nl=False)
         return
     check_output(output, force=force)
-    write_whole(output, text.getvalue(), overwrite=force)
+    write_whole(output, text, overwrite=force)
     terminal.step("list written", f"written to {output.name}")
 
 

@@ -1,4 +1,4 @@
-"""``ckm release``: the tables of a job, into a folder that appears complete or not at all."""
+"""``ckm release`` and ``suppress``: a job's tables, into a folder that appears whole or not."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.click_group import options, with_terminal
+from ckm.cli.terminal.output import printable
 from ckm.formats import FORMAT_NAMES
 
 if TYPE_CHECKING:
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
     from ckm.cli.terminal.console import Terminal
     from ckm.release.run import Release
+
+
+_PATH = click.Path(path_type=Path)
 
 
 class FormatName(click.Choice[str]):
@@ -38,42 +42,30 @@ class FormatName(click.Choice[str]):
         raise click.BadParameter(f"there is no format {value!r}; {way}", ctx=ctx, param=param)
 
 
-def limit_options(command: click.decorators.FC) -> click.decorators.FC:
-    """Add the limits of a tabulation; they never change a result."""
-    command = click.option(
-        "--threads", type=click.IntRange(min=1), help="Cores to use; all by default."
-    )(command)
-    return click.option(
+#: The limits of a tabulation; they never change a result.
+limit_options = options(
+    click.option(
         "--memory-limit", metavar="SIZE", help='Memory for the tabulation, such as "3GB".'
-    )(command)
-
-
-def release_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the job, the folder and how to fill it."""
-    for add in (
-        common_options,
-        limit_options,
-        click.option("--dry-run", is_flag=True, help="Do all of it, keep nothing."),
-        click.option("--force", is_flag=True, help="Replace an earlier release there."),
-        click.option(
-            "--format",
-            "formats",
-            multiple=True,
-            type=FormatName(),
-            metavar="FORMAT",
-            help="Format of the tables instead of those of the job; may be repeated.",
-        ),
-        click.option(
-            "-o",
-            "--output",
-            required=True,
-            type=click.Path(path_type=Path),
-            help="The folder to make.",
-        ),
-        click.argument("job", type=click.Path(path_type=Path), metavar="JOB.toml"),
-    ):
-        command = add(command)
-    return command
+    ),
+    click.option("--threads", type=click.IntRange(min=1), help="Cores to use; all by default."),
+)
+#: The job, the folder and how to fill it.
+release_options = options(
+    click.argument("job", type=_PATH, metavar="JOB.toml"),
+    click.option("-o", "--output", required=True, type=_PATH, help="The folder to make."),
+    click.option(
+        "--format",
+        "formats",
+        multiple=True,
+        type=FormatName(),
+        metavar="FORMAT",
+        help="Format of the tables instead of those of the job; may be repeated.",
+    ),
+    click.option("--force", is_flag=True, help="Replace an earlier release there."),
+    click.option("--dry-run", is_flag=True, help="Do all of it, keep nothing."),
+    limit_options,
+    with_terminal,
+)
 
 
 def carry_out(
@@ -129,7 +121,6 @@ The folder holds public/, which may be published, and internal/, which may not.
 """
 )
 @release_options
-@click.pass_obj
 def release(terminal: Terminal, /, **options: Any) -> None:
     """Release the tables of a job.
 
@@ -138,3 +129,54 @@ def release(terminal: Terminal, /, **options: Any) -> None:
     from ckm.release.perturbed import release as run
 
     carry_out(terminal, run, "released", command=terminal.command, **options)
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  ckm suppress job.toml -o out/2027-03
+  ckm suppress job.toml -o out/2027-03 --dry-run
+  ckm suppress job.toml -o out/2027-03 --force --format json-stat2
+
+\b
+In job.toml, instead of [ptable]:
+  [suppression]
+  threshold = 3
+
+All tables of a job are protected together. The folder holds public/, which may be published,
+and internal/, with what readers can work out of every hidden cell, which may not.
+What is not hidden is the original number: publish the same data with noise nowhere.
+"""
+)
+@release_options
+def suppress(terminal: Terminal, /, **options: Any) -> None:
+    """Release tables by suppression: original numbers, or none.
+
+    Nothing appears under the name of the folder before all of it is there.
+    """
+    from ckm.release.suppressed import release_true_numbers
+
+    carry_out(terminal, release_true_numbers, "suppressed", show=_show, **options)
+
+
+def _show(terminal: Terminal, done: Release) -> None:
+    """Show what was hidden for each measure; for inside use."""
+    from rich.text import Text
+
+    terminal.table(
+        ("measure", "cells", "unsafe", "hidden", "method", "gap", "seconds"),
+        (
+            (
+                Text(printable(told["measure"])),
+                f"{told['cells']:,}",
+                f"{told['primary']:,}",
+                f"{told['hidden']:,} ({told['hidden'] / max(told['cells'], 1):.1%})",
+                told["method"],
+                "unknown" if told["gap"] is None else f"{told['gap']:.2g}",
+                f"{told['seconds']:.1f}",
+            )
+            for told in done.measures
+        ),
+        left=("measure", "method"),
+        title="Cells, for inside use only",
+    )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.click_group import with_terminal
 
 if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
@@ -51,29 +51,12 @@ The public edition may be published; the internal one may not.
 @click.option("-o", "--output", type=_PATH, help="A folder, or an .html or .json file.")
 @click.option("--force", is_flag=True, help="Replace files that differ.")
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
-@common_options
-@click.pass_obj
-def report(
-    terminal: Terminal,
-    *,
-    folder: Path,
-    edition: Literal["public", "internal"],
-    languages: tuple[str, ...],
-    output: Path | None,
-    force: bool,
-    dry_run: bool,
-) -> None:
+@with_terminal
+def report(terminal: Terminal, /, *, folder: Path, dry_run: bool, **options: Any) -> None:
     """Make the report of a release again."""
     from ckm.release.pages.rerender import remake_report
 
-    pages = remake_report(
-        folder,
-        edition=edition,
-        languages=languages,
-        output=output,
-        force=force,
-        dry_run=dry_run,
-    )
+    pages = remake_report(folder, dry_run=dry_run, **options)
     terminal.step("release verified", "the files are those that were released")
     for page in pages:
         terminal.step(

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ckm.cli.terminal.click_group import Group, common_options
+from ckm.cli.terminal.click_group import Group, with_terminal
 
 if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
     from ckm.service.access.tokens import TokenFile
 
-__all__ = ["require_web", "serve", "token"]
 
 _WEB = ("starlette", "uvicorn", "argon2", "prometheus_client")
 _PATH = click.Path(path_type=Path)
@@ -46,8 +45,7 @@ Stop it with Ctrl-C or SIGTERM: answers under way are finished first.
     "--port", type=click.IntRange(0, 65535), help="Port, instead of that of the file; 0: free."
 )
 @click.option("--dry-run", is_flag=True, help="Open the data, answer nobody.")
-@common_options
-@click.pass_obj
+@with_terminal
 def serve(
     terminal: Terminal, *, service: Path, listen: str | None, port: int | None, dry_run: bool
 ) -> None:
@@ -110,8 +108,7 @@ The token is shown once and kept as a hash only.
 @click.option("--label", required=True, help="Whose it is.")
 @click.option("--requests-per-hour", type=click.IntRange(min=1), help="A budget of its own.")
 @click.option("--dry-run", is_flag=True, help="Check everything, make no token.")
-@common_options
-@click.pass_obj
+@with_terminal
 def add(
     terminal: Terminal,
     *,
@@ -134,28 +131,23 @@ def add(
 
 @token.command("list")
 @click.argument("service", type=_PATH, metavar="SERVICE.toml")
-@common_options
-@click.pass_obj
+@with_terminal
 def list_tokens(terminal: Terminal, *, service: Path) -> None:
     """List the tokens, without what would let anybody use them."""
-    from rich.table import Table
-
-    shown = Table()
-    for heading in ("id", "role", "label", "made", "per hour", "state"):
-        shown.add_column(heading)
+    headings = ("id", "role", "label", "made", "per hour", "state")
+    rows = []
     for entry in _file_of(service).read():
         budget = "" if entry.requests_per_hour is None else str(entry.requests_per_hour)
         state = "revoked" if entry.is_revoked else "valid"
-        shown.add_row(entry.id, entry.role, entry.label, entry.created, budget, state)
-    terminal.out.print(shown)
+        rows.append((entry.id, entry.role, entry.label, entry.created, budget, state))
+    terminal.table(headings, rows, left=headings)
 
 
 @token.command()
 @click.argument("service", type=_PATH, metavar="SERVICE.toml")
 @click.argument("id", metavar="ID")
 @click.option("--dry-run", is_flag=True, help="Look for the token, leave it valid.")
-@common_options
-@click.pass_obj
+@with_terminal
 def revoke(terminal: Terminal, *, service: Path, id: str, dry_run: bool) -> None:  # noqa: A002
     """Take a token back; a service that runs notices at once."""
     from ckm.errors import ConfigError

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ckm.cli.release import limit_options
-from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.click_group import with_terminal
 from ckm.cli.terminal.output import printable
 
 if TYPE_CHECKING:
@@ -60,18 +60,8 @@ The report of what moved lies beside the records: swapped.report.json. Both stay
 @click.option("--force", is_flag=True, help="Replace records and report if they exist.")
 @click.option("--dry-run", is_flag=True, help="Do all of it, keep nothing.")
 @limit_options
-@common_options
-@click.pass_obj
-def swap(
-    terminal: Terminal,
-    *,
-    file: Path,
-    output: Path,
-    force: bool,
-    dry_run: bool,
-    memory_limit: str | None,
-    threads: int | None,
-) -> None:
+@with_terminal
+def swap(terminal: Terminal, /, *, file: Path, output: Path, **options: Any) -> None:
     """Swap records: households at risk change places with similar ones elsewhere.
 
     Writes a copy of the records for inside use, and tells what moved.
@@ -82,15 +72,7 @@ def swap(
     job = read_swap(file)
     terminal.step("swap read", f"{file.name}: areas by {', '.join(job.swap.plan.geography)}")
     with terminal.progress() as report_progress:
-        done = run(
-            job,
-            output,
-            force=force,
-            dry_run=dry_run,
-            progress=report_progress,
-            memory_limit=memory_limit,
-            threads=threads,
-        )
+        done = run(job, output, progress=report_progress, **options)
     if done.report is None:
         terminal.step("dry run complete", f"dry run: {output} would be written")
         return
@@ -108,18 +90,19 @@ def swap(
 
 def _show(terminal: Terminal, report: SwapReport) -> None:
     """Show what moved, in households and in percent of all of them; for inside use."""
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(title="Households, for inside use only", title_justify="left")
-    table.add_column("level")
-    for heading in _COLUMNS.values():
-        table.add_column(heading, justify="right")
+    rows = []
     for place, level in enumerate(report.geography):
         numbers = [getattr(report, name)[place] for name in _COLUMNS]
         shown = (f"{n:,} ({n / report.households:.2%})" for n in numbers)
-        table.add_row(Text(printable(level)), *shown)
-    terminal.out.print(table)
+        rows.append((Text(printable(level)), *shown))
+    terminal.table(
+        ("level", *_COLUMNS.values()),
+        rows,
+        left=("level",),
+        title="Households, for inside use only",
+    )
     terminal.out.print(
         f"moved in all: {report.share:.2%} of the households,"
         f" {report.share_of_records:.2%} of the records",

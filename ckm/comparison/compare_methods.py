@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckm.comparison.cell_key import AdditiveMethod, KeyedMethod
+from ckm.comparison.cell_key import AdditiveMethod, KeyedMethod, LedgerMethod
 from ckm.comparison.suppression import SuppressionMethod
 from ckm.comparison.swapped_or_synthetic import SyntheticMethod, read_synthetic, swapped_records
 from ckm.comparison.testbed import open_testbed
@@ -61,9 +61,6 @@ class MethodResult:
         Why it could not.
     n_records
         How many records it was tried on.
-    mean_change
-        How far shown numbers of cells with records lie from the truth, on average, in the
-        planned tables; None where nothing is shown.
     facts
         What else there is to tell: cells that were hidden, households that moved.
     guarantee
@@ -76,10 +73,14 @@ class MethodResult:
     criteria: Criteria | None = None
     reason: str = ""
     n_records: int = 0
-    mean_change: float | None = None
     facts: Mapping[str, float | None] = field(default_factory=dict)
     guarantee: Guarantee | None = None
     seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def mean_change(self) -> float | None:
+        """How far shown numbers of cells with records lie from the truth, on average."""
+        return None if self.criteria is None else self.criteria.mean_change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -159,9 +160,8 @@ def _tried(builder: _Builder, choice: MethodChoice) -> MethodResult:
         try:
             choice = builder.completed(choice)
             testbed = builder.bench_of(choice)
-            watched = _Watched(builder.maker(choice, testbed, stack), testbed)
             criteria = measure_criteria(
-                watched.make,
+                builder.maker(choice, testbed, stack),
                 testbed.records,
                 tables=testbed.tables,
                 geography=testbed.geography,
@@ -171,7 +171,7 @@ def _tried(builder: _Builder, choice: MethodChoice) -> MethodResult:
                 simple=choice.simple or "",
                 n_persons=asked.persons,
             )
-            facts = builder.facts(watched)
+            facts = builder.facts()
         except (CkmError, PTableError, RiskError, TablesError) as error:
             return MethodResult(choice=choice, reason=error.problem, guarantee=promised)
     seconds = time.perf_counter() - started
@@ -180,7 +180,6 @@ def _tried(builder: _Builder, choice: MethodChoice) -> MethodResult:
         choice=choice,
         criteria=criteria,
         n_records=len(testbed.records),
-        mean_change=watched.mean_change(),
         facts=facts,
         guarantee=promised,
         seconds=seconds,
@@ -196,54 +195,16 @@ def _promised(choice: MethodChoice) -> Guarantee | None:
     return guarantee_beside(choice.parameters["path"])
 
 
-class _Watched:
-    """Keep the first answers to the planned tables, which tell how far numbers moved."""
-
-    def __init__(self, make: MakeMethod, testbed: Testbed) -> None:
-        self._make = make
-        self._testbed = testbed
-        self.first: CountingMethod | None = None
-        self._sum, self._cells, self._open = 0.0, 0, len(testbed.tables)
-
-    def make(self, office: int, planned: Sequence[CubeRequest]) -> CountingMethod:
-        method = self._make(office, planned)
-        if office:
-            return method
-        self.first = method
-        return self
-
-    def publish(self, request: CubeRequest, /) -> Numbers | None:
-        assert self.first is not None  # noqa: S101  (made by `make` alone)
-        answer = self.first.publish(request)
-        if self._open and answer is not None:
-            count = self._testbed.records.counts(request)
-            shown = (count > 0) & ~np.isnan(answer)
-            self._sum += float(np.abs(answer - count)[shown].sum())
-            self._cells += int(shown.sum())
-        self._open = max(0, self._open - 1)  # the planned tables are asked for first
-        return answer
-
-    def mean_change(self) -> float | None:
-        return self._sum / self._cells if self._cells else None
-
-
+@dataclass(slots=True, eq=False, repr=False)
 class _Builder:
-    """Make methods from choices."""
+    """Make methods from choices; `facts` tells what else there is to tell of the last one."""
 
-    def __init__(
-        self,
-        job: Job,
-        testbed: Testbed,
-        ptable: PTable,
-        secret: Secret | None,
-        experiment: Experiment,
-    ) -> None:
-        self.job = job
-        self.testbed = testbed
-        self.ptable = ptable
-        self.secret = secret
-        self.experiment = experiment
-        self._facts: Mapping[str, float | None] = {}
+    job: Job
+    testbed: Testbed
+    ptable: PTable
+    secret: Secret | None
+    experiment: Experiment
+    facts: Callable[[], Mapping[str, float | None]] = dict
 
     def bench_of(self, choice: MethodChoice) -> Testbed:
         """Return the records that a method is tried on: fewer where it takes long."""
@@ -254,24 +215,17 @@ class _Builder:
 
     def maker(self, choice: MethodChoice, testbed: Testbed, stack: ExitStack) -> MakeMethod:
         """Return what makes a method; the stack closes what it opens."""
-        self._facts = {}
-        if choice.kind == "suppression":
-            return self._suppression(choice, testbed)
-        makers: dict[str, Callable[[MethodChoice, ExitStack], MakeMethod]] = {
-            "exact": self._exact,
-            "swapping": self._swapping,
-            "synthetic": self._synthetic,
-            "cell-key": self._cell_key,
-            "cell-key-additive": self._additive,
-            "cell-key-ledger": self._behind_ledger,
+        self.facts = dict
+        makers: dict[str, Callable[[], MakeMethod]] = {
+            "exact": lambda: lambda _office, _planned: RecordMethod(self.testbed.records),
+            "swapping": lambda: self._swapping(choice),
+            "synthetic": lambda: self._synthetic(choice),
+            "suppression": lambda: self._suppression(choice, testbed),
+            "cell-key": lambda: self._keyed(self.ptable),
+            "cell-key-additive": lambda: self._additive(choice),
+            "cell-key-ledger": lambda: self._behind_ledger(choice, stack),
         }
-        return makers.get(choice.kind, self._looked_up)(choice, stack)
-
-    def facts(self, watched: _Watched) -> Mapping[str, float | None]:
-        """Tell what else there is to tell of the method made last."""
-        if isinstance(watched.first, SuppressionMethod):
-            return watched.first.facts()
-        return self._facts
+        return makers.get(choice.kind, lambda: self._looked_up(choice))()
 
     def completed(self, choice: MethodChoice) -> MethodChoice:
         """Return the choice with the parameters that the job tells."""
@@ -287,10 +241,7 @@ class _Builder:
         settings = choice.settings.changed(**{**rest, **choice.parameters})
         return replace(choice, settings=settings)
 
-    def _exact(self, _choice: MethodChoice, _stack: ExitStack) -> MakeMethod:
-        return lambda _office, _planned: RecordMethod(self.testbed.records)
-
-    def _looked_up(self, choice: MethodChoice, _stack: ExitStack) -> MakeMethod:
+    def _looked_up(self, choice: MethodChoice) -> MakeMethod:
         given = {"name": choice.kind, **choice.parameters}
         keys = given.pop("keys", "cell")
         ptable = Mechanism.from_dict(given).build()
@@ -316,10 +267,7 @@ class _Builder:
 
         return make
 
-    def _cell_key(self, _choice: MethodChoice, _stack: ExitStack) -> MakeMethod:
-        return self._keyed(self.ptable)
-
-    def _additive(self, choice: MethodChoice, _stack: ExitStack) -> MakeMethod:
+    def _additive(self, choice: MethodChoice) -> MakeMethod:
         make = self._keyed(self.ptable)
         bound = choice.parameters.get("bound")
         return lambda office, planned: AdditiveMethod(
@@ -327,36 +275,43 @@ class _Builder:
         )
 
     def _behind_ledger(self, choice: MethodChoice, stack: ExitStack) -> MakeMethod:
-        from ckm.comparison.cell_key_with_ledger import LedgerMethod
-
         if self.secret is None:
             raise ConfigError("A ledger is sealed with a secret, and the job has none.")
         secret = self.secret
 
         def make(_office: int, planned: Sequence[CubeRequest]) -> CountingMethod:
-            return stack.enter_context(
-                LedgerMethod(
-                    self.testbed,
-                    self.ptable,
-                    secret=secret,
-                    mix=self.job.keys.mix,
-                    planned=planned,
-                    **choice.parameters,
-                )
+            method = LedgerMethod(
+                self.testbed,
+                self.ptable,
+                secret=secret,
+                mix=self.job.keys.mix,
+                planned=planned,
+                **choice.parameters,
             )
+            stack.callback(method.close)
+            return method
 
         return make
 
-    def _swapping(self, choice: MethodChoice, _stack: ExitStack) -> MakeMethod:
-        swapped, self._facts = swapped_records(
+    def _swapping(self, choice: MethodChoice) -> MakeMethod:
+        swapped, facts = swapped_records(
             self.testbed, **choice.parameters, seed=self.experiment.seed
         )
+        self.facts = lambda: facts
         return lambda _office, _planned: RecordMethod(swapped)
 
-    def _synthetic(self, choice: MethodChoice, _stack: ExitStack) -> MakeMethod:
-        made, self._facts = read_synthetic(choice.parameters["path"], self.job, self.testbed)
+    def _synthetic(self, choice: MethodChoice) -> MakeMethod:
+        made, facts = read_synthetic(choice.parameters["path"], self.job, self.testbed)
+        self.facts = lambda: facts
         return lambda _office, _planned: SyntheticMethod(made)
 
     def _suppression(self, choice: MethodChoice, testbed: Testbed) -> MakeMethod:
         taken = {n: v for n, v in choice.parameters.items() if n != "most_cells"}
-        return lambda _office, planned: SuppressionMethod(testbed.records, planned, **taken)
+
+        def make(office: int, planned: Sequence[CubeRequest]) -> CountingMethod:
+            method = SuppressionMethod(testbed.records, planned, **taken)
+            if not office:
+                self.facts = method.facts
+            return method
+
+        return make

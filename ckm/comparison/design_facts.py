@@ -74,14 +74,13 @@ def _sets(found: Comparison) -> Iterator[SetFact]:
     counts = _small(found)
     for name, table in found.ptables.items():
         band = Band.of(table)
-        noise = np.arange(band.lowest, band.highest + 1)
         rows = band.probabilities[band.rows(counts)] >= NEGLIGIBLE
         originals, chances = band.windows(counts)
         for place, count in enumerate(counts.tolist()):
             yield SetFact(
                 design=name,
                 count=count,
-                deviation=tuple((count + noise[rows[place]]).tolist()),
+                deviation=tuple((count + band.noise[rows[place]]).tolist()),
                 possible=tuple(sorted(originals[place][chances[place] >= NEGLIGIBLE].tolist())),
             )
 
@@ -119,11 +118,12 @@ def _posteriors(found: Comparison, inverse: Inverse) -> Iterator[PosteriorFact]:
 
 
 def _measures(found: Comparison, design: str) -> Iterator[MeasureFact]:
-    from risk.risk_map.figures import ReadyTable, utility_figures
+    from risk.distributions.band import Band
+    from risk.risk_map.figures import utility_figures
 
-    ready = ReadyTable.of(found.ptables[design])
+    band = Band.of(found.ptables[design])
     for group, value, histogram in _groups(found):
-        figures = utility_figures(ready, histogram)
+        figures = utility_figures(band, histogram)
         size = int(histogram.counts @ histogram.cells)
         figures["hd_utility"] = 1 - (figures["hellinger_raw"] or 0.0) / math.sqrt(size)
         for name in (*_MEASURES, "hd_utility"):

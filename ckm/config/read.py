@@ -21,7 +21,6 @@ from ptable import NoiseSpec
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["build", "job_schema", "keys_in", "open_settings", "read_job", "read_noise_spec"]
 
 _S = TypeVar("_S", bound=Section)
 

@@ -27,27 +27,12 @@ from pydantic import (
 from pydantic_core import core_schema
 
 from ckm.config.reading import Reading
-from ckm.config.words import Texts, texts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from pydantic import GetCoreSchemaHandler
 
-__all__ = [
-    "AsTuple",
-    "Date",
-    "FilePath",
-    "Items",
-    "Name",
-    "ReadAs",
-    "Section",
-    "SettingsFile",
-    "Some",
-    "Words",
-    "keys_of",
-    "schema_of",
-]
 
 _AS_IT_IS = core_schema.plain_serializer_function_ser_schema(lambda value: value)
 
@@ -149,11 +134,37 @@ class AsTuple:
         )
 
 
+def optional(description: str, *, default: Any = None, **rules: Any) -> Any:
+    """Return a key that may be left out: what it says, what it is then, and its limits."""
+    return Field(default=default, description=description, **rules)
+
+
 class TextModel(Section):
     """A text in both languages."""
 
     en: str = Field(min_length=1)
     fr: str = Field(min_length=1)
+
+
+#: Language → text; empty where nothing was said.
+Texts: TypeAlias = dict[str, str]
+
+LANGUAGES = ("en", "fr")
+
+
+def texts_of(text: str | TextModel | None) -> Texts:
+    """Return a text by language; one text serves both."""
+    if text is None:
+        return {}
+    if isinstance(text, str):
+        return dict.fromkeys(LANGUAGES, text)
+    return {"en": text.en, "fr": text.fr}
+
+
+def one_text(texts: Mapping[str, str]) -> str | Mapping[str, str]:
+    """Return one text where all languages have the same, empty where nothing was said."""
+    different = set(texts.values())
+    return dict(texts) if len(different) > 1 else next(iter(different), "")
 
 
 _T = TypeVar("_T")

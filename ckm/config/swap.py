@@ -10,7 +10,7 @@ from pydantic import Field
 from ckm.config.job.data import Records, SecretPath
 from ckm.config.problems import JobError
 from ckm.config.read import build, keys_in, open_settings
-from ckm.config.section import Items, Name, Section, SettingsFile, Some, schema_of
+from ckm.config.section import Items, Name, Section, SettingsFile, Some, optional, schema_of
 from tables import RequestError
 from tables.swapping.plan import SwapPlan
 
@@ -19,14 +19,12 @@ if TYPE_CHECKING:
 
     from ckm.config.reading import Reading
 
-__all__ = ["SwapJob", "is_swap_file", "read_swap", "swap_schema"]
-
 
 class SwapKeys(Section):
     """Where the secret lies that decides who moves."""
 
-    secret: SecretPath | None = Field(
-        default=None, repr=False, description="Path of a secret file. Without it: CKM_SECRET."
+    secret: SecretPath | None = optional(
+        "Path of a secret file. Without it: CKM_SECRET.", repr=False
     )
 
 
@@ -38,19 +36,15 @@ class SwapSection(Section):
     risk: Some[str] = Field(
         description="Columns whose combinations make a record easy to find."
     )
-    similar: Some[Items[str]] = Field(
-        default=((),), description="Profiles that partners share, tried in turn."
+    similar: Some[Items[str]] = optional(
+        "Profiles that partners share, tried in turn.", default=((),)
     )
-    k: int = Field(default=3, ge=0, description="Fewer alike records in an area are at risk.")
-    rate: float = Field(
-        default=0.05, ge=0, le=1, description="The least share of households that move."
+    k: int = optional("Fewer alike records in an area are at risk.", default=3, ge=0)
+    rate: float = optional("The least share of households that move.", default=0.05, ge=0, le=1)
+    any_size: bool = optional(
+        "Take a household of another size as a last resort.", default=False
     )
-    any_size: bool = Field(
-        default=False, description="Take a household of another size as a last resort."
-    )
-    seed: int | None = Field(
-        default=None, ge=0, repr=False, description="Decides who moves, instead of a secret."
-    )
+    seed: int | None = optional("Decides who moves, instead of a secret.", ge=0, repr=False)
 
     @cached_property
     def plan(self) -> SwapPlan:

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from ckm.config.read import build, open_settings
-from ckm.config.section import FilePath, Items, Section, SettingsFile
+from ckm.config.section import FilePath, Items, Section, SettingsFile, optional
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ckm.config.reading import Reading
-
-__all__ = ["SweepPlan", "read_sweep"]
 
 
 class SweepMeasure(Section):
@@ -33,10 +31,10 @@ class SweepPlan(SettingsFile):
 
     data: FilePath = Field(description="The records.")
     declared: FilePath = Field(description="The schema of them.")
-    ways: Items[dict[str, Any]] = Field(default=(), description="See `synth.evaluation.ways`.")
-    folds: int = Field(default=5, ge=2, le=1000, description="Of the cross-validation.")
-    seed: int = Field(default=0, ge=0, le=2**31 - 1, description="Of the cross-validation.")
-    controls: bool = Field(default=True, description="Whether known records are tried as well.")
+    ways: Items[dict[str, Any]] = optional("See `synth.evaluation.ways`.", default=())
+    folds: int = optional("Of the cross-validation.", default=5, ge=2, le=1000)
+    seed: int = optional("Of the cross-validation.", default=0, ge=0, le=2**31 - 1)
+    controls: bool = optional("Whether known records are tried as well.", default=True)
     measure: SweepMeasure = SweepMeasure()
 
     def add_problems(self, reading: Reading) -> None:

@@ -10,74 +10,72 @@ from pydantic import Field
 
 from ckm.config.read import build, keys_in, open_settings
 from ckm.config.reading import Reading
-from ckm.config.section import FilePath, Items, Name, Section, SettingsFile, Some, schema_of
+from ckm.config.section import (
+    FilePath,
+    Items,
+    Name,
+    Section,
+    SettingsFile,
+    Some,
+    optional,
+    schema_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dpsgd import Category, Number, Plan, Schema
 
-__all__ = ["TrainingJob", "is_training_file", "read_training", "training_schema"]
-
 
 class TrainingData(Section):
     """The records to learn from."""
 
-    path: FilePath | None = Field(
-        default=None, description="A Parquet, CSV or DuckDB file, or a glob."
+    path: FilePath | None = optional("A Parquet, CSV or DuckDB file, or a glob.")
+    table: Name | None = optional("The table of a DuckDB file.")
+    about: str = optional("Which data, and what of them is public: for the card.", default="")
+    touches: Items[str] = optional(
+        "Other uses of these data, such as a look at their means.", default=()
     )
-    table: Name | None = Field(default=None, description="The table of a DuckDB file.")
-    about: str = Field(
-        default="", description="Which data, and what of them is public: for the card."
-    )
-    touches: Items[str] = Field(
-        default=(), description="Other uses of these data, such as a look at their means."
-    )
-    trials: int = Field(
-        default=1,
-        ge=1,
-        le=10_000,
-        description="Plans of this cost run on these data, with this one.",
+    trials: int = optional(
+        "Plans of this cost run on these data, with this one.", default=1, ge=1, le=10_000
     )
 
 
 class PlanSection(Section):
     """What is promised, and the noise and batches that keep it."""
 
-    epsilon: float | None = Field(default=None, gt=0, description="What may be spent.")
-    noise_multiplier: float | None = Field(
-        default=None, ge=0, description="Noise over the clipping norm, in place of epsilon."
+    epsilon: float | None = optional("What may be spent.", gt=0)
+    noise_multiplier: float | None = optional(
+        "Noise over the clipping norm, in place of epsilon.", ge=0
     )
     delta: float = Field(gt=0, lt=1, description="Delta of (epsilon, delta).")
-    unit: Name = Field(default="record", description="Who is protected.")
-    adjacency: Literal["add-remove", "zero-out", "replace"] = Field(
-        default="add-remove", description="What the neighbours are."
+    unit: Name = optional("Who is protected.", default="record")
+    adjacency: Literal["add-remove", "zero-out", "replace"] = optional(
+        "What the neighbours are.", default="add-remove"
     )
-    sampling: Literal["poisson", "fixed", "shuffled"] = Field(
-        default="poisson", description="How batches are drawn."
+    sampling: Literal["poisson", "fixed", "shuffled"] = optional(
+        "How batches are drawn.", default="poisson"
     )
     dataset_size: int = Field(
         ge=1, description="Number of records; under add-remove a public guess."
     )
     batch_size: int = Field(ge=1, description="Expected records in a batch.")
-    steps: int | None = Field(default=None, ge=1, description="How many batches.")
-    epochs: float | None = Field(default=None, gt=0, description="Passes, in place of steps.")
-    clipping_norm: float = Field(
-        default=1.0, gt=0, description="The longest gradient of one record."
-    )
+    steps: int | None = optional("How many batches.", ge=1)
+    epochs: float | None = optional("Passes, in place of steps.", gt=0)
+    clipping_norm: float = optional("The longest gradient of one record.", default=1.0, gt=0)
 
 
 class NetworkSection(Section):
     """What is trained, and how; none of it changes the cost."""
 
-    hidden: list[int] = Field(default=[], description="Widths of hidden layers, if any.")
+    hidden: list[int] = optional("Widths of hidden layers, if any.", default=[])
     learning_rate: float = Field(default=1.0, gt=0)
     momentum: float = Field(default=0.9, ge=0, lt=1)
-    average: float = Field(
-        default=0.0, ge=0, lt=1, description="Weight of the past in a moving average."
+    average: float = optional(
+        "Weight of the past in a moving average.", default=0.0, ge=0, lt=1
     )
-    class_weights: list[float] | None = Field(
-        default=None, description="Public weights of the classes, in their order."
+    class_weights: list[float] | None = optional(
+        "Public weights of the classes, in their order."
     )
 
 
@@ -85,13 +83,11 @@ class ColumnSection(Section):
     """A column, declared from the questionnaire and never from the data."""
 
     name: Name = Field(description="Its name.")
-    low: float | None = Field(default=None, description="Lower public bound, for numbers.")
-    high: float | None = Field(default=None, description="Upper public bound, for numbers.")
-    cuts: Items[float] = Field(default=(), description="Public values that may matter.")
-    values: Items[bool | int | str] | None = Field(
-        default=None, description="The list of codes, in place of bounds."
-    )
-    may_be_missing: bool = Field(default=False, description="Whether a value may be absent.")
+    low: float | None = optional("Lower public bound, for numbers.")
+    high: float | None = optional("Upper public bound, for numbers.")
+    cuts: Items[float] = optional("Public values that may matter.", default=())
+    values: Items[bool | int | str] | None = optional("The list of codes, in place of bounds.")
+    may_be_missing: bool = optional("Whether a value may be absent.", default=False)
 
     def made(self) -> Number | Category:
         """Return the column; a DPSGDError says what it cannot be."""

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ckm.engine.published_table import grid_size, shows_grid
+from ckm.engine.published_table import block_size, grid_size, shows_grid
 from ckm.errors import ConfigError
 from risk.distributions.histogram import Histogram
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from ckm.engine.request import EmptyCells
+    from footing.arrays import Flags, Integers, Words
     from tables import Cells, Filter, Request
 
 #: A variable with more categories is not looked at category by category.
@@ -93,18 +92,13 @@ class CountHistogramBuilder:
     def __init__(self) -> None:
         self.tables: dict[str, Histogram] = {}
         self._blocks: dict[_Block, Histogram] = {}
-        self._parts: dict[str, dict[str, list[NDArray[np.int64]]]] = {}
-        self._keys: list[tuple[NDArray[np.uint64], NDArray[np.int64]]] = []
+        self._parts: dict[str, dict[str, list[Integers]]] = {}
+        self._keys: list[tuple[Words, Integers]] = []
         self._has_wide_keys = True
 
     def add(
-        self,
-        name: str,
-        cells: Cells,
-        *,
-        where: str | Filter | None,
-        empty_cells: EmptyCells,
-    ) -> NDArray[np.bool_]:
+        self, name: str, cells: Cells, *, where: str | Filter | None, empty_cells: EmptyCells
+    ) -> Flags:
         """Count a table, and tell which of its cells no table before it shows."""
         lists_grid = shows_grid(cells, empty_cells)
         size = min(grid_size(cells), _MAX_CELLS)
@@ -117,7 +111,7 @@ class CountHistogramBuilder:
             if known is None:
                 is_new[places] = True
                 _add_variables(self._parts, cells, places, levels)
-            size = min(_block_size(cells, levels), _MAX_CELLS)
+            size = min(block_size(cells, levels), _MAX_CELLS)
             if size:
                 here = Histogram.of(cells.count[places], grid_size=size, lists_grid=lists_grid)
                 self._blocks[block] = here if known is None else _better(known, here)
@@ -148,9 +142,7 @@ def _better(one: Histogram, other: Histogram) -> Histogram:
     return Histogram(counts=wide.counts, cells=wide.cells, unlisted=wide.n_cells - listed)
 
 
-def _blocks(
-    cells: Cells,
-) -> Iterator[tuple[_Columns, NDArray[np.int64], tuple[int, ...]]]:
+def _blocks(cells: Cells) -> Iterator[tuple[_Columns, Integers, tuple[int, ...]]]:
     """Give the cells of every combination of levels, and what tells it from others."""
     code = np.zeros(len(cells), np.int64)
     for axis, rank in zip(cells.axes, cells.ranks, strict=True):
@@ -182,18 +174,10 @@ def _shown(columns: tuple[str, ...], level: int, n_levels: int) -> tuple[tuple[s
     return tuple((column, 1) for column in columns[:depth])
 
 
-def _block_size(cells: Cells, levels: tuple[int, ...]) -> int:
-    shown = [
-        int(axis.levels[level].is_shown.sum())
-        for axis, level in zip(cells.axes, levels, strict=True)
-    ]
-    return int(np.prod(shown, dtype=float))
-
-
 def _add_variables(
-    parts: dict[str, dict[str, list[NDArray[np.int64]]]],
+    parts: dict[str, dict[str, list[Integers]]],
     cells: Cells,
-    places: NDArray[np.int64],
+    places: Integers,
     levels: tuple[int, ...],
 ) -> None:
     """Add the counts of a block to the categories of its variables."""
@@ -209,7 +193,7 @@ def _add_variables(
                 found.setdefault(str(axis.labels[0][category]), []).append(counts)
 
 
-def _record_sets(cells: Sequence[tuple[NDArray[np.uint64], NDArray[np.int64]]]) -> int:
+def _record_sets(cells: Sequence[tuple[Words, Integers]]) -> int:
     if not cells:
         return 0
     keys = np.concatenate([key for key, _ in cells])

@@ -6,15 +6,9 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
-from ckm.engine.inputs import (
-    as_hierarchy,
-    find_categories,
-    find_secret,
-    open_records,
-    require_counts,
-)
+from ckm.engine.inputs import find_secret, open_records, require_counts
 from ckm.engine.magnitudes.sensitive.named import NamedKeys, named_requests
-from ckm.engine.magnitudes.variables import VariableNoises
+from ckm.engine.magnitudes.settings import VariableNoises
 from ckm.engine.protection import Protection
 from ckm.engine.request import EmptyCells, MissingValues, TableRequest
 from ckm.engine.request_fitting import RequestFitter
@@ -34,7 +28,6 @@ from tables.cells.sketch import require_sketchable
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping, Sequence
-    from types import TracebackType
 
     import numpy as np
     from numpy.typing import NDArray
@@ -51,6 +44,9 @@ if TYPE_CHECKING:
 Observer: TypeAlias = (
     "Callable[[str, TableRequest, Cells, NDArray[np.int64], PublishedTable], None]"
 )
+
+#: Called with a stage, the steps done and the steps in all.
+Progress: TypeAlias = "Callable[[str, int, int], None]"
 
 #: Called with a table's name, its cells, and variable → their published sums.
 SumObserver: TypeAlias = "Callable[[str, Cells, Mapping[str, NDArray[np.float64]]], None]"
@@ -178,9 +174,6 @@ class Engine:
         )
         self._checks = checks
         self._quality: KeyQuality | None = None
-        nested = {
-            name: as_hierarchy(name, given) for name, given in (hierarchies or {}).items()
-        }
         self._source = open_records(
             data,
             engine=engine,
@@ -191,15 +184,12 @@ class Engine:
         )
         try:
             self._fitter = RequestFitter(
-                source=self._source,
-                keys=self._keys,
+                self._source,
+                self._keys,
                 noises=self._protection.noises,
                 weight=weight,
-                hierarchies=nested,
-                categories={
-                    name: find_categories(name, given, nested=nested.get(name))
-                    for name, given in (categories or {}).items()
-                },
+                hierarchies=hierarchies or {},
+                categories=categories or {},
                 labels=(total_label, missing_label),
             )
             weights = [] if weight is None else [weight]
@@ -247,7 +237,7 @@ class Engine:
         ConfigError, tables.RequestError
             If requests contradict themselves or do not fit the columns.
         """
-        self._requests(requests)
+        self._fitter.fit(requests)
         self._named_requests(requests)
         if sketch:
             require_sketchable(sketch, self._keys.resolve(self._source))
@@ -287,15 +277,14 @@ class Engine:
             empty_cells=empty_cells,
             missing_values=missing_values,
         )
-        (built,) = self._requests({"": request}).values()
-        return self._answer({"": request}, {"": built}, None)[0]
+        return self.tabulate_all({"": request})[""]
 
     def tabulate_all(
         self,
         requests: Mapping[str, TableRequest],
         *,
         watch: Watch | None = None,
-        progress: Callable[[str, int, int], None] | None = None,
+        progress: Progress | None = None,
         observe: Observer | None = None,
         observe_sums: SumObserver | None = None,
     ) -> dict[str, PublishedTable]:
@@ -326,22 +315,51 @@ class Engine:
         tables.TablesError, ConfigError
             If a request is wrong, or the data do not fit it.
         """
-        built = self._requests(requests)
-        answers = self._answer(
-            requests,
-            built,
-            progress,
-            observe=observe,
-            observe_sums=observe_sums,
-            watch=watch,
+        protection, built = self._protection, self._fitter.fit(requests)
+        secret = protection.sums_secret(requests.values())
+        named = self._named_requests(requests)
+        report_progress = progress or (lambda _stage, _done, _total: None)
+        report_progress("keys", 0, 1)
+        protection.require_keys(requests.values(), quality=self.check_keys())
+        report_progress("keys", 1, 1)
+        if watch is not None:
+            watch.add_noise_identity(protection.noise_identities(requests.values()))
+        width = 0 if watch is None else watch.width(built)
+        wanted = [*built.values(), *(fitted for _, fitted in named)]
+        found = self._cells(wanted, progress, sketch=width)
+        looked_up = zip((request for request, _ in named), found[len(built) :], strict=True)
+        named_keys = NamedKeys.of(looked_up, protection.noises)
+        protection.require_amounts(requests.values(), source=self._source)
+        report_progress("scan", 100, 100)
+        started = time.perf_counter()
+        answers = {}
+        for done, (name, request) in enumerate(requests.items()):
+            report_progress("protect", done, len(requests))
+            # Released table by table: cells may fill the memory.
+            cells = named_keys.flag(found.pop(0))
+            if watch is not None:
+                watch.add_table(name, built[name], cells, where=request.where)
+            protected = protection.protect(cells, request, secret=secret)
+            if observe is not None:
+                observe(name, request, cells, protected.counts, protected.table)
+            if observe_sums is not None and protected.sums:
+                observe_sums(name, cells, protected.sums)
+            answers[name] = protected.table
+        report_progress("protect", len(requests), len(requests))
+        logger.info(
+            "protected",
+            extra={
+                "tables": len(answers),
+                "protect_s": round(time.perf_counter() - started, 3),
+            },
         )
-        return dict(zip(requests, answers, strict=True))
+        return answers
 
     def count_histogram(
         self,
         requests: Mapping[str, TableRequest],
         *,
-        progress: Callable[[str, int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> CountHistogram:
         """Count the cells of each original count, for figures of risk; never publish these.
 
@@ -364,7 +382,7 @@ class Engine:
         """
         from ckm.engine.cell_histogram import count_histogram
 
-        built = self._requests(requests)
+        built = self._fitter.fit(requests)
         found = self._cells(list(built.values()), progress)
         return count_histogram(
             built,
@@ -373,11 +391,7 @@ class Engine:
         )
 
     def _cells(
-        self,
-        built: Sequence[Request],
-        progress: Callable[[str, int, int], None] | None,
-        *,
-        sketch: int = 0,
+        self, built: Sequence[Request], progress: Progress | None, *, sketch: int = 0
     ) -> list[Cells]:
         scan = (
             None if progress is None else lambda share: progress("scan", int(100 * share), 100)
@@ -390,56 +404,6 @@ class Engine:
             sketch=sketch,
             progress=scan,
         )
-
-    def _answer(
-        self,
-        requests: Mapping[str, TableRequest],
-        built: Mapping[str, Request],
-        progress: Callable[[str, int, int], None] | None,
-        *,
-        observe: Observer | None = None,
-        observe_sums: SumObserver | None = None,
-        watch: Watch | None = None,
-    ) -> list[PublishedTable]:
-        protection = self._protection
-        secret = protection.sums_secret(requests.values())
-        named = self._named_requests(requests)
-        report_progress = progress or (lambda _stage, _done, _total: None)
-        report_progress("keys", 0, 1)
-        protection.require_keys(requests.values(), quality=self.check_keys())
-        report_progress("keys", 1, 1)
-        if watch is not None:
-            watch.add_noise_identity(protection.noise_identities(requests.values()))
-        width = 0 if watch is None else watch.width(built)
-        wanted = [*built.values(), *(fitted for _, fitted in named)]
-        found = self._cells(wanted, progress, sketch=width)
-        looked_up = zip((request for request, _ in named), found[len(built) :], strict=True)
-        named_keys = NamedKeys.of(looked_up, protection.noises)
-        protection.require_amounts(requests.values(), source=self._source)
-        report_progress("scan", 100, 100)
-        started = time.perf_counter()
-        answers = []
-        for done, (name, request) in enumerate(requests.items()):
-            report_progress("protect", done, len(requests))
-            # Released table by table: cells may fill the memory.
-            cells = named_keys.flag(found.pop(0))
-            if watch is not None:
-                watch.add_table(name, built[name], cells, where=request.where)
-            protected = protection.protect(cells, request, secret=secret)
-            if observe is not None:
-                observe(name, request, cells, protected.counts, protected.table)
-            if observe_sums is not None and protected.sums:
-                observe_sums(name, cells, protected.sums)
-            answers.append(protected.table)
-        report_progress("protect", len(requests), len(requests))
-        logger.info(
-            "protected",
-            extra={
-                "tables": len(answers),
-                "protect_s": round(time.perf_counter() - started, 3),
-            },
-        )
-        return answers
 
     def prepare(self, dimensions: Sequence[str], *, sketch: int = 0) -> Prepared:
         """Make the records ready for many requests over some dimensions.
@@ -466,7 +430,7 @@ class Engine:
         return prepare(
             self._source,
             self._keys,
-            requests=self._requests(wanted),
+            requests=self._fitter.fit(wanted),
             weight=self._protection.weight,
             sketch=sketch,
             tolerate_missing_keys=self._checks == "warn",
@@ -498,23 +462,15 @@ class Engine:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
         return f"Engine({self._source.label!r})"
-
-    def _requests(self, requests: Mapping[str, TableRequest]) -> dict[str, Request]:
-        return self._fitter.fit(requests)
 
     def _named_requests(
         self, requests: Mapping[str, TableRequest]
     ) -> list[tuple[TableRequest, Request]]:
         """Return the tables in which named cells are looked up, and their requests of cells."""
         wanted = named_requests(requests.values(), self._protection.noises)
-        return list(zip(wanted.values(), self._requests(wanted).values(), strict=True))
+        return list(zip(wanted.values(), self._fitter.fit(wanted).values(), strict=True))

@@ -13,9 +13,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from footing.arrays import Words
     from tables import Secret
-
-__all__ = ["mix_keys"]
 
 _CHUNK = 8192  # the state of a chunk stays in the processor's cache
 _PURPOSE = "ckm cell key mix v1"
@@ -58,18 +57,23 @@ def mix_keys(cell_keys: NDArray[np.uint64], *, secret: Secret) -> NDArray[np.uin
     array([1243329329, 1511959724, 1243329329], dtype=uint32)
     """
     key = np.frombuffer(secret.derive(_PURPOSE)[:16], "<u8")
-    mixed = np.empty(len(cell_keys), np.uint32)
-    for start in range(0, len(cell_keys), _CHUNK):
-        part = cell_keys[start : start + _CHUNK]
-        mixed[start : start + _CHUNK] = siphash(part, key) >> np.uint64(32)
-    return mixed
+    return (siphash(cell_keys, key) >> np.uint64(32)).astype(np.uint32)
 
 
-def siphash(
-    words: NDArray[np.uint64], key: NDArray[np.uint64], *, rounds: tuple[int, int] = (2, 4)
-) -> NDArray[np.uint64]:
-    """Compute SipHash of messages of one 64-bit little-endian word each."""
+def siphash(words: Words, key: Words, *, rounds: tuple[int, int] = (2, 4)) -> Words:
+    """Compute SipHash of messages of one 64-bit little-endian word each.
+
+    `key` has two words, or two rows with a column for each message.
+    """
     words = words.astype(np.uint64, copy=False)
+    hashes = np.empty(len(words), np.uint64)
+    for start in range(0, len(words), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        hashes[part] = _hashed(words[part], key if key.ndim == 1 else key[:, part], rounds)
+    return hashes
+
+
+def _hashed(words: Words, key: Words, rounds: tuple[int, int]) -> Words:
     state = [
         np.full(len(words), start) ^ key[half]
         for start, half in zip(_START, _HALVES, strict=True)
@@ -82,11 +86,11 @@ def siphash(
         state[0] ^= block
     state[2] ^= np.uint64(0xFF)
     _rounds(state, spare, rounds[1])
-    hashes: NDArray[np.uint64] = state[0] ^ state[1] ^ state[2] ^ state[3]
+    hashes: Words = state[0] ^ state[1] ^ state[2] ^ state[3]
     return hashes
 
 
-def _rounds(state: list[NDArray[np.uint64]], spare: NDArray[np.uint64], count: int) -> None:
+def _rounds(state: list[Words], spare: Words, count: int) -> None:
     v0, v1, v2, v3 = state
     for _ in range(count):
         v0 += v1
@@ -105,7 +109,7 @@ def _rounds(state: list[NDArray[np.uint64]], spare: NDArray[np.uint64], count: i
         _rotate(v2, spare, 32)
 
 
-def _rotate(word: NDArray[np.uint64], spare: NDArray[np.uint64], bits: int) -> None:
+def _rotate(word: Words, spare: Words, bits: int) -> None:
     np.right_shift(word, np.uint64(64 - bits), out=spare)
     np.left_shift(word, np.uint64(bits), out=word)
     np.bitwise_or(word, spare, out=word)

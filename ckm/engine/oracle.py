@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar
+
+import numpy as np
 
 from ckm.engine.request import TableRequest
 from ckm.errors import ConfigError, ReleaseError
@@ -16,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ckm.engine.published_table import PublishedTable
-    from risk.attacks._solvers.geographic import Sliver
     from risk.attacks.oracle.oracle import CountRequest
+    from risk.attacks.reconstruction.geographic import Sliver
 
     Group: TypeAlias = tuple[int, ...]
     Counts: TypeAlias = dict[tuple[str, ...], int]
@@ -234,7 +238,7 @@ class EngineOracle:
         >>> import pyarrow as pa
         >>> from ckm import Engine
         >>> from ptable import NoiseSpec, solve
-        >>> from risk.attacks._solvers.geographic import find_slivers
+        >>> from risk.attacks.reconstruction.geographic import find_slivers
         >>> from tables import Secret
         >>> zones = {"old": ["A"] * 60 + ["B"] * 30, "new": ["A"] * 58 + ["B"] * 32}
         >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
@@ -331,21 +335,16 @@ def _read(table: PublishedTable) -> tuple[tuple[str, ...], Counts]:
 
 def _margins(labels: list[list[str]]) -> dict[Group, tuple[str | None, ...]]:
     """Give the label of every dimension, None for its total, of each group of base cells."""
-    groups: list[tuple[tuple[int, ...], tuple[str | None, ...]]] = [((0,), ())]
-    for ours in labels:
-        size = len(ours)
-        groups = [
-            (
-                tuple(base * size + k for base in bases for k in kept),
-                (*before, label),
-            )
-            for bases, before in groups
-            for kept, label in [
-                *(((k,), name) for k, name in enumerate(ours)),
-                (tuple(range(size)), None),
-            ]
-        ]
-    return {tuple(sorted(bases)): found for bases, found in reversed(groups)}
+    sizes = [len(ours) for ours in labels]
+    cells = np.arange(math.prod(sizes)).reshape(sizes)
+    found: dict[Group, tuple[str | None, ...]] = {}
+    choices: list[list[tuple[Any, str | None]]] = [
+        [*enumerate(ours), (slice(None), None)] for ours in labels
+    ]
+    for named in itertools.product(*choices):
+        group = cells[tuple(place for place, _ in named)]
+        found.setdefault(tuple(np.ravel(group).tolist()), tuple(label for _, label in named))
+    return found
 
 
 def _at(values: Sequence[_T], place: int) -> _T:

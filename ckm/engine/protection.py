@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ckm.engine.inputs import find_secret
-from ckm.engine.magnitudes.errors import MagnitudeError
-from ckm.engine.magnitudes.identity import noise_identities
-from ckm.engine.magnitudes.measures import published_amounts, published_sums
+from ckm.engine.magnitudes.measures import noise_identities, noise_name, published_mean
+from ckm.engine.magnitudes.noise.perturb import perturb_magnitudes
 from ckm.engine.perturbation import perturb
 from ckm.engine.published_table import PublishedTable, publish, published_numbers
+from ckm.engine.request import variable_of
+from ckm.errors import MagnitudeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
-    from ckm.engine.magnitudes.variables import VariableNoises
+    from ckm.engine.magnitudes.settings import VariableNoises
     from ckm.engine.request import TableRequest
+    from footing.arrays import Floats, Integers
     from ptable import PTable
     from tables import Cells, KeyQuality, Secret, Source
 
@@ -38,8 +41,8 @@ class ProtectedCells:
         The table as it is published.
     """
 
-    counts: NDArray[np.int64]
-    sums: dict[str, NDArray[np.float64]]
+    counts: Integers
+    sums: dict[str, Floats]
     table: PublishedTable
 
 
@@ -70,14 +73,14 @@ class Protection:
     weight: str | None = None
     rounds_weighted: bool = True
 
-    def counts(self, cells: Cells) -> NDArray[np.int64]:
+    def counts(self, cells: Cells) -> Integers:
         """Return the published count of every cell."""
         return perturb(cells, ptable=self.ptable, secret=self.secret if self.mixes else None)
 
     def numbers(
         self,
         cells: Cells,
-        published: NDArray[np.int64] | None = None,
+        published: Integers | None = None,
         *,
         measures: Sequence[str] = ("count",),
     ) -> dict[str, NDArray[Any]]:
@@ -94,14 +97,7 @@ class Protection:
     ) -> ProtectedCells:
         """Protect and lay out the cells of one table."""
         published = self.counts(cells)
-        sums = published_sums(
-            cells,
-            published,
-            variables=request.variables,
-            noises=self.noises,
-            weight=self.weight,
-            secret=secret,
-        )
+        sums = self._sums(cells, published, request, secret)
         table = publish(
             cells,
             published,
@@ -149,18 +145,47 @@ class Protection:
                         hint="count these records: put the variable into where",
                     )
 
+    def _sums(
+        self, cells: Cells, published: Integers, request: TableRequest, secret: Secret | None
+    ) -> dict[str, Floats]:
+        """Return the published sums of cells.
+
+        A sum is 0 where the published count is 0, as in an empty cell: any other number there
+        would tell that somebody is in the cell.
+        """
+        found = {}
+        for variable in request.variables:
+            magnitudes = (cells.magnitudes or {})[variable]
+            total = perturb_magnitudes(
+                replace(magnitudes, variable=noise_name(variable, self.weight)),
+                self.noises[variable],
+                secret=secret,
+                cell_keys=cells.cell_key,
+            )
+            found[variable] = np.where(published > 0, total, 0.0)
+        return found
+
     def _amounts(
         self,
         cells: Cells,
-        published: NDArray[np.int64],
+        published: Integers,
         request: TableRequest,
-        sums: Mapping[str, NDArray[np.float64]],
-    ) -> dict[str, NDArray[np.float64]]:
-        """Return the published sums and means of cells."""
+        sums: Mapping[str, Floats],
+    ) -> dict[str, Floats]:
+        """Return the published sums and means of cells.
+
+        A mean is the published sum over the published count, whether or not these are shown.
+        """
         if not sums:
             return {}
-        divisor = "count" if self.weight is None else "weighted"
-        numbers = self.numbers(cells, published, measures=[divisor])
-        return published_amounts(
-            sums, measures=request.measures, noises=self.noises, divisor=numbers[divisor]
-        )
+        name = "count" if self.weight is None else "weighted"
+        divisor = self.numbers(cells, published, measures=[name])[name]
+        found = {}
+        for measure in request.measures:
+            variable = variable_of(measure)
+            if variable is not None:
+                total = sums[variable]
+                is_sum = measure.startswith("sum:")
+                noise = self.noises[variable]
+                found[measure] = total if is_sum else published_mean(total, divisor, noise)
+        return found

@@ -19,11 +19,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckm.formats import TableAbout
+    from footing.arrays import Codes, Floats, Integers
     from tables import Cells
 
-    Codes = NDArray[np.int32]
-
-__all__ = ["PublishedTable"]
 
 _MAX_GRID = 40_000_000
 
@@ -130,7 +128,7 @@ class PublishedTable:
 
 def publish(
     cells: Cells,
-    published: NDArray[np.int64],
+    published: Integers,
     *,
     measures: Sequence[str],
     empty_cells: str,
@@ -148,24 +146,17 @@ def publish(
         ranks, numbers = _hide_unseen(cells, ranks, numbers)
     else:
         ranks, numbers = _drop_zeros(cells, published, numbers)
-    dimensions: dict[str, tuple[NDArray[np.int32], Sequence[str]]] = {}
+    dimensions: dict[str, tuple[Codes, Sequence[str]]] = {}
     for axis, rank in zip(cells.axes, ranks, strict=True):
         for name, labels in zip(axis.columns, axis.labels, strict=True):
             dimensions[name] = _encode(labels, rank)
-    return PublishedTable(
-        dimensions=dimensions,
-        measures={
-            free_name(column_of(name), dimensions): values for name, values in numbers.items()
-        },
-    )
+    columns = measure_columns(list(numbers), dimensions)
+    shown = {column: numbers[measure] for column, measure in columns.items()}
+    return PublishedTable(dimensions=dimensions, measures=shown)
 
 
 def published_numbers(
-    cells: Cells,
-    published: NDArray[np.int64],
-    *,
-    measures: Sequence[str],
-    round_weighted: bool,
+    cells: Cells, published: Integers, *, measures: Sequence[str], round_weighted: bool
 ) -> dict[str, NDArray[Any]]:
     """Return the numbers of every measure, cell by cell."""
     numbers: dict[str, NDArray[Any]] = {}
@@ -179,9 +170,7 @@ def published_numbers(
     return numbers
 
 
-def _round_to_weight(
-    weighted: NDArray[np.float64], mean: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _round_to_weight(weighted: Floats, mean: Floats) -> Floats:
     """Round to the least 1, 2 or 5 times a power of ten that is no less than the mean weight.
 
     The mean is that of the weights that are not zero. More digits give the original count
@@ -219,19 +208,21 @@ def _hide_unseen(
 def measure_columns(
     measures: Sequence[str], dimensions: Mapping[str, object]
 ) -> dict[str, str]:
-    """Return the columns of a table's measures: column → measure."""
-    return {free_name(column_of(measure), dimensions): measure for measure in measures}
+    """Return the columns of a table's measures: column → measure.
 
-
-def free_name(measure: str, dimensions: Mapping[str, object]) -> str:
-    """Name a measure's column; a dimension of that name keeps it."""
+    A dimension of a measure's name keeps it.
+    """
     taken = {name.lower() for name in dimensions}
-    while measure.lower() in taken:
-        measure += "_published"
-    return measure
+    found = {}
+    for measure in measures:
+        column = column_of(measure)
+        while column.lower() in taken:
+            column += "_published"
+        found[column] = measure
+    return found
 
 
-def _encode(labels: NDArray[np.object_], rank: Codes) -> tuple[NDArray[np.int32], list[str]]:
+def _encode(labels: NDArray[np.object_], rank: Codes) -> tuple[Codes, list[str]]:
     """Code one output column; unused categories are left out, since their names may tell."""
     is_used = np.zeros(len(labels), bool)
     is_used[rank] = True
@@ -242,7 +233,7 @@ def _encode(labels: NDArray[np.object_], rank: Codes) -> tuple[NDArray[np.int32]
     return code[rank], list(categories)
 
 
-def _positions(ranks: Sequence[Codes], sizes: Sequence[int]) -> NDArray[np.int64] | None:
+def _positions(ranks: Sequence[Codes], sizes: Sequence[int]) -> Integers | None:
     """Return the cells' numbers by category; None when there are too many combinations."""
     total = 1
     position = np.zeros(len(ranks[0]) if ranks else 1, np.int64)
@@ -253,7 +244,7 @@ def _positions(ranks: Sequence[Codes], sizes: Sequence[int]) -> NDArray[np.int64
 
 
 def _drop_zeros(
-    cells: Cells, published: NDArray[np.int64], numbers: Mapping[str, NDArray[Any]]
+    cells: Cells, published: Integers, numbers: Mapping[str, NDArray[Any]]
 ) -> tuple[list[Codes], dict[str, NDArray[Any]]]:
     kept = np.flatnonzero(published)
     ranks = [rank[kept] for rank in cells.ranks]
@@ -275,13 +266,17 @@ def shows_grid(cells: Cells, empty_cells: str) -> bool:
     )
 
 
+def block_size(cells: Cells, levels: tuple[int, ...]) -> int:
+    """Count the combinations of categories that a table shows at some levels, empty or not."""
+    shown = [
+        a.levels[level].is_shown.sum() for a, level in zip(cells.axes, levels, strict=True)
+    ]
+    return int(np.prod(shown, dtype=float))
+
+
 def grid_size(cells: Cells) -> int:
     """Count all combinations of categories that a table shows, empty or not."""
-    shown = [[int(level.is_shown.sum()) for level in axis.levels] for axis in cells.axes]
-    return sum(
-        int(np.prod([s[level] for s, level in zip(shown, levels, strict=True)], dtype=float))
-        for levels in cells.level_sets
-    )
+    return sum(block_size(cells, levels) for levels in cells.level_sets)
 
 
 def _fill_grid(

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ckm.engine.inputs import as_hierarchy, find_categories
 from ckm.errors import ConfigError
 from tables import Filter, Request, RequestError, require_fit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from ckm.engine.magnitudes.variables import VariableNoises
+    from ckm.engine.magnitudes.settings import VariableNoises
     from ckm.engine.request import TableRequest
-    from tables import HashedKeys, Hierarchy, Source, StoredKeys
+    from tables import HashedKeys, Source, StoredKeys
 
 _LOOKED_AT = 2  # reports tell what the second largest contributor finds out
 
 
-@dataclass(frozen=True, kw_only=True)
 class RequestFitter:
     """Turn table requests into requests of cells, for one source of records.
 
@@ -32,21 +31,30 @@ class RequestFitter:
         Variable → how its sums are perturbed.
     weight
         The column of weights, or None.
-    hierarchies
-        Dimension → its hierarchy.
-    categories
-        Dimension → declared categories.
+    hierarchies, categories
+        Dimension → its hierarchy, its declared categories, as `Engine` takes them.
     labels
         What totals and missing categories are called.
     """
 
-    source: Source
-    keys: HashedKeys | StoredKeys
-    noises: VariableNoises
-    weight: str | None = None
-    hierarchies: Mapping[str, Hierarchy] | None = None
-    categories: Mapping[str, Sequence[object]] | None = None
-    labels: tuple[str, str] = ("Total", "(missing)")
+    def __init__(
+        self,
+        source: Source,
+        keys: HashedKeys | StoredKeys,
+        *,
+        noises: VariableNoises,
+        weight: str | None,
+        hierarchies: Mapping[str, object],
+        categories: Mapping[str, object],
+        labels: tuple[str, str],
+    ) -> None:
+        self._source, self._keys = source, keys
+        self._noises, self._weight, self._labels = noises, weight, labels
+        self._hierarchies = {n: as_hierarchy(n, given) for n, given in hierarchies.items()}
+        self._categories = {
+            n: find_categories(n, given, nested=self._hierarchies.get(n))
+            for n, given in categories.items()
+        }
 
     def fit(self, requests: Mapping[str, TableRequest]) -> dict[str, Request]:
         """Build the requests; raise one error with the problems of all of them."""
@@ -55,7 +63,7 @@ class RequestFitter:
             prefix = f"table {name!r}: " if name else ""
             try:
                 built[name] = self._build(request)
-                require_fit([built[name]], self.source)
+                require_fit([built[name]], self._source)
             except (RequestError, ConfigError) as error:
                 errors.append(type(error)(prefix + error.problem, hint=error.hint))
         if len(errors) > 1:
@@ -68,29 +76,29 @@ class RequestFitter:
     def _build(self, request: TableRequest) -> Request:
         is_weighted = "weighted" in request.measures
         sums = request.variables
-        if is_weighted and self.weight is None:
+        if is_weighted and self._weight is None:
             raise ConfigError(
                 "The measure 'weighted' needs a weight.", hint='name its column: weight = "w"'
             )
         built = Request(
             dimensions=request.dimensions,
-            hierarchies=self.hierarchies or {},
+            hierarchies=self._hierarchies,
             margins=request.margins,
             where=request.where,
-            weight=self.weight if is_weighted or sums else None,
+            weight=self._weight if is_weighted or sums else None,
             sums=sums,
-            top=max((_LOOKED_AT, *(self.noises[name].n_top for name in sums))) if sums else 0,
+            top=max((_LOOKED_AT, *(self._noises[name].n_top for name in sums))) if sums else 0,
             missing_values=request.missing_values,
-            categories=self.categories or {},
-            total_label=self.labels[0],
-            missing_label=self.labels[1],
+            categories=self._categories,
+            total_label=self._labels[0],
+            missing_label=self._labels[1],
         )
         self._require_groups(built)
         return built
 
     def _require_groups(self, built: Request) -> None:
         """Refuse the column that tells persons apart, and sums of a dimension."""
-        identity = self.keys.column
+        identity = self._keys.column
         filtered = built.where.columns if isinstance(built.where, Filter) else ()
         if identity in {*built.columns, *filtered, *built.sums}:
             raise RequestError(

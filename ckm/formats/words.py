@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from footing.files import read_data
+from footing.data_files import read_data
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,10 +7,9 @@ few records is refused or flagged, whatever words it was asked in.
 
 from ckm.ledger.definition import Definition
 from ckm.ledger.errors import LedgerError, ThinDifferenceError
-from ckm.ledger.ledger import Ledger
-from ckm.ledger.published import Published, list_published
+from ckm.ledger.ledger import Ledger, Published, list_published
 from ckm.ledger.record_sets.entry import Entry
-from ckm.ledger.record_sets.pair import CellName, ThinPair
+from ckm.ledger.storage.record import CellName, ThinPair
 from ckm.ledger.watch import Watch
 
 __all__ = [

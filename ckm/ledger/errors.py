@@ -9,7 +9,7 @@ from ckm.errors import CkmError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckm.ledger.record_sets.pair import ThinPair
+    from ckm.ledger.storage.record import ThinPair
 
 
 class LedgerError(CkmError):

@@ -5,30 +5,34 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import logging
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Self
 
 from ckm.errors import ConfigError
-from ckm.ledger.amounts import new_noises, sealed_noises
+from ckm.ledger.definition import Definition
 from ckm.ledger.record_sets.entry import Entry
 from ckm.ledger.record_sets.histories import Histories
 from ckm.ledger.storage.seal import Seal
-from ckm.ledger.storage.settings import Head, require_noise, require_parameters, width_of
+from ckm.ledger.storage.settings import (
+    Head,
+    new_noises,
+    require_noise,
+    require_parameters,
+    sealed_noises,
+    width_of,
+)
 from ckm.ledger.storage.store import Row, open_store
 from ckm.ledger.storage.writer import Submission, Writer
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Collection, Iterator, Mapping, Sequence
-    from types import TracebackType
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from ckm.ledger.definition import Definition
-    from ckm.ledger.record_sets.pair import ThinPair
-    from ckm.ledger.storage.record import Record
-    from ckm.ledger.storage.store import Store
+    from ckm.ledger.storage.record import Record, ThinPair
+    from ckm.ledger.storage.store import Database
     from tables import Cells, Secret
 
 logger = logging.getLogger(__name__)
@@ -69,7 +73,7 @@ class Ledger:
 
     def __init__(
         self,
-        store: Store,
+        store: Database,
         *,
         seal: Seal,
         threshold: int,
@@ -84,7 +88,7 @@ class Ledger:
         self._with_complements = with_complements
         self._smallest = smallest
         self._histories = Histories(store, seal=seal, width=width)
-        self._writer = Writer(store, self._histories, threshold=threshold, width=width)
+        self._writer = Writer(store, self._histories, threshold=threshold)
         self._is_loaded = False
 
     @classmethod
@@ -470,12 +474,7 @@ class Ledger:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -494,12 +493,7 @@ class Ledger:
         records = [self._histories.draft(entry, history) for entry in entries]
         rows = [self._row(record, history) for record in records] if with_rows else []
         return Submission(
-            records=records,
-            rows=rows,
-            history=history,
-            also=also,
-            allowed=None,
-            most=_MAX_NAMED,
+            records=records, rows=rows, history=history, also=also, most=_MAX_NAMED
         )
 
     def _row(self, record: Record, history: str) -> Row:
@@ -514,3 +508,61 @@ class Ledger:
             sealed=b"",
         )
         return replace(row, sealed=self._seal.close(record.pack(), beside=row.beside))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """A table as the ledger lists it.
+
+    Parameters
+    ----------
+    number
+        Number of the entry.
+    history
+        The history it belongs to.
+    published_at
+        When it was recorded, in UTC.
+    definition
+        What table it is.
+    """
+
+    number: int
+    history: str
+    published_at: str
+    definition: Definition
+
+
+def list_published(target: str | os.PathLike[str]) -> Iterator[Published]:
+    """List the tables that a ledger holds, without its secret.
+
+    Parameters
+    ----------
+    target
+        The file or the URL of the ledger.
+
+    Yields
+    ------
+    Published
+        Each table, in the order of publication.
+
+    Raises
+    ------
+    LedgerError
+        If it cannot be opened.
+
+    Examples
+    --------
+    >>> list(list_published("ledger.db"))  # doctest: +SKIP
+    []
+    """
+    store = open_store(target, create=False)
+    try:
+        for row in store.rows(is_open=True):
+            yield Published(
+                number=row.number,
+                history=row.history,
+                published_at=row.published_at,
+                definition=Definition.read(row.definition),
+            )
+    finally:
+        store.close()

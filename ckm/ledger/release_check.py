@@ -58,7 +58,7 @@ class ReleaseCheck:
 
             raise ThinDifferenceError(pairs)
         self._flagged = pairs
-        new = map(_warning, pairs)
+        new = (f'{_nearness(p)}; it was published, for policy = "flag".' for p in pairs)
         return tuple(dict.fromkeys([*new, *map(_reminder, self.watch.standing())]))
 
     def publish(self) -> None:
@@ -75,10 +75,6 @@ def _named(target: Path | str) -> dict[str, str]:
     if isinstance(target, str):
         return {"database": urlsplit(target).path.strip("/")}
     return {"file": target.name}
-
-
-def _warning(pair: ThinPair) -> str:
-    return f'{_nearness(pair)}; it was published, for policy = "flag".'
 
 
 def _reminder(pair: ThinPair) -> str:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from ckm.ledger.ledger import Ledger, Policy
     from ckm.ledger.record_sets.entry import Entry
-    from ckm.ledger.record_sets.pair import ThinPair
+    from ckm.ledger.storage.record import ThinPair
     from tables import Cells, Request
 
 

@@ -132,7 +132,7 @@ def _designs(job: Job) -> dict[str, MapDesign]:
     """Read the designs to compare, before anything takes long."""
     if job.report.designs is None:
         return {}
-    from ckm.config.comparison.designs import read_designs
+    from ckm.config.comparison.comparanda import read_designs
 
     return read_designs(job.report.designs)
 

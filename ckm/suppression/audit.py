@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ckm.errors import ConfigError
-from ckm.suppression.bounds import Attack
-from ckm.suppression.secondary.region import FARTHEST, ranges
+from ckm.suppression.secondary.region import FARTHEST, Attack, ranges
 from risk.reconstruction.program import Rows
 from risk.reconstruction.search import Search
 
@@ -20,9 +19,8 @@ if TYPE_CHECKING:
 
     from ckm.suppression.secondary.cover import Change
     from ckm.suppression.secondary.problem import Demands, Problem
+    from footing.arrays import Flags, Floats, Integers
 
-    Numbers = NDArray[np.float64]
-    Places = NDArray[np.int64]
 
 #: Intervals are computed in units of which the largest hidden value has so many.
 _UNITS = 1e6
@@ -65,12 +63,12 @@ class Audit:
     Audit(0 hidden, 0 exact, 0 under-protected, 0 exposed)
     """
 
-    cells: Places
-    low: Numbers
-    high: Numbers
+    cells: Integers
+    low: Floats
+    high: Floats
     is_exact: NDArray[np.bool_]
-    under_protected: Places
-    exposed: Places
+    under_protected: Integers
+    exposed: Integers
     n_programs: int
 
     @property
@@ -167,9 +165,7 @@ def audit(problem: Problem, hidden: ArrayLike) -> Audit:
     )
 
 
-def _exposed(
-    problem: Problem, hidden: NDArray[np.bool_], demands: Demands
-) -> tuple[Places, int]:
+def _exposed(problem: Problem, hidden: Flags, demands: Demands) -> tuple[Integers, int]:
     """Move the cell of each pair with the known one held."""
     pairs = np.flatnonzero(demands.known >= 0)
     if not pairs.size:
@@ -194,9 +190,7 @@ def _exposed(
     return np.array(sorted(found), np.int64), n_programs
 
 
-def _intervals(
-    problem: Problem, hidden: NDArray[np.bool_]
-) -> tuple[Numbers, Numbers, Numbers, int]:
+def _intervals(problem: Problem, hidden: Flags) -> tuple[Floats, Floats, Floats, int]:
     """Return the ends of every interval, how exact they are, and the number of programs."""
     low, high, n_programs = problem.value.copy(), problem.value.copy(), 0
     slack = np.zeros(len(low))
@@ -206,7 +200,8 @@ def _intervals(
         scale = min(scale, 1.0)
         most = np.full(len(cells), cap * scale)
         floor = problem.value[cells] - problem.room[cells]
-        search = Search(_scaled(rows, scale), (floor * scale, most))
+        scaled = replace(rows, lower=rows.lower * scale, upper=rows.upper * scale)
+        search = Search(scaled, (floor * scale, most))
         search.run()
         n_programs += search.n_programs
         low[cells] = search.bounds[0] / scale
@@ -218,17 +213,7 @@ def _intervals(
     return *ends, slack, n_programs
 
 
-def _scaled(rows: Rows, scale: float) -> Rows:
-    return Rows(
-        starts=rows.starts,
-        columns=rows.columns,
-        weights=rows.weights,
-        lower=rows.lower * scale,
-        upper=rows.upper * scale,
-    )
-
-
-def _parts(problem: Problem, hidden: NDArray[np.bool_]) -> Iterator[tuple[Places, Rows]]:
+def _parts(problem: Problem, hidden: Flags) -> Iterator[tuple[Integers, Rows]]:
     """Split the hidden cells where no relation links them; published values go to the right."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -273,7 +258,7 @@ def _parts(problem: Problem, hidden: NDArray[np.bool_]) -> Iterator[tuple[Places
         )
 
 
-def check_changes(problem: Problem, hidden: ArrayLike, changes: Sequence[Change]) -> Places:
+def check_changes(problem: Problem, hidden: ArrayLike, changes: Sequence[Change]) -> Integers:
     """Prove protection by changed tables alone, with no program: what is left unproven.
 
     Parameters

@@ -21,8 +21,8 @@ from ckm.suppression import (
     Suppression,
     additive_relations,
     primary_cells,
-    publish_true_numbers,
 )
+from ckm.suppression.publish import publish_masked
 from ckm.suppression.secondary.search import PRIMARY, SECONDARY, UnprotectedError, suppress
 
 if TYPE_CHECKING:
@@ -31,17 +31,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckm.config.job.suppression import JobSuppression
+    from ckm.engine.engine import Progress
     from ckm.engine.request import TableRequest
-    from tables import Cells
+    from footing.arrays import Codes, Flags, Floats, Integers
+    from tables import Cells, Magnitudes
 
-    Places = NDArray[np.int64]
     #: which groups a filter lets in, and the category of each on every axis
-    Groups = tuple[NDArray[np.bool_], tuple[NDArray[np.int32], ...]]
-    Rules = list[Frequency | Dominance | Percent]
+    Groups = tuple[Flags, tuple[Codes, ...]]
 
 _MAX_NAMED = 5
-
-_NO_MEAN = "\0 without a mean"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -65,13 +63,10 @@ class System:
 
     measure: str
     members: tuple[int, ...]
-    cells: Places
-    is_shown: NDArray[np.bool_]
+    cells: Integers
+    is_shown: Flags
     problem: Problem
     found: Suppression
-
-    def __repr__(self) -> str:
-        return f"System({self.measure!r}, {len(self.members)} tables)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -90,8 +85,6 @@ class Choice:
         For every cell of `relations`: 0 published, 1 primary, 2 secondary.
     systems
         The measures, each with its own problem.
-    whole
-        Cells of the margins between, which nobody sees.
     """
 
     tables: Mapping[str, Cells]
@@ -99,7 +92,6 @@ class Choice:
     relations: Relations
     status: NDArray[np.int8]
     systems: tuple[System, ...]
-    whole: Sequence[Cells] = ()
 
     @property
     def hidden(self) -> NDArray[np.bool_]:
@@ -111,7 +103,7 @@ class Choice:
         """
         return np.asarray(self.status > 0)
 
-    def unproven(self) -> Places:
+    def unproven(self) -> Integers:
         """List the primary cells whose protection no change proves; an audit may still.
 
         Examples
@@ -121,7 +113,7 @@ class Choice:
         found = [system.cells[system.found.unproven()] for system in self.systems]
         return np.unique(np.concatenate(found))
 
-    def names(self, cells: Places) -> str:
+    def names(self, cells: Integers) -> str:
         """Name some cells by table and categories; disclosive.
 
         Parameters
@@ -135,9 +127,7 @@ class Choice:
         """
         return _names(self.tables, self.relations, cells)
 
-    def audits(
-        self, *, progress: Callable[[str, int, int], None] | None = None
-    ) -> dict[str, Audit]:
+    def audits(self, *, progress: Progress | None = None) -> dict[str, Audit]:
         """Compute what a reader can work out of each hidden cell, measure by measure.
 
         Parameters
@@ -174,46 +164,15 @@ class Choice:
         See `choose_hidden`.
         """
         number, cells = list(self.tables).index(name), self.tables[name]
-        request = self.requests[name]
-        given = {m: _numbers(cells, m) for m in request.measures}
-        given[_NO_MEAN] = np.ones(len(cells), np.int64)
-        for measure in request.measures:
-            if measure.startswith("mean:"):
-                given[_NO_MEAN] = (_divisor(cells, measure) > 0).astype(np.int64)
-        place = self.relations.numbers[number]
-        table = publish_true_numbers(
-            cells,
-            self._as_found(),
-            table=number,
-            measures={m: _laid_out(self.relations.n_cells, place, v) for m, v in given.items()},
-            empty_cells=request.empty_cells,
-        )
-        numbers = dict(table.measures)
-        has_mean = np.ma.filled(numbers.pop(_NO_MEAN), 0) > 0
-        columns = measure_columns(request.measures, table.dimensions)
-        shown = {column: numbers[measure] for column, measure in columns.items()}
-        for column, measure in columns.items():
-            if measure.startswith("mean:") and not has_mean.all():
-                shown[column] = np.ma.masked_where(~has_mean, shown[column])
-        return PublishedTable(dimensions=table.dimensions, measures=shown)
-
-    def _as_found(self) -> Suppression:
-        """Return the choice in the form that `publish_true_numbers` takes."""
-        none = np.zeros(self.relations.n_cells)
-        every = [*self.tables.values(), *self.whole]
-        counts = self.relations.join([cells.count for cells in every])
-        primary = Primary(is_primary=self.status == PRIMARY, lower=none, upper=none)
-        return Suppression(
-            problem=Problem(relations=self.relations, values=counts, primary=primary),
-            status=self.status,
-            method="joint",
-            least=0.0,
-            changes=(),
-            seconds=0.0,
-        )
-
-    def __repr__(self) -> str:
-        return f"Choice({len(self.tables)} tables, {len(self.systems)} measures)"
+        hidden = self.hidden[self.relations.numbers[number]]
+        named = dict.fromkeys(column for axis in cells.axes for column in axis.columns)
+        shown = {}
+        for column, measure in measure_columns(self.requests[name].measures, named).items():
+            is_mean = measure.startswith("mean:")  # there is none where nobody has a value
+            masked = hidden | (_divisor(cells, measure) <= 0) if is_mean else hidden
+            numbers = np.where(hidden, 0, _numbers(cells, measure))
+            shown[column] = np.ma.array(np.append(0, numbers), mask=np.append(is_mean, masked))
+        return publish_masked(cells, shown, empty_cells=self.requests[name].empty_cells)
 
 
 def choose_hidden(
@@ -223,7 +182,7 @@ def choose_hidden(
     rules: JobSuppression,
     groups: Sequence[Groups] = (),
     whole: Sequence[tuple[str, Cells]] = (),
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Choice:
     """Choose the cells to hide, for all tables and measures together.
 
@@ -249,7 +208,6 @@ def choose_hidden(
         system = _solved(
             measure,
             (*members, *(len(tables) + i for i, m in enumerate(above) if m in members)),
-            every,
             links,
             rules,
             names=[list(tables)[m] for m in members],
@@ -266,7 +224,6 @@ def choose_hidden(
         relations=relations,
         status=status,
         systems=tuple(systems),
-        whole=every[len(tables) :],
     )
 
 
@@ -306,26 +263,28 @@ def _wanted(
 def _solved(
     measure: str,
     members: tuple[int, ...],
-    tables: Sequence[Cells],
     links: _Links,
     rules: JobSuppression,
     *,
     names: Sequence[str],
-    hidden: NDArray[np.bool_],
+    hidden: Flags,
 ) -> System:
     """Solve the problem of one measure, of which the first tables are shown, and have names."""
-    n_shown = len(names)
-    chosen = [tables[m] for m in members]
+    chosen = [links.tables[m] for m in members]
     own, number = links.of(members), np.concatenate(links.of(members).numbers)
     cells = np.full(own.n_cells, -1)
-    cells[number] = np.concatenate([links.of(range(len(tables))).numbers[m] for m in members])
-    is_shown = np.isin(np.arange(len(cells)), np.concatenate(own.numbers[:n_shown]))
+    whole = links.of(range(len(links.tables)))
+    cells[number] = np.concatenate([whole.numbers[m] for m in members])
+    is_shown = np.isin(np.arange(len(cells)), np.concatenate(own.numbers[: len(names)]))
     judged = is_shown.copy()  # what a reader subtracts is as good as published
     for cell, _ in own.left:
         cells[cell[-1]], judged[cell[-1]] = cells[cell[0]], True
 
     def laid_out(values: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        return _laid_out(len(cells), number, np.concatenate(values))
+        joined = np.concatenate(values)
+        found = np.zeros((len(cells), *joined.shape[1:]), joined.dtype)
+        found[number] = joined
+        return found
 
     def completed(values: NDArray[Any]) -> NDArray[Any]:
         return own.with_remainders(values[: own.n_cells - len(own.left)])
@@ -367,7 +326,7 @@ def _solved(
     )
 
 
-def _among(judged: NDArray[np.bool_], is_shown: NDArray[np.bool_], primary: Primary) -> Primary:
+def _among(judged: Flags, is_shown: Flags, primary: Primary) -> Primary:
     """Leave out margins that nobody sees; that a remainder is not empty, no table tells."""
     return Primary(
         is_primary=primary.is_primary & judged,
@@ -382,7 +341,7 @@ def _joined(
     tables: Sequence[Cells],
     laid_out: Callable[[Sequence[NDArray[Any]]], NDArray[Any]],
     values: NDArray[Any],
-    contributors: NDArray[np.int64],
+    contributors: Integers,
 ) -> _Joined:
     variable = variable_of(measure)
     if variable is None:
@@ -402,38 +361,32 @@ def _joined(
 
 
 def _primary(measure: str, amounts: _Joined, rules: JobSuppression) -> Primary:
-    few: Rules = []
+    found: list[Frequency | Dominance | Percent] = []
     if rules.threshold is not None:
-        few = [Frequency(least=rules.threshold, margin=rules.margin)]
+        found.append(Frequency(least=rules.threshold, margin=rules.margin))
     if measure == "count":
-        return primary_cells(few, counts=amounts.total)
-    if measure == "weighted":
-        return primary_cells(few, amounts=amounts)
-    return primary_cells(few + _amount_rules(rules), amounts=amounts)
-
-
-def _amount_rules(rules: JobSuppression) -> Rules:
-    found: Rules = []
-    if rules.dominance is not None:
-        found.append(Dominance(n=rules.dominance[0], k=rules.dominance[1]))
-    if rules.p_percent is not None:
-        found.append(Percent(p=rules.p_percent))
-    if rules.prior_posterior is not None:
-        found.append(Percent(p=rules.prior_posterior[0], q=rules.prior_posterior[1]))
-    return found
+        return primary_cells(found, counts=amounts.total)
+    if measure != "weighted":
+        if rules.dominance is not None:
+            found.append(Dominance(n=rules.dominance[0], k=rules.dominance[1]))
+        if rules.p_percent is not None:
+            found.append(Percent(p=rules.p_percent))
+        if rules.prior_posterior is not None:
+            found.append(Percent(p=rules.prior_posterior[0], q=rules.prior_posterior[1]))
+    return primary_cells(found, amounts=amounts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class _Joined:
     """The amounts of linked tables, as the rules read them."""
 
-    total: NDArray[np.float64]
-    contributors: NDArray[np.int64]
+    total: Floats
+    contributors: Integers
     top: Any = None
     top_weight: Any = None
 
 
-def _names(tables: Mapping[str, Cells], relations: Relations, cells: Places) -> str:
+def _names(tables: Mapping[str, Cells], relations: Relations, cells: Integers) -> str:
     """Name some cells by a table that shows them and their categories, the first few."""
     named: dict[int, str] = {}
     for (name, table), number in zip(tables.items(), relations.numbers, strict=False):
@@ -450,28 +403,17 @@ def _names(tables: Mapping[str, Cells], relations: Relations, cells: Places) -> 
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
-def _laid_out(n_cells: int, place: Places, values: NDArray[Any]) -> NDArray[Any]:
-    """Lay values out by the number of their cell."""
-    found = np.zeros((n_cells, *values.shape[1:]), values.dtype)
-    found[place] = values
-    return found
-
-
-def _magnitudes(cells: Cells, variable: str) -> Any:
+def _magnitudes(cells: Cells, variable: str) -> Magnitudes:
     return (cells.magnitudes or {})[variable]
 
 
-def _contributors(cells: Cells, measure: str) -> NDArray[np.int64]:
+def _contributors(cells: Cells, measure: str) -> Integers:
     variable = variable_of(measure)
-    if variable is None:
-        return cells.count
-    found: NDArray[np.int64] = _magnitudes(cells, variable).contributors
-    return found
+    return cells.count if variable is None else _magnitudes(cells, variable).contributors
 
 
-def _divisor(cells: Cells, mean: str) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = _magnitudes(cells, str(variable_of(mean))).weight
-    return found
+def _divisor(cells: Cells, mean: str) -> Floats:
+    return _magnitudes(cells, str(variable_of(mean))).weight
 
 
 def _numbers(cells: Cells, measure: str) -> NDArray[Any]:
@@ -480,11 +422,9 @@ def _numbers(cells: Cells, measure: str) -> NDArray[Any]:
         return cells.count
     if measure == "weighted":
         return np.zeros(len(cells)) if cells.weight is None else cells.weight
-    total: NDArray[np.float64] = _magnitudes(cells, str(variable_of(measure))).total
+    total = _magnitudes(cells, str(variable_of(measure))).total
     if measure.startswith("sum:"):
         return total
     weight = _divisor(cells, measure)
-    mean: NDArray[np.float64] = np.divide(
-        total, weight, out=np.zeros(len(cells)), where=weight > 0
-    )
+    mean: Floats = np.divide(total, weight, out=np.zeros(len(cells)), where=weight > 0)
     return mean

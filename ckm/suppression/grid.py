@@ -12,11 +12,9 @@ from ckm.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from footing.arrays import Integers
     from tables import Cells
 
-    Places = NDArray[np.int64]
 
 _MAX_PLACES = 2**62
 
@@ -44,10 +42,10 @@ class Grid:
     (12, [3])
     """
 
-    parents: tuple[Places, ...]
-    ranks: tuple[Places, ...]
-    _order: Places = field(init=False)
-    _sorted: Places = field(init=False)
+    parents: tuple[Integers, ...]
+    ranks: tuple[Integers, ...]
+    _order: Integers = field(init=False)
+    _sorted: Integers = field(init=False)
 
     def __post_init__(self) -> None:
         parents = tuple(np.array(tree, np.int64) for tree in self.parents)
@@ -63,7 +61,7 @@ class Grid:
         object.__setattr__(self, "_sorted", places[order])
 
     @staticmethod
-    def _require(parents: tuple[Places, ...], ranks: tuple[Places, ...]) -> None:
+    def _require(parents: tuple[Integers, ...], ranks: tuple[Integers, ...]) -> None:
         if not parents or len(parents) != len(ranks) or len({len(r) for r in ranks}) != 1:
             raise ConfigError("A table needs an axis or more, and every cell a place on each.")
         if np.prod([float(len(tree)) for tree in parents]) >= _MAX_PLACES:
@@ -145,7 +143,7 @@ class Grid:
         return f"Grid({len(self.parents)} axes, {len(self)} cells)"
 
     @property
-    def strides(self) -> Places:
+    def strides(self) -> Integers:
         """How far a step on each axis moves the number of a place.
 
         Examples
@@ -156,7 +154,7 @@ class Grid:
         sizes = [len(tree) for tree in self.parents]
         return np.array([int(np.prod(sizes[axis + 1 :])) for axis in range(len(sizes))])
 
-    def places(self, ranks: Sequence[Places]) -> Places:
+    def places(self, ranks: Sequence[Integers]) -> Integers:
         """Turn categories into numbers of places.
 
         Parameters
@@ -174,7 +172,7 @@ class Grid:
             places = places + np.asarray(rank, np.int64) * stride
         return np.asarray(places)
 
-    def find(self, ranks: Sequence[Places]) -> Places:
+    def find(self, ranks: Sequence[Integers]) -> Integers:
         """Find the cells at some places; -1 where there is none.
 
         Parameters
@@ -190,7 +188,7 @@ class Grid:
         """
         return self.at(self.places(ranks))
 
-    def at(self, places: Places) -> Places:
+    def at(self, places: Integers) -> Integers:
         """Find the cells at numbered places; -1 where there is none.
 
         Parameters
@@ -208,7 +206,7 @@ class Grid:
         near = np.minimum(np.searchsorted(self._sorted, places), len(self) - 1)
         return np.where(self._sorted[near] == places, self._order[near], -1)
 
-    def above(self, axis: int) -> Places:
+    def above(self, axis: int) -> Integers:
         """Find for every cell the next cell above it along an axis; -1 where there is none.
 
         Parameters

@@ -16,13 +16,11 @@ from ckm.errors import CheckFailedError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import NDArray
-
     from ckm.suppression.grid import Grid
+    from footing.arrays import Integers
 
-    Places = NDArray[np.int64]
     #: Cells and their weights, whose sum is 0.
-    Sum = tuple[Places, Places]
+    Sum = tuple[Integers, Integers]
 
 #: Sums of 2**15 products stay below 2**63.
 _PRIME = 2**24 - 3
@@ -32,7 +30,7 @@ _MAX_WEIGHT, _MAX_DIVISOR = 10_000, 60
 _TRIES = 3
 
 
-def same_cells(grids: Sequence[Grid], leaves: Sequence[Places]) -> list[Places]:
+def same_cells(grids: Sequence[Grid], leaves: Sequence[Integers]) -> list[Integers]:
     """Give the cells of some tables numbers, those of the same records the same.
 
     Every group has a random number of 64 bits; cells of the same sum are taken for the same.
@@ -54,7 +52,7 @@ def same_cells(grids: Sequence[Grid], leaves: Sequence[Places]) -> list[Places]:
     return np.split(rank[number.ravel()], ends)
 
 
-def roll_up(grid: Grid, leaves: Places) -> Any:
+def roll_up(grid: Grid, leaves: Integers) -> Any:
     """Return a sparse matrix that adds up the finest cells to every cell of a table."""
     from scipy.sparse import csr_array
 
@@ -69,7 +67,7 @@ def roll_up(grid: Grid, leaves: Places) -> Any:
     return csr_array((ones, place), shape=(len(grid), len(grid)))
 
 
-def _above(grid: Grid, ranks: list[Places], axis: int) -> Iterator[list[Places]]:
+def _above(grid: Grid, ranks: list[Integers], axis: int) -> Iterator[list[Integers]]:
     """Yield the categories of cells, and those above them, in every combination of axes."""
     if axis == len(ranks):
         yield ranks
@@ -81,7 +79,7 @@ def _above(grid: Grid, ranks: list[Places], axis: int) -> Iterator[list[Places]]
 
 
 def sums_between(
-    grids: Sequence[Grid], leaves: Sequence[Places], numbers: Sequence[Places]
+    grids: Sequence[Grid], leaves: Sequence[Integers], numbers: Sequence[Integers]
 ) -> list[Sum]:
     """Find sums over cells of several tables, from which all others follow.
 
@@ -127,7 +125,7 @@ def sums_between(
 
 
 def remainders(
-    grids: Sequence[Grid], leaves: Sequence[Places], numbers: Sequence[Places]
+    grids: Sequence[Grid], leaves: Sequence[Integers], numbers: Sequence[Integers]
 ) -> list[Sum]:
     """Find what is left of the cells of a table without those of another that lie in them."""
     n_cells = 1 + max((int(number.max(initial=-1)) for number in numbers), default=-1)
@@ -157,7 +155,7 @@ def remainders(
     return found
 
 
-def _by_group(grid: Grid, leaf: Places) -> Any:
+def _by_group(grid: Grid, leaf: Integers) -> Any:
     """Return a sparse matrix of a table's cells by groups, 1 where a group is in a cell."""
     from scipy.sparse import csr_array
 
@@ -168,7 +166,7 @@ def _by_group(grid: Grid, leaf: Places) -> Any:
     return (roll_up(grid, np.unique(leaf[is_in])).astype(np.int64) @ own).tocsr()
 
 
-def _disjoint(inside: Any, cells: Places) -> list[int]:
+def _disjoint(inside: Any, cells: Integers) -> list[int]:
     """Take cells one after another that share no group with those before."""
     taken, covered = [], np.zeros(inside.shape[1], bool)
     for cell in cells.tolist():
@@ -179,7 +177,7 @@ def _disjoint(inside: Any, cells: Places) -> list[int]:
     return taken
 
 
-def _needed(leaves: Sequence[Places], numbers: Sequence[Places]) -> list[int]:
+def _needed(leaves: Sequence[Integers], numbers: Sequence[Integers]) -> list[int]:
     """List the tables whose finest cells are not all cells of a table that is listed."""
     finest = [np.unique(n[leaf[leaf >= 0]]) for n, leaf in zip(numbers, leaves, strict=True)]
     chosen: list[int] = []
@@ -189,7 +187,7 @@ def _needed(leaves: Sequence[Places], numbers: Sequence[Places]) -> list[int]:
     return chosen
 
 
-def _shortened(number: Places, up: Any, leaves: Places, vectors: Any, row: int) -> Sum:
+def _shortened(number: Integers, up: Any, leaves: Integers, vectors: Any, row: int) -> Sum:
     """Write a sum over finest cells with as few cells of the table as a greedy choice finds."""
     part = slice(vectors.indptr[row], vectors.indptr[row + 1])
     place, weight = leaves[vectors.indices[part]], vectors.data[part]
@@ -197,7 +195,7 @@ def _shortened(number: Places, up: Any, leaves: Places, vectors: Any, row: int) 
         return number[place], weight
     values = np.zeros(up.shape[1], np.int64)
     values[place] = weight
-    touched = np.unique(_columns(up, place))
+    touched = np.unique(up[:, place].tocoo().coords[0].astype(np.int64))
     sub = up[touched]
     size, first, second = sub.sum(axis=1), sub @ values, sub @ values**2
     alike = np.flatnonzero((size * second == first**2) & (first != 0))
@@ -210,13 +208,6 @@ def _shortened(number: Places, up: Any, leaves: Places, vectors: Any, row: int) 
         weights.append(int(values[own[0]]))
         values[own] = 0
     return number[cells], np.array(weights, np.int64)
-
-
-def _columns(up: Any, place: Places) -> Places:
-    """List the cells that hold some finest cells."""
-    by_leaf = up[:, place].tocoo()
-    found: Places = by_leaf.coords[0].astype(np.int64)
-    return found
 
 
 def _added_up(parts: Sequence[Sum]) -> Sum:
@@ -275,7 +266,8 @@ def _modular_null_space(matrix: Any) -> Any:
         ):
             break
         keep = np.setdiff1d(np.arange(matrix.shape[0]), out)
-        inverse = _inverse(matrix.diagonal()[out])
+        pivots = matrix.diagonal()[out].tolist()
+        inverse = np.array([pow(pivot, -1, _PRIME) for pivot in pivots], np.int64)
         across = matrix[out][:, keep]
         across.data = across.data * np.repeat(inverse, np.diff(across.indptr)) % _PRIME
         stages.append((alive[out], alive[keep], across))
@@ -300,7 +292,7 @@ def _modular_null_space(matrix: Any) -> Any:
     return found
 
 
-def _apart(matrix: Any) -> Places:
+def _apart(matrix: Any) -> Integers:
     """Choose unknowns of which no two are linked, of few links first."""
     sizes = np.diff(matrix.indptr)
     order = np.empty(len(sizes), np.int64)
@@ -315,11 +307,7 @@ def _apart(matrix: Any) -> Places:
     return np.flatnonzero(is_chosen)
 
 
-def _inverse(values: Places) -> Places:
-    return np.array([pow(int(value), -1, _PRIME) for value in values], np.int64)
-
-
-def _dense_null_space(matrix: Places) -> Places:
+def _dense_null_space(matrix: Integers) -> Integers:
     """Return vectors, one a column, that a symmetric matrix maps to 0 modulo the prime."""
     n, free, pivots = len(matrix), [], []
     for c in range(n):

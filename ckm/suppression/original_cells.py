@@ -6,8 +6,8 @@ import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ckm.engine.inputs import as_hierarchy, find_categories, open_records
-from ckm.engine.magnitudes.variables import VariableNoises
+from ckm.engine.inputs import open_records
+from ckm.engine.magnitudes.settings import VariableNoises
 from ckm.engine.request_fitting import RequestFitter
 from ckm.errors import CheckFailedError, ConfigError
 from tables import (
@@ -21,15 +21,14 @@ from tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    import numpy as np
-    from numpy.typing import NDArray
+    from collections.abc import Iterator, Mapping
 
     from ckm.config.job.job import Job
+    from ckm.engine.engine import Progress
+    from footing.arrays import Codes, Flags
     from tables import Cells, Request, Source
 
-    Groups = tuple[NDArray[np.bool_], tuple[NDArray[np.int32], ...]]
+    Groups = tuple[Flags, tuple[Codes, ...]]
 
 _KEPT_LARGEST = 2
 _MAX_GROUPS = 2_000_000
@@ -58,9 +57,7 @@ class Originals:
     requests: Mapping[str, Request]
     keys: HashedKeys | StoredKeys
 
-    def cells(
-        self, *, progress: Callable[[str, int, int], None] | None = None
-    ) -> dict[str, Cells]:
+    def cells(self, *, progress: Progress | None = None) -> dict[str, Cells]:
         """Tabulate; what comes out is disclosive and stays inside."""
         report_progress = progress or (lambda _stage, _done, _total: None)
         report_progress("keys", 0, 1)
@@ -93,20 +90,13 @@ class Originals:
 
     def whole(self) -> list[tuple[str, Cells]]:
         """Tabulate the margins between cells, shown by no table; inside use only."""
-        wider = [
-            (name, _wider(name, request))
-            for name, request in self.requests.items()
-            if request.margins != "all"
-        ]
+        tolerate = self.job.keys.checks == "warn"
+        wider = {n: _wider(n, r) for n, r in self.requests.items() if r.margins != "all"}
         if not wider:
             return []
-        tolerate = self.job.keys.checks == "warn"
-        requests = [request for _, request in wider]
+        requests = list(wider.values())
         found = cube(self.source, self.keys, requests, tolerate_missing_keys=tolerate)
-        return [(name, cells) for (name, _), cells in zip(wider, found, strict=True)]
-
-    def __repr__(self) -> str:
-        return f"Originals({len(self.requests)} tables)"
+        return list(zip(wider, found, strict=True))
 
 
 @contextlib.contextmanager
@@ -137,32 +127,21 @@ def open_originals(
 
 def _requests(job: Job, source: Source, keys: HashedKeys | StoredKeys) -> dict[str, Request]:
     """Build the requests, with as many of the largest contributions as the rules read."""
-    nested = {name: as_hierarchy(name, given) for name, given in job.hierarchies.items()}
     fitter = RequestFitter(
-        source=source,
-        keys=keys,
+        source,
+        keys,
         noises=VariableNoises(None),
         weight=job.data.weight,
-        hierarchies=nested,
-        categories={
-            name: find_categories(name, given, nested=nested.get(name))
-            for name, given in job.categories.items()
-        },
+        hierarchies=job.hierarchies,
+        categories=job.categories,
         labels=(job.output.total_label, job.output.missing_label),
     )
-    top = _top(job)
+    dominance = None if job.suppression is None else job.suppression.dominance
+    top = _KEPT_LARGEST if dominance is None else max(_KEPT_LARGEST, dominance[0])
     return {
         name: replace(request, top=top) if request.sums else request
         for name, request in fitter.fit(job.tables).items()
     }
-
-
-def _top(job: Job) -> int:
-    """Return how many of the largest contributions the rules read."""
-    rules = job.suppression
-    if rules is None or rules.dominance is None:
-        return _KEPT_LARGEST
-    return max(_KEPT_LARGEST, rules.dominance[0])
 
 
 def _wider(name: str, request: Request) -> Request:

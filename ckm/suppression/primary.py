@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    Numbers = NDArray[np.float64]
+    from footing.arrays import Floats
 
 
 class Amounts(Protocol):
@@ -26,7 +26,7 @@ class Amounts(Protocol):
     """
 
     @property
-    def total(self) -> Numbers:
+    def total(self) -> Floats:
         """Weighted sum of every cell."""
 
     @property
@@ -34,11 +34,11 @@ class Amounts(Protocol):
         """Number of contributors of every cell."""
 
     @property
-    def top(self) -> Numbers:
+    def top(self) -> Floats:
         """The largest contributions."""
 
     @property
-    def top_weight(self) -> Numbers:
+    def top_weight(self) -> Floats:
         """Their weights."""
 
 
@@ -64,9 +64,9 @@ class Primary:
     """
 
     is_primary: NDArray[np.bool_]
-    lower: Numbers
-    upper: Numbers
-    floor: Numbers | float = 0.0
+    lower: Floats
+    upper: Floats
+    floor: Floats | float = 0.0
 
     def __repr__(self) -> str:
         return f"Primary({int(self.is_primary.sum())} of {len(self.is_primary)} cells)"
@@ -280,7 +280,7 @@ class Percent:
         return Primary(is_primary=found, lower=need, upper=need)
 
 
-def _largest(amounts: Amounts, n: int) -> Numbers:
+def _largest(amounts: Amounts, n: int) -> Floats:
     """Sum the `n` largest contributions; a record of weight w stands for w contributors."""
     top, weight = np.asarray(amounts.top, np.float64), np.asarray(amounts.top_weight)
     if top.ndim != 2 or top.shape != weight.shape or top.shape[1] < n:
@@ -294,7 +294,7 @@ def _largest(amounts: Amounts, n: int) -> Numbers:
             hint="apply the rules to the sums of absolute values",
         )
     before = np.cumsum(weight, axis=1) - weight
-    units: Numbers = (top * np.clip(n - before, 0, weight)).sum(axis=1)
+    units: Floats = (top * np.clip(n - before, 0, weight)).sum(axis=1)
     return units
 
 

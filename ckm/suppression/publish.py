@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ckm.engine.published_table import PublishedTable, publish
+from ckm.engine.published_table import PublishedTable, measure_columns, publish
 from ckm.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -81,22 +81,31 @@ def publish_true_numbers(
     n = len(found.problem.relations.numbers[table])
     if len(cells) != n:
         raise ConfigError(f"The table has {n:,} cells, not {len(cells):,}.")
+    if measures is None:
+        named = dict.fromkeys(column for axis in cells.axes for column in axis.columns)
+        (name,) = measure_columns(["count"], named)
+        measures = {name: found.problem.values}
+    shown = {}
+    for column, values in measures.items():
+        numbers = found.masked(values, table=table)
+        shown[column] = np.ma.zeros(n + 1, numbers.dtype)
+        shown[column][1:] = numbers
+    return publish_masked(cells, shown, empty_cells=empty_cells)
+
+
+def publish_masked(
+    cells: Cells, columns: Mapping[str, np.ma.MaskedArray[Any, Any]], *, empty_cells: str
+) -> PublishedTable:
+    """Lay out columns of true numbers: one for empty cells, then one for each cell."""
     # published in the place of counts, the cells' own numbers tell how the table is ordered
     frame = publish(
         cells,
-        np.arange(1, n + 1),
+        np.arange(1, len(cells) + 1),
         measures=["count"],
         empty_cells=empty_cells,
         round_weighted=False,
     )
-    (name,) = frame.measures
-    order = np.asarray(frame.measures[name])
-    given = {name: found.problem.values} if measures is None else measures
-    shown = {}
-    for column, values in given.items():
-        numbers = found.masked(values, table=table)
-        full = np.ma.zeros(n + 1, numbers.dtype)  # the first stands for empty cells
-        full[1:] = numbers
-        taken = full[order]
-        shown[column] = taken if np.ma.is_masked(taken) else taken.data
+    (order,) = frame.measures.values()
+    taken = {column: numbers[np.asarray(order)] for column, numbers in columns.items()}
+    shown = {c: found if np.ma.is_masked(found) else found.data for c, found in taken.items()}
     return PublishedTable(dimensions=frame.dimensions, measures=shown)

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from ckm.suppression.linked import Sum
+    from footing.arrays import Integers
     from tables import Cells
-
-    Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -48,12 +47,12 @@ class Relations:
     Relations(1 tables, 9 cells, 6 relations)
     """
 
-    starts: Places
-    cells: Places
-    signs: Places
+    starts: Integers
+    cells: Integers
+    signs: Integers
     n_cells: int
     grids: tuple[Grid, ...]
-    numbers: tuple[Places, ...]
+    numbers: tuple[Integers, ...]
     left: tuple[Sum, ...] = ()
 
     @classmethod
@@ -61,7 +60,7 @@ class Relations:
         cls,
         grids: Sequence[Grid],
         *,
-        numbers: Sequence[Places] | None = None,
+        numbers: Sequence[Integers] | None = None,
         values: ArrayLike | None = None,
         between: Sequence[Sum] = (),
     ) -> Relations:
@@ -111,7 +110,11 @@ class Relations:
 
     @staticmethod
     def _sorted(
-        rows: list[Places], cells: list[Places], signs: list[Places], n_rows: int, n_cells: int
+        rows: list[Integers],
+        cells: list[Integers],
+        signs: list[Integers],
+        n_rows: int,
+        n_cells: int,
     ) -> dict[str, Any]:
         row, cell, sign = (
             np.concatenate(part) if part else np.zeros(0, np.int64)
@@ -143,14 +146,11 @@ class Relations:
                 seen.add(key)
         sizes = np.diff(self.starts)
         entries = np.repeat(keep, sizes)
-        return Relations(
+        return replace(
+            self,
             starts=np.concatenate([[0], np.cumsum(sizes[keep])]),
             cells=self.cells[entries],
             signs=self.signs[entries],
-            n_cells=self.n_cells,
-            grids=self.grids,
-            numbers=self.numbers,
-            left=self.left,
         )
 
     @property
@@ -165,7 +165,7 @@ class Relations:
         return len(self.starts) - 1
 
     @property
-    def rows(self) -> Places:
+    def rows(self) -> Integers:
         """For every entry, the relation that it stands in.
 
         Examples

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from dp.bisection import bisected
 from dp.checking import checked_delta, checked_epsilon, checked_positive
 from dp.errors import DPError
 
@@ -95,12 +96,6 @@ def rho_of_epsilon(epsilon: float, *, delta: float) -> float:
     low, high = 0.0, epsilon
     while epsilon_of_rho(high, delta=delta) < epsilon:  # delta is not small
         low, high = high, 2 * high
-    for _ in range(_ROUNDS):
-        middle = (low + high) / 2
-        if middle in {low, high}:
-            break
-        if epsilon_of_rho(middle, delta=delta) <= epsilon:
-            low = middle
-        else:
-            high = middle
-    return low
+    return bisected(
+        lambda rho: epsilon_of_rho(rho, delta=delta) <= epsilon, low, high, rounds=_ROUNDS
+    )[0]

@@ -6,15 +6,11 @@ The number ``mu`` is sensitivity over standard deviation.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
+from dp.bisection import bisected
 from dp.checking import checked_delta, checked_epsilon, checked_positive
 from dp.errors import DPError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-_ROUNDS = 200
 _TAILS = 40.0
 _WIDEST = 1e5
 
@@ -68,7 +64,7 @@ def gaussian_epsilon(delta: float, *, mu: float) -> float:
     high = 1.0
     while gaussian_delta(high, mu=mu) > delta:
         high *= 2
-    return _least(lambda epsilon: gaussian_delta(epsilon, mu=mu) <= delta, 0.0, high)
+    return bisected(lambda epsilon: gaussian_delta(epsilon, mu=mu) > delta, 0.0, high)[1]
 
 
 def gaussian_scale(epsilon: float, *, delta: float, sensitivity: float = 1.0) -> float:
@@ -96,7 +92,7 @@ def gaussian_scale(epsilon: float, *, delta: float, sensitivity: float = 1.0) ->
         high *= 2
     while gaussian_delta(epsilon, mu=1 / low) <= delta:
         low /= 2
-    scale = _least(lambda sd: gaussian_delta(epsilon, mu=1 / sd) <= delta, low, high)
+    _, scale = bisected(lambda sd: gaussian_delta(epsilon, mu=1 / sd) > delta, low, high)
     found = scale * sensitivity
     while gaussian_delta(epsilon, mu=sensitivity / found) > delta:  # the product was rounded
         found = math.nextafter(found, math.inf)
@@ -171,16 +167,3 @@ def discrete_gaussian_delta(epsilon: float, *, scale: float, sensitivity: int = 
     kept = float(mass[support > centre - sensitivity / 2].sum())
     moved = float(mass[support > centre + sensitivity / 2].sum())
     return max(0.0, kept - math.exp(min(700.0, epsilon)) * moved)
-
-
-def _least(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """Bisect to the least number that holds; the answer itself does hold."""
-    for _ in range(_ROUNDS):
-        middle = (low + high) / 2
-        if middle in {low, high}:
-            break
-        if holds(middle):
-            high = middle
-        else:
-            low = middle
-    return high

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import astuple, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, fields, replace
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
@@ -63,18 +63,9 @@ class Entry:
     @classmethod
     def from_row(cls, row: Sequence[Any]) -> Entry:
         """Return the entry of a row of the table."""
-        number, at, who, what, epsilon, delta, rho, first, second, digest = row
-        return cls(
-            number=number,
-            at=at,
-            who=who,
-            what=what,
-            epsilon=epsilon,
-            delta=delta,
-            rho=rho,
-            spent=(first, second),
-            digest=digest,
-        )
+        *known, first, second, digest = row
+        values = (*known, (first, second), digest)
+        return cls(**{f.name: value for f, value in zip(fields(cls), values, strict=True)})
 
     @property
     def row(self) -> tuple[Any, ...]:
@@ -158,21 +149,15 @@ class Settings:
         """Read what `text` wrote."""
         try:
             found = json.loads(text)
-            return cls(
-                names=tuple(found["names"]),
-                amounts=tuple(found["amounts"]),
-                adjacency=Adjacency(found["adjacency"]),
-                unit=found["unit"],
-                about=found["about"],
-            )
+            found |= {name: tuple(found[name]) for name in ("names", "amounts")}
+            return cls(**found | {"adjacency": Adjacency(found["adjacency"])})
         except (ValueError, KeyError, TypeError):
             raise LedgerFileError("The settings of the ledger cannot be read.") from None
 
     @property
     def text(self) -> str:
         """All of it as one line."""
-        fields = ("names", "amounts", "adjacency", "unit", "about")
-        return json.dumps({name: getattr(self, name) for name in fields}, sort_keys=True)
+        return json.dumps(asdict(self), sort_keys=True)
 
     @property
     def digest(self) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -181,9 +181,69 @@ class Noise:
         s = self.sensitivity
         return Guarantee(**values, adjacency=s.adjacency, unit=s.unit)
 
+    @classmethod
+    def _costing(cls, cost: float, *, sensitivity: Sensitivity, scale: float) -> Self:
+        """Widen a scale by units in the last place until the rounded loss keeps a cost."""
+        noise, step = cls(sensitivity=sensitivity, scale=scale), 0
+        while noise._loss() > cost and step < _NUDGES:
+            noise, step = replace(noise, scale=math.nextafter(noise.scale, math.inf)), step + 1
+        return noise
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Laplace(Noise):
+class _LaplaceNoise(Noise):
+    """What noise of the Laplace law has in common, on floats and on integers."""
+
+    law: ClassVar[str] = "laplace"
+
+    @classmethod
+    def calibrated(cls, sensitivity: Sensitivity, *, epsilon: float) -> Self:
+        """Return the noise that costs an epsilon.
+
+        Parameters
+        ----------
+        sensitivity
+            How far one unit moves the answer.
+        epsilon
+            What a release may cost.
+
+        Examples
+        --------
+        >>> from dp import count, histogram
+        >>> Laplace.calibrated(count(), epsilon=0.5).scale
+        2.0
+        >>> Geometric.calibrated(histogram(), epsilon=1).scale
+        1.0
+        """
+        epsilon = checked_epsilon(epsilon)
+        distance = math.ceil(sensitivity.l1) if cls.is_integer else sensitivity.l1
+        return cls._costing(epsilon, sensitivity=sensitivity, scale=distance / epsilon)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Pure epsilon: sensitivity over scale."""
+        return self._promise(epsilon=self._loss())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _GaussianNoise(Noise):
+    """What noise of the Gaussian law has in common, on floats and on integers."""
+
+    law: ClassVar[str] = "gaussian"
+
+    @classmethod
+    def _of_rho(cls, sensitivity: Sensitivity, rho: float | None) -> Self:
+        if rho is None:
+            raise DPError(
+                "The cost of a release is missing.", hint="give epsilon and delta, or rho"
+            )
+        rho = checked_positive(rho, "rho")
+        scale = sensitivity.l2 / math.sqrt(2 * rho)
+        return cls._costing(rho, sensitivity=sensitivity, scale=scale)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Laplace(_LaplaceNoise):
     """Laplace noise on floats.
 
     Parameters
@@ -200,44 +260,19 @@ class Laplace(Noise):
     16.0
     """
 
-    law: ClassVar[str] = "laplace"
     is_integer: ClassVar[bool] = False
-
-    @classmethod
-    def calibrated(cls, sensitivity: Sensitivity, *, epsilon: float) -> Laplace:
-        """Return the noise that costs an epsilon.
-
-        Parameters
-        ----------
-        sensitivity
-            How far one unit moves the answer.
-        epsilon
-            What a release may cost.
-
-        Examples
-        --------
-        >>> from dp import count
-        >>> Laplace.calibrated(count(), epsilon=0.5).scale
-        2.0
-        """
-        return _calibrated_laplace(cls, sensitivity, epsilon)
 
     @property
     def variance(self) -> float:
         """Twice the square of the scale."""
         return 2 * self.scale**2
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """Pure epsilon: sensitivity over scale."""
-        return self._promise(epsilon=self._loss())
-
     def _reach(self, beta: float) -> float:
         return -self.scale * math.log(beta)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Geometric(Noise):
+class Geometric(_LaplaceNoise):
     """Two-sided geometric noise, the Laplace law on the integers.
 
     Parameters
@@ -255,37 +290,12 @@ class Geometric(Noise):
     (2.0, 7.835, 6.0)
     """
 
-    law: ClassVar[str] = "laplace"
     is_integer: ClassVar[bool] = True
-
-    @classmethod
-    def calibrated(cls, sensitivity: Sensitivity, *, epsilon: float) -> Geometric:
-        """Return the noise that costs an epsilon.
-
-        Parameters
-        ----------
-        sensitivity
-            How far one unit moves the answer.
-        epsilon
-            What a release may cost.
-
-        Examples
-        --------
-        >>> from dp import histogram
-        >>> Geometric.calibrated(histogram(), epsilon=1).scale
-        1.0
-        """
-        return _calibrated_laplace(cls, sensitivity, epsilon)
 
     @property
     def variance(self) -> float:
         """The variance of the noise, below Laplace's."""
         return 0.5 / math.sinh(min(700.0, 0.5 / self.scale)) ** 2
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """Pure epsilon: sensitivity over scale."""
-        return self._promise(epsilon=self._loss())
 
     def _reach(self, beta: float) -> float:
         ratio = math.exp(-1 / self.scale)
@@ -295,7 +305,7 @@ class Geometric(Noise):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gaussian(Noise):
+class Gaussian(_GaussianNoise):
     """Gaussian noise on floats.
 
     Parameters
@@ -314,7 +324,6 @@ class Gaussian(Noise):
     epsilon = 4.37718, delta = 1e-05, rho = 0.5 (add-remove, per record)
     """
 
-    law: ClassVar[str] = "gaussian"
     is_integer: ClassVar[bool] = False
 
     delta: float = 0.0
@@ -350,7 +359,7 @@ class Gaussian(Noise):
         7.0318
         """
         if epsilon is None:
-            return cls(sensitivity=sensitivity, scale=_scale_of_rho(cls, sensitivity, rho))
+            return cls._of_rho(sensitivity, rho)
         _refuse_both(rho)
         scale = gaussian_scale(
             checked_epsilon(epsilon),
@@ -380,7 +389,7 @@ class Gaussian(Noise):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiscreteGaussian(Noise):
+class DiscreteGaussian(_GaussianNoise):
     """Discrete Gaussian noise on integers.
 
     Parameters
@@ -398,7 +407,6 @@ class DiscreteGaussian(Noise):
     (5.0, 0.02)
     """
 
-    law: ClassVar[str] = "gaussian"
     is_integer: ClassVar[bool] = True
 
     @classmethod
@@ -431,7 +439,7 @@ class DiscreteGaussian(Noise):
         if epsilon is not None:
             _refuse_both(rho)
             rho = rho_of_epsilon(checked_epsilon(epsilon), delta=checked_delta(delta))
-        return cls(sensitivity=sensitivity, scale=_scale_of_rho(cls, sensitivity, rho))
+        return cls._of_rho(sensitivity, rho)
 
     @property
     def variance(self) -> float:
@@ -460,39 +468,6 @@ class DiscreteGaussian(Noise):
         support = np.arange(-reach, reach + 1, dtype=np.float64)
         mass = np.exp(-((support / self.scale) ** 2) / 2)
         return support, mass / mass.sum()
-
-
-_Laplaces = TypeVar("_Laplaces", Laplace, Geometric)
-_AnyNoise = TypeVar("_AnyNoise", bound=Noise)
-
-
-def _calibrated_laplace(
-    kind: type[_Laplaces], sensitivity: Sensitivity, epsilon: float
-) -> _Laplaces:
-    epsilon = checked_epsilon(epsilon)
-    distance = math.ceil(sensitivity.l1) if kind.is_integer else sensitivity.l1
-    return _nudged(kind(sensitivity=sensitivity, scale=distance / epsilon), epsilon)
-
-
-def _scale_of_rho(
-    kind: type[Gaussian | DiscreteGaussian], sensitivity: Sensitivity, rho: float | None
-) -> float:
-    if rho is None:
-        raise DPError(
-            "The cost of a release is missing.", hint="give epsilon and delta, or rho"
-        )
-    rho = checked_positive(rho, "rho")
-    scale = sensitivity.l2 / math.sqrt(2 * rho)
-    return _nudged(kind(sensitivity=sensitivity, scale=scale), rho).scale
-
-
-def _nudged(noise: _AnyNoise, target: float) -> _AnyNoise:
-    """Widen the scale by units in the last place until the rounded loss keeps the target."""
-    scale, step = noise.scale, 0
-    while noise._loss() > target and step < _NUDGES:  # noqa: SLF001 (of this module)
-        scale, step = math.nextafter(scale, math.inf), step + 1
-        noise = type(noise)(sensitivity=noise.sensitivity, scale=scale)
-    return noise
 
 
 def _refuse_both(rho: float | None) -> None:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dp.adjacency import Adjacency
+from dp.bisection import bisected
 from dp.checking import checked_epsilon, checked_positive, checked_probability
 from dp.errors import DPError
 from dp.guarantee import Guarantee
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 # and sum are right to some 2**-49 of reach, or of a coordinate of 512 times as much to 2**-44.
 _ERROR = 2.0**-42
 _FARTHEST = 512
-_ROUNDS = 200
 _WORD = 2.0**-64
 
 
@@ -149,16 +149,7 @@ class PlanarLaplace:
         >>> 0.00999 < noise.noise_epsilon < 0.01
         True
         """
-        low, high = 0.0, self.epsilon
-        for _ in range(_ROUNDS):
-            middle = (low + high) / 2
-            if middle in {low, high}:
-                break
-            if middle + self._excess(middle) <= self.epsilon:
-                low = middle
-            else:
-                high = middle
-        return low
+        return bisected(lambda e: e + self._excess(e) <= self.epsilon, 0.0, self.epsilon)[0]
 
     @property
     def mean_distance(self) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from dp.accounting.rdp import CLASSIC_ORDERS, WIDE_ORDERS, RenyiCurve
@@ -107,18 +108,14 @@ def epochs_for_budget(
         orders=orders,
     )
 
-    def is_kept(epochs: int) -> bool:
-        return (step * (epochs * steps)).epsilon(delta, conversion=conversion).epsilon <= target
+    def spent(epochs: int) -> float:
+        return (step * (epochs * steps)).epsilon(delta, conversion=conversion).epsilon
 
     high = 1
-    while is_kept(high):
+    while spent(high) <= target:
         high *= 2
         if high > _MAX_EPOCHS:
             raise DPError(
                 "This budget never ends.", hint="the noise is infinite, or nothing is sampled"
             )
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if is_kept(middle) else (low, middle)
-    return low
+    return bisect_right(range(high), target, lo=max(1, high // 2), key=spent) - 1

@@ -10,12 +10,13 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from dp.accounting.training import training_cost
+from dp.accounting.rdp import CLASSIC_ORDERS, WIDE_ORDERS
 from dp.adjacency import Adjacency
 from dp.errors import DPError
 from dpsgd.accounting.budget import steps_of
 from dpsgd.accounting.cost import Sampling, cost_of
-from dpsgd.accounting.history import strong_composition
+from dpsgd.accounting.published import strong_composition
+from dpsgd.accounting.sensitivity import Choices
 from dpsgd.accounting.shuffling import shuffled_lower_bound
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ __all__ = ["Claim", "Sampling", "Worth", "claims"]
 #: ``"promise"`` holds for the sampler named; ``"customary"`` is a figure in use that does not;
 #: ``"floor"`` is what no promise can be below; ``"history"`` is to compare with old figures.
 Worth: TypeAlias = Literal["promise", "customary", "floor", "history"]
+
+
+_ACCOUNTED = ("noise_multiplier", "delta", "sampling", "dataset_size")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,105 +155,95 @@ def claims(
         raise DPError(
             f"Unknown sampling {sampling!r}.", hint=f"known: {', '.join(Sampling)}"
         ) from None
-    run = _Run(dataset_size, batch_size, noise_multiplier, epochs, delta, orders)
+    run = _Run(
+        dataset_size=dataset_size,
+        batch_size=batch_size,
+        noise_multiplier=noise_multiplier,
+        epochs=epochs,
+        delta=delta,
+        sampling=drawn,
+        orders=orders,
+    )
     found = {"poisson": _poisson, "fixed": _fixed, "shuffled": _shuffled}[drawn]
     order = {worth: place for place, worth in enumerate(get_args(Worth))}
     return tuple(sorted(found(run), key=lambda claim: (order[claim.worth], claim.epsilon)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    size: int
-    batch: int
-    sigma: float
-    epochs: int
-    delta: float
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run(Choices):
+    sampling: Sampling
     orders: Sequence[float] | None = None
 
     @property
     def rate(self) -> float:
-        return self.batch / self.size
+        return self.batch_size / self.dataset_size
 
     @property
     def steps(self) -> int:
-        return steps_of(self.size, batch_size=self.batch, epochs=self.epochs)
+        return steps_of(self.dataset_size, batch_size=self.batch_size, epochs=self.epochs)
+
+    @property
+    def is_noisy(self) -> bool:
+        return 0 < self.noise_multiplier < math.inf
 
     def renyi(self, conversion: str) -> float:
-        from dp.accounting.rdp import CLASSIC_ORDERS, WIDE_ORDERS
+        usual = CLASSIC_ORDERS if conversion == "classic" else WIDE_ORDERS
+        return self.cost(orders=self.orders or usual, conversion=conversion).epsilon
 
-        return training_cost(
-            self.size,
-            batch_size=self.batch,
-            noise_multiplier=self.sigma,
-            epochs=self.epochs,
-            delta=self.delta,
-            orders=self.orders or (CLASSIC_ORDERS if conversion == "classic" else WIDE_ORDERS),
-            conversion=conversion,
-            strict=False,
-        ).epsilon
-
-    def promise(self, sampling: Sampling, adjacency: Adjacency) -> Claim:
+    def promise(self, adjacency: Adjacency) -> Claim:
         cost = cost_of(
             sampling_rate=self.rate,
-            noise_multiplier=self.sigma,
             steps=self.steps,
-            delta=self.delta,
             adjacency=adjacency,
-            sampling=sampling,
-            dataset_size=self.size,
+            **{name: getattr(self, name) for name in _ACCOUNTED},
         )
-        return self.claim(cost.epsilon, sampling, adjacency, cost.accountant)
+        return self.claim(cost.epsilon, adjacency, cost.accountant)
 
     def claim(
-        self,
-        epsilon: float,
-        sampling: Sampling,
-        adjacency: Adjacency,
-        account: str,
-        worth: Worth = "promise",
+        self, epsilon: float, adjacency: Adjacency, account: str, worth: Worth = "promise"
     ) -> Claim:
         return Claim(
             epsilon=epsilon,
             delta=self.delta,
-            sampling=sampling,
+            sampling=self.sampling,
             adjacency=adjacency,
             account=account,
             worth=worth,
         )
 
+    def customary(self) -> Claim:
+        return self.claim(
+            self.renyi("classic"), Adjacency.ADD_REMOVE, "renyi-classic", "customary"
+        )
+
 
 def _poisson(run: _Run) -> Iterator[Claim]:
-    found = Sampling.POISSON
     for name, conversion in (("renyi-classic", "classic"), ("renyi", "tight")):
-        yield run.claim(run.renyi(conversion), found, Adjacency.ADD_REMOVE, name)
-    if not 0 < run.sigma < math.inf:
+        yield run.claim(run.renyi(conversion), Adjacency.ADD_REMOVE, name)
+    if not run.is_noisy:
         return
     for adjacency in (Adjacency.ADD_REMOVE, Adjacency.ZERO_OUT, Adjacency.REPLACE):
-        yield run.promise(found, adjacency)
+        yield run.promise(adjacency)
     past = strong_composition(
-        run.sigma, sampling_rate=run.rate, steps=run.steps, delta=run.delta
+        run.noise_multiplier, sampling_rate=run.rate, steps=run.steps, delta=run.delta
     )
-    yield run.claim(past, found, Adjacency.ADD_REMOVE, "strong composition", "history")
+    yield run.claim(past, Adjacency.ADD_REMOVE, "strong composition", "history")
 
 
 def _fixed(run: _Run) -> Iterator[Claim]:
-    usual = run.renyi("classic")
-    yield run.claim(usual, Sampling.FIXED, Adjacency.ADD_REMOVE, "renyi-classic", "customary")
-    yield run.promise(Sampling.FIXED, Adjacency.REPLACE)
+    yield run.customary()
+    yield run.promise(Adjacency.REPLACE)
 
 
 def _shuffled(run: _Run) -> Iterator[Claim]:
-    usual = run.renyi("classic")
-    found = Sampling.SHUFFLED
-    yield run.claim(usual, found, Adjacency.ADD_REMOVE, "renyi-classic", "customary")
+    yield run.customary()
     for adjacency in (Adjacency.ZERO_OUT, Adjacency.REPLACE):
-        yield run.promise(found, adjacency)
-    if not 0 < run.sigma < math.inf:
-        return
-    floor = shuffled_lower_bound(
-        run.sigma,
-        steps_per_epoch=run.steps // run.epochs,
-        epochs=run.epochs,
-        delta=run.delta,
-    )
-    yield run.claim(floor, found, Adjacency.ZERO_OUT, "lower bound", "floor")
+        yield run.promise(adjacency)
+    if run.is_noisy:
+        floor = shuffled_lower_bound(
+            run.noise_multiplier,
+            steps_per_epoch=run.steps // run.epochs,
+            epochs=run.epochs,
+            delta=run.delta,
+        )
+        yield run.claim(floor, Adjacency.ZERO_OUT, "lower bound", "floor")

@@ -15,7 +15,6 @@ from footing.checks import require_number
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Cost", "Sampling", "cost_of", "noise_for"]
 
 _SLACK = 1e-4
 _MAX_NOISE = 1e6

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dp.accounting.rdp import CLASSIC_ORDERS, RenyiCurve
 from dp.accounting.training import training_cost
@@ -36,8 +36,8 @@ class Choices:
     epochs: int = 10
     delta: float = 1e-5
 
-    def cost(self) -> TrainingCost:
-        """Return what the run costs, by the classic formula at the classic orders."""
+    def cost(self, **account: Any) -> TrainingCost:
+        """Return what the run costs, by the classic formula unless asked otherwise."""
         return training_cost(
             self.dataset_size,
             batch_size=self.batch_size,
@@ -45,6 +45,7 @@ class Choices:
             epochs=self.epochs,
             delta=self.delta,
             strict=False,
+            **account,
         )
 
 
@@ -152,21 +153,12 @@ def _values(base: Choices) -> dict[str, list[float]]:
 
 
 def _along(base: Choices, name: str, values: Sequence[float]) -> Series:
-    found = []
+    points = []
     for value in values:
-        chosen: float = (
-            int(value) if name in {"dataset_size", "batch_size", "epochs"} else value
-        )
-        cost = replace(base, **{name: chosen}).cost()  # type: ignore[arg-type]
-        found.append(
-            Point(
-                value=chosen,
-                epsilon=cost.epsilon,
-                order=cost.order,
-                is_at_edge=cost.is_at_edge,
-            )
-        )
-    return Series(name=name, points=tuple(found))
+        cost = replace(base, **{name: value}).cost()  # type: ignore[arg-type]
+        said = {key: getattr(cost, key) for key in ("epsilon", "order", "is_at_edge")}
+        points.append(Point(value=value, **said))
+    return Series(name=name, points=tuple(points))
 
 
 def _by_order(base: Choices, cost: TrainingCost) -> Series:

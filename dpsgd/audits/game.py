@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from dpsgd.audits.bounds import Ceiling
     from dpsgd.audits.rates import AttackRates
 
-__all__ = ["MembershipGame", "membership_game"]
 
 #: Trains on some records, and returns what gives each record its cross-entropy.
 Fit: TypeAlias = Callable[[Any], Callable[[Any], Any]]

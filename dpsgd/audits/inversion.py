@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpsgd.audits.rates import binomial_interval
-from dpsgd.audits.shares import MemberShares
+from dpsgd.audits.rates import MemberShares, require_confidence
 from dpsgd.errors import DPSGDError
-from footing.checks import require_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -102,26 +100,17 @@ def attribute_inversion(
             "weights need a positive number for each of at least two values.",
             hint="leave out values that nobody has",
         )
-    require_number(
-        confidence, "confidence", error=DPSGDError, hint="0.95 is usual", above=0, below=1
-    )
-    found, ends = [], []
+    require_confidence(confidence)
+    hits = []
     truths = [np.asarray(truth) for truth in actual]
     for records, truth in zip((members, others), truths, strict=True):
         right = _guesses(loss, records, np.log(prior), len(truth)) == truth
-        hits = int(right.sum())
-        found.append(hits / len(right))
-        error = (1 - confidence) / 2
-        ends.append(binomial_interval(hits, trials=len(right), error=error))
-    return AttributeInversion(
-        members=found[0],
-        members_low=ends[0][0],
-        members_high=ends[0][1],
-        others=found[1],
-        others_low=ends[1][0],
-        others_high=ends[1][1],
+        hits.append((int(right.sum()), len(right)))
+    return AttributeInversion.of(
+        *hits,
+        ceiling=ceiling,
+        confidence=confidence,
         baseline=float((truths[1] == int(prior.argmax())).mean()),
-        ceiling=None if ceiling is None else ceiling.success(ends[1][1]),
     )
 
 

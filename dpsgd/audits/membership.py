@@ -46,7 +46,7 @@ def signals_of(losses: ArrayLike) -> NDArray[np.float64]:
     >>> signals_of([np.log(2), 0.0]).round(6).tolist()
     [-0.0, 30.0]
     """
-    loss = _finite(losses, "losses", None)
+    loss = _finite(losses, "losses", dimensions=None)
     if (loss < 0).any():
         raise DPSGDError(
             "Cross-entropies are 0 or more.", hint="for other losses take their negative"
@@ -73,7 +73,7 @@ def loss_scores(losses: ArrayLike) -> NDArray[np.float64]:
     >>> loss_scores([0.5, 2.0]).tolist()
     [-0.5, -2.0]
     """
-    return -_numbers(losses, "losses")
+    return -_finite(losses, "losses")
 
 
 def shadow_scores(
@@ -204,8 +204,8 @@ def rmia_scores(
     [1.0, 1.0]
     """
     signals, models, member = _checked(target, shadows, is_in)
-    population = _numbers(target_population, "target_population")
-    others = _table(shadow_population, "shadow_population")
+    population = _finite(target_population, "target_population")
+    others = _finite(shadow_population, "shadow_population", dimensions=2)
     if others.shape != (len(models), len(population)):
         raise DPSGDError("shadow_population needs a row a model and a column a record.")
     require_number(gamma, "gamma", error=DPSGDError, hint="1 is usual", above=0)
@@ -263,8 +263,8 @@ def _logistic(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.floa
 def _checked(
     target: ArrayLike, shadows: ArrayLike, is_in: ArrayLike
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
-    signals = _numbers(target, "target")
-    models, member = _table(shadows, "shadows"), np.asarray(is_in)
+    signals = _finite(target, "target")
+    models, member = _finite(shadows, "shadows", dimensions=2), np.asarray(is_in)
     if models.shape != member.shape or models.shape[1] != len(signals):
         raise DPSGDError(
             "shadows and is_in need a row a shadow model and a column a record, as many as "
@@ -275,15 +275,7 @@ def _checked(
     return signals, models, member.astype(np.bool_)
 
 
-def _numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    return _finite(values, name, 1)
-
-
-def _table(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    return _finite(values, name, 2)
-
-
-def _finite(values: ArrayLike, name: str, dimensions: int | None) -> NDArray[np.float64]:
+def _finite(values: ArrayLike, name: str, *, dimensions: int | None = 1) -> NDArray[np.float64]:
     try:
         found = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):

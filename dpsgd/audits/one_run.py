@@ -105,20 +105,7 @@ def one_run_audit(
     for share in shares:
         half = max(1, int(share * len(found)) // 2) if len(found) > 1 else 0
         right = int(coins[len(coins) - half :].sum() + (~coins[:half]).sum())
-        bound = one_run_bound(
-            canaries=len(found),
-            guesses=2 * half,
-            right=right,
-            delta=delta,
-            error=error / len(shares),
-        )
-        results.append(
-            OneRun(
-                epsilon=bound,
-                canaries=len(found),
-                guesses=2 * half,
-                right=right,
-                error=error,
-            )
-        )
+        guessed = {"canaries": len(found), "guesses": 2 * half, "right": right}
+        bound = one_run_bound(**guessed, delta=delta, error=error / len(shares))
+        results.append(OneRun(**guessed, epsilon=bound, error=error))
     return max(results, key=lambda result: result.epsilon)

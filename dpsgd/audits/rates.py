@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -91,6 +91,57 @@ class AttackRates:
         return any(rate.is_above for rate in self.rates)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberShares:
+    """Shares of success, with their intervals and what a guarantee allows.
+
+    Parameters
+    ----------
+    members, members_low, members_high
+        The share of records that were trained on, and its interval.
+    others, others_low, others_high
+        The same of records that were not: what can be had without them.
+    ceiling
+        What the guarantee allows for members, given the share of the others.
+    """
+
+    members: float
+    members_low: float
+    members_high: float
+    others: float
+    others_low: float
+    others_high: float
+    ceiling: float | None
+
+    @property
+    def is_above(self) -> bool:
+        """Whether the attack succeeds on members more often than the guarantee allows."""
+        return self.ceiling is not None and self.members_low > self.ceiling
+
+    @classmethod
+    def of(
+        cls,
+        *hits: tuple[int, int],
+        ceiling: Ceiling | None,
+        confidence: float,
+        **more: float,
+    ) -> Self:
+        """Judge how many succeeded of how many: of the members, then of the others."""
+        shares: dict[str, Any] = dict(more)
+        for name, (number, trials) in zip(("members", "others"), hits, strict=True):
+            low, high = binomial_interval(number, trials=trials, error=(1 - confidence) / 2)
+            shares |= {name: number / trials, f"{name}_low": low, f"{name}_high": high}
+        most = None if ceiling is None else ceiling.success(shares["others_high"])
+        return cls(**shares, ceiling=most)
+
+
+def require_confidence(confidence: float) -> float:
+    """Return the confidence of intervals, or refuse what is none."""
+    return require_number(
+        confidence, "confidence", error=DPSGDError, hint="0.95 is usual", above=0, below=1
+    )
+
+
 def attack_rates(
     members: ArrayLike,
     others: ArrayLike,
@@ -134,17 +185,13 @@ def attack_rates(
     (0.76, 0.1)
     """
     first, second = _scores(members, "members"), _scores(others, "others")
-    error = 1 - require_number(
-        confidence, "confidence", error=DPSGDError, hint="0.95 is usual", above=0, below=1
-    )
+    error = 1 - require_confidence(confidence)
     cuts = np.unique(np.concatenate((first, second)))[::-1]
     found = _share_from(first, cuts)
     wrong = _share_from(second, cuts)
     part = error / (2 * len(at) + 2)  # of each of two intervals, for each rate and advantage
-    rates = tuple(
-        _rate(first, second, rate, ceiling, part)
-        for rate in (checked_probability(r, "false positive rate") for r in at)
-    )
+    at = [checked_probability(rate, "false positive rate") for rate in at]
+    rates = tuple(_rate(first, second, rate, ceiling, part) for rate in at)
     advantage = float(max(0.0, np.max(found - wrong)))
     areas = np.concatenate(([0.0], found)), np.concatenate(([0.0], wrong))
     return AttackRates(

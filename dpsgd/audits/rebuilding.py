@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpsgd.audits.rates import binomial_interval
-from dpsgd.audits.shares import MemberShares
+from dpsgd.audits.rates import MemberShares, require_confidence
 from dpsgd.errors import DPSGDError
 from footing.checks import require_number
 
@@ -69,30 +68,18 @@ def rebuilt(
     require_number(
         tolerance, "tolerance", error=DPSGDError, hint="a tenth of the usual spread", above=0
     )
-    require_number(
-        confidence, "confidence", error=DPSGDError, hint="0.95 is usual", above=0, below=1
-    )
+    require_confidence(confidence)
     tables = [_rows(rows) for rows in (guesses, members, others)]
     if not len(tables[1]) or not len(tables[2]):
         raise DPSGDError("Give at least one member and one other record.")
     if len({table.shape[1] for table in tables}) > 1:
         raise DPSGDError("Guesses and records need the same columns.")
     made = tables[0][np.isfinite(tables[0]).all(axis=1)]
-    shares = []
-    for table in tables[1:]:
-        hits = sum(_is_near(row, made, tolerance) for row in table)
-        error = (1 - confidence) / 2
-        ends = binomial_interval(hits, trials=len(table), error=error)
-        shares.append((hits / len(table), *ends))
-    return Rebuilt(
-        members=shares[0][0],
-        members_low=shares[0][1],
-        members_high=shares[0][2],
-        others=shares[1][0],
-        others_low=shares[1][1],
-        others_high=shares[1][2],
-        ceiling=None if ceiling is None else ceiling.success(shares[1][2]),
+    hits = (
+        (sum(_is_near(row, made, tolerance) for row in table), len(table))
+        for table in tables[1:]
     )
+    return Rebuilt.of(*hits, ceiling=ceiling, confidence=confidence)
 
 
 def _is_near(row: NDArray[np.float64], made: NDArray[np.float64], tolerance: float) -> bool:

@@ -7,7 +7,6 @@ yields the accuracy after each epoch.
 from __future__ import annotations
 
 import csv
-import io
 import itertools
 import json
 import math
@@ -19,13 +18,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dpsgd.errors import DPSGDError
 from footing.checks import require_integer
-from footing.files import write_whole
+from footing.files import csv_text, write_whole
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-__all__ = ["CHOICES", "Outcome", "Sweep", "outcomes", "run_sweep"]
 
 #: What can be varied: the batch, the noise multiplier, the clipping norm, the learning rate,
 #: the passes, the hidden units, and by what the sides of an image are divided.
@@ -108,24 +106,18 @@ class Sweep:
                 for chosen in itertools.product(*self.values.values())
             ]
         usual = {name: several[0] for name, several in self.values.items()}
-        found = [usual]
-        for name, several in self.values.items():
-            found += [usual | {name: value} for value in several[1:]]
-        return found
+        others = (
+            usual | {name: v} for name, several in self.values.items() for v in several[1:]
+        )
+        return [usual, *others]
 
     def runs(self) -> list[tuple[dict[str, float], bool, int]]:
         """Return choices, whether private, and the number of the repetition, of each run."""
-        found = []
-        for choices in self.combinations():
-            found += [(choices, True, again) for again in range(self.repetitions)]
-        if self.with_plain:
-            plain = []
-            for choices in self.combinations():
-                kept = {n: v for n, v in choices.items() if n not in _PRIVATE}
-                if kept not in plain:
-                    plain.append(kept)
-            found += [(c, False, again) for c in plain for again in range(self.repetitions)]
-        return found
+        found = [(choices, True) for choices in self.combinations()]
+        for choices in self.combinations() if self.with_plain else ():
+            plain = {n: v for n, v in choices.items() if n not in _PRIVATE}, False
+            found += [plain] if plain not in found else []
+        return [(*run, again) for run in found for again in range(self.repetitions)]
 
 
 _PRIVATE = {"noise_multiplier", "clipping_norm"}
@@ -157,13 +149,13 @@ def run_sweep(
     runs = sweep.runs()
     number = 0
     for place, (choices, is_private, again) in enumerate(runs):
-        head: dict[str, Any] = dict.fromkeys(_COLUMNS, "")
+        head = dict.fromkeys(_COLUMNS, "")
         head |= {name: repr(float(value)) for name, value in choices.items()}
-        head |= {"is_private": int(is_private), "repetition": again}
-        head = {name: str(value) for name, value in head.items()}
+        head |= {"is_private": str(int(is_private)), "repetition": str(again)}
         if _key(head) not in done:
             lines += _epochs(train(choices, is_private, sweep.seed + again), head)
-            _write(target, lines)
+            rows = ([line[name] for name in _COLUMNS] for line in lines)
+            write_whole(target, csv_text((_COLUMNS, *rows)), error=DPSGDError)
             number += 1
         if report_progress is not None:
             report_progress(place + 1, len(runs))
@@ -244,9 +236,7 @@ def outcomes(
     """
     if classes is not None and classes < 2:
         raise DPSGDError("There are at least 2 classes.")
-    last: dict[tuple[str, ...], dict[str, str]] = {}
-    for line in _read(Path(file)):
-        last[_key(line)] = line
+    last = {_key(line): line for line in _read(Path(file))}
     groups: dict[tuple[str, ...], list[dict[str, str]]] = {}
     for line in last.values():
         groups.setdefault(_key(line)[:-1], []).append(line)
@@ -300,11 +290,3 @@ def _is_line(line: Mapping[str, Any]) -> bool:
         )
     except (TypeError, ValueError):
         return False
-
-
-def _write(file: Path, lines: Iterable[Mapping[str, str]]) -> None:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, _COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(lines)
-    write_whole(file, text.getvalue(), error=DPSGDError)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from dpsgd.encoding import features, targets
+from dpsgd.encoding import column_of, features, targets
 from dpsgd.errors import DPSGDError, PlanError
 from dpsgd.estimators import DPClassifier
 from dpsgd.networks import started
@@ -75,17 +75,14 @@ class Trials:
                 "A table has no images whose sides could be divided.",
                 hint="make them smaller with dpsgd.trials.pooled, in a sweep in Python",
             )
-        plan = self._plan(choices, is_private=is_private, seed=seed)
+        changes = changes_of(choices, is_private=is_private)
+        plan = self.plan(**changes, **({"seed": seed} if self.is_seeded else {}))
         network = dict(self.network)
         if "learning_rate" in choices:
             network["learning_rate"] = choices["learning_rate"]
         if "hidden_units" in choices:
             network["hidden"] = [int(choices["hidden_units"])]
         yield from self._epochs(DPClassifier(plan, **network), is_private=is_private)
-
-    def _plan(self, choices: Mapping[str, float], *, is_private: bool, seed: int) -> Plan:
-        changes = changes_of(choices, is_private=is_private)
-        return self.plan(**changes, **({"seed": seed} if self.is_seeded else {}))
 
     def _epochs(
         self, model: DPClassifier, *, is_private: bool
@@ -109,16 +106,13 @@ class Trials:
 
 def changes_of(choices: Mapping[str, float], *, is_private: bool) -> dict[str, Any]:
     """Return the entries of a plan that the choices of a run replace."""
-    changes: dict[str, Any] = {}
-    for name in ("batch_size", "epochs"):
-        if name in choices:
-            changes[name] = int(choices[name])
-    if "epochs" in changes:
-        changes["steps"] = None
-    if "clipping_norm" in choices:
-        changes["clipping_norm"] = choices["clipping_norm"]
-    if "noise_multiplier" in choices:
-        changes |= {"noise_multiplier": choices["noise_multiplier"], "epsilon": None}
+    own = ("batch_size", "epochs", "clipping_norm", "noise_multiplier")
+    changes: dict[str, Any] = {name: choices[name] for name in own if name in choices}
+    for name in {"batch_size", "epochs"} & changes.keys():
+        changes[name] = int(changes[name])
+    for name, other in (("epochs", "steps"), ("noise_multiplier", "epsilon")):
+        if name in changes:
+            changes[other] = None
     if not is_private:
         changes |= {"noise_multiplier": 0.0, "clipping_norm": math.inf, "epsilon": None}
     return changes
@@ -151,8 +145,6 @@ def pooled(images: NDArray[Any], factor: int) -> NDArray[np.float32]:
 
 
 def _tensors(table: Any, *, schema: Schema) -> tuple[Tensor, Tensor]:
-    from dpsgd.encoding import column_of
-
     labels = targets(column_of(table, schema.target.name), column=schema.target)
     return torch.from_numpy(features(table, schema=schema)), torch.from_numpy(labels)
 

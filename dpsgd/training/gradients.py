@@ -268,7 +268,7 @@ def _lengths(parts: list[tuple[str, Part]]) -> Tensor:
 
 def _opacus(model: nn.Module) -> Any:
     for name, layer in model.named_modules():
-        where = f"The layer {name or 'itself'!r} ({type(layer).__name__})"
+        where = _where(name, layer)
         if getattr(layer, "inplace", False):
             raise UnsupportedLayerError(
                 f"{where} overwrites what Opacus keeps.", hint="set inplace=False"

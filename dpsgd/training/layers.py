@@ -238,9 +238,14 @@ def _embedding(layer: Any, calls: Sequence[_Call], copies: int) -> Part:
     return _Rows(layer, _joined(codes), _joined(outputs))
 
 
-def _scale(
-    layer: Any, calls: Sequence[_Call], copies: int, normed: Callable[[Tensor], Tensor]
-) -> Part:
+def _norm(layer: Any, calls: Sequence[_Call], copies: int) -> Part:
+    is_layer = isinstance(layer, nn.LayerNorm)
+
+    def normed(array: Tensor) -> Tensor:
+        if is_layer:
+            return functional.layer_norm(array, layer.normalized_shape, eps=layer.eps)
+        return functional.group_norm(array, layer.num_groups, eps=layer.eps)
+
     def over_copies(array: Tensor) -> Tensor:
         summed: Tensor = array.unflatten(0, (len(array) // copies, copies)).sum(1)
         return summed
@@ -249,10 +254,7 @@ def _scale(
     shape = layer.weight.shape
     found: dict[str, Tensor] = {}
     for a, g in calls:
-        if isinstance(layer, nn.LayerNorm):
-            axes = tuple(range(1, g.dim() - len(shape)))
-        else:
-            axes = tuple(range(2, g.dim()))
+        axes = tuple(range(1, g.dim() - len(shape)) if is_layer else range(2, g.dim()))
         pieces = {"weight": g * normed(a), "bias": g}
         for name, piece in pieces.items():
             parameter = getattr(layer, name)
@@ -263,25 +265,11 @@ def _scale(
     return _Written(found)
 
 
-def _layer_norm(layer: Any, calls: Sequence[_Call], copies: int) -> Part:
-    def normed(a: Tensor) -> Tensor:
-        return functional.layer_norm(a, layer.normalized_shape, eps=layer.eps)
-
-    return _scale(layer, calls, copies, normed)
-
-
-def _group_norm(layer: Any, calls: Sequence[_Call], copies: int) -> Part:
-    def normed(a: Tensor) -> Tensor:
-        return functional.group_norm(a, layer.num_groups, eps=layer.eps)
-
-    return _scale(layer, calls, copies, normed)
-
-
 _KINDS: dict[type, Callable[[Any, Sequence[_Call], int], Part]] = {
     nn.Linear: _linear,
     nn.Conv1d: _convolution,
     nn.Conv2d: _convolution,
     nn.Embedding: _embedding,
-    nn.LayerNorm: _layer_norm,
-    nn.GroupNorm: _group_norm,
+    nn.LayerNorm: _norm,
+    nn.GroupNorm: _norm,
 }

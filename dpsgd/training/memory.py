@@ -7,6 +7,7 @@ import multiprocessing
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dp.checking import checked_count
@@ -15,7 +16,6 @@ from dpsgd.errors import DPSGDError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["STAGES", "Footprint", "advice", "flowers_estimate", "measure"]
 
 #: After which memory is read.
 STAGES = ("model", "batch", "backward", "step")
@@ -58,11 +58,8 @@ class Footprint:
     @property
     def increments(self) -> dict[str, int]:
         """What each stage added."""
-        held = (self.start, self.model, self.batch, self.backward, self.step)
-        return {
-            name: after - before
-            for name, before, after in zip(STAGES, held[:-1], held[1:], strict=True)
-        }
+        held = [getattr(self, name) for name in ("start", *STAGES)]
+        return {name: b - a for name, (a, b) in zip(STAGES, pairwise(held), strict=True)}
 
 
 def measure(

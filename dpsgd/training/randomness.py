@@ -24,16 +24,14 @@ class Randomness:
 
     def __init__(self, seed: int | None) -> None:
         self.seed = seed
-        self._coins = np.random.Generator(np.random.Philox(key=_key(seed, "coins")))
-        self._noise = np.random.Generator(np.random.Philox(key=_key(seed, "noise")))
+        #: The generator of the sampler, and the one of the noise.
+        self.coins, self._noise = (
+            np.random.Generator(np.random.Philox(key=_key(seed, purpose)))
+            for purpose in ("coins", "noise")
+        )
 
     def __repr__(self) -> str:
         return "Randomness(…)"
-
-    @property
-    def coins(self) -> np.random.Generator:
-        """The generator of the sampler."""
-        return self._coins
 
     def noise(self, size: int) -> NDArray[np.float32]:
         """Return standard normal numbers."""
@@ -43,14 +41,13 @@ class Randomness:
         """Return where a demonstration stands; None for a release, which starts anew."""
         if self.seed is None:
             return None
-        pair = (self._coins, self._noise)
-        return {name: _plain(g) for name, g in zip(("coins", "noise"), pair, strict=True)}
+        return {"coins": _plain(self.coins), "noise": _plain(self._noise)}
 
     def restore(self, state: dict[str, Any] | None) -> None:
         """Go on where a demonstration stood."""
         if self.seed is None or state is None:
             return
-        for name, generator in (("coins", self._coins), ("noise", self._noise)):
+        for name, generator in (("coins", self.coins), ("noise", self._noise)):
             generator.bit_generator.state = _full(state[name])
 
 

@@ -88,7 +88,10 @@ class PrivateTraining:
                 hint="make model and optimizer anew, or end the other: loader.training.close()",
             )
         if micro_batch is None:
-            micro_batch = max(_usual_micro_batch(model), plan.augmentations)
+            # Few enough rows for what lies between layers to stay near the processor.
+            has_images = any(isinstance(m, nn.Conv1d | nn.Conv2d) for m in model.modules())
+            usual = _MICRO_BATCH_OF_IMAGES if has_images else _MICRO_BATCH
+            micro_batch = max(usual, plan.augmentations)
         if micro_batch < plan.augmentations:
             raise PlanError(
                 f"micro_batch must hold all copies of a record, {plan.augmentations}, "
@@ -363,7 +366,8 @@ class _Batches:
         if training.steps_taken >= training.plan.steps:
             training.step()  # says that the plan has ended
         for rows in islice(self._left, len(self)):
-            before, pieces = training.steps_taken, self._count(rows)
+            size = training.micro_batch // training.plan.augmentations
+            before, pieces = training.steps_taken, -(-len(rows) // size)
             cut = training.pieces(rows, *self._data, augment=self._augment)
             for number, piece in enumerate(cut, start=1):
                 self._is_last = number == pieces
@@ -375,10 +379,6 @@ class _Batches:
                     "Each batch needs one optimizer.step().",
                     hint="call loss.backward() and optimizer.step() for all that comes",
                 )
-
-    def _count(self, rows: Any) -> int:
-        size = self.training.micro_batch // self.training.plan.augmentations
-        return -(-len(rows) // size)
 
     def _step(self) -> None:
         if self._is_last:
@@ -483,12 +483,6 @@ def losses_of(criterion: Callable[..., Tensor], *values: Tensor) -> Tensor:
             "A label lies outside of the outputs of the model.",
             hint="labels are whole numbers from 0 to the number of outputs less 1",
         ) from None
-
-
-def _usual_micro_batch(model: nn.Module) -> int:
-    """Return few enough rows for what lies between layers to stay near the processor."""
-    has_images = any(isinstance(layer, nn.Conv1d | nn.Conv2d) for layer in model.modules())
-    return _MICRO_BATCH_OF_IMAGES if has_images else _MICRO_BATCH
 
 
 def _check_optimizer(model: nn.Module, optimizer: Optimizer) -> None:

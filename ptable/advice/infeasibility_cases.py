@@ -124,7 +124,7 @@ def can(problem: RowProblem) -> bool:
     if not problem.nearest or reaches(problem):
         return reaches(problem)
     ends = variance_bounds(problem)
-    return ends is not None and not meets(problem, ends[0].value, ends[1].value)
+    return ends is not None and not meets(problem, ends)
 
 
 def name_counts(counts: list[int]) -> str:

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from ptable.advice.infeasibility_cases import Case, name_counts
-from ptable.solver.integer.rounding import inward
+from ptable.solver.integer.rounding import exact, inward
 from ptable.solver.reach import at_bound, stay_bounds, variance_bounds
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def variance_changes(case: Case, *, per_row: bool = True) -> Iterator[Alternativ
     high = min(closed) if closed else None
     is_single = not isinstance(asked, tuple)
     if is_single and (high is None or low <= high):
-        value = inward(_fraction(asked), low, high)
+        value = inward(exact(asked), low, high)
         note = _single_laws(count for count, ends in reach.items() if _is_end(value, ends))
         yield from case.offer(_relative(asked, value), note=note, variance=value)
     if not per_row or case.counts is not None:
@@ -63,7 +63,7 @@ def variance_changes(case: Case, *, per_row: bool = True) -> Iterator[Alternativ
     if len(wishes) != len(rows):
         return
     values = tuple(
-        inward(_fraction(wish), low, None if count in open_ended else high)
+        inward(exact(wish), low, None if count in open_ended else high)
         for wish, (count, (low, high)) in zip(wishes, reach.items(), strict=True)
     )
     moved = [count for count, w, v in zip(reach, wishes, values, strict=True) if w != v]
@@ -168,7 +168,7 @@ def _nearest_p_stay(
         return
     low, high = max(low for low, _ in known), min(high for _, high in known)
     if not isinstance(asked, tuple) and low <= high:
-        value = inward(_fraction(asked), low, high, strict=True)
+        value = inward(exact(asked), low, high, strict=True)
         yield from case.offer(_relative(asked, value), p_stay=value)
     if case.counts is None and (isinstance(asked, tuple) or low > high):
         values = tuple(
@@ -232,13 +232,13 @@ def _zero(case: Case) -> Iterator[Alternative]:
     ends = variance_bounds(next(row for row in case.rows(design) if not row.count))
     if ends is not None:
         scale = design.step**2
-        value = inward(_fraction(asked), ends[0].value / scale, ends[1].value / scale)
+        value = inward(exact(asked), ends[0].value / scale, ends[1].value / scale)
         yield from case.offer(_relative(asked, value), zero_variance=value)
     yield from case.offer(RULE, zero_variance=None)
 
 
 def _is_end(value: float, ends: tuple[Fraction, Fraction]) -> bool:
-    return any(at_bound(_fraction(value), end) for end in ends)
+    return any(at_bound(exact(value), end) for end in ends)
 
 
 def _single_laws(counts: Iterable[int]) -> str:
@@ -254,7 +254,3 @@ def _values(value: Any) -> tuple[Any, ...]:
 
 def _relative(before: float, after: float) -> float:
     return abs(after - before) / (abs(before) or 1)
-
-
-def _fraction(number: Any) -> Fraction:
-    return Fraction(repr(float(number)))

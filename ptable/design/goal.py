@@ -10,6 +10,7 @@ from typing import Any, get_args
 from footing.checks import is_number, problems_of
 from ptable.design.spec import Monotone, NoiseSpec
 from ptable.errors import InfeasibleError, PTableError
+from ptable.solver.integer.rounding import exact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +87,7 @@ class Goal:
         if self.variance is None:
             return Fraction(0), None
         ends = self.variance if isinstance(self.variance, tuple) else (self.variance,) * 2
-        low, high = (Fraction(repr(float(end))) for end in ends)
+        low, high = map(exact, ends)
         return low, high
 
     def fields(self) -> dict[str, Any]:

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from footing.checks import is_integer, is_number, problems_of
 from ptable.errors import InfeasibleError, PTableError
+from ptable.solver.integer.rounding import exact
 from ptable.solver.row import RowProblem, Rule
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 VarianceRule: TypeAlias = Literal["exact", "at-most", "nearest"]
 Monotone: TypeAlias = Literal["none", "left", "both", "unimodal"]
 _T = TypeVar("_T")
+_Test: TypeAlias = "Callable[[Any], bool]"
 
 _WORDS: dict[str, tuple[str, ...]] = {
     "monotone": ("none", "left", "both", "unimodal"),
@@ -106,16 +109,30 @@ class NoiseSpec:
         problems = self._unordered() or self._normalise_shape()
         if problems:
             raise _refusal(problems)
-        problems = self._normalise("variance", _variance_problem, float)
-        for name, words in _WORDS.items():
-            problems += self._normalise(name, _word_check(words), str)
-        problems += self._normalise("symmetric", _flag_problem, bool)
-        problems += self._normalise("p_stay", _stay_problem, _float_or_none)
-        problems += self._normalise("min_probability", self._floor_problem, float)
-        problems += self._normalise_zero()
-        if problems:
+        if problems := self._normalise_options() + self._normalise_zero():
             raise _refusal(problems)
         self._refuse_impossible()
+
+    def _normalise_options(self) -> list[str]:
+        """Check what may differ by row."""
+        size = 2 * max(self.max_noises) * self.step + 1
+        few = f"lie in [0, {1 / size:.4g}), because a row has up to {size} noise values"
+        is_floor = partial(is_number, minimum=0, below=1 / size)
+        checks: tuple[tuple[str, _Test, str, Callable[[Any], Any]], ...] = (
+            ("variance", _is_positive, "be a finite number above 0", float),
+            *(
+                (name, partial(_is_word, words), f"be one of {words}", str)
+                for name, words in _WORDS.items()
+            ),
+            ("symmetric", _is_flag, "be True or False", bool),
+            ("p_stay", _is_stay, "be a probability below 1, or None", _float_or_none),
+            ("min_probability", is_floor, few, float),
+        )
+        problems = [problem for check in checks for problem in self._normalise(*check)]
+        floors = () if problems else _as_tuple(self.min_probability)
+        for low in (floor for floor in floors if 0 < floor < _ONE_KEY):
+            return [f"min_probability must be 0 or be at least one key in 2**32, not {low!r}"]
+        return problems
 
     def _unordered(self) -> list[str]:
         """Name the options whose values belong to no row in particular."""
@@ -153,73 +170,52 @@ class NoiseSpec:
         )
         if problems or is_single:
             return problems
-        if self.anchors is not None and len(noises) != len(self.anchors):
-            return [
-                (
-                    f"max_noise must be one value or {len(self.anchors)} values, one for each "
-                    f"anchor, not {len(noises)}"
-                )
-            ]
+        if self.anchors is not None:
+            return self._wrong_number("max_noise", noises)
         full = _full_from(int(noises[-1]), self.small)
-        if self.anchors is None and len(noises) < full:
-            return [
-                (
-                    f"max_noise must have at least {full} values, one for each count "
-                    f"1..{full}: the last row serves all larger counts and may not be cut off"
-                )
-            ]
-        return []
+        if len(noises) < full:
+            problems.append(
+                f"max_noise must have at least {full} values, one for each count 1..{full}: "
+                "the last row serves all larger counts and may not be cut off"
+            )
+        return problems
 
     def _normalise_anchors(self, last_noise: int) -> list[str]:
         anchors = _as_tuple(self.anchors)
         rises = all(map(is_integer, anchors)) and all(a < b for a, b in pairwise(anchors))
         if not anchors or not rises or anchors[0] < 1 or anchors[-1] < last_noise or self.small:
-            return [
-                (
-                    "anchors must be rising counts from 1 or more to max_noise or more, with "
-                    f"small 0, not {self.anchors!r}"
-                )
-            ]
+            rule = "anchors must be rising counts from 1 or more to max_noise or more"
+            return [f"{rule}, with small 0, not {self.anchors!r}"]
         if anchors[-1] > _LARGEST_ANCHOR:
             return [f"anchors must be at most {_LARGEST_ANCHOR}; the last one is not"]
         object.__setattr__(self, "anchors", tuple(map(int, anchors)))
         return []
 
     def _normalise(
-        self, name: str, problem: Callable[[Any], str | None], cast: Callable[[Any], Any]
+        self, name: str, fits: _Test, must: str, cast: Callable[[Any], Any]
     ) -> list[str]:
         """Check an option, one value or one per row, and keep plain values."""
         given = getattr(self, name)
         values = _as_tuple(given)
-        wrong = next((text for text in map(problem, values) if text is not None), None)
-        if wrong is not None:
-            return [f"{name} must {wrong}"]
+        wrong = [value for value in values if not fits(value)]
+        if wrong:
+            return [f"{name} must {must}, not {wrong[0]!r}"]
         if isinstance(given, str) or not hasattr(given, "__iter__"):
             object.__setattr__(self, name, cast(given))
             return []
-        n_rows = len(self._row_counts)
-        if len(values) != n_rows:
-            what = "anchor" if self.anchors is not None else f"count 1..{n_rows}"
-            return [
-                (
-                    f"{name} must be one value or {n_rows} values, one for each {what}, not "
-                    f"{len(values)}"
-                )
-            ]
-        object.__setattr__(self, name, tuple(map(cast, values)))
-        return []
+        problems = self._wrong_number(name, values)
+        if not problems:
+            object.__setattr__(self, name, tuple(map(cast, values)))
+        return problems
 
-    def _floor_problem(self, value: Any) -> str | None:
-        most = 2 * max(self.max_noises) * self.step + 1
-        limit = 1 / most
-        if not is_number(value, minimum=0, below=limit):
-            return (
-                f"lie in [0, {limit:.4g}), because a row has up to {most} noise values, not "
-                f"{value!r}"
-            )
-        if 0 < float(value) < _ONE_KEY:
-            return f"be 0 or be at least one key in 2**32, not {value!r}"
-        return None
+    def _wrong_number(self, name: str, values: tuple[Any, ...]) -> list[str]:
+        """Say so where there is not one value for each row."""
+        n_rows = len(self._row_counts)
+        if len(values) == n_rows:
+            return []
+        what = "anchor" if self.anchors is not None else f"count 1..{n_rows}"
+        rule = f"{name} must be one value or {n_rows} values, one for each {what}"
+        return [f"{rule}, not {len(values)}"]
 
     def _normalise_zero(self) -> list[str]:
         largest = self.max_noises[0]
@@ -229,21 +225,15 @@ class NoiseSpec:
         if 0 < self.zero_bias < _ONE_KEY:
             return [f"zero_bias must be 0 or be at least 2**-32, not {self.zero_bias!r}"]
         if self.small and 0 < self.zero_bias < largest**2 * _ONE_KEY:
-            return [
-                (
-                    f"zero_bias must be 0 or at least {largest**2} / 2**32 where small is "
-                    f"above 0, not {self.zero_bias!r}: few keys do not sum to less"
-                )
-            ]
+            rule = (
+                f"zero_bias must be 0 or at least {largest**2} / 2**32 where small is above 0"
+            )
+            return [f"{rule}, not {self.zero_bias!r}: few keys do not sum to less"]
         if self.zero_variance is None:
             return []
-        if _variance_problem(self.zero_variance) or not self.zero_bias:
-            return [
-                (
-                    "zero_variance must be a finite number above 0, together with a zero_bias, "
-                    f"not {self.zero_variance!r}"
-                )
-            ]
+        if not _is_positive(self.zero_variance) or not self.zero_bias:
+            rule = "zero_variance must be a finite number above 0, together with a zero_bias"
+            return [f"{rule}, not {self.zero_variance!r}"]
         object.__setattr__(self, "zero_variance", float(self.zero_variance))
         return []
 
@@ -349,15 +339,15 @@ class NoiseSpec:
         return RowProblem(
             count=count,
             noise=noise,
-            variance=_exact(_at(self.variance, place)) * self.step**2,
-            floor=_exact(_at(self.min_probability, place)),
+            variance=exact(_at(self.variance, place)) * self.step**2,
+            floor=exact(_at(self.min_probability, place)),
             at_most=_at(self.variance_rule, place) == "at-most",
             nearest=_at(self.variance_rule, place) == "nearest",
             n_left=sum(v <= 0 for v in noise) if stays and monotone in {"left", "both"} else 0,
             n_right=sum(v >= 0 for v in noise) if stays and monotone == "both" else 0,
             unimodal=stays and monotone == "unimodal",
             symmetric=symmetric,
-            p_stay=_exact(p_stay) if stays and p_stay is not None else None,
+            p_stay=exact(p_stay) if stays and p_stay is not None else None,
             p_stay_rule=_at(self.p_stay_rule, place),
             step=self.step,
         )
@@ -371,11 +361,11 @@ class NoiseSpec:
             noise=noise,
             variance=largest
             if self.zero_variance is None
-            else _exact(self.zero_variance) * self.step**2,
-            floor=_exact(_at(self.min_probability, 0)),
+            else exact(self.zero_variance) * self.step**2,
+            floor=exact(_at(self.min_probability, 0)),
             at_most=is_free,
             nearest=not is_free and _at(self.variance_rule, 0) == "nearest",
-            mean=_sum_of_keys(_exact(self.zero_bias) * self.step, noise),
+            mean=_sum_of_keys(exact(self.zero_bias) * self.step, noise),
             step=self.step,
         )
 
@@ -427,26 +417,16 @@ class NoiseSpec:
         'at-most'
         """
         for name, value in (("monotone", monotone), ("exact", exact)):
-            if not all(isinstance(flag, bool) for flag in _as_tuple(value)):
+            if not all(map(_is_flag, _as_tuple(value))):
                 raise _refusal([f"{name} must be True or False, or so per row, not {value!r}"])
-        words: Monotone | tuple[Monotone, ...]
-        rules: VarianceRule | tuple[VarianceRule, ...]
-        if isinstance(monotone, bool):
-            words = "left" if monotone else "none"
-        else:
-            words = tuple("left" if value else "none" for value in monotone)
-        if isinstance(exact, bool):
-            rules = "exact" if exact else "at-most"
-        else:
-            rules = tuple("exact" if value else "at-most" for value in exact)
         return cls(
             max_noise=max_noise,
             variance=variance,
             small=small,
             p_stay=p_stay,
             p_stay_rule="exact" if p_stay is None else "at-least",
-            monotone=words,
-            variance_rule=rules,
+            monotone=_either(monotone, "left", "none"),
+            variance_rule=_either(exact, "exact", "at-most"),
             min_probability=1e-8,
             step=step,
             anchors=None if anchors is None else _as_tuple(anchors),
@@ -506,44 +486,36 @@ def _sum_of_keys(mean: Fraction, noise: Sequence[int]) -> Fraction:
     return mean if factor <= 1 else Fraction(round(mean * 2**32 / factor) * factor, 2**32)
 
 
-def _variance_problem(value: Any) -> str | None:
-    if is_number(value, above=0):
-        return None
-    return f"be a finite number above 0, not {value!r}"
+_is_positive = partial(is_number, above=0)
 
 
-def _stay_problem(value: Any) -> str | None:
-    if value is None or is_number(value, minimum=0, below=1):
-        return None
-    return f"be a probability below 1, or None, not {value!r}"
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
 
 
-def _flag_problem(value: Any) -> str | None:
-    return None if isinstance(value, bool) else f"be True or False, not {value!r}"
+def _is_stay(value: object) -> bool:
+    return value is None or is_number(value, minimum=0, below=1)
 
 
-def _word_check(words: tuple[str, ...]) -> Callable[[Any], str | None]:
-    def problem(value: Any) -> str | None:
-        if isinstance(value, str) and value in words:
-            return None
-        return f"be one of {words}, not {value!r}"
+def _float_or_none(value: float | None) -> float | None:
+    return None if value is None else float(value)
 
-    return problem
+
+def _is_word(words: tuple[str, ...], value: object) -> bool:
+    return isinstance(value, str) and value in words
+
+
+def _either(flags: bool | Sequence[bool], yes: _T, no: _T) -> _T | tuple[_T, ...]:  # noqa: FBT001
+    """Choose one of two values, or one per row."""
+    if isinstance(flags, bool):
+        return yes if flags else no
+    return tuple(yes if flag else no for flag in flags)
 
 
 def _is_wrapped(value: Any) -> bool:
     """Tell arrays without an axis, which hold one value and cannot be iterated over."""
     is_word = isinstance(value, str)
     return not is_word and hasattr(value, "__iter__") and getattr(value, "shape", None) == ()
-
-
-def _float_or_none(value: Any) -> float | None:
-    return None if value is None else float(value)
-
-
-def _exact(number: float) -> Fraction:
-    """Take a number as it prints."""
-    return Fraction(repr(number))
 
 
 def _at(value: _T | tuple[_T, ...], place: int) -> _T:

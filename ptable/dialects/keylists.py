@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ptable.dialects.losses import row_number
 from ptable.dialects.numbers import MAX_NOISE, Reading, parse_whole
 from ptable.dialects.text import Problems, sheet_of_frame
 from ptable.errors import PTableError
+from ptable.lookup import intervals, row_of
 from ptable.table import PTable
 
 if TYPE_CHECKING:
@@ -150,7 +149,7 @@ def in_keys(table: PTable, n_keys: int) -> list[list[tuple[int, int, int]]]:
     return [
         [
             (lower * n_keys // table.key_range, upper * n_keys // table.key_range - 1, v)
-            for v, (lower, upper) in zip(values, pairwise((0, *ends)), strict=True)
+            for v, lower, upper in intervals(values, ends)
         ]
         for values, ends in zip(table.noise, table.upper, strict=True)
     ]
@@ -184,7 +183,7 @@ def write_ons(table: PTable, writing: Writing) -> str:
     for count in counts:
         lines += [
             f"{count},{key},{v}"
-            for first, last, v in rows[row_number(table, count)]
+            for first, last, v in rows[row_of(table, count)]
             for key in range(first, last + 1)
         ]
     return "\n".join(lines) + "\n"

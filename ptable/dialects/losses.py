@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
-from ptable.lookup import cycle_length, serving_row
+from ptable.lookup import cycle_length, row_of
 
 if TYPE_CHECKING:
     from ptable.table import PTable
@@ -14,18 +14,12 @@ if TYPE_CHECKING:
 _MAX_COMPARED = 20_000
 
 
-def row_number(table: PTable, count: int) -> int:
-    """Give the row that serves a count."""
-    cycle = cycle_length(table.large_counts, n_rows=table.n_rows)
-    return serving_row(count, n_rows=table.n_rows, cycle=cycle)
-
-
 def losses_between(table: PTable, again: PTable) -> tuple[str, ...]:
     """Name what differs between a table and what its file says."""
     moves = _Moves()
     has_anchors = table.anchors is not None or again.anchors is not None
     for row in range(table.n_rows):
-        moves.add(table, row, again, row if has_anchors else row_number(again, row))
+        moves.add(table, row, again, row if has_anchors else row_of(again, row))
     losses = [*_moved(moves), *_large_counts(table, again)]
     if table.key_range != again.key_range:
         same = "" if losses else ", with the same noise for every key"
@@ -143,13 +137,13 @@ def _large_counts(table: PTable, again: PTable) -> list[str]:
     stop = max(table.n_rows, again.n_rows) + math.lcm(*cycles)
     compared: dict[tuple[int, int], bool] = {}
     for count in range(start, min(stop, start + _MAX_COMPARED)):
-        pair = row_number(table, count), row_number(again, count)
+        pair = row_of(table, count), row_of(again, count)
         if pair not in compared:
             alike = _Moves()
             alike.add(table, pair[0], again, pair[1])
             # A rounded row is the same row; only another row is a loss of its own.
             own = _Moves()
-            own.add(table, pair[0], again, row_number(again, pair[0]))
+            own.add(table, pair[0], again, row_of(again, pair[0]))
             compared[pair] = alike.keys <= own.keys
         if not compared[pair]:
             loss = (

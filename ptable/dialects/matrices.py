@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from ptable.dialects.intervals import Builder, Line
 from ptable.dialects.keylists import in_keys
-from ptable.dialects.losses import row_number
 from ptable.dialects.numbers import (
     MAX_NOISE,
     choose_scale,
@@ -20,7 +19,7 @@ from ptable.dialects.numbers import (
 )
 from ptable.dialects.text import Problems
 from ptable.errors import PTableError
-from ptable.lookup import cycle_length
+from ptable.lookup import cycle_length, row_of
 from ptable.table import PTable
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ def write_superstar(table: PTable, writing: Writing) -> str:
     rows = in_keys(table, _KEYS)
     last = _columns_needed(table, writing.small_n)
     columns = [
-        [v for first, stop, v in rows[row_number(table, count)] for _ in range(first, stop + 1)]
+        [v for first, stop, v in rows[row_of(table, count)] for _ in range(first, stop + 1)]
         for count in range(1, last + 1)
     ]
     return "".join(",".join(map(str, line)) + "\n" for line in zip(*columns, strict=True))
@@ -116,8 +115,8 @@ def _columns_needed(table: PTable, small: int) -> int:
         for last in candidates:
             stop = max(last, table.n_rows) + period
             if all(
-                alike[row_number(table, count)]
-                == alike[row_number(table, last - small + 1 + count % small)]
+                alike[row_of(table, count)]
+                == alike[row_of(table, last - small + 1 + count % small)]
                 for count in range(last + 1, stop + 1)
             ):
                 return last

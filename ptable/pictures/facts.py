@@ -8,12 +8,13 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from ptable import lookup
 from ptable.errors import PTableError
-from ptable.lookup import cycle_length, serving_row
+from ptable.lookup import cycle_length, moments
 from ptable.pictures.words import ENGLISH, Wording, decimal, ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ptable.table import PTable
 
@@ -77,11 +78,8 @@ def _law(table: PTable, row: int) -> dict[int, Fraction]:
 
 
 def _moments(table: PTable, row: int) -> tuple[Fraction, Fraction]:
-    units = table.units(_count(table, row)).items()
-    total = table.key_range * table.step
-    mean = Fraction(sum(v * n for v, n in units), total)
-    square = Fraction(sum(v * v * n for v, n in units), total * table.step)
-    return mean, square - mean**2
+    mean, variance = moments(table.units(_count(table, row)), table.key_range)
+    return mean / table.step, variance / table.step**2
 
 
 def _flags(
@@ -130,12 +128,10 @@ def row_name(table: PTable, row: int, *, wording: Wording = ENGLISH) -> str:
 
 def row_of(table: PTable, count: int) -> int:
     """Find the row that serves a count."""
-    n_rows = table.n_rows
     if table.anchors is None:
-        cycle = cycle_length(table.large_counts, n_rows=n_rows)
-        return serving_row(count, n_rows=n_rows, cycle=cycle)
+        return lookup.row_of(table, count)
     if count > table.anchors[-1]:
-        return n_rows - 1
+        return table.n_rows - 1
     if count not in table.anchors:
         raise PTableError(
             f"Count {count} has no row; there are rows for {ranges(table.anchors)}.",
@@ -203,3 +199,21 @@ def span(rows: Sequence[RowFacts], *, wording: Wording = ENGLISH) -> str:
     if len(rows) == 1:
         return wording.words("one row, for count %(first)s") % ends
     return wording.words("%(rows)s rows, from count %(first)s to %(last)s") % ends
+
+
+def bin_width(reach: int, most: int) -> int:
+    """Say how many neighbouring noise values share a column; an odd number keeps 0 central."""
+    wide = 1
+    while 2 * ((reach + wide // 2) // wide) + 1 > most:
+        wide += 2 if wide < 99 else wide - wide % 2
+        wide += 1 - wide % 2
+    return wide
+
+
+def binned(law: Mapping[int, Fraction], wide: int) -> dict[int, Fraction]:
+    """Sum the probabilities of neighbouring noise values; the bin of 0 is 0."""
+    bins: dict[int, Fraction] = {}
+    for v, p in law.items():
+        place = (v + wide // 2) // wide
+        bins[place] = bins.get(place, Fraction(0)) + p
+    return bins

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from dataclasses import dataclass
 from fractions import Fraction
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 from footing.svg import coordinate, moves, outline, text_width
-from ptable.pictures.data import heading, html_table
-from ptable.pictures.facts import chosen_rows, span, table_notes
-from ptable.pictures.grid import Grid, grid_of
-from ptable.pictures.picture import finished
-from ptable.pictures.svg import HATCH, INK, MARGIN, Drawing
-from ptable.pictures.words import Wording, in_english, percent, ranges
+from ptable.pictures.facts import (
+    RowFacts,
+    bin_width,
+    binned,
+    chosen_rows,
+    never_near,
+    never_published,
+    row_facts,
+    span,
+    table_notes,
+)
+from ptable.pictures.picture import begun, finished, html_table
+from ptable.pictures.svg import HATCH, INK, MARGIN
+from ptable.pictures.words import ENGLISH, Wording, in_english, percent, ranges, signed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ptable.pictures.picture import Picture
+    from ptable.pictures.svg import Drawing
     from ptable.pictures.words import Words
     from ptable.table import PTable
 
@@ -34,6 +45,7 @@ SHADES = (
 )
 _BOUNDS = tuple(Fraction(n, 1000) for n in (1, 10, 50, 100, 200, 400, 700))
 _FIRST_DARK = 4
+_MAX_COLUMNS = 160
 _GRID = "#dddddd"
 
 
@@ -71,9 +83,9 @@ def heatmap(
     True
     """
     wording = Wording(words=words, decimal_mark=decimal_mark)
-    grid = grid_of(table, wording=wording)
-    usual = heading(words("Transition probabilities"), table, wording=wording)
-    drawing = Drawing(title or usual, width=width)
+    grid = _grid_of(table, wording=wording)
+    what = words("Transition probabilities")
+    drawing = begun(table, what, title=title, width=width, wording=wording)
     has_numbers = _draw(drawing, grid, wording)
     entries = [("#ffffff", words("cannot occur"))]
     entries += zip(SHADES, _classes(wording), strict=True)
@@ -85,7 +97,7 @@ def heatmap(
         drawing.note(words("Numbers in cells are percent."))
     description = _describe(table, grid, wording)
     notes = _notes(table, grid, wording)
-    return finished(drawing, notes, description, _data(grid, wording), words)
+    return finished(drawing, notes, description, _data(grid, wording), wording)
 
 
 def _classes(wording: Wording) -> tuple[str, ...]:
@@ -107,7 +119,7 @@ def on_shade(place: int) -> str:
     return "#ffffff" if place >= _FIRST_DARK else INK
 
 
-def _draw(drawing: Drawing, grid: Grid, wording: Wording) -> bool:
+def _draw(drawing: Drawing, grid: _Grid, wording: Wording) -> bool:
     """Draw the matrix with its labels, and tell whether the cells hold numbers."""
     words, names = wording.words, [row.name for row in grid.rows]
     n_columns = len(grid.columns)
@@ -140,7 +152,7 @@ def _draw(drawing: Drawing, grid: Grid, wording: Wording) -> bool:
     return _numbers_fit(box)
 
 
-def _axis(grid: Grid, wording: Wording) -> str:
+def _axis(grid: _Grid, wording: Wording) -> str:
     if not grid.by_published:
         return wording.words("noise: published minus count")
     if grid.unit == 1:
@@ -148,7 +160,7 @@ def _axis(grid: Grid, wording: Wording) -> str:
     return wording.words("published value")
 
 
-def _ticks(grid: Grid, wide: float) -> Iterable[int]:
+def _ticks(grid: _Grid, wide: float) -> Iterable[int]:
     """Choose the columns that have room for a label; 0 is always one."""
     room = max(text_width(name, 10) for name in grid.columns) + 4
     sizes = sorted({k * u for k in (1, 2, 5, 10, 20, 50, 100, 200) for u in (1, grid.unit)})
@@ -162,7 +174,7 @@ def _ticks(grid: Grid, wide: float) -> Iterable[int]:
     return columns
 
 
-def _draw_cells(drawing: Drawing, grid: Grid, box: tuple[float, float, float, float]) -> None:
+def _draw_cells(drawing: Drawing, grid: _Grid, box: tuple[float, float, float, float]) -> None:
     """Fill the cells, one path per shade, neighbours of the same shade together."""
     left, top, wide, high = box
     steps: list[list[str]] = [[] for _ in (*SHADES, HATCH)]
@@ -177,21 +189,14 @@ def _draw_cells(drawing: Drawing, grid: Grid, box: tuple[float, float, float, fl
 
 
 def _runs(shade_of: dict[int, int]) -> Iterable[tuple[int, int, int]]:
-    first = last = -2
-    shade = -1
-    for c in sorted(shade_of):
-        if c == last + 1 and shade_of[c] == shade:
-            last = c
-            continue
-        if shade >= 0:
-            yield first, last, shade
-        first = last = c
-        shade = shade_of[c]
-    if shade >= 0:
-        yield first, last, shade
+    """Give the first column, the last and the shade of neighbours of the same shade."""
+    places = enumerate(sorted(shade_of))
+    for (_, shade), run in groupby(places, lambda one: (one[1] - one[0], shade_of[one[1]])):
+        columns = [column for _, column in run]
+        yield columns[0], columns[-1], shade
 
 
-def _draw_lines(drawing: Drawing, grid: Grid, box: tuple[float, float, float, float]) -> None:
+def _draw_lines(drawing: Drawing, grid: _Grid, box: tuple[float, float, float, float]) -> None:
     left, top, wide, high = box
     right, bottom = left + wide * len(grid.columns), top + high * len(grid.rows)
     if wide >= 10:
@@ -224,7 +229,7 @@ def _numbers_fit(box: tuple[float, float, float, float]) -> bool:
 
 
 def _draw_numbers(
-    drawing: Drawing, grid: Grid, box: tuple[float, float, float, float], wording: Wording
+    drawing: Drawing, grid: _Grid, box: tuple[float, float, float, float], wording: Wording
 ) -> None:
     left, top, wide, high = box
     for place, law in enumerate(grid.cells):
@@ -239,7 +244,7 @@ def _draw_numbers(
             )
 
 
-def _notes(table: PTable, grid: Grid, wording: Wording) -> Sequence[str]:
+def _notes(table: PTable, grid: _Grid, wording: Wording) -> Sequence[str]:
     words = wording.words
     notes = table_notes(table, chosen_rows(table), wording=wording)
     if grid.bin_width > 1:
@@ -250,7 +255,7 @@ def _notes(table: PTable, grid: Grid, wording: Wording) -> Sequence[str]:
     return notes
 
 
-def _describe(table: PTable, grid: Grid, wording: Wording) -> str:
+def _describe(table: PTable, grid: _Grid, wording: Wording) -> str:
     words, last = wording.words, grid.rows[-1]
     figures = {
         "rows": span(grid.rows, wording=wording),
@@ -272,7 +277,7 @@ def _describe(table: PTable, grid: Grid, wording: Wording) -> str:
     return " ".join([*(sentence % figures for sentence in sentences), *notes])
 
 
-def _data(grid: Grid, wording: Wording) -> str:
+def _data(grid: _Grid, wording: Wording) -> str:
     words = wording.words
     lines = [
         (
@@ -294,3 +299,92 @@ def _data(grid: Grid, wording: Wording) -> str:
     else:
         caption = words("Probability in percent, by count (rows) and noise (columns)")
     return html_table(caption, [words("count"), *grid.columns], lines)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Grid:
+    """Hold the cells of a heat map.
+
+    Parameters
+    ----------
+    rows
+        The rows that are drawn.
+    columns
+        The labels of the columns.
+    by_published
+        Whether columns are published values; they are noise values otherwise.
+    bin_width
+        How many neighbouring noise values a column sums.
+    cells
+        Per row the probability by column.
+    home
+        Per row the column of no noise.
+    hatched
+        Per row the columns that no count is published as.
+    never
+        The values that no count is published as, in steps.
+    gaps
+        Before which rows others are left out.
+    unit
+        How many columns make one unit.
+    """
+
+    rows: list[RowFacts]
+    columns: list[str]
+    by_published: bool
+    bin_width: int
+    cells: list[dict[int, Fraction]]
+    home: list[int]
+    hatched: list[set[int]]
+    never: set[int]
+    gaps: list[int]
+    unit: int
+
+
+def _grid_of(table: PTable, *, wording: Wording = ENGLISH) -> _Grid:
+    """Lay out the cells of a table: by published value, or by noise where that is too wide."""
+    chosen = chosen_rows(table)
+    rows = [row_facts(table, row, wording=wording) for row in chosen]
+    step = table.step
+    most = max(row.count * step + max(row.law) for row in rows)
+    if table.anchors is None and len(chosen) == table.n_rows and most < _MAX_COLUMNS:
+        never = never_published(table, 0, most)
+        return _Grid(
+            rows=rows,
+            columns=[wording.number(f"{j / step:g}") for j in range(most + 1)],
+            by_published=True,
+            bin_width=1,
+            cells=[{r.count * step + v: p for v, p in r.law.items()} for r in rows],
+            home=[row.count * step for row in rows],
+            hatched=[never for _ in rows],
+            never=never,
+            gaps=[],
+            unit=step,
+        )
+    return _noise_grid(table, rows, wording)
+
+
+def _noise_grid(table: PTable, rows: list[RowFacts], wording: Wording) -> _Grid:
+    step = table.step
+    reach = max(max(map(abs, row.law)) for row in rows)
+    wide = bin_width(reach, _MAX_COLUMNS)
+    side = (reach + wide // 2) // wide
+    never = never_near(table, [row.count for row in rows], reach) if wide == 1 else set()
+    hatched = [{j - row.count * step + side for j in never} for row in rows]
+    gaps = [
+        place
+        for place, (before, after) in enumerate(pairwise(rows), start=1)
+        if after.count > before.count + 1
+    ]
+    return _Grid(
+        rows=rows,
+        columns=[wording.number(signed(wide * (c - side), step)) for c in range(2 * side + 1)],
+        by_published=False,
+        bin_width=wide,
+        cells=[{side + v: p for v, p in binned(row.law, wide).items()} for row in rows],
+        home=[side for _ in rows],
+        hatched=hatched,
+        never=never,
+        gaps=[] if table.anchors is not None else gaps,
+        unit=step if wide == 1 else 1,
+    )

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from footing.svg import across, clip, coordinate, moves, outline, text_width
-from ptable.pictures.data import heading, html_table
 from ptable.pictures.facts import (
     RowFacts,
+    bin_width,
+    binned,
     chosen_rows,
     never_near,
     row_facts,
     span,
     table_notes,
 )
-from ptable.pictures.grid import bin_width, binned
-from ptable.pictures.picture import finished
-from ptable.pictures.svg import HATCH, INK, MARGIN, MUTED, Drawing
+from ptable.pictures.picture import begun, finished, html_table
+from ptable.pictures.svg import HATCH, INK, MARGIN, MUTED
 from ptable.pictures.words import Wording, decimal, in_english, percent, signed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ptable.pictures.picture import Picture
+    from ptable.pictures.svg import Drawing
     from ptable.pictures.words import Words
     from ptable.table import PTable
 
@@ -72,18 +74,16 @@ def distributions(
     chosen = chosen_rows(table)
     rows = [row_facts(table, row, wording=wording) for row in chosen]
     sentences = _some([sentence for row in rows for _, sentence in row.flags], wording)
-    notes = [*table_notes(table, chosen, wording=wording), *sentences]
-    usual = heading(words("Noise by count"), table, wording=wording)
-    drawing = Drawing(title or usual, width=width)
+    notes = table_notes(table, chosen, wording=wording)
+    what = words("Noise by count")
+    drawing = begun(table, what, title=title, width=width, wording=wording)
     panels = _Panels(table, rows, drawing, wording)
     for place, row in enumerate(rows):
         panels.draw(row, place)
     panels.explain()
-    description = _describe(table, rows, wording)
-    description = " ".join(
-        [description, *sentences, *table_notes(table, chosen, wording=wording)]
-    )
-    return finished(drawing, notes, description, _data(table, rows, wording), words)
+    description = " ".join([_describe(table, rows, wording), *sentences, *notes])
+    data = _data(table, rows, wording)
+    return finished(drawing, [*notes, *sentences], description, data, wording)
 
 
 class _Panels:
@@ -215,14 +215,11 @@ class _Panels:
 
     def _draw_ticks(self, middle: float, base: float) -> None:
         far = self.side
-        for place, anchor in {-far: "start", far: "end", 0: "middle"}.items():
+        for place, outer in {-far: "start", far: "end", 0: "middle"}.items():
             words = self.wording.number(signed(place * self.bin_width, self.table.step))
-            x = middle + place * self.unit
-            # Labels wider than their bar end where the panel ends.
-            if text_width(words, 10) <= self.unit or not place:
-                anchor = "middle"  # noqa: PLW2901
-            elif place:
-                x += self.unit / 2 if place > 0 else -self.unit / 2
+            x, anchor = middle + place * self.unit, "middle"
+            if place and text_width(words, 10) > self.unit:  # it ends where the panel ends
+                x, anchor = x + math.copysign(self.unit / 2, place), outer
             self.drawing.text((x, base + 13), words, size=10, anchor=anchor)
 
 

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import html
+import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from footing.files import write_whole
+from footing.svg import clean
 from ptable.errors import PTableError
-from ptable.pictures.page import in_page
+from ptable.pictures.svg import Drawing
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from ptable.pictures.svg import Drawing
-    from ptable.pictures.words import Words
+    from ptable.pictures.words import Wording
+    from ptable.table import PTable
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_HEAD = re.compile(
+    r'(<svg [^>]*?)width="[\d.]+" height="[\d.]+"( [^>]*?aria-labelledby="([^"> ]+)-t [^>]*>)'
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,10 +83,13 @@ class Picture:
     def in_page(self, id_prefix: str) -> str:
         """Give the drawing for a page: ids of its own, and as wide as there is room.
 
+        It fills the width of the element around it, whatever the screen, and keeps its
+        proportions; a style sheet may limit it with ``max-width``.
+
         Parameters
         ----------
         id_prefix
-            As for `ptable.pictures.page.in_page`; another one for each drawing of the page.
+            Letters, digits, ``-`` and ``_``; another one for each drawing of the page.
 
         Examples
         --------
@@ -89,7 +99,17 @@ class Picture:
         >>> 'aria-labelledby="shades-t shades-d"' in picture.in_page("shades")
         True
         """
-        return in_page(self.svg, id_prefix=id_prefix)
+        given: Any = id_prefix
+        if not isinstance(given, str) or not _NAME.fullmatch(given):
+            raise PTableError(
+                f"id_prefix must be letters, digits, '-' and '_', not {given!r}.",
+                hint="begin with a letter, for example 'figure-3'",
+            )
+        head = _HEAD.match(self.svg)
+        if head is None:
+            raise PTableError("A picture of a page must be a drawing of this package.")
+        fluid = f'{head[1]}width="100%"{head[2]}'
+        return (fluid + self.svg[head.end() :]).replace(f"{head[3]}-", f"{id_prefix}-")
 
     def _repr_svg_(self) -> str:
         return self.svg
@@ -100,8 +120,19 @@ class Picture:
         return f"<div>{self.svg}{data}</div>"
 
 
+def begun(
+    table: PTable, what: str, *, title: str | None, width: float, wording: Wording
+) -> Drawing:
+    """Begin a drawing under its title, or else named after what it shows and its table."""
+    usual = what
+    if table.label:
+        named = wording.words("%(picture)s: %(ptable)s")
+        usual = named % {"picture": what, "ptable": table.label}
+    return Drawing(title or usual, width=width)
+
+
 def finished(
-    drawing: Drawing, notes: Iterable[str], description: str, table: str, words: Words
+    drawing: Drawing, notes: Iterable[str], description: str, data: str, wording: Wording
 ) -> Picture:
     """Write remarks below a drawing, and finish it."""
     for note in notes:
@@ -109,6 +140,25 @@ def finished(
     return Picture(
         svg=drawing.finish(description),
         description=description,
-        table=table,
-        data_heading=words("Data of the picture"),
+        table=data,
+        data_heading=wording.words("Data of the picture"),
     )
+
+
+def html_table(caption: str, names: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """Write lines as an HTML table whose first column names each line."""
+    head = "".join(f'<th scope="col">{_safe(name)}</th>' for name in names)
+    body = "".join(
+        f'<tr><th scope="row">{_safe(first)}</th>'
+        + "".join(f"<td>{_safe(cell)}</td>" for cell in rest)
+        + "</tr>"
+        for first, *rest in lines
+    )
+    return (
+        f"<table><caption>{_safe(caption)}</caption><thead><tr>{head}</tr></thead>"
+        f"<tbody>{body}</tbody></table>"
+    )
+
+
+def _safe(text: str) -> str:
+    return html.escape(clean(text))

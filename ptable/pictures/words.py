@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ptable.errors import PTableError
@@ -90,13 +91,9 @@ def signed(steps: int, step: int) -> str:
 
 def ranges(numbers: Iterable[int], step: int = 1, *, wording: Wording = ENGLISH) -> str:
     """Write numbers in words, neighbours together."""
-    runs: list[list[int]] = []
-    for n in sorted(numbers):
-        if runs and runs[-1][1] == n - 1:
-            runs[-1][1] = n
-        else:
-            runs.append([n, n])
-    ends = [[wording.number(f"{n / step:.6g}") for n in run] for run in runs]
+    runs = groupby(enumerate(sorted(numbers)), lambda one: one[1] - one[0])
+    found = ([n for _, n in run] for _, run in runs)
+    ends = [[wording.number(f"{n / step:.6g}") for n in (run[0], run[-1])] for run in found]
     both = wording.words("%(low)s to %(high)s")
     texts = [low if low == high else both % {"low": low, "high": high} for low, high in ends]
     if len(texts) <= 8:

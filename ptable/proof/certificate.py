@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ptable.design.spec import NoiseSpec
 from ptable.design.stack import StackedSpec
 from ptable.errors import PTableError
+from ptable.lookup import moments
 from ptable.solver.dual import dual_bound, residual_at
 from ptable.solver.thresholds import mean_units
 from ptable.solver.unimodal import bound_over_peaks, entropy, shaped
@@ -380,9 +381,8 @@ def _certify_row(
     if peak is not None and not (problem.unimodal and peak in problem.noise):
         raise PTableError(f"The certificate of count {problem.count} has a peak out of reach.")
     place = None if peak is None else problem.noise.index(peak)
-    bias = Fraction(sum(n * v for v, n in units.items()), total)
-    moment = Fraction(sum(n * v * v for v, n in units.items()), total)
-    variance = moment - bias**2
+    bias, variance = moments(units, total)
+    moment = variance + bias**2
     goal = problem.second_moment
     if row.law is not None:
         bound, residual = entropy(row.law), 0.0

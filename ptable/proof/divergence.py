@@ -1,4 +1,4 @@
-"""How far two laws in whole keys are apart, as differential privacy measures it."""
+"""How far the laws of neighbouring counts are apart, as differential privacy measures it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from footing.checks import require_number
 from ptable.errors import PTableError
+from ptable.lookup import cycle_length, intervals, serving_row
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["Outcomes", "hockey_stick", "outcomes", "smallest_epsilon"]
+    from ptable.table import PTable
 
 Outcomes: TypeAlias = "Sequence[tuple[int, int]]"
 
@@ -59,6 +60,48 @@ def smallest_epsilon(pairs: Outcomes, *, delta: float) -> float:
         if base == 0:
             return math.inf
         ratio = (excess - allowed) / base
+
+
+def laws_of(table: PTable, *, key_range: int) -> list[dict[int, int]]:
+    """Count the keys of each noise in each row, as a lookup sees them."""
+    laws = []
+    for noise, upper in zip(table.noise, table.upper, strict=True):
+        ends = [-(-end * key_range // table.key_range) for end in upper]
+        law: dict[int, int] = {}
+        for v, start, stop in intervals(noise, ends):
+            if stop > start:
+                law[v] = law.get(v, 0) + stop - start
+        laws.append(law)
+    return laws
+
+
+def neighbours(
+    laws: Sequence[dict[int, int]], *, large_counts: str
+) -> Iterator[tuple[Outcomes, Outcomes]]:
+    """Give each row's published counts beside those of the next count, in both directions.
+
+    The last row stands beside the row of the next larger count, so that every pair of
+    neighbouring counts, however large, is like one of these.
+    """
+    cycle = cycle_length(large_counts, n_rows=len(laws))
+    for row, law in enumerate(laws):
+        follows = laws[serving_row(row + 1, n_rows=len(laws), cycle=cycle)]
+        there = outcomes(law, {v + 1: n for v, n in follows.items()})
+        yield there, [(q, p) for p, q in there]
+
+
+def blocked_counts(
+    laws: Sequence[dict[int, int]], *, large_counts: str, up_to: int
+) -> tuple[int, ...]:
+    """Give the counts that no original count is ever published as."""
+    cycle = cycle_length(large_counts, n_rows=len(laws))
+    least = min(min(law) for law in laws)
+    reached = {
+        count + v
+        for count in range(up_to - least + 1)
+        for v in laws[serving_row(count, n_rows=len(laws), cycle=cycle)]
+    }
+    return tuple(count for count in range(up_to + 1) if count not in reached)
 
 
 def require_epsilon(epsilon: float) -> float:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from numbers import Integral
 from typing import TYPE_CHECKING
 
-from footing.checks import require_integer
+from footing.checks import is_integer, require_integer
 from ptable.errors import PTableError
+from ptable.lookup import moments
 from ptable.proof.divergence import (
+    blocked_counts,
     hockey_stick,
+    laws_of,
+    neighbours,
     require_delta,
     require_epsilon,
     smallest_epsilon,
 )
-from ptable.proof.neighbours import blocked_counts, laws_of, neighbours
 from ptable.proof.wording import describe
 
 if TYPE_CHECKING:
@@ -208,7 +210,7 @@ class Guarantee:
         """
         if not self.has_privacy:
             raise _magnitudes("which counts are never published")
-        if not isinstance(up_to, Integral) or isinstance(up_to, bool) or up_to < 0:
+        if not is_integer(up_to, minimum=0):
             raise PTableError(f"up_to must be a count, not {up_to!r}.")
         laws = laws_of(self.table, key_range=self.key_range)
         return blocked_counts(laws, large_counts=self.table.large_counts, up_to=int(up_to))
@@ -365,14 +367,13 @@ def guarantee(
     beside = neighbours(laws, large_counts=table.large_counts) if _is_plain(table) else None
     rows = []
     for count, law in zip(table.counts.tolist(), laws, strict=True):
-        mean = Fraction(sum(v * n for v, n in law.items()), keys)
-        square = Fraction(sum(v * v * n for v, n in law.items()), keys)
+        mean, variance = moments(law, keys)
         privacy = _private(next(beside) if beside else None, epsilon, delta)
         rows.append(
             RowGuarantee(
                 count=count,
                 mean=mean / table.step,
-                variance=(square - mean**2) / table.step**2,
+                variance=variance / table.step**2,
                 least_noise=Fraction(min(law), table.step),
                 greatest_noise=Fraction(max(law), table.step),
                 p_stay=Fraction(law.get(0, 0), keys),

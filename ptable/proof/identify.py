@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ptable.design.mechanisms import Mechanism
 from ptable.design.spec import NoiseSpec
 from ptable.design.stack import StackedSpec
 from ptable.errors import PTableError
-from ptable.lookup import cycle_length, serving_row
+from ptable.lookup import cycle_length, moments, row_of
 from ptable.solver.dual import maximise
 from ptable.solver.reach import meets, variance_bounds
 from ptable.solver.unimodal import best_peak
@@ -230,7 +229,7 @@ def identify(table: PTable, *, tolerance: float | None = None) -> Identification
 
 def _figures(table: PTable, count: int, distance: float | None) -> RowFigures:
     units = table.units(count)
-    bias, variance = _moments(units, table.key_range)
+    bias, variance = moments(units, table.key_range)
     return RowFigures(
         count=count,
         bias=float(bias / table.step),
@@ -241,11 +240,6 @@ def _figures(table: PTable, count: int, distance: float | None) -> RowFigures:
         if table.key_range >= _FEWEST_ROUNDED
         else 0.0,
     )
-
-
-def _moments(units: Mapping[int, int], total: int) -> tuple[Fraction, Fraction]:
-    bias = Fraction(sum(n * v for v, n in units.items()), total)
-    return bias, Fraction(sum(n * v * v for v, n in units.items()), total) - bias**2
 
 
 def _apart(ours: _Law, theirs: _Law) -> float:
@@ -308,9 +302,8 @@ def _cost(n_rows: int, max_noise: int) -> int:
 
 def _law_of(table: PTable, count: int) -> dict[int, float]:
     """Give the law of any count, by the rule for large counts too."""
-    cycle = cycle_length(table.large_counts, n_rows=table.n_rows)
-    row = serving_row(count, n_rows=table.n_rows, cycle=cycle)
-    return {v: n / table.key_range for v, n in table.units(row).items()}
+    units = table.units(row_of(table, count))
+    return {v: n / table.key_range for v, n in units.items()}
 
 
 def _mechanisms(table: PTable, laws: Mapping[int, _Law]) -> Iterator[Mechanism]:
@@ -341,7 +334,7 @@ def _mechanisms(table: PTable, laws: Mapping[int, _Law]) -> Iterator[Mechanism]:
 
 def _is_biased(table: PTable) -> bool:
     return any(
-        abs(_moments(table.units(count), table.key_range)[0]) > _NO_BIAS
+        abs(moments(table.units(count), table.key_range)[0]) > _NO_BIAS
         for count in table.counts.tolist()
     )
 
@@ -350,7 +343,7 @@ def _specs(table: PTable, laws: Mapping[int, _Law]) -> Iterator[NoiseSpec | Stac
     """Give maximum-entropy designs, the plainest first."""
     counts = [count for count in laws if count]
     variances = {
-        count: float(_moments(table.units(count), table.key_range)[1] / table.step**2)
+        count: float(moments(table.units(count), table.key_range)[1] / table.step**2)
         for count in counts
     }
     fields: dict[str, Any] = {
@@ -360,7 +353,7 @@ def _specs(table: PTable, laws: Mapping[int, _Law]) -> Iterator[NoiseSpec | Stac
         "anchors": None if table.anchors is None else tuple(counts),
     }
     if set(laws[0]) != {0}:
-        bias, variance = _moments(table.units(0), table.key_range)
+        bias, variance = moments(table.units(0), table.key_range)
         fields["zero_bias"] = _short(float(bias / table.step))
         yield from _rules(fields, _short(variances[counts[-1]]), laws, counts)
         fields["zero_variance"] = _short(float(variance / table.step**2))
@@ -447,10 +440,10 @@ def _solved(design: NoiseSpec | StackedSpec, known: dict[RowProblem, _Law]) -> d
 
 
 def _row_law(problem: RowProblem) -> _Law:
-    bounds = variance_bounds(problem)
-    if bounds is None or len(problem.noise) > _MAX_VALUES:
+    ends = variance_bounds(problem)
+    if ends is None or len(problem.noise) > _MAX_VALUES:
         return {}
-    if not (problem.nearest or meets(problem, bounds[0].value, bounds[1].value)):
+    if not (problem.nearest or meets(problem, ends)):
         return {}
     row = resolve_row(problem)
     law = row.law

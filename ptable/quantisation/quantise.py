@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING
 
 from footing.checks import require_integer
 from ptable.errors import PTableError
-from ptable.quantisation.row_goal import goal_of_row
-from ptable.quantisation.row_keys import keys_of_row
+from ptable.lookup import moments
+from ptable.quantisation.row_keys import goal_of_row, keys_of_row
 from ptable.table import PTable
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ptable.quantisation.row_goal import RowGoal
-    from ptable.quantisation.row_keys import RowKeys
+    from ptable.quantisation.row_keys import RowGoal, RowKeys
 
 _MAX_KEYS = 2**24
 _MAX_NAMED = 6
@@ -261,9 +260,8 @@ def warning_of(answer: Quantisation) -> str:
 
 def _report(goal: RowGoal, found: RowKeys) -> RowQuantisation:
     problem, total = goal.problem, goal.total
-    pairs = list(zip(found.units, problem.noise, strict=True))
-    mean = Fraction(sum(n * v for n, v in pairs), total)
-    drift = Fraction(sum(n * v * v for n, v in pairs), total) - mean**2 - problem.variance
+    mean, variance = moments(dict(zip(problem.noise, found.units, strict=True)), total)
+    drift = variance - problem.variance
     changes = [abs(n / total - p) for n, p in zip(found.units, goal.law, strict=True)]
     notes = []
     if problem.p_stay is not None and problem.p_stay_rule == "exact":

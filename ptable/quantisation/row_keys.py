@@ -1,4 +1,4 @@
-"""How many keys each noise value of one row gets, out of few.
+"""What one row should become in few keys, and how many of them each noise value gets.
 
 The sums come first: the nearest mean that integers can have, then the nearest variance. What
 they can have follows from arithmetic; only where bounds stand in the way is it searched for.
@@ -11,23 +11,132 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+
+from ptable.design.spec import NoiseSpec
+from ptable.design.stack import StackedSpec
 from ptable.errors import PTableError
+from ptable.lookup import moments
+from ptable.solver.integer.exchange import sums
 from ptable.solver.integer.integers import Program
 from ptable.solver.integer.lattice import basis_of, next_values
 from ptable.solver.least_cost import cheapest, least_cost
+from ptable.solver.row import RowProblem
 from ptable.solver.unimodal import has_one_peak
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ptable.quantisation.row_goal import RowGoal
     from ptable.solver.integer.lattice import Basis
     from ptable.solver.least_cost import Answer
+    from ptable.table import PTable
 
 _Groups: TypeAlias = tuple[tuple[int, ...], ...]
 #: Drift, then divergence, then the keys themselves: the smallest is taken.
 _Rank: TypeAlias = tuple[tuple[Fraction, Fraction], float, tuple[int, ...]]
-_Ranked: TypeAlias = "tuple[_Rank, RowKeys]"
+#: A row under ``"nearest"`` whose variance is further off than this took another one.
+_TOOK_ANOTHER = Fraction(1, 10**5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowGoal:
+    """Say what a row should become.
+
+    Parameters
+    ----------
+    problem
+        Its constraints, the variance being the one to reach.
+    law
+        The probabilities it has now.
+    tilt
+        A straightening of its cost: the logarithm of its keys, or a quadratic close to that.
+    curvature
+        The quadratic's last coefficient; None where the tilt is the logarithm itself.
+    total
+        How many keys there are.
+    """
+
+    problem: RowProblem
+    law: tuple[float, ...]
+    tilt: tuple[float, ...]
+    curvature: float | None
+    total: int
+
+    @property
+    def is_mirrored(self) -> bool:
+        """Whether the best law is its own mirror image."""
+        noise = self.problem.noise
+        if self.problem.mean or noise != tuple(-v for v in reversed(noise)):
+            return False
+        if self.curvature is None:
+            return self.law == self.law[::-1]
+        return self.problem.n_left == self.problem.n_right
+
+    def drift(self, units: Sequence[int]) -> tuple[Fraction, Fraction]:
+        """Give the drifts of mean and variance of some keys, without signs."""
+        _, first, second = sums(units, self.problem.noise)
+        return self.drift_of(first, second)
+
+    def drift_of(self, first: int, second: int) -> tuple[Fraction, Fraction]:
+        """Give the drifts of mean and variance that two sums mean, without signs."""
+        mean = Fraction(first, self.total)
+        excess = Fraction(second, self.total) - mean**2 - self.problem.variance
+        if self.problem.at_most:
+            excess = max(excess, Fraction(0))
+        return abs(mean - self.problem.mean), abs(excess)
+
+
+def goal_of_row(table: PTable, count: int, *, total: int) -> RowGoal:
+    """Say what a row of a table should become in another number of keys."""
+    units = table.units(count)
+    mean, variance = moments(units, table.key_range)
+    spec = table.spec
+    if not isinstance(spec, NoiseSpec | StackedSpec) or count not in spec.counts:
+        noise = tuple(sorted(units))
+        law = tuple(units[v] / table.key_range for v in noise)
+        return RowGoal(
+            problem=RowProblem(
+                count=count, noise=noise, variance=variance, mean=mean, step=table.step
+            ),
+            law=law,
+            tilt=tuple(math.log(p * total) for p in law),
+            curvature=None,
+            total=total,
+        )
+    problem = spec.row(count)
+    if not set(units) <= set(problem.noise):
+        raise PTableError(
+            f"The noise of count {count} goes beyond the table's specification.",
+            hint="drop the specification: table.with_proof(None, None)",
+        )
+    limit = _TOOK_ANOTHER * max(Fraction(1), problem.variance)
+    if problem.nearest and abs(variance - problem.variance) > limit:
+        problem = replace(problem, variance=variance)
+    law = tuple(units.get(v, 0) / table.key_range for v in problem.noise)
+    goal = RowGoal(problem=problem, law=law, tilt=(), curvature=0.0, total=total)
+    slopes = _quadratic(goal)
+    tilt = tuple(slopes[0] + slopes[1] * v + slopes[2] * v * v for v in problem.noise)
+    return replace(goal, tilt=tilt, curvature=slopes[2])
+
+
+def _quadratic(goal: RowGoal) -> tuple[float, float, float]:
+    """Fit a quadratic to the logarithm of a law, in keys.
+
+    Subtracting it from the cost changes all rows with the same sums alike, so that any would
+    do; near the law little is left, which is what a solver likes.
+    """
+    law = np.array(goal.law)
+    usable = law > 0
+    noise = np.array(goal.problem.noise, dtype=np.float64)[usable]
+    powers = np.vander(noise, 3, increasing=True)
+    if goal.is_mirrored:
+        powers[:, 1] = 0.0
+    weight = np.sqrt(law[usable])
+    height = np.log(law[usable] * goal.total)
+    slopes = np.linalg.lstsq(powers * weight[:, None], height * weight)[0].tolist()
+    if goal.problem.at_most and slopes[2] > 0:
+        slopes[2] = 0.0
+    return slopes[0], slopes[1], slopes[2]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,19 +153,27 @@ class RowKeys:
         Whether it is proved that nothing is less off.
     gap
         How far the law may be from the best one with the same sums.
+    divergence
+        What is minimised, on a scale that does not depend on the sums.
     """
 
     units: tuple[int, ...]
     drift: tuple[Fraction, Fraction]
     is_least: bool
     gap: float
+    divergence: float = 0.0
+
+    @property
+    def rank(self) -> _Rank:
+        """What is to be small."""
+        return self.drift, self.divergence, self.units
 
 
 def keys_of_row(goal: RowGoal, *, keep_symmetry: bool, most_nodes: int) -> RowKeys:
     """Find the keys of a row."""
     places = range(len(goal.problem.noise))
     if len(places) == 1:
-        drift = goal.drift(*_moments((goal.total,), goal.problem.noise))
+        drift = goal.drift((goal.total,))
         return RowKeys(units=(goal.total,), drift=drift, is_least=True, gap=0.0)
     single: _Groups = tuple((k,) for k in places)
     mirrored: _Groups = tuple(
@@ -96,7 +213,7 @@ class _Search:
     def nearest_drift(self) -> tuple[Fraction, Fraction] | None:
         """Give the least drift that arithmetic allows, bounds left aside."""
         drifts = [
-            self.goal.drift(first, second)
+            self.goal.drift_of(first, second)
             for first in self._near((), self._first_goal())
             for second in self._near((first,), self._second_goal(first))
         ]
@@ -108,10 +225,10 @@ class _Search:
             found = [self._with_mean(first) for first in near((), self._first_goal())]
             best = _first_of(found)
             if best is not None:
-                return best[1]
+                return best
         return None
 
-    def _with_mean(self, first: int) -> _Ranked | None:
+    def _with_mean(self, first: int) -> RowKeys | None:
         wanted = self._second_goal(first)
         found = self._best(first, self._near((first,), wanted))
         return found or self._best(first, self._search_near((first,), wanted))
@@ -176,9 +293,9 @@ class _Search:
             return None
         return edge + (sign * spacing * answer.numbers[-1] if spacing else 0)
 
-    def _best(self, first: int, seconds: Sequence[int]) -> _Ranked | None:
+    def _best(self, first: int, seconds: Sequence[int]) -> RowKeys | None:
         """Take the best law among those with the given sums."""
-        found: list[_Ranked | None] = []
+        found: list[RowKeys | None] = []
         for second in seconds:
             program = replace(self.program, goals=self._sums((first, second)))
             if self.goal.problem.at_most and second <= self._second_goal(first):
@@ -191,14 +308,15 @@ class _Search:
             for group, n in zip(self.groups, answer.numbers, strict=False):
                 for place in group:
                     units[place] = n
-            drift = self.goal.drift(*_moments(units, self.goal.problem.noise))
-            keys = RowKeys(
-                units=tuple(units),
-                drift=drift,
-                is_least=self.is_finished,
-                gap=answer.gap / self.goal.total,
+            found.append(
+                RowKeys(
+                    units=tuple(units),
+                    drift=self.goal.drift(units),
+                    is_least=self.is_finished,
+                    gap=answer.gap / self.goal.total,
+                    divergence=_divergence(self.goal, units),
+                )
             )
-            found.append(((drift, _divergence(self.goal, units), keys.units), keys))
         return _first_of(found)
 
     def _least(self, program: Program) -> Answer:
@@ -266,11 +384,6 @@ def _divergence(goal: RowGoal, units: Sequence[int]) -> float:
     return math.fsum(n * (math.log(n) - t) for n, t in zip(units, own, strict=True) if n)
 
 
-def _moments(units: Sequence[int], noise: Sequence[int]) -> tuple[int, int]:
-    pairs = list(zip(units, noise, strict=True))
-    return sum(n * v for n, v in pairs), sum(n * v * v for n, v in pairs)
-
-
 def _nearest(values: Sequence[int], goal: Fraction) -> list[int]:
     """Keep the values nearest to a goal, the smaller in size first."""
     least = min((abs(value - goal) for value in values), default=Fraction(0))
@@ -283,9 +396,5 @@ def _climbs(n: int, peak: int) -> tuple[tuple[int, int], ...]:
     return tuple(rise + [(k + 1, k) for k in range(peak, n - 1)])
 
 
-def _first_of(found: Sequence[_Ranked | None]) -> _Ranked | None:
-    return min((ranked for ranked in found if ranked is not None), default=None, key=_rank)
-
-
-def _rank(ranked: _Ranked) -> _Rank:
-    return ranked[0]
+def _first_of(found: Sequence[RowKeys | None]) -> RowKeys | None:
+    return min(filter(None, found), default=None, key=lambda keys: keys.rank)

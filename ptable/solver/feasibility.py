@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ptable.design.spec import NoiseSpec
 from ptable.design.stack import StackedSpec
@@ -12,8 +13,6 @@ from ptable.errors import PTableError
 from ptable.solver.reach import reaches, stay_bounds, variance_bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pandas as pd
 
     from ptable.solver.row import RowProblem
@@ -216,10 +215,11 @@ def _row_feasibility(problem: RowProblem) -> RowFeasibility:
 def _binding(problem: RowProblem) -> str:
     """Drop constraints one after the other until the row can be met; name the last dropped."""
     for name, dropped in _droppable(problem):
-        problem = dropped(problem)
+        problem = replace(problem, **dropped)
         if reaches(problem):
             return f"{name} leaves too little freedom"
-    return _structure(problem, 0 if problem.variance < _least(problem) else 1)
+    ends = variance_bounds(problem)
+    return _structure(problem, int(ends is not None and problem.variance >= ends[0].value))
 
 
 def _limit(problem: RowProblem, end: int) -> str:
@@ -228,7 +228,7 @@ def _limit(problem: RowProblem, end: int) -> str:
     if bounds is None:
         return _binding(problem)
     for name, dropped in _droppable(problem):
-        looser = variance_bounds(dropped(problem))
+        looser = variance_bounds(replace(problem, **dropped))
         if looser is None or looser[end].value != bounds[end].value:
             return name
     if end == 0 and bounds[0].value == 0:
@@ -236,20 +236,19 @@ def _limit(problem: RowProblem, end: int) -> str:
     return _structure(problem, end)
 
 
-def _droppable(
-    problem: RowProblem,
-) -> list[tuple[str, Callable[[RowProblem], RowProblem]]]:
-    found: list[tuple[str, Callable[[RowProblem], RowProblem]]] = []
+def _droppable(problem: RowProblem) -> list[tuple[str, dict[str, Any]]]:
+    """Name the constraints of a row, with what takes each away."""
+    found: list[tuple[str, dict[str, Any]]] = []
     if problem.floor:
-        found.append(("min_probability", lambda row: replace(row, floor=Fraction(0))))
+        found.append(("min_probability", {"floor": Fraction(0)}))
     if problem.p_stay is not None:
         sign = {"exact": "", "at-least": "at least ", "at-most": "at most "}
         name = f"p_stay {sign[problem.p_stay_rule]}{float(problem.p_stay):g}"
-        found.append((name, lambda row: replace(row, p_stay=None)))
+        found.append((name, {"p_stay": None}))
     shape = "both" if problem.n_right else "left" if problem.n_left else ""
     if problem.unimodal or shape:
         name = f'monotone = "{"unimodal" if problem.unimodal else shape}"'
-        found.append((name, lambda row: replace(row, n_left=0, n_right=0, unimodal=False)))
+        found.append((name, {"n_left": 0, "n_right": 0, "unimodal": False}))
     return found
 
 
@@ -271,26 +270,16 @@ def _structure(problem: RowProblem, end: int) -> str:
     return f"the largest noise is {noise[-1] / step:g}"
 
 
-def _least(problem: RowProblem) -> Fraction:
-    bounds = variance_bounds(problem)
-    return problem.variance + 1 if bounds is None else bounds[0].value
-
-
 def _nearest(
     spec: NoiseSpec | StackedSpec, rows: tuple[RowFeasibility, ...]
 ) -> float | tuple[float, ...] | None:
     if not isinstance(spec, NoiseSpec):
         return None
-    rows = tuple(row for row in rows if row.count)
-    ends = [(row.variance_min, row.variance_max) for row in rows]
-    known = [(low, high) for low, high in ends if low is not None and high is not None]
-    if len(known) < len(rows):
-        return None
-    open_ended = [row.problem.at_most for row in rows]
-    reach = [
-        (low, float("inf") if is_open else high)
-        for (low, high), is_open in zip(known, open_ended, strict=True)
-    ]
+    reach: list[tuple[float, float]] = []
+    for row in (row for row in rows if row.count):
+        if row.variance_min is None or row.variance_max is None:
+            return None
+        reach.append((row.variance_min, math.inf if row.problem.at_most else row.variance_max))
     if isinstance(spec.variance, tuple):
         return tuple(
             min(max(wish, low), high)

@@ -12,11 +12,11 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from ptable.solver.simplex import minimise_with_prices
+from ptable.solver.simplex import minimise_exactly
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,10 +25,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Bound",
+    "Place",
     "at_bound",
     "forget",
     "meets",
     "nearest_bound",
+    "place_in",
     "reaches",
     "stay_bounds",
     "variance_bounds",
@@ -38,6 +40,8 @@ __all__ = [
 BOUND_TOLERANCE = Fraction(1, 10**12)
 _MAX_RUNS = 60
 
+Place: TypeAlias = Literal["inside", "least", "greatest"]
+_Costs: TypeAlias = Literal["squares", "stays"]
 _Int: TypeAlias = "NDArray[np.int64]"
 
 
@@ -60,7 +64,10 @@ class Bound:
     peak: int | None = None
 
 
-def variance_bounds(problem: RowProblem) -> tuple[Bound, Bound] | None:
+Ends: TypeAlias = tuple[Bound, Bound]
+
+
+def variance_bounds(problem: RowProblem) -> Ends | None:
     """Find the laws of least and greatest variance of a row, or None when it has no law."""
     return _variance_bounds(
         replace(problem, count=0, variance=Fraction(0), at_most=False, nearest=False)
@@ -68,20 +75,11 @@ def variance_bounds(problem: RowProblem) -> tuple[Bound, Bound] | None:
 
 
 @lru_cache(maxsize=4096)
-def _variance_bounds(problem: RowProblem) -> tuple[Bound, Bound] | None:
+def _variance_bounds(problem: RowProblem) -> Ends | None:
     """Find the ends for all rows that differ in what does not matter."""
-    if problem.unimodal:
-        return _over_peaks(problem)
-    if not (problem.n_left or problem.n_right or problem.floor):
-        return _unshaped(problem)
-    rays = _Rays.of(problem)
-    ends = [rays.end(sign * rays.squares) for sign in (1, -1)]
-    if ends[0] is None or ends[1] is None:
-        return None
-    low, high = (
-        Bound(value=_moment(problem, law) - problem.mean**2, law=law) for law in ends if law
-    )
-    return low, high
+    if problem.unimodal or problem.n_left or problem.n_right or problem.floor:
+        return _ends(problem, "squares")
+    return _unshaped(problem)
 
 
 def forget() -> None:
@@ -89,31 +87,32 @@ def forget() -> None:
     _variance_bounds.cache_clear()
 
 
-def stay_bounds(problem: RowProblem) -> tuple[Bound, Bound] | None:
+def stay_bounds(problem: RowProblem) -> Ends | None:
     """Find the least and greatest probability of staying of a row, or None without any law."""
     if 0 not in problem.noise:
         return None
-    free = replace(problem, p_stay=None)
-    at = problem.noise.index(0)
-    if problem.unimodal:
-        peaks = [_outermost(free, "stays", sign, keep_moment=True) for sign in (1, -1)]
-        if peaks[0] is None or peaks[1] is None:
-            return None
-        low, high = (replace(peak, value=peak.law[at]) for peak in peaks if peak)
-        return low, high
-    rays = _Rays.of(free, keep_moment=True)
-    ends = [rays.end(sign * rays.stays) for sign in (1, -1)]
-    if ends[0] is None or ends[1] is None:
-        return None
-    low, high = (Bound(value=law[at], law=law) for law in ends if law)
-    return low, high
+    return _ends(replace(problem, p_stay=None), "stays", keep_moment=True)
 
 
-def meets(problem: RowProblem, low: Fraction, high: Fraction) -> bool:
+def meets(problem: RowProblem, ends: Ends | None) -> bool:
     """Say whether the requested variance lies in reach, bounds included."""
+    if ends is None:
+        return False
+    low, high = (end.value for end in ends)
     above = problem.variance >= low or at_bound(problem.variance, low)
     below = problem.variance <= high or at_bound(problem.variance, high)
     return above and (problem.at_most or below)
+
+
+def place_in(problem: RowProblem, ends: Ends) -> Place:
+    """Say at which end of the reach, or beyond it, the requested variance lies, if at any."""
+    low, high = (end.value for end in ends)
+    if problem.variance <= low or at_bound(problem.variance, low):
+        return "least"
+    if problem.at_most:
+        return "inside"
+    is_high = problem.variance >= high or at_bound(problem.variance, high)
+    return "greatest" if is_high else "inside"
 
 
 def reaches(problem: RowProblem) -> bool:
@@ -123,8 +122,7 @@ def reaches(problem: RowProblem) -> bool:
         middle = min(range(size), key=lambda place: abs(problem.noise[place]))
         if any(reaches(problem.with_peak(place)) for place in (middle, middle // 2, 0)):
             return True
-    ends = variance_bounds(problem)
-    if ends is None or not meets(problem, ends[0].value, ends[1].value):
+    if not meets(problem, variance_bounds(problem)):
         return False
     return (
         not problem.unimodal
@@ -148,7 +146,7 @@ def at_bound(variance: Fraction, bound: Fraction) -> bool:
     return abs(variance - bound) <= BOUND_TOLERANCE * max(Fraction(1), bound)
 
 
-def _unshaped(problem: RowProblem) -> tuple[Bound, Bound] | None:
+def _unshaped(problem: RowProblem) -> Ends | None:
     """Take the two values next to the mean, and the two at the ends of the reach."""
     if problem.p_stay is None:
         kept = (Fraction(0), Fraction(0))
@@ -180,23 +178,33 @@ def _two_values(problem: RowProblem, stay: Fraction, pair: tuple[int, int]) -> B
     for v, p in ((0, stay), (left, (1 - stay) * (1 - share)), (right, (1 - stay) * share)):
         if p:
             law[v] += p
-    value = _moment(problem, tuple(law.values())) - problem.mean**2
-    return Bound(value=value, law=tuple(law.values()))
+    return _bound(problem, "squares", tuple(law.values()))
 
 
-def _over_peaks(problem: RowProblem) -> tuple[Bound, Bound] | None:
-    """Take the outermost ends over all places of the peak."""
-    ends = [_outermost(problem, "squares", sign) for sign in (1, -1)]
-    if ends[0] is None or ends[1] is None:
-        return None
-    low, high = (
-        replace(end, value=_moment(problem, end.law) - problem.mean**2) for end in ends if end
-    )
-    return low, high
+def _ends(problem: RowProblem, costs: _Costs, *, keep_moment: bool = False) -> Ends | None:
+    """Find the laws of least and of greatest cost."""
+    if problem.unimodal:
+        low, high = (
+            _outermost(problem, costs, sign, keep_moment=keep_moment) for sign in (1, -1)
+        )
+    else:
+        rays = _Rays.of(problem, keep_moment=keep_moment)
+        low, high = (rays.end(costs, sign) for sign in (1, -1))
+    return None if low is None or high is None else (low, high)
+
+
+def _bound(
+    problem: RowProblem, costs: _Costs, law: tuple[Fraction, ...], peak: int | None = None
+) -> Bound:
+    """Say what a law reaches: the probability of staying, or the variance."""
+    if costs == "stays":
+        return Bound(value=law[problem.noise.index(0)], law=law, peak=peak)
+    squares = (p * v * v for p, v in zip(law, problem.noise, strict=True))
+    return Bound(value=sum(squares, Fraction(0)) - problem.mean**2, law=law, peak=peak)
 
 
 def _outermost(
-    problem: RowProblem, costs: str, sign: int, *, keep_moment: bool = False
+    problem: RowProblem, costs: _Costs, sign: int, *, keep_moment: bool = False
 ) -> Bound | None:
     """Find the law of least or greatest cost over all places of the peak.
 
@@ -223,12 +231,7 @@ def _outermost(
         open_places = {
             other: None for other in open_places if ((first <= other) & (other < stop)).any()
         }
-    return None if best is None else Bound(value=sign * best[0], law=best[2], peak=best[1])
-
-
-def _moment(problem: RowProblem, law: tuple[Fraction, ...]) -> Fraction:
-    squares = (p * v * v for p, v in zip(law, problem.noise, strict=True))
-    return sum(squares, Fraction(0))
+    return None if best is None else _bound(problem, costs, best[2], best[1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,17 +292,18 @@ class _Rays:
             goal=tuple(goal),
         )
 
-    def end(self, costs: _Int) -> tuple[Fraction, ...] | None:
-        """Give the law of least cost."""
-        found = self.solve(costs)
-        return None if found is None else found[0]
+    def end(self, costs: _Costs, sign: int) -> Bound | None:
+        """Give the law of least cost, or of greatest with a negative sign."""
+        found = self.solve(sign * getattr(self, costs))
+        return None if found is None else _bound(self.problem, costs, found[0])
 
     def solve(self, costs: _Int) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]] | None:
         """Give the law of least cost and the prices that prove it."""
         if self.goal[0] < 0:
             return None
-        answer = minimise_with_prices(
-            self.constraints, [*costs.tolist(), *[0] * self._n_slack(costs)], self.goal
+        n_slack = self.constraints.shape[1] - len(costs)
+        answer = minimise_exactly(
+            self.constraints, [*costs.tolist(), *[0] * n_slack], self.goal
         )
         if answer is None:
             return None
@@ -323,9 +327,6 @@ class _Rays:
         columns = self.constraints[:, : len(costs)].astype(object)
         is_cheaper = (costs.astype(object) * scale < whole @ columns).astype(np.bool_)
         return self.first[is_cheaper], self.stop[is_cheaper]
-
-    def _n_slack(self, costs: _Int) -> int:
-        return int(self.constraints.shape[1]) - len(costs)
 
 
 def _every_run(size: int) -> tuple[_Int, _Int]:

@@ -77,11 +77,7 @@ class RowProblem:
     @property
     def rising_pairs(self) -> tuple[tuple[int, int], ...]:
         """The neighbouring places of which the first may not be the likelier."""
-        return rising_pairs(len(self.noise), self.n_left, self.n_right)
-
-
-def rising_pairs(size: int, n_left: int, n_right: int) -> tuple[tuple[int, int], ...]:
-    """List the neighbouring places of which the first may not be the likelier."""
-    left = ((place, place + 1) for place in range(n_left - 1))
-    right = ((place, place - 1) for place in range(size - n_right + 1, size))
-    return (*left, *right)
+        size = len(self.noise)
+        left = ((place, place + 1) for place in range(self.n_left - 1))
+        right = ((place, place - 1) for place in range(size - self.n_right + 1, size))
+        return (*left, *right)

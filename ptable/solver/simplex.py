@@ -24,25 +24,16 @@ _DANTZIG_STEPS = 60
 
 def minimise_exactly(
     columns: NDArray[np.int64], costs: Sequence[int], goal: Sequence[Fraction]
-) -> dict[int, Fraction] | None:
-    """Minimise ``costs · x`` over ``columns · x = goal``, ``x ≥ 0``; None when there is no x.
+) -> tuple[dict[int, Fraction], tuple[Fraction, ...]] | None:
+    """Minimise ``costs · x`` over ``columns · x = goal``, ``x ≥ 0``; give x, and prices.
 
-    The programs of a row are bounded; an unbounded one is an error.
+    None where there is no x. The programs of a row are bounded; an unbounded one is an error.
 
     The revised simplex method in two phases; after many steps the first eligible column is
     taken (Bland's rule), which cannot cycle.
-    """
-    answer = minimise_with_prices(columns, costs, goal)
-    return None if answer is None else answer[0]
 
-
-def minimise_with_prices(
-    columns: NDArray[np.int64], costs: Sequence[int], goal: Sequence[Fraction]
-) -> tuple[dict[int, Fraction], tuple[Fraction, ...]] | None:
-    """Minimise as `minimise_exactly`, and give the prices that prove it.
-
-    No column costs less than its constraints at these prices, so that no other answer, even
-    with further columns of which this holds, costs less.
+    The prices prove the answer: no column costs less than its constraints at these prices, so
+    that no other answer, even with further columns of which this holds, costs less.
     """
     n_rows, n_columns = columns.shape
     signs = [-1 if value < 0 else 1 for value in goal]

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 import math
+import operator
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from importlib.metadata import version
 from time import perf_counter
@@ -112,7 +113,7 @@ def solve(
         spec,
         bare,
         [(solution.multipliers, solution.peak) for solution in found],
-        solver=_programs(),
+        solver={name: version(name) for name in ("cvxpy", "clarabel", "numpy")},
         solver_distance=max(
             (s.distance for s in solutions.values() if s.distance is not None), default=None
         ),
@@ -181,24 +182,13 @@ def _in_units(
     problem: RowProblem, law: tuple[Fraction, ...], prices: tuple[float, ...] | None
 ) -> dict[int, int]:
     """Turn a law into key units; where the variance is not binding, keep the law's own."""
-    moment = problem.second_moment
     is_binding = prices is not None and prices[1] != 0
+    wanted = asdict(problem) | {"at_most": problem.at_most and is_binding}
     if problem.at_most and prices is not None and not is_binding:
         squares = (p * v * v for p, v in zip(law, problem.noise, strict=True))
-        moment = sum(squares, Fraction(0))
-    wanted = UnitRow(
-        noise=problem.noise,
-        law=law,
-        variance=moment,
-        floor=problem.floor,
-        n_left=problem.n_left,
-        n_right=problem.n_right,
-        at_most=problem.at_most and is_binding,
-        mean=problem.mean,
-        symmetric=problem.symmetric,
-        held=_held(problem, law, prices),
-    )
-    return dict(zip(problem.noise, apportion(wanted, total=_KEY_RANGE), strict=True))
+        wanted["variance"] = sum(squares, Fraction(0)) - problem.mean**2
+    row = UnitRow(**wanted, law=law, held=_held(problem, law, prices))
+    return dict(zip(problem.noise, apportion(row, total=_KEY_RANGE), strict=True))
 
 
 def _held(
@@ -348,13 +338,8 @@ def _shapes(problems: Sequence[RowProblem], starts: Sequence[int], law: Any) -> 
         pairs += [(start + low, start + high) for low, high in row.rising_pairs]
         if row.stays_at is not None and row.p_stay is not None:
             stay, asked = law[start + row.stays_at], float(row.p_stay)
-            constraints.append(
-                stay == asked
-                if row.p_stay_rule == "exact"
-                else stay >= asked
-                if row.p_stay_rule == "at-least"
-                else stay <= asked
-            )
+            compare = {"exact": operator.eq, "at-least": operator.ge, "at-most": operator.le}
+            constraints.append(compare[row.p_stay_rule](stay, asked))
     if pairs:
         low, high = (list(places) for places in zip(*pairs, strict=True))
         constraints.append(law[low] <= law[high])
@@ -377,7 +362,3 @@ def _multipliers(row: ResolvedRow, law: NDArray[np.float64]) -> tuple[float, flo
     answer = np.linalg.lstsq(design, np.log(law[usable]) * weight)[0]
     point = float(answer[1]), float(answer[2])
     return point if all(map(math.isfinite, point)) else None
-
-
-def _programs() -> dict[str, str]:
-    return {name: version(name) for name in ("cvxpy", "clarabel", "numpy")}

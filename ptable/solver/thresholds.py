@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from ptable.errors import InternalError
-from ptable.solver.integer.exchange import approach, exchange
-from ptable.solver.integer.grids import grid
+from ptable.solver.integer.exchange import approach, exchange, grid, sums
 from ptable.solver.integer.mirrored import apportion_symmetric
-from ptable.solver.row import rising_pairs
+from ptable.solver.row import RowProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from fractions import Fraction
 
     from numpy.typing import NDArray
 
@@ -46,47 +45,21 @@ _FEWEST_MOVED = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnitRow:
-    """A row in key units.
+class UnitRow(RowProblem):
+    """A row and its law, which becomes key units.
 
     Parameters
     ----------
-    noise
-        The noise values, ascending.
     law
-        Their probabilities.
-    variance
-        The variance that the units should have.
-    floor
-        The least probability.
-    n_left, n_right
-        Over how many leading values the units may not fall, and trailing ones not rise.
-    at_most
-        Whether the variance may not be exceeded, where integers can avoid it.
-    mean
-        The mean that the units should have.
-    symmetric
-        Whether a value and its negative must have equal units.
+        The probability of each noise value.
     held
         The place of a value whose probability is prescribed, and which way to round it: -1
         down, 0 to the nearest unit, 1 up.
     """
 
-    noise: tuple[int, ...]
+    count: int = 0
     law: tuple[Fraction, ...]
-    variance: Fraction
-    floor: Fraction = Fraction(0)
-    n_left: int = 0
-    n_right: int = 0
-    at_most: bool = False
-    mean: Fraction = Fraction(0)
-    symmetric: bool = False
     held: tuple[int, int] | None = None
-
-    @property
-    def rising_pairs(self) -> tuple[tuple[int, int], ...]:
-        """The neighbouring places of which the first may not have more units."""
-        return rising_pairs(len(self.noise), self.n_left, self.n_right)
 
     def held_units(self, total: int, *, parity: bool = False) -> int | None:
         """Give the units of the value whose probability is prescribed."""
@@ -125,11 +98,10 @@ def apportion(row: UnitRow, *, total: int) -> tuple[int, ...]:
 
 def _repaired(row: UnitRow, units: tuple[int, ...], total: int) -> tuple[int, ...]:
     """Mend a variance or shape that is off, moving a few units of equal probabilities too."""
-    tilt = sum(n * v for n, v in zip(units, row.noise, strict=True))
-    goal = even_target(row.variance * total, tilt, at_most=row.at_most)
+    _, tilt, moment = sums(units, row.noise)
+    goal = even_target(row.second_moment * total, tilt, at_most=row.at_most)
     fall = max((units[low] - units[high] for low, high in row.rising_pairs), default=0)
     keeps_shape = fall * _MICRO <= 2 * _WORST_ERROR
-    moment = sum(n * v * v for n, v in zip(units, row.noise, strict=True))
     if moment == goal and keeps_shape:
         return units
     least = math.floor(row.floor * total)
@@ -177,7 +149,7 @@ def _apportion(row: UnitRow, total: int, *, steer_light: bool) -> tuple[int, ...
     order, n_easy = _by_ease(row, exact, least)
     _diffuse(row, exact, units, least, steer_light=steer_light)
     tilt = mean_units(row.mean, row.noise, total=total)
-    goal = total, tilt, even_target(row.variance * total, tilt, at_most=row.at_most)
+    goal = total, tilt, even_target(row.second_moment * total, tilt, at_most=row.at_most)
     if steer_light and n_easy:
         units = approach(row.noise, exact, units, _sample(order[:n_easy]), goal)
     if n_easy > _CORE:
@@ -323,13 +295,14 @@ class _Settler:
         values = np.array([noise[index] for index in order], dtype=np.int64)
         moves = grid(len(free), _REACH.get(len(core), 0))
         step = noise[far] - noise[near]
-        tilt = self.goal[1] - sum(n * v for n, v in zip(units, noise, strict=True))
-        first = self.goal[0] - sum(units) - moves.sum(axis=1)
+        missing, tilt, bend = (
+            goal - known for goal, known in zip(self.goal, sums(units, noise), strict=True)
+        )
+        first = missing - moves.sum(axis=1)
         second = tilt - moves @ values[:-2] - noise[near] * first
         fits = second % step == 0
         to_far = second[fits] // step
         change = np.column_stack([moves[fits], first[fits] - to_far, to_far])
-        bend = self.goal[2] - sum(n * v * v for n, v in zip(units, noise, strict=True))
         drift = bend - change @ values**2
         trial = change + np.array([units[index] for index in order], dtype=np.int64)
         allowed = (trial >= self.least).all(axis=1) & ((drift >= 0) | (not row.at_most))

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 from ptable.solver.dual import dual_bound, maximise
-from ptable.solver.reach import at_bound, meets, variance_bounds
+from ptable.solver.reach import meets, place_in, variance_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +42,7 @@ def best_peak(problem: RowProblem) -> tuple[int | None, _Law, tuple[float, ...] 
     """
     free = shaped(problem, None)
     ends = variance_bounds(free)
-    if ends is not None and _is_inside(free, ends[0].value, ends[1].value):
+    if ends is not None and place_in(free, ends) == "inside":
         best = maximise(free)
         if has_one_peak(best.law):
             return None, best.law, best.multipliers
@@ -76,19 +76,13 @@ def bound_over_peaks(
 def _at(problem: RowProblem) -> tuple[_Law | None, tuple[float, ...] | None]:
     """Solve a row at a known peak; nothing where its variance is out of reach."""
     ends = variance_bounds(problem)
-    if ends is None or not meets(problem, ends[0].value, ends[1].value):
+    if ends is None or not meets(problem, ends):
         return None, None
-    if _is_inside(problem, ends[0].value, ends[1].value):
+    place = place_in(problem, ends)
+    if place == "inside":
         best = maximise(problem)
         return best.law, best.multipliers
-    low = problem.variance <= ends[0].value or at_bound(problem.variance, ends[0].value)
-    return ends[0 if low else 1].law, None
-
-
-def _is_inside(problem: RowProblem, low: Fraction, high: Fraction) -> bool:
-    above = problem.variance > low and not at_bound(problem.variance, low)
-    below = problem.variance < high and not at_bound(problem.variance, high)
-    return above and (problem.at_most or below)
+    return ends[place == "greatest"].law, None
 
 
 def entropy(law: Sequence[Fraction] | Sequence[float]) -> float:

@@ -7,18 +7,17 @@ multipliers would be infinite; the law is then known in fractions and needs no s
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
-from ptable.solver.reach import at_bound, meets, nearest_bound, reaches, variance_bounds
+from ptable.solver.reach import meets, nearest_bound, place_in, reaches, variance_bounds
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from ptable.design.spec import NoiseSpec
     from ptable.design.stack import StackedSpec
+    from ptable.solver.reach import Place
     from ptable.solver.row import RowProblem
-
-Place: TypeAlias = Literal["inside", "least", "greatest"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,15 +59,8 @@ def resolve_row(problem: RowProblem) -> ResolvedRow:
     if bounds is None:
         msg = f"The row of count {problem.count} has no law with mean zero."
         raise AssertionError(msg)
-    low, high = bounds
-    place: Place = "inside"
-    if problem.variance <= low.value or at_bound(problem.variance, low.value):
-        place = "least"
-    elif not problem.at_most and (
-        problem.variance >= high.value or at_bound(problem.variance, high.value)
-    ):
-        place = "greatest"
-    end = low if place == "least" else high
+    place = place_in(problem, bounds)
+    end = bounds[place == "greatest"]
     if place == "inside" and problem.unimodal and not reaches(problem):
         end = nearest_bound(problem)
         place = "least" if end.value > problem.variance else "greatest"
@@ -76,14 +68,10 @@ def resolve_row(problem: RowProblem) -> ResolvedRow:
         return ResolvedRow(
             problem=problem, requested=problem.variance, place=place, law=None, note=""
         )
-    met = meets(problem, low.value, high.value) and reaches(problem)
-    scale = problem.step**2
-    note = (
-        ""
-        if met
-        else f"variance {float(end.value / scale):.6g} instead of "
-        f"{float(problem.variance / scale):.6g}"
-    )
+    note = ""
+    if not (meets(problem, bounds) and reaches(problem)):
+        got, asked = (float(v / problem.step**2) for v in (end.value, problem.variance))
+        note = f"variance {got:.6g} instead of {asked:.6g}"
     return ResolvedRow(
         problem=replace(problem, variance=end.value),
         requested=problem.variance,

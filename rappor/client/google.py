@@ -59,7 +59,7 @@ def as_drawn(parameters: Parameters, *, language: Language) -> Parameters:
     rounding: dict[str, Callable[[float], int]] = {
         "python": math.ceil,
         "cpp": math.floor,
-        "java": _nearest,
+        "java": lambda value: math.floor(value + 0.5),
     }
     if language not in rounding:
         names = ", ".join(repr(name) for name in rounding)
@@ -116,7 +116,3 @@ def permanent_by_google(
     digest = hmac.digest(secret, word.to_bytes(4, "big"), hashlib.sha256)
     drawn = np.frombuffer(digest, np.uint8)[: bloom.size]
     return np.where((drawn >> 1) < f * _STEPS_F, (drawn & 1).astype(bool), bloom)
-
-
-def _nearest(value: float) -> int:
-    return math.floor(value + 0.5)

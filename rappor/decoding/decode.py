@@ -8,7 +8,6 @@ import numpy as np
 
 from footing.checks import require_number
 from rappor.decoding.diagnostics import diagnostics
-from rappor.decoding.observed import observe
 from rappor.decoding.result import Amount, Decoding
 from rappor.decoding.testing import adjusted, binomial_tail, upper_tail
 from rappor.errors import MismatchError, RapporError
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
 
     from rappor.counts import Counts
     from rappor.decoding.candidates import Candidates
-    from rappor.decoding.observed import Observed
-    from rappor.decoding.regression import Fit
+    from rappor.decoding.regression import Fit, Observed, Share
     from rappor.decoding.testing import Correction
 
 #: Below so many expected ones, or zeros, the binomial law replaces the normal one.
@@ -79,26 +77,27 @@ def decode(
     >>> found.estimates.round().tolist(), found.is_detected.tolist()
     ([5000.0, 5000.0, 20.0], [True, True, False])
     """
+    from rappor.decoding.regression import observe
+
     _check(counts, candidates, alpha=alpha, confidence=confidence)
     observed = observe(counts)
     groups = candidates.groups
     design = candidates.design[:, [group[0] for group in groups]][observed.rows].tocsc()
-    rest, rest_variance = None, None
+    rest = None
     if counts.parameters.hash == "index":
-        design, observed, rest, rest_variance = _own_bits(design, observed)
+        design, observed, rest = _own_bits(design, observed)
     found, members = _fitted(design, observed)
     p_values = _p_values(design, observed, found)
     total = counts.total
     is_joint = len(members) == len(groups)
-    if found.rest is not None:
-        rest, rest_variance = found.rest, found.rest_variance
+    rest = found.rest or rest
     level = adjusted(p_values, correction=correction)
     return Decoding(
         groups=tuple(tuple(candidates.names[place] for place in group) for group in groups),
         total=total,
         estimates=found.estimates * total,
         sds=np.sqrt(_variances(found, total)) * total,
-        plausible=_plausible(found, rest, rest_variance, counts) * total,
+        plausible=_plausible(found, rest, counts) * total,
         p_values=p_values,
         adjusted=level,
         correction=correction,
@@ -106,10 +105,10 @@ def decode(
         confidence=confidence,
         freedom=found.freedom,
         dispersion=found.dispersion,
-        unknown=_amount(rest, rest_variance, total) if is_joint else None,
-        rest=_amount(rest, rest_variance, total),
+        unknown=_amount(rest, total) if is_joint else None,
+        rest=_amount(rest, total),
         fitted_together=len(members),
-        mass=_mass(found, rest, rest_variance, counts),
+        mass=_mass(found, rest, counts),
         diagnostics=diagnostics(counts),
         parameters=counts.parameters,
     )
@@ -162,22 +161,18 @@ def _variances(found: Fit, total: int) -> NDArray[np.float64]:
     return np.maximum(found.variances, share * (1 - share) / total)
 
 
-def _plausible(
-    found: Fit, rest: float | None, rest_variance: float | None, counts: Counts
-) -> NDArray[np.float64]:
+def _plausible(found: Fit, rest: Share | None, counts: Counts) -> NDArray[np.float64]:
     """Give shares that can be; what was not fitted together has none."""
     from rappor.decoding.simplex_projection import project_to_simplex
 
     n, kept, gram = len(found.estimates), found.kept, found.gram
-    everything = np.append(found.estimates, found.rest or 0.0)
+    everything = np.append(found.estimates, found.rest[0] if found.rest else 0.0)
     if counts.parameters.is_boolean:
         return np.clip(found.estimates, 0.0, 1.0)
     aim = everything[kept]
-    if counts.parameters.hash == "index" and rest is not None and rest_variance:
-        gram = np.block(
-            [[gram, np.zeros((len(kept), 1))], [np.zeros(len(kept)), 1 / rest_variance]]
-        )
-        aim, kept = np.append(aim, rest), np.append(kept, n)
+    if counts.parameters.hash == "index" and rest is not None and rest[1]:
+        gram = np.block([[gram, np.zeros((len(kept), 1))], [np.zeros(len(kept)), 1 / rest[1]]])
+        aim, kept = np.append(aim, rest[0]), np.append(kept, n)
     shares = np.zeros(n + 1)
     if len(kept):
         shares[kept] = project_to_simplex(gram, aim)
@@ -186,36 +181,34 @@ def _plausible(
 
 def _own_bits(
     design: csc_array[np.float64], observed: Observed
-) -> tuple[csc_array[np.float64], Observed, float | None, float | None]:
+) -> tuple[csc_array[np.float64], Observed, Share | None]:
     """Part the bits of basic RAPPOR: those of candidates, and the sum of all others."""
     import dataclasses
 
     is_own = np.asarray(design.sum(axis=1)).ravel() > 0
     arrays = {name: getattr(observed, name) for name in ("rows", "ones", "n", "share")}
     own = dataclasses.replace(observed, **{name: a[is_own] for name, a in arrays.items()})
-    rest, variance = None, None
+    rest = None
     if not is_own.all():
-        rest = float(observed.share[~is_own].sum())
         variance = float((1 / observed.weights(observed.share)[~is_own]).sum())
-    return design[is_own].tocsc(), own, rest, variance
+        rest = float(observed.share[~is_own].sum()), variance
+    return design[is_own].tocsc(), own, rest
 
 
-def _mass(
-    found: Fit, rest: float | None, rest_variance: float | None, counts: Counts
-) -> Amount | None:
+def _mass(found: Fit, rest: Share | None, counts: Counts) -> Amount | None:
     """Add up what was fitted; in basic RAPPOR the rest was not fitted with it."""
-    share, variance = found.total, found.total_variance
     if counts.parameters.hash != "index":
-        return _amount(share, variance, counts.total) if found.rest is not None else None
+        return _amount(found.total if found.rest else None, counts.total)
     if counts.parameters.is_boolean:
         return None
-    return _amount(share + (rest or 0.0), variance + (rest_variance or 0.0), counts.total)
+    (share, variance), (other, its_variance) = found.total, rest or (0.0, 0.0)
+    return _amount((share + other, variance + its_variance), counts.total)
 
 
-def _amount(share: float | None, variance: float | None, total: int) -> Amount | None:
-    if share is None or variance is None:
+def _amount(share: Share | None, total: int) -> Amount | None:
+    if share is None:
         return None
-    return Amount(estimate=share * total, sd=float(np.sqrt(variance)) * total)
+    return Amount(estimate=share[0] * total, sd=float(np.sqrt(share[1])) * total)
 
 
 def _check(counts: Counts, candidates: Candidates, *, alpha: float, confidence: float) -> None:

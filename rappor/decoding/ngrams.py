@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from itertools import combinations, product
+from operator import add
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -183,12 +185,10 @@ def _pieces_at(
     every: list[str],
     alpha: float,
 ) -> tuple[str, ...]:
-    sums = [
-        own[pair.index(place)].sum() for pair, own in sorted(reports.items()) if place in pair
-    ]
-    counts = sums[0]
-    for more in sums[1:]:
-        counts = counts + more
+    counts = reduce(
+        add,
+        (own[pair.index(place)].sum() for pair, own in reports.items() if place in pair),
+    )
     candidates = Candidates.of(every, parameters=counts.parameters)
     result = decode(counts, candidates, alpha=alpha)
     return tuple(

@@ -3,20 +3,80 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.lapack import dpstrf
 from scipy.sparse import csc_array, hstack
+
+from rappor.errors import RapporError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rappor.decoding.observed import Observed
+    from rappor.counts import Counts
+    from rappor.parameters import Parameters
 
+#: A share of all clients, and its variance.
+Share: TypeAlias = tuple[float, float]
 #: A column of which the others leave less than this share is one of their combinations.
 _DEPENDENT = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Observed:
+    """The bits of the cohorts that sent a report.
+
+    Parameters
+    ----------
+    rows
+        Their places, cohort after cohort.
+    ones, n
+        Reports with a 1 there, and all reports of the cohort.
+    share
+        The unbiased share of clients whose value sets the bit; noise may take it out of [0, 1].
+    parameters
+        What the reports were made with.
+    """
+
+    rows: NDArray[np.int64]
+    ones: NDArray[np.float64]
+    n: NDArray[np.float64]
+    share: NDArray[np.float64]
+    parameters: Parameters
+
+    def expected(self, share: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Give the probability of a 1 where this share of clients sets the bit."""
+        p, q = self.parameters.p_star, self.parameters.q_star
+        return p + (q - p) * np.clip(share, 0.0, 1.0)
+
+    def weights(self, share: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Give one over the binomial variance where this share of clients sets the bit.
+
+        A bit that is certain to be 0 or 1 counts as if half a report said otherwise.
+        """
+        p, q = self.parameters.p_star, self.parameters.q_star
+        least = 0.5 / (self.n + 1)
+        chance = np.clip(self.expected(share), least, 1 - least)
+        return self.n * (q - p) ** 2 / (chance * (1 - chance))
+
+
+def observe(counts: Counts) -> Observed:
+    """Free counts of the noise; cohorts without reports say nothing and are left out.
+
+    A bit that a share x of the clients sets is reported as 1 with probability
+    p* + (q* - p*) x, hence x is estimated as (ones / n - p*) / (q* - p*).
+    """
+    if counts.total == 0:
+        raise RapporError("There is no report to decode.", hint="sum reports first")
+    shape = counts.parameters
+    heard = np.flatnonzero(counts.n)
+    rows = (heard[:, None] * shape.n_bits + np.arange(shape.n_bits)).ravel()
+    ones = counts.ones[heard].ravel().astype(float)
+    n = np.repeat(counts.n[heard], shape.n_bits).astype(float)
+    share = (ones / n - shape.p_star) / (shape.q_star - shape.p_star)
+    return Observed(rows=rows, ones=ones, n=n, share=share, parameters=shape)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -98,9 +158,9 @@ class Fit:
     ----------
     estimates, variances
         Of each candidate; not a number and infinite where the bits cannot tell.
-    rest, rest_variance
+    rest
         The share of all that was not fitted; None where the bits cannot tell.
-    total, total_variance
+    total
         The sum of all that was fitted together, the rest among it.
     dispersion
         Weighted squares of the residuals per degree of freedom; None without one. The
@@ -115,10 +175,8 @@ class Fit:
 
     estimates: NDArray[np.float64]
     variances: NDArray[np.float64]
-    rest: float | None
-    rest_variance: float | None
-    total: float
-    total_variance: float
+    rest: Share | None
+    total: Share
     dispersion: float | None
     freedom: int
     fitted: NDArray[np.float64]
@@ -144,8 +202,8 @@ def fit(normal: Normal, members: NDArray[np.int64]) -> Fit:
     keep = _independent(products[:, offered], most=len(normal.target))
     kept, products = offered[keep], products[keep]
     factor = _factor(products[:, kept])
-    solved = _solve(factor, normal.projected[kept])
-    fitted = np.asarray(normal.columns[:, kept] @ solved)
+    own = _solve(factor, normal.projected[kept])
+    fitted = np.asarray(normal.columns[:, kept] @ own)
     residual = normal.target - fitted
     freedom = len(residual) - len(kept)
     chi2 = float(normal.weights @ residual**2)
@@ -159,15 +217,13 @@ def fit(normal: Normal, members: NDArray[np.int64]) -> Fit:
     estimates[alone] = score[alone] / left[alone]
     variances[alone] = inflation / left[alone]
     inverse = _solve(factor, np.eye(len(kept))) * inflation
-    estimates[kept], variances[kept] = solved, np.diag(inverse)
+    estimates[kept], variances[kept] = own, np.diag(inverse)
     has_rest = bool(kept.size) and kept[-1] == last
     return Fit(
         estimates=estimates[:last],
         variances=variances[:last],
-        rest=float(solved[-1]) if has_rest else None,
-        rest_variance=float(inverse[-1, -1]) if has_rest else None,
-        total=float(solved.sum()),
-        total_variance=float(inverse.sum()),
+        rest=(float(own[-1]), float(inverse[-1, -1])) if has_rest else None,
+        total=(float(own.sum()), float(inverse.sum())),
         dispersion=dispersion,
         freedom=freedom,
         fitted=fitted,
@@ -182,6 +238,14 @@ def rest_height(observed: Observed) -> float:
     if shape.hash == "index":
         return 0.0  # a value without a name has a bit of its own
     return 1.0 - (1.0 - 1.0 / shape.n_bits) ** shape.n_hashes
+
+
+def solved(gram: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Solve normal equations; of columns that depend on each other any solution will do."""
+    try:
+        return np.asarray(cho_solve(cho_factor(gram), right))
+    except LinAlgError:
+        return np.asarray(np.linalg.lstsq(gram, right, rcond=None)[0], np.float64)
 
 
 def _factor(gram: NDArray[np.float64]) -> Any:

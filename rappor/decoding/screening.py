@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from rappor.decoding.regression import fit
+from rappor.decoding.regression import fit, solved
 from rappor.decoding.testing import adjusted, upper_tail
 
 if TYPE_CHECKING:
@@ -50,11 +49,11 @@ def lasso(normal: Normal, *, penalty: float) -> NDArray[np.int64]:
     chosen, batch = np.empty(0, np.int64), max(20, len(normal.target) // 5)
     for _ in range(_MAX_STEPS):
         kept = np.append(chosen, last) if has_rest else chosen
-        solved = _solve(normal, kept, projected - price)
-        if (leaving := solved[: len(chosen)] <= 0).any():
+        own = solved(normal.gram(kept), (projected - price)[kept]) if kept.size else np.empty(0)
+        if (leaving := own[: len(chosen)] <= 0).any():
             chosen = chosen[~leaving]
             continue
-        score = projected - normal.weighted.T @ (normal.columns[:, kept] @ solved)
+        score = projected - normal.weighted.T @ (normal.columns[:, kept] @ own)
         excess = (score - price)[:last] / scale
         excess[chosen] = -np.inf
         entering = np.flatnonzero(excess > _TOLERANCE)
@@ -95,15 +94,3 @@ def _significant(normal: Normal, members: NDArray[np.int64]) -> NDArray[np.bool_
     found = fit(normal, members)
     p_values = upper_tail(found.estimates, found.variances, found.freedom)
     return adjusted(p_values, correction="benjamini-hochberg") <= _LEVEL
-
-
-def _solve(
-    normal: Normal, kept: NDArray[np.int64], right: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    if not kept.size:
-        return np.empty(0)
-    gram = normal.gram(kept)
-    try:
-        return np.asarray(cho_solve(cho_factor(gram), right[kept]))
-    except LinAlgError:  # some are combinations of others: any solution will do
-        return np.asarray(np.linalg.lstsq(gram, right[kept], rcond=None)[0], np.float64)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from rappor.decoding.regression import solved
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,11 +55,8 @@ def _on(
     own = np.flatnonzero(chosen)
     part = gram[np.ix_(own, own)]
     both = np.column_stack([aim[own], np.ones(len(own))])
-    try:
-        solved = np.asarray(cho_solve(cho_factor(part), both))
-    except LinAlgError:
-        solved = np.asarray(np.linalg.lstsq(part, both, rcond=None)[0], np.float64)
-    price = float((solved[:, 0].sum() - 1) / solved[:, 1].sum())
+    alone, lifted = solved(part, both).T
+    price = float((alone.sum() - 1) / lifted.sum())
     found = np.zeros(len(aim))
-    found[own] = solved[:, 0] - price * solved[:, 1]
+    found[own] = alone - price * lifted
     return found, price

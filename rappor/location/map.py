@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -109,7 +111,9 @@ def population_map(
     width = float(ndtri((1 + confidence) / 2))
     levels: list[LevelMap] = []
     for level in range(areas.n_levels):
-        counts = pool([period[level] for period in periods])
+        counts = reduce(add, (period[level] for period in periods))
+        if counts.total == 0:
+            raise RapporError("There is no report to make a map of.")
         parameters = counts.parameters
         if parameters.hash != "index" or parameters.n_bits != areas.n_cells(level):
             raise MismatchError(
@@ -134,16 +138,6 @@ def population_map(
             )
         )
     return tuple(levels)
-
-
-def pool(periods: Sequence[Counts]) -> Counts:
-    """Add the counts of periods."""
-    total = periods[0]
-    for counts in periods[1:]:
-        total = total + counts
-    if total.total == 0:
-        raise RapporError("There is no report to make a map of.")
-    return total
 
 
 def rate_errors(counts: Counts, *, n_periods: int) -> NDArray[np.float64]:

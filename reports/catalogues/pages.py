@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from footing.files import read_data
+from footing.data_files import read_data
 from reports.catalogues.wording import WordLists
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
-from footing.files import read_data
+from footing.data_files import read_data
 from reports.errors import ReportError
 
 if TYPE_CHECKING:

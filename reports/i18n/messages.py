@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from footing.files import read_data
+from footing.data_files import read_data
 from reports.catalogues.wording import messages_in
 from reports.i18n.languages import LANGUAGES, LOCALE
 

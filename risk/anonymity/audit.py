@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from risk.anonymity.distances import equal_distances, ordered_distances
-from risk.anonymity.diversity import Diversity
+from risk.anonymity.diversity import Diversity, equal_distances, ordered_distances
 from risk.anonymity.groups import as_pandas, columns_of, group_numbers
 from risk.errors import RiskError
 from risk.wellformed import require_whole

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from footing.checks import require_number
 from risk.anonymity.groups import as_pandas, columns_of, group_numbers
-from risk.attacks._solvers.linkage import link
+from risk.attacks.reconstruction.linkage import link
 from risk.errors import RiskError
-from risk.wellformed import read_numbers, require_between, require_counts
+from risk.wellformed import read_numbers, require_counts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,11 +48,6 @@ class Uniqueness:
     expected_identified: float
     match_risk: float | None
 
-    @property
-    def share_unique(self) -> float:
-        """The share of records that are alone in the sample."""
-        return self.n_unique / self.n_records
-
     def to_frame(self) -> pd.DataFrame:
         """Give one line per figure; `match_risk` is left out where it does not exist."""
         import pandas as pd
@@ -72,24 +68,13 @@ def uniqueness_within(
     if links.n_matched < links.n_records:
         raise RiskError("Every record of the sample must be in the population; some are not.")
     sizes, _ = _sizes(as_pandas(sample), quasi_identifiers)
-    table = as_pandas(sample)
-    outside = as_pandas(population)
-    # a person of the population meets a record alone in the sample
-    both = {
-        name: [*table[name].astype(object), *outside[name].astype(object)]
-        for name in quasi_identifiers
-    }
-    numbers, first = group_numbers([c.codes for c in columns_of(both, quasi_identifiers)])
-    f = np.bincount(numbers[: len(table)], minlength=len(first))
-    population_sizes = np.bincount(numbers[len(table) :], minlength=len(first))
-    met = int(population_sizes[f == 1].sum())
     return Uniqueness(
-        n_records=len(table),
-        n_unique=int((sizes == 1).sum()),
+        n_records=links.n_records,
+        n_unique=links.n_unique,
         n_pairs=int((sizes == 2).sum()),
         n_population_unique=float(links.n_unique_in_both),
         expected_identified=links.expected_correct,
-        match_risk=int((f == 1).sum()) / met if met else None,
+        match_risk=links.n_unique / links.n_known_alike if links.n_known_alike else None,
     )
 
 
@@ -125,11 +110,9 @@ def measure_uniqueness(
         p = sizes / np.bincount(numbers, weights)
         overall = len(table) / float(weights.sum())
     else:
-        overall = 0.0
-        if sampling_fraction is not None:
-            overall = require_between(sampling_fraction, name="sampling_fraction", most=1.0)
-        if overall == 0:
-            raise RiskError("sampling_fraction must lie in (0, 1], not 0.")
+        overall = require_number(
+            sampling_fraction, "sampling_fraction", error=RiskError, above=0, maximum=1
+        )
         p = np.full(len(sizes), overall)
     ones, twos = int((sizes == 1).sum()), int((sizes == 2).sum())
     met = overall * ones + 2 * (1 - overall) * twos

@@ -5,14 +5,12 @@ reports an `AttackResult`. Where there is a formula, `closed_form` gives the sam
 """
 
 from risk.attacks.additive_keys import AdditiveKeys, Leakage, joint_noise
-from risk.attacks.averaging import TwoPartition
+from risk.attacks.averaging import RepeatedAnswers, TwoPartition, repeats_needed
 from risk.attacks.differencing import Differencing, DifferencingFigures
 from risk.attacks.hidden_bound import HiddenBound
 from risk.attacks.margins import MarginBounds, reveal
 from risk.attacks.means import MeansBesideCounts, candidate_counts
-from risk.attacks.oracle.oracle import CountRequest, Oracle
-from risk.attacks.oracle.repeated import RepeatedAnswers, repeats_needed
-from risk.attacks.oracle.result import AttackResult, wilson
+from risk.attacks.oracle.oracle import AttackResult, CountRequest, Oracle, wilson
 from risk.attacks.oracle.simulated import SimulatedOracle
 from risk.attacks.pairs import pairs_available, pairs_needed
 from risk.attacks.reconstruction.feasibility import FeasibilityIntervals

@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from risk.attacks.oracle.checks import truth_of
-from risk.attacks.oracle.laws import noise_law, row_of
-from risk.attacks.oracle.oracle import CountRequest, Questioner
+from risk.attacks.oracle.oracle import Analyst
+from risk.distributions.noise_distributions import noise_law, row_of
 from risk.errors import RiskError
-from risk.wellformed import read_pair
+from risk.wellformed import read_pair, truth_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from ptable import PTable
-    from risk.attacks.oracle.oracle import Oracle
-    from risk.attacks.oracle.result import AttackResult
+    from risk.attacks.oracle.oracle import AttackResult, Oracle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,22 +171,16 @@ class AdditiveKeys:
         """
         lines = truth_of(truth, n_columns=2)
         guesses = self._guesses(ptable)
-        questioner = Questioner(oracle=oracle)
-        successes = 0
+        analyst = Analyst(f"key leakage, {self.keys} keys", oracle, closed_form)
         for line, counts in enumerate(lines.tolist()):
-            request = CountRequest(groups=((0,), (1,), (0, 1)), line=line)
-            first, second, total = questioner.ask(request)
-            if first is None or second is None or total is None:
+            answers = analyst.ask_all(((0,), (1,), (0, 1)), line=line)
+            if answers is None:
                 continue
+            first, second, total = answers
             guess = guesses.get(first + second - total)
             if guess is not None:
-                successes += [first - guess[0], second - guess[1]] == counts
-        return questioner.result(
-            f"key leakage, {self.keys} keys",
-            successes,
-            trials=len(lines),
-            closed_form=closed_form,
-        )
+                analyst.successes += [first - guess[0], second - guess[1]] == counts
+        return analyst.result(trials=len(lines))
 
     def figures(self, ptable: PTable) -> Leakage:
         """Compute what the gap tells, where all counts are large.

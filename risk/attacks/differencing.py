@@ -6,18 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from footing.checks import problems_of
-from risk.attacks.oracle.checks import truth_of
-from risk.attacks.oracle.laws import noise_law
-from risk.attacks.oracle.oracle import CountRequest, Questioner
+from risk.attacks.oracle.oracle import Analyst
+from risk.distributions.noise_distributions import noise_law
 from risk.errors import RiskError
-from risk.wellformed import require_between, require_whole
+from risk.wellformed import require_between, require_whole, truth_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ptable import PTable
-    from risk.attacks.oracle.oracle import Oracle
-    from risk.attacks.oracle.result import AttackResult
+    from risk.attacks.oracle.oracle import AttackResult, Oracle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,24 +136,20 @@ class Differencing:
         require_between(p_equal, name="p_equal", most=1.0)
         if self.measure == "detection" and not is_there.any():
             raise RiskError("There must be a line with a person in its sliver to detect.")
-        questioner = Questioner(oracle=oracle)
+        name = f"same-contributor differencing, {self.measure}"
+        analyst = Analyst(name, oracle, closed_form)
         says_empty_if_equal = 1 - self.prior >= self.prior * p_equal
-        successes = 0
-        for line, truly in enumerate(is_there.tolist()):
-            inner, outer = questioner.ask(CountRequest(groups=((0,), (0, 1)), line=line))
-            if inner is None or outer is None:
-                continue
-            if self.measure == "detection":
-                successes += truly and inner != outer
-            else:
-                successes += truly == (inner != outer or not says_empty_if_equal)
         is_detection = self.measure == "detection"
-        return questioner.result(
-            f"same-contributor differencing, {self.measure}",
-            successes,
-            trials=int(is_there.sum()) if is_detection else len(is_there),
-            closed_form=closed_form,
-        )
+        for line, truly in enumerate(is_there.tolist()):
+            answers = analyst.ask_all(((0,), (0, 1)), line=line)
+            if answers is None:
+                continue
+            differ = answers[0] != answers[1]
+            if is_detection:
+                analyst.successes += truly and differ
+            else:
+                analyst.successes += truly == (differ or not says_empty_if_equal)
+        return analyst.result(trials=int(is_there.sum()) if is_detection else len(is_there))
 
     def figures(self, ptable: PTable, *, count: int | None = None) -> DifferencingFigures:
         """Compute what equal and different published counts tell.

@@ -7,19 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from footing.checks import require_number
-from risk.attacks.oracle.checks import require_integers, truth_of
-from risk.attacks.oracle.laws import noise_law
-from risk.attacks.oracle.oracle import Questioner
+from risk.attacks.oracle.oracle import Analyst
 from risk.attacks.pairs import complementary_groups, pair_sums, pairs_available
+from risk.distributions.noise_distributions import noise_law
 from risk.errors import RiskError
+from risk.wellformed import require_integers, truth_of
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike
 
     from ptable import PTable
-    from risk.attacks.oracle.oracle import Oracle
-    from risk.attacks.oracle.result import AttackResult
+    from risk.attacks.oracle.oracle import AttackResult, Oracle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,17 +104,14 @@ class HiddenBound:
         n_categories = self.n_categories or max(2, self.n_pairs.bit_length() + 1)
         require_integers("an attack by gaps", n_categories=(n_categories, 2, 16))
         pairs = complementary_groups(n_categories)
-        questioner = Questioner(oracle=oracle)
-        successes = 0
+        analyst = Analyst("hidden bound", oracle, closed_form)
         for line, total in enumerate(totals.tolist()):
             drawn = rng.choice(len(pairs), self.n_pairs, replace=False)
-            sums = pair_sums(questioner, [pairs[place] for place in drawn], line=line)
+            sums = pair_sums(analyst, [pairs[place] for place in drawn], line=line)
             widest = max((abs(published - total) for published in sums), default=0)
             guess = -(-widest // 2) if self.rounds_up else widest // 2
-            successes += bool(sums) and guess == max_noise
-        return questioner.result(
-            "hidden bound", successes, trials=len(totals), closed_form=closed_form
-        )
+            analyst.successes += bool(sums) and guess == max_noise
+        return analyst.result(trials=len(totals))
 
     def closed_form(self, ptable: PTable) -> float:
         """Give the probability of finding the largest noise, where all groups are large.

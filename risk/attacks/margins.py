@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from risk.attacks.oracle.checks import require_integers, truth_of
-from risk.attacks.oracle.laws import noise_law
-from risk.attacks.oracle.oracle import CountRequest, Questioner
+from risk.attacks.oracle.oracle import Analyst
 from risk.distributions.distribution import Law
+from risk.distributions.noise_distributions import noise_law
 from risk.errors import RiskError
-from risk.wellformed import require_counts
+from risk.wellformed import require_counts, require_integers, truth_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ptable import PTable
-    from risk.attacks.oracle.oracle import Oracle
-    from risk.attacks.oracle.result import AttackResult
+    from risk.attacks.oracle.oracle import AttackResult, Oracle
 
 
 def reveal(cells: Sequence[int], *, total: int, max_noise: int) -> tuple[int, ...] | None:
@@ -131,17 +129,13 @@ class MarginBounds:
         lines = truth_of(truth, n_columns=self.n_categories)
         parts = tuple((place,) for place in range(self.n_categories))
         groups = (*parts, tuple(range(self.n_categories)))
-        questioner = Questioner(oracle=oracle)
-        successes = 0
+        analyst = Analyst("bounds and margins", oracle, closed_form)
         for line, counts in enumerate(lines.tolist()):
-            answers = questioner.ask(CountRequest(groups=groups, line=line))
-            known = [answer for answer in answers if answer is not None]
-            if len(known) == len(answers):
-                found = reveal(known[:-1], total=known[-1], max_noise=self.max_noise)
-                successes += found == tuple(counts)
-        return questioner.result(
-            "bounds and margins", successes, trials=len(lines), closed_form=closed_form
-        )
+            answers = analyst.ask_all(groups, line=line)
+            if answers is not None:
+                found = reveal(answers[:-1], total=answers[-1], max_noise=self.max_noise)
+                analyst.successes += found == tuple(counts)
+        return analyst.result(trials=len(lines))
 
     def closed_form(self, ptable: PTable, *, counts: Sequence[int] | None = None) -> float:
         """Give the probability that a line is revealed, under a keyed mix.

@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from risk.attacks.oracle.checks import require_integers, truth_of
-from risk.attacks.oracle.oracle import CountRequest, Questioner
+from risk.attacks.oracle.oracle import Analyst
 from risk.errors import RiskError
-from risk.wellformed import read_numbers, require_counts
+from risk.wellformed import read_numbers, require_counts, require_integers, truth_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
-    from risk.attacks.oracle.oracle import Oracle
-    from risk.attacks.oracle.result import AttackResult
+    from risk.attacks.oracle.oracle import AttackResult, Oracle
 
 _SLACK = 1e-9  # of floating-point numbers, relative to the sums compared
 
@@ -165,16 +163,10 @@ class MeansBesideCounts:
         means = np.column_stack([amounts, amounts.sum(axis=1)]) / counts
         if self.decimals is not None:
             means = np.round(means, self.decimals)
-        questioner = Questioner(oracle=oracle)
-        successes = 0
+        analyst = Analyst("original means beside counts", oracle, closed_form)
         for line, original in enumerate(counts.tolist()):
-            request = CountRequest(groups=((0,), (1,), (0, 1)), line=line)
-            answers = [a for a in questioner.ask(request) if a is not None]
-            if len(answers) == 3:
-                successes += self.solve(answers, means=means[line]).tolist() == [original]
-        return questioner.result(
-            "original means beside counts",
-            successes,
-            trials=len(lines),
-            closed_form=closed_form,
-        )
+            answers = analyst.ask_all(((0,), (1,), (0, 1)), line=line)
+            if answers is not None:
+                found = self.solve(answers, means=means[line])
+                analyst.successes += found.tolist() == [original]
+        return analyst.result(trials=len(lines))

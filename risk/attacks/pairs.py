@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from itertools import compress
 from statistics import NormalDist
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from footing.checks import is_number
-from risk.attacks.oracle.checks import require_integers
-from risk.attacks.oracle.oracle import CountRequest
+from footing.checks import require_number
 from risk.errors import RiskError
+from risk.wellformed import require_integers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from risk.attacks.oracle.oracle import Questioner
-
-Group: TypeAlias = tuple[int, ...]
+    from risk.attacks.oracle.oracle import Analyst, Group
 
 
 def pairs_available(n_categories: int) -> int:
@@ -61,12 +58,14 @@ def pairs_needed(variance: float, *, confidence: float = 0.95) -> float:
     >>> round(pairs_needed(1.0), 1), round(2 * pairs_needed(2.0))
     (30.7, 123)
     """
-    if not is_number(variance, minimum=0) or not is_number(confidence, above=0, below=1):
-        raise RiskError(
-            "pairs_needed takes a variance of 0 or more and a confidence between 0 and 1, not "
-            f"{variance!r} and {confidence!r}."
-        )
-    return float(2 * variance * (2 * NormalDist().inv_cdf((1 + confidence) / 2)) ** 2)
+    return 2 * answers_needed(variance, confidence=confidence)
+
+
+def answers_needed(variance: float, *, confidence: float) -> float:
+    """Give the answers of independent noise after which their mean rounds to the truth."""
+    require_number(variance, "variance", error=RiskError, minimum=0)
+    require_number(confidence, "confidence", error=RiskError, above=0, below=1)
+    return float(variance * (2 * NormalDist().inv_cdf((1 + confidence) / 2)) ** 2)
 
 
 def complementary_groups(n_categories: int) -> list[tuple[Group, Group]]:
@@ -81,11 +80,11 @@ def complementary_groups(n_categories: int) -> list[tuple[Group, Group]]:
 
 
 def pair_sums(
-    questioner: Questioner, pairs: Sequence[tuple[Group, Group]], *, line: int
+    analyst: Analyst, pairs: Sequence[tuple[Group, Group]], *, line: int
 ) -> list[int]:
     """Ask for both groups of each pair, and add the two published counts."""
     groups = tuple(group for pair in pairs for group in pair)
-    answers = questioner.ask(CountRequest(groups=groups, line=line))
+    answers = analyst.ask(groups, line=line)
     return sums_of(dict(zip(groups, answers, strict=True)), pairs)
 
 

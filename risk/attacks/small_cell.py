@@ -5,19 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from risk.attacks.oracle.checks import require_integers, truth_of
-from risk.attacks.oracle.laws import noise_law, p_mean_rounds_to_zero
-from risk.attacks.oracle.oracle import CountRequest, Questioner
+from risk.attacks.oracle.oracle import Analyst
 from risk.attacks.pairs import complementary_groups, pairs_available, sums_of
 from risk.distributions.distribution import Law
-from risk.wellformed import require_whole
+from risk.distributions.noise_distributions import noise_law, p_mean_rounds_to_zero
+from risk.wellformed import require_integers, require_whole, truth_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ptable import PTable
-    from risk.attacks.oracle.oracle import Oracle
-    from risk.attacks.oracle.result import AttackResult
+    from risk.attacks.oracle.oracle import AttackResult, Oracle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,23 +73,19 @@ class SmallCell:
         6
         """
         cells = truth_of(truth)
-        questioner = Questioner(oracle=oracle)
+        analyst = Analyst("small cell by two averages", oracle, closed_form)
         pairs = complementary_groups(self.n_categories)
         groups = tuple(group for pair in pairs for group in pair)
         rest = complementary_groups(self.n_categories - 1)
-        successes = 0
         for line, cell in enumerate(cells.tolist()):
-            answers = questioner.ask(CountRequest(groups=groups, line=line))
-            counts = dict(zip(groups, answers, strict=True))
+            counts = dict(zip(groups, analyst.ask(groups, line=line), strict=True))
             sums, others = sums_of(counts, pairs), sums_of(counts, rest)
             if sums and others:
                 # In whole numbers: the difference of both means, plus a half, rounded down.
                 over = 2 * (sum(sums) * len(others) - sum(others) * len(sums))
                 scale = len(sums) * len(others)
-                successes += (over + scale) // (2 * scale) == cell
-        return questioner.result(
-            "small cell by two averages", successes, trials=len(cells), closed_form=closed_form
-        )
+                analyst.successes += (over + scale) // (2 * scale) == cell
+        return analyst.result(trials=len(cells))
 
     def closed_form(self, ptable: PTable, *, cell: int | None = None) -> float:
         """Give the probability of finding the cell, under a keyed mix.

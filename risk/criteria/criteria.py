@@ -126,7 +126,9 @@ def measure_criteria(
         Criterion(name=name, share=float(held.mean()) if held.size else None, base=held.size)
         for name, held in shares.items()
     )
-    return Criteria(method=method, simple=simple, measured=measured)
+    return Criteria(
+        method=method, simple=simple, measured=measured, mean_change=bench.mean_change()
+    )
 
 
 class _Testbed:
@@ -160,6 +162,15 @@ class _Testbed:
                 hint="totals stand last in every dimension; what is not shown is NaN",
             )
         return np.asarray(numbers, np.float64)
+
+    def mean_change(self) -> float | None:
+        """Give the mean distance of the planned cells that are shown from their counts."""
+        moved, n_cells = 0.0, 0
+        for answer, count in zip(self.answers, self.counts, strict=True):
+            shown = (count > 0) & ~np.isnan(answer)
+            moved += float(np.abs(answer - count)[shown].sum())
+            n_cells += int(shown.sum())
+        return moved / n_cells if n_cells else None
 
     def same_answer(self) -> NDArray[np.bool_]:
         again = [self.ask(self.method, request) for request in self.planned]

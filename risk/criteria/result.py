@@ -61,11 +61,14 @@ class Criteria:
         Whether it is simple to run, in a word of whoever knows; nothing measures it.
     measured
         One per criterion.
+    mean_change
+        How far a cell shown lies from its true count; None where none is shown.
     """
 
     method: str
     simple: str
     measured: tuple[Criterion, ...]
+    mean_change: float | None = None
 
     def share(self, name: str) -> float | None:
         """Give the share of one criterion."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -23,20 +23,26 @@ class Band:
 
     Parameters
     ----------
+    table
+        The p-table.
     lowest
         The smallest noise, the first column.
     probabilities
         P(noise column | row), read-only.
+    mean
+        Of the noise of each row.
     cycle
         How many last rows serve the larger counts in turn.
     """
 
+    table: PTable
     lowest: int
     probabilities: NDArray[np.float64]
+    mean: NDArray[np.float64]
     cycle: int
 
     @classmethod
-    def of(cls, table: PTable) -> Band:
+    def of(cls, table: PTable) -> Self:
         """Read a p-table of counts."""
         require_plain(table)
         rows = [table.units(count) for count in range(table.n_rows)]
@@ -48,8 +54,14 @@ class Band:
                 if n:
                     probabilities[place, v - lowest] = n / table.key_range
         probabilities.setflags(write=False)
-        cycle = cycle_length(table.large_counts, n_rows=len(rows))
-        return cls(lowest=lowest, probabilities=probabilities, cycle=cycle)
+        sums = [sum(v * n for v, n in row.items()) for row in rows]
+        return cls(
+            table=table,
+            lowest=lowest,
+            probabilities=probabilities,
+            mean=np.array([total / table.key_range for total in sums]),
+            cycle=cycle_length(table.large_counts, n_rows=len(rows)),
+        )
 
     @property
     def width(self) -> int:
@@ -61,10 +73,22 @@ class Band:
         """The largest noise, the last column."""
         return self.lowest + self.width - 1
 
+    @property
+    def noise(self) -> NDArray[np.int64]:
+        """The noise of each column."""
+        return np.arange(self.lowest, self.highest + 1)
+
+    @property
+    def p_stay(self) -> NDArray[np.float64]:
+        """The chance of no noise, row by row."""
+        return np.asarray(self.probabilities @ (self.noise == 0))
+
     def rows(self, counts: ArrayLike) -> NDArray[np.int64]:
         """Give the row that serves each count."""
         numbers = require_counts(counts, name="counts")
         n_rows = len(self.probabilities)
+        if self.cycle == 1:
+            return np.minimum(numbers, n_rows - 1)
         beyond = n_rows - self.cycle + (numbers - n_rows) % self.cycle
         return np.where(numbers < n_rows, numbers, beyond)
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from risk.distributions.smoothing import spread
+from footing.checks import require_number
 from risk.errors import RiskError
 from risk.wellformed import read_numbers, require_between, require_counts, require_whole
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
+
 
 _LARGEST = 10**8
 
@@ -124,8 +126,7 @@ class Prior:
         there = _listed(second, name="second")
         if here == there:
             raise RiskError("first and second must differ; they are the same count.")
-        if not require_between(odds, name="odds"):
-            raise RiskError("odds must be above 0, not 0.")
+        require_number(odds, "odds", error=RiskError, above=0)
         weights = np.zeros(max(here, there) + 1)
         weights[here], weights[there] = odds, 1
         return cls.supplied(weights)
@@ -278,3 +279,27 @@ def _listed(count: int, *, name: str) -> int:
             hint="leave the largest counts out and give beyond='last'",
         )
     return number
+
+
+def spread(
+    counts: NDArray[np.int64], weights: NDArray[np.int64], *, reach: float
+) -> NDArray[np.float64]:
+    """Spread weights over neighbouring counts by triangular kernels; zeros stay."""
+    if counts.size == 0:
+        return np.zeros(1)
+    largest = int(counts[-1])
+    answer = np.zeros(largest + _half_width(largest, reach) + 1)
+    if reach == 0:
+        answer[counts] = weights
+        return answer
+    for count, weight in zip(counts.tolist(), weights.tolist(), strict=True):
+        half = _half_width(count, reach)
+        low = max(min(count, 1), count - half)
+        places = np.arange(low, count + half + 1)
+        kernel = half + 1.0 - np.abs(places - count)
+        answer[low : count + half + 1] += weight * kernel / kernel.sum()
+    return answer
+
+
+def _half_width(count: int, reach: float) -> int:
+    return math.ceil(reach * math.sqrt(count))

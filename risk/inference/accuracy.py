@@ -198,7 +198,7 @@ def accuracy_of_noise(
             "This table never publishes some of the counts asked for.",
             hint="leave published out for those of 0 to 20 that occur",
         )
-    size = np.abs(np.arange(band.lowest, band.highest + 1))
+    size = np.abs(band.noise)
     held = np.stack(
         [(band.probabilities * (size <= h)).sum(axis=1) for h in range(int(size.max()) + 1)],
         axis=1,

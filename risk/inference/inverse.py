@@ -182,8 +182,7 @@ class Inverse:
         """
         suspects = _as_set(originals)
         suspects = suspects[self.prior.at(suspects) > 0]
-        noise = np.arange(self._band.lowest, self._band.highest + 1)
-        seen = np.unique(suspects[:, None] + noise)
+        seen = np.unique(suspects[:, None] + self._band.noise)
         seen = seen[seen >= 0]
         matrix = self._band.forward(suspects[:, None], seen[None, :])
         return seen[((matrix > 0) & (matrix >= floor)).any(axis=0)]

@@ -115,8 +115,8 @@ def _pairs(
     band: Band, prior: Prior, suspect: int, suspects: NDArray[np.int64]
 ) -> tuple[_Seen, NDArray[np.float32], NDArray[np.float32]]:
     """Give what may be seen of an original, how many others may be, and how many strangers."""
-    noise = np.arange(band.lowest, band.highest + 1)
-    published, more = (seen[seen >= 0] for seen in (suspect + noise, suspect + 1 + noise))
+    reached = (suspect + band.noise, suspect + 1 + band.noise)
+    published, more = (seen[seen >= 0] for seen in reached)
     # Whoever may be confused with the suspect is published within its reach.
     near = np.arange(max(0, suspect - band.width + 1), suspect + band.width)
     near = near[prior.at(near) > 0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -9,8 +10,7 @@ import numpy as np
 
 from footing.checks import is_integer
 from risk.errors import RiskError
-from risk.reconstruction.origins import possible_origins, possible_range
-from risk.wellformed import read_array
+from risk.wellformed import read_array, read_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,6 +18,47 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from ptable import PTable
+
+
+def all_margins(n_dimensions: int) -> list[tuple[int, ...]]:
+    """List the dimensions kept by every margin of a cube, inner cells first, total last."""
+    return [
+        axes
+        for kept in range(n_dimensions, -1, -1)
+        for axes in itertools.combinations(range(n_dimensions), kept)
+    ]
+
+
+def possible_range(
+    published: ArrayLike, *, max_noise: ArrayLike, zeros_stay: bool = True
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give the least and the largest original count of each published count."""
+    seen = np.asarray(published, dtype=np.int64)
+    noise = np.asarray(max_noise, dtype=np.int64)
+    least = (seen > 0).astype(np.int64) if zeros_stay else np.zeros_like(seen)
+    return np.maximum(least, seen - noise), seen + noise
+
+
+def possible_origins(
+    ptable: PTable, published: ArrayLike
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give the least and the largest original count of each published count, from a p-table."""
+    from ptable.lookup import cycle_length, serving_row
+    from ptable.proof.divergence import laws_of
+
+    laws = laws_of(ptable, key_range=ptable.key_range)
+    cycle = cycle_length(ptable.large_counts, n_rows=len(laws))
+    different, place = np.unique(np.asarray(published), return_inverse=True)
+    ranges = []
+    for seen in different.tolist():
+        origins = [
+            y
+            for y in range(max(0, seen - ptable.max_noise), seen + ptable.max_noise + 1)
+            if seen - y in laws[serving_row(y, n_rows=len(laws), cycle=cycle)]
+        ]
+        ranges.append((origins[0], origins[-1]) if origins else (1, 0))
+    lower, upper = np.array(ranges, dtype=np.int64).reshape(-1, 2)[place].T
+    return lower, upper
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -113,23 +154,21 @@ class PublishedCounts:
         zeros_stay: bool = True,
     ) -> PublishedCounts:
         """Take the sums from a matrix, dense or of scipy, with one column per base cell."""
-        if hasattr(matrix, "tocoo"):
-            entries = matrix.tocsr().tocoo()
-            shape, parts = entries.shape, (entries.row, entries.col, entries.data)
-        else:
-            dense = read_array(matrix, name="matrix")
-            if dense.ndim != 2:
-                raise RiskError(f"matrix must have 2 dimensions, not {dense.ndim}.")
-            row, col = np.nonzero(dense)
-            shape, parts = dense.shape, (row, col, dense[row, col])
-        row, col, data = (np.asarray(part)[np.asarray(parts[2]) != 0] for part in parts)
-        order = np.lexsort((col, row))
+        from scipy.sparse import csr_array, issparse
+
+        if not issparse(matrix):
+            matrix = read_numbers(matrix, name="matrix")
+            if matrix.ndim != 2:
+                raise RiskError(f"matrix must have 2 dimensions, not {matrix.ndim}.")
+        rows: Any = csr_array(matrix)
+        rows.sum_duplicates()
+        rows.eliminate_zeros()
         return cls(
-            starts=np.searchsorted(row[order], np.arange(shape[0] + 1)),
-            cells=col[order],
-            weights=data[order],
+            starts=rows.indptr,
+            cells=rows.indices,
+            weights=rows.data,
             published=read_array(published, name="published"),
-            n_cells=int(shape[1]),
+            n_cells=int(rows.shape[1]),
             max_noise=read_array(max_noise, name="max_noise"),
             small=small,
             zeros_stay=zeros_stay,

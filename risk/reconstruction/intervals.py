@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from risk.errors import RiskError
 from risk.reconstruction.program import Program, Rows
-from risk.reconstruction.propagate import propagate
 from risk.reconstruction.search import TOLERANCE, Search
 
 if TYPE_CHECKING:
@@ -184,32 +183,24 @@ def least_max_noise(counts: PublishedCounts) -> int:
     One linear program with the bound as a further column, rounded up; the true bound is never
     less.
     """
+    from scipy.sparse import block_array, csr_array
+
     n_sums, n_cells = counts.n_sums, counts.n_cells
-    row = np.repeat(np.arange(n_sums), np.diff(counts.starts))
-    seen = counts.published.astype(np.float64)
-    ends = np.arange(n_sums)
+    shape = (n_sums, n_cells)
+    sums = csr_array((counts.weights.astype(float), counts.cells, counts.starts), shape=shape)
+    seen, free = counts.published.astype(np.float64), np.full(n_sums, np.inf)
+    noise = np.ones((n_sums, 1))
     # three rows per sum: not less than published - t, not more than published + t, above 0
-    parts = [
-        (np.concatenate([row, ends]), +1.0, seen, np.full(n_sums, np.inf)),
-        (np.concatenate([row, ends]) + n_sums, -1.0, np.full(n_sums, -np.inf), seen),
-    ]
-    rows = np.concatenate([*(part[0] for part in parts), row + 2 * n_sums])
-    columns = np.concatenate([*[counts.cells, np.full(n_sums, n_cells)] * 2, counts.cells])
-    weights = np.concatenate(
-        [
-            *(x for part in parts for x in (counts.weights, np.full(n_sums, part[1]))),
-            counts.weights,
-        ]
-    )
-    order = np.lexsort((columns, rows))
+    blocks: Any = [[sums, noise], [sums, -noise], [sums, 0 * noise]]
+    matrix: Any = block_array(blocks).tocsr()
     least = (seen > 0) if counts.zeros_stay else np.zeros(n_sums)
     program = Program(
         Rows(
-            starts=np.searchsorted(rows[order], np.arange(3 * n_sums + 1)),
-            columns=columns[order],
-            weights=weights[order],
-            lower=np.concatenate([parts[0][2], parts[1][2], least]),
-            upper=np.concatenate([parts[0][3], parts[1][3], np.full(n_sums, np.inf)]),
+            starts=matrix.indptr,
+            columns=matrix.indices,
+            weights=matrix.data,
+            lower=np.concatenate([seen, -free, least]),
+            upper=np.concatenate([free, seen, free]),
         ),
         lower=np.zeros(n_cells + 1),
         upper=np.full(n_cells + 1, np.inf),
@@ -228,3 +219,48 @@ def _rows(counts: PublishedCounts) -> Rows:
         lower=counts.lower.astype(np.float64),
         upper=counts.upper.astype(np.float64),
     )
+
+
+def propagate(
+    counts: PublishedCounts, *, rounds: int = 50
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Bound every base cell by the sums that it is part of, until nothing changes.
+
+    From ``lo <= sum a_k x_k <= hi`` follows, for ``a_j > 0``, that ``x_j`` is at most ``hi``
+    less the least that the other parts may be, over ``a_j``, and at least ``lo`` less the most
+    that they may be. Every table that fits stays inside, so a linear program between these
+    bounds has the same optima as without. Bounds are not rounded to whole numbers here.
+    """
+    if counts.is_contradictory:
+        return None
+    row = np.repeat(np.arange(counts.n_sums), np.diff(counts.starts))
+    cell, a = counts.cells, counts.weights.astype(np.float64)
+    is_up = a > 0
+    low, high = counts.lower.astype(np.float64), counts.upper.astype(np.float64)
+    least, most = np.zeros(counts.n_cells), np.full(counts.n_cells, np.inf)
+    for _ in range(rounds):
+        smallest = np.where(is_up, a * least[cell], a * most[cell])
+        largest = np.where(is_up, a * most[cell], a * least[cell])
+        room_up = high[row] - _others(smallest, row, counts.n_sums)
+        room_down = low[row] - _others(largest, row, counts.n_sums)
+        new_most, new_least = most.copy(), least.copy()
+        np.minimum.at(new_most, cell, np.where(is_up, room_up, room_down) / a)
+        np.maximum.at(new_least, cell, np.where(is_up, room_down, room_up) / a)
+        if (new_least > new_most + 1e-9).any():
+            return None
+        if (new_least == least).all() and (new_most == most).all():
+            break
+        least, most = new_least, np.maximum(new_least, new_most)
+    return least, most
+
+
+def _others(
+    part: NDArray[np.float64], row: NDArray[np.int64], n_rows: int
+) -> NDArray[np.float64]:
+    """Sum the parts of each row other than the one at hand, infinite ones included."""
+    is_open = np.isinf(part)
+    finite = np.where(is_open, 0.0, part)
+    sums = np.bincount(row, finite, minlength=n_rows)[row] - finite
+    n_open = np.bincount(row, is_open, minlength=n_rows)[row] - is_open
+    sign = np.bincount(row, np.where(is_open, np.sign(part), 0.0), minlength=n_rows)[row]
+    return np.where(n_open > 0, np.copysign(np.inf, sign), sums)

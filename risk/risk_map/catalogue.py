@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from footing.files import read_data
+from footing.data_files import read_data
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,27 +1,32 @@
-"""The figures of one design on one table, in closed form from its histogram of counts."""
+"""The figures of one design on one table, in closed form or from simulated keys."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ptable.proof.guarantees import guarantee
 from risk.attacks.pairs import pairs_needed
-from risk.distributions.band import Band
 from risk.inference.inverse import Inverse
 from risk.inference.nested import certain_with_one_more
 from risk.inference.worst import worst_posterior
 from risk.risk_map.catalogue import FIGURES
 from risk.utility.classes import CLASSES
+from risk.utility.measures.distances import distances, ranks
+from risk.utility.measures.variation import variation
+from risk.utility.pairs import Pairs
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from ptable.table import PTable
+    from risk.distributions.band import Band
     from risk.distributions.histogram import Histogram
+    from risk.utility.catalogue import Measure
 
 _POSTERIORS = (
     "q_worst",
@@ -36,50 +41,25 @@ _POSTERIORS = (
 _USES = tuple(
     name for name, figure in FIGURES.items() if figure.side == "utility" and not figure.is_drawn
 )
+#: The names of the figures without a closed form, which simulated keys give.
+DRAWN = tuple(name for name, figure in FIGURES.items() if figure.is_drawn)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class ReadyTable:
-    """A p-table with what all its figures need.
-
-    Parameters
-    ----------
-    table
-        The p-table.
-    band
-        Its probabilities.
-    """
-
-    table: PTable
-    band: Band
-
-    @classmethod
-    def of(cls, table: PTable) -> ReadyTable:
-        """Read a p-table."""
-        return cls(table=table, band=Band.of(table))
-
-    @property
-    def noise(self) -> NDArray[np.int64]:
-        """The noise of each column of the band."""
-        return np.arange(self.band.lowest, self.band.highest + 1)
-
-
-def own_figures(ready: ReadyTable) -> dict[str, float | None]:
+def own_figures(band: Band) -> dict[str, float | None]:
     """Compute what a p-table tells without any data: privacy and attacks on large counts.
 
     Where large counts take rows in turn, figures are means over one turn, and the variance of
     the noise is that of a count that falls on each of the rows alike.
     """
-    band = ready.band
     n_rows = len(band.probabilities)
     large = np.arange(n_rows, n_rows + band.cycle)
     laws, nexts = (band.probabilities[band.rows(large + more)] for more in (0, 1))
     # X' is the same for X and X + 1: noise v for the one, v - 1 for the other.
     equal = float((laws[:, 1:] * nexts[:, :-1]).sum()) / band.cycle
     law = laws.mean(axis=0)
-    mean = float(law @ ready.noise)
-    variance = max(0.0, float(law @ (ready.noise - mean) ** 2))
-    deltas = [row.delta for row in guarantee(ready.table, epsilon=1.0).rows]
+    mean = float(law @ band.noise)
+    variance = max(0.0, float(law @ (band.noise - mean) ** 2))
+    deltas = [row.delta for row in guarantee(band.table, epsilon=1.0).rows]
     return {
         "delta": max(delta for delta in deltas if delta is not None),
         "differencing": 1 - equal,
@@ -88,10 +68,9 @@ def own_figures(ready: ReadyTable) -> dict[str, float | None]:
 
 
 def risk_figures(
-    ready: ReadyTable, histogram: Histogram, *, sensitive: NDArray[np.int64]
+    band: Band, histogram: Histogram, *, sensitive: NDArray[np.int64]
 ) -> dict[str, float | None]:
     """Compute posteriors of sensitive counts; None where a condition never occurs."""
-    band = ready.band
     found: dict[str, float | None] = dict.fromkeys(_POSTERIORS)
     least = _least_published(band)
     # Originals in reach of any published count that is asked about.
@@ -99,7 +78,7 @@ def risk_figures(
     prior = histogram.prior(reach)
     if prior is None:
         return found
-    inverse = Inverse(table=ready.table, prior=prior)
+    inverse = Inverse(table=band.table, prior=prior)
     weights = prior.at(sensitive)
     if weights.any():
         worst = worst_posterior(inverse, sensitive)
@@ -107,7 +86,7 @@ def risk_figures(
         found["q_worst"] = float(worst.probabilities.max())
         found["q_worst_set"] = worst.set_probability
         found["sensitive_kept"] = float((weights * kept).sum() / weights.sum())
-        away = certain_with_one_more(ready.table, prior, sensitive)
+        away = certain_with_one_more(band.table, prior, sensitive)
         found |= {
             "given_away": away.probability,
             "given_away_set": away.set_probability,
@@ -122,15 +101,15 @@ def risk_figures(
     return found
 
 
-def utility_figures(ready: ReadyTable, histogram: Histogram) -> dict[str, float | None]:
+def utility_figures(band: Band, histogram: Histogram) -> dict[str, float | None]:
     """Compute expected losses of users; None where there are no such cells.
 
     With ``N_c`` cells of count c, means are ``Σ_c N_c Σ_v p_c(v) f(c, v) / Σ_c N_c``. The two
     roots, ``rmse`` and ``hellinger_raw``, are of the expected square: slightly above the
     expectation of the root, by less than its variance over twice its size.
     """
-    counts, cells, noise = histogram.counts, histogram.cells, ready.noise
-    laws = ready.band.probabilities[ready.band.rows(counts)]
+    counts, cells, noise = histogram.counts, histogram.cells, band.noise
+    laws = band.probabilities[band.rows(counts)]
     size, square, drift = laws @ np.abs(noise), laws @ noise**2, laws @ noise
     changed = laws @ (noise != 0)
     n, positive = histogram.n_cells, counts > 0
@@ -171,3 +150,30 @@ def _least_published(band: Band) -> int:
         if band.windows(np.array([seen]))[1].any():
             return seen
         seen += 1
+
+
+def draw_keys(
+    n_cells: int, *, n_draws: int, rng: np.random.Generator
+) -> tuple[NDArray[np.uint32], ...]:
+    """Draw cell keys, independent and uniform as the keyed mix makes them."""
+    return tuple(rng.integers(0, 2**32, n_cells, dtype=np.uint32) for _ in range(n_draws))
+
+
+def drawn_figures(
+    table: PTable, counts: NDArray[np.int64], *, keys: Sequence[NDArray[np.uint32]]
+) -> dict[str, float | None]:
+    """Publish all cells with the keys given and take the mean of the measures."""
+    drawn: dict[str, list[float]] = {name: [] for name in DRAWN}
+    for some in keys:
+        pairs = Pairs(original=counts, published=counts + table.lookup(counts, some))
+        for measure in (*distances(pairs), *ranks(pairs), *variation(pairs)):
+            name, value = _renamed(measure)
+            if name in drawn and value is not None:
+                drawn[name].append(value)
+    return {name: float(np.mean(values)) if values else None for name, values in drawn.items()}
+
+
+def _renamed(measure: Measure) -> tuple[str, float | None]:
+    if measure.name == "rv_pct":
+        return "rv_size_pct", None if measure.value is None else abs(measure.value)
+    return measure.name, measure.value

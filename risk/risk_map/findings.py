@@ -162,14 +162,8 @@ def _steps(cases: Sequence[Case], rules: Rules) -> tuple[dict[str, Finding], Cas
         if not left:
             found[f"none-left{name}"] = {**limit, "designs": before}
             return found, None
-        best = _best(left)
-        found[f"least-loss{name}"] = {
-            **limit,
-            "designs": len(left),
-            "design": best.name,
-            "loss": best.loss,
-            "risk": best.risk,
-        }
+        figures = _figures(_best(left))
+        found[f"least-loss{name}"] = {**limit, "designs": len(left), **figures}
     return found, _best(left)
 
 
@@ -177,12 +171,16 @@ def _best(cases: Sequence[Case]) -> Case:
     return min(cases, key=lambda case: (case.loss, case.risk))
 
 
+def _figures(case: Case) -> Finding:
+    return {"design": case.name, "loss": case.loss, "risk": case.risk}
+
+
 def _conclusion(winner: Case | None, n_designs: int) -> dict[str, Finding]:
     """Say what kind of design all rules leave; with the threshold every one hides."""
     if winner is None:
         return {"conclusion-none": {"designs": n_designs}}
     name = "conclusion-forbidding" if winner.kind == "keyed" else "conclusion-rounding"
-    return {name: {"design": winner.name, "loss": winner.loss, "risk": winner.risk}}
+    return {name: _figures(winner)}
 
 
 def _of_rounding(cases: Sequence[Case]) -> dict[str, Finding]:
@@ -221,14 +219,8 @@ def _of_random_rounding(
         and case.is_hidden
     ]
     if fit and winner is not None and _best(fit).loss < winner.loss:
-        best = _best(fit)
-        found["random-rounding-keyed"] = {
-            "design": best.name,
-            "loss": best.loss,
-            "risk": best.risk,
-            "other": winner.name,
-            "other_loss": winner.loss,
-        }
+        others: Finding = {"other": winner.name, "other_loss": winner.loss}
+        found["random-rounding-keyed"] = _figures(_best(fit)) | others
     return found
 
 
@@ -276,9 +268,7 @@ def _of_forbidding(cases: Sequence[Case], winner: Case | None) -> dict[str, Find
     case = winner if winner in pairs and winner is not None else _best(pairs)
     other = by_name[case.without]
     numbers: Finding = {
-        "design": case.name,
-        "loss": case.loss,
-        "risk": case.risk,
+        **_figures(case),
         "other": other.name,
         "other_loss": other.loss,
         "other_risk": other.risk,

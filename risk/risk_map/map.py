@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from risk.distributions.band import Band
 from risk.distributions.histogram import Histogram
 from risk.errors import RiskError
 from risk.risk_map.catalogue import FIGURES
 from risk.risk_map.designs import build_designs, keep_zeros
-from risk.risk_map.draws import DRAWN, draw_keys, drawn_figures
-from risk.risk_map.figures import ReadyTable, own_figures, risk_figures, utility_figures
+from risk.risk_map.figures import (
+    DRAWN,
+    draw_keys,
+    drawn_figures,
+    own_figures,
+    risk_figures,
+    utility_figures,
+)
 from risk.risk_map.result import EVERY_TABLE, MapLine, RiskUtilityMap
 from risk.wellformed import require_counts, require_whole
 
@@ -112,7 +119,6 @@ class _Sheet:
     """One table: its histogram, and its cells with their keys where keys are drawn."""
 
     histogram: Histogram
-    n_cells: int
     counts: NDArray[np.int64]
     keys: tuple[NDArray[np.uint32], ...]
 
@@ -154,9 +160,7 @@ def _sheets(
             continue
         counts = histogram.as_listed().listed() if n_draws else np.zeros(0, np.int64)
         keys = draw_keys(len(counts), n_draws=n_draws, rng=rng)
-        sheets[name] = _Sheet(
-            histogram=histogram, n_cells=histogram.n_cells, counts=counts, keys=keys
-        )
+        sheets[name] = _Sheet(histogram=histogram, counts=counts, keys=keys)
     if problems:
         raise RiskError(" ".join(problems))
     return sheets
@@ -164,24 +168,26 @@ def _sheets(
 
 def _all_together(sheets: Mapping[str, _Sheet], given: Histogram | None) -> _Sheet:
     cells = given or Histogram.together(sheet.histogram for sheet in sheets.values())
-    return _Sheet(histogram=cells, n_cells=cells.n_cells, counts=np.zeros(0, np.int64), keys=())
+    return _Sheet(histogram=cells, counts=np.zeros(0, np.int64), keys=())
 
 
 def _lines(
     design: str, table: PTable, sheets: Mapping[str, _Sheet], suspects: NDArray[np.int64]
 ) -> list[MapLine]:
-    ready = ReadyTable.of(table)
-    own = own_figures(ready)
+    band = Band.of(table)
+    own = own_figures(band)
     lines: list[MapLine] = []
     for name, sheet in sheets.items():
-        found = own | risk_figures(ready, sheet.histogram, sensitive=suspects)
-        found |= utility_figures(ready, sheet.histogram.as_listed())
+        found = own | risk_figures(band, sheet.histogram, sensitive=suspects)
+        found |= utility_figures(band, sheet.histogram.as_listed())
         if name == EVERY_TABLE:
             found |= {figure: _pooled(lines, sheets, figure) for figure in DRAWN}
         else:
             found |= drawn_figures(table, sheet.counts, keys=sheet.keys)
         ordered = MappingProxyType({figure: found[figure] for figure in FIGURES})
-        lines.append(MapLine(design=design, table=name, n_cells=sheet.n_cells, figures=ordered))
+        lines.append(
+            MapLine(design=design, table=name, n_cells=sheet.histogram.n_cells, figures=ordered)
+        )
     return lines
 
 

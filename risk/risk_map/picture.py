@@ -6,8 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from footing.svg import Axis, apart, clip, text_width
-from ptable.pictures.data import html_table
-from ptable.pictures.picture import finished
+from ptable.pictures.picture import finished, html_table
 from ptable.pictures.svg import INK, MUTED, Drawing
 from ptable.pictures.words import Wording, in_english
 from risk.errors import RiskError
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
     from ptable.pictures.picture import Picture
     from ptable.pictures.words import Words
-    from risk.risk_map.result import RiskUtilityMap
 
 _HEIGHT = 360.0
 _SIDE, _FOOT = 64.0, 44.0
@@ -28,42 +26,6 @@ _NAME_ROOM = 360.0
 _LARGEST, _LEAST = 1e300, 1e-300
 
 _Point = tuple[float, float]
-
-
-def map_picture(
-    found: RiskUtilityMap,
-    *,
-    risk: str = "q_worst",
-    utility: str = "hellinger_raw",
-    table: str = "",
-    width: float = 760,
-    words: Words = in_english,
-    decimal_mark: str = ".",
-) -> Picture:
-    """Draw designs by a figure of risk, upwards, and one of utility, to the right."""
-    front = found.pareto(risk=risk, utility=utility, table=table)
-    places: dict[str, _Point] = {}
-    for design in found.designs:
-        x = found.find(design, utility, table=table)
-        y = found.find(design, risk, table=table)
-        if x is not None and y is not None:
-            places[design] = x, y
-    if not places:
-        raise RiskError(
-            f"No design has both {risk!r} and {utility!r} on table {table!r}.",
-            hint="to_frame() shows which figures are defined",
-        )
-    return designs_picture(
-        places,
-        front,
-        risk=risk,
-        utility=utility,
-        n_undefined=len(found.designs) - len(places),
-        n_refused=len(found.refused),
-        width=width,
-        words=words,
-        decimal_mark=decimal_mark,
-    )
 
 
 def designs_picture(
@@ -78,7 +40,7 @@ def designs_picture(
     words: Words = in_english,
     decimal_mark: str = ".",
 ) -> Picture:
-    """Draw designs whose figures are known, without the map that they come from."""
+    """Draw designs at their figures of utility, to the right, and of risk, upwards."""
     wording = Wording(words=words, decimal_mark=decimal_mark)
     _check(places, front, (risk, utility))
     title = words("Risk and utility of %(designs)s designs") % {"designs": len(places)}
@@ -104,7 +66,7 @@ def designs_picture(
         _notes(front, n_undefined, n_refused, wording),
         description,
         _data(places, front, (risk, utility, description), wording),
-        words,
+        wording,
     )
 
 

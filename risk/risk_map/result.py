@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from risk.errors import RiskError
 from risk.risk_map.catalogue import FIGURES
-from risk.risk_map.pareto import undominated
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     import pandas as pd
 
     from ptable.pictures.picture import Picture
     from ptable.pictures.words import Words
+
 
 #: What the cells of all tables together are called; no table is named so.
 EVERY_TABLE = ""
@@ -155,15 +155,23 @@ class RiskUtilityMap:
         >>> found.pareto(risk="sensitive_kept", utility="aad")
         ('r5', 'r3')
         """
-        _require_figures(risk=risk, utility=utility)
-        names, points = [], []
-        signs = [1.0 if FIGURES[name].better == "low" else -1.0 for name in (risk, utility)]
-        for design in self.designs:
-            values = [self.find(design, name, table=table) for name in (risk, utility)]
-            if values[0] is not None and values[1] is not None:
-                names.append(design)
-                points.append((signs[0] * values[0], signs[1] * values[1]))
+        across, upwards = (
+            1.0 if FIGURES[name].better == "low" else -1.0
+            for name in _require_figures(risk=risk, utility=utility)
+        )
+        places = self._places(risk, utility, table)
+        points = [(across * y, upwards * x) for x, y in places.values()]
+        names = list(places)
         return tuple(names[place] for place in undominated(points))
+
+    def _places(self, risk: str, utility: str, table: str) -> dict[str, tuple[float, float]]:
+        """Give the figures of utility and of risk of the designs that have both."""
+        found = {}
+        for design in self.designs:
+            x, y = (self.find(design, name, table=table) for name in (utility, risk))
+            if x is not None and y is not None:
+                found[design] = x, y
+        return found
 
     def to_frame(self) -> pd.DataFrame:
         """Give one line per design and table; figures that are not defined are missing.
@@ -222,13 +230,22 @@ class RiskUtilityMap:
         '<svg'
         """
         from ptable.pictures.words import in_english
-        from risk.risk_map.picture import map_picture
+        from risk.risk_map.picture import designs_picture
 
-        return map_picture(
-            self,
+        front = self.pareto(risk=risk, utility=utility, table=table)
+        places = self._places(risk, utility, table)
+        if not places:
+            raise RiskError(
+                f"No design has both {risk!r} and {utility!r} on table {table!r}.",
+                hint="to_frame() shows which figures are defined",
+            )
+        return designs_picture(
+            places,
+            front,
             risk=risk,
             utility=utility,
-            table=table,
+            n_undefined=len(self.designs) - len(places),
+            n_refused=len(self.refused),
             words=in_english if words is None else words,
             decimal_mark=decimal_mark,
         )
@@ -242,10 +259,26 @@ class RiskUtilityMap:
         )
 
 
-def _require_figures(**names: str) -> None:
+def _require_figures(**names: str) -> Iterable[str]:
     unknown = [f"{key} = {name!r}" for key, name in names.items() if name not in FIGURES]
     if unknown:
         raise RiskError(
             f"There is no such figure: {', '.join(unknown)}.",
             hint=f"the figures are {', '.join(FIGURES)}",
         )
+    return names.values()
+
+
+def undominated(points: Sequence[tuple[float, float]]) -> list[int]:
+    """Give the places of the points that no other one beats, by their first number.
+
+    A point beats another when it is no larger in both numbers and smaller in one; of equal
+    points all stay.
+    """
+    order = sorted(range(len(points)), key=lambda place: points[place])
+    kept: list[int] = []
+    for place in order:
+        beaten = kept and points[place][1] >= points[kept[-1]][1]
+        if not beaten or points[place] == points[kept[-1]]:
+            kept.append(place)
+    return kept

@@ -1,8 +1,7 @@
 """What users of a protected table lose: distances, associations, ranks, additivity, tests."""
 
-from risk.utility.catalogue import DEFINITIONS, NAMES, REASONS
+from risk.utility.catalogue import DEFINITIONS, NAMES, REASONS, Measure
 from risk.utility.classes import CLASSES
-from risk.utility.measure import Measure
 from risk.utility.measures.additivity import Additivity, additivity
 from risk.utility.measures.association import Association, association
 from risk.utility.measures.deviations import (
@@ -12,12 +11,10 @@ from risk.utility.measures.deviations import (
     distributions,
     summaries,
 )
-from risk.utility.measures.distances import distances
-from risk.utility.measures.noise import NoiseDistribution, noise_distribution
-from risk.utility.measures.ranks import ranks
+from risk.utility.measures.distances import distances, ranks
+from risk.utility.measures.noise import NoiseDistribution, noise_distribution, zeros
 from risk.utility.measures.significance import RowTest, changed_by_row, significance
 from risk.utility.measures.variation import between_groups, variation
-from risk.utility.measures.zeros import zeros
 from risk.utility.pairs import Pairs
 from risk.utility.record import RecordLine, UtilityRecord, utility_record
 from risk.utility.summary import Entry, Utility, assess_utility

@@ -14,7 +14,7 @@ from risk.wellformed import require_whole
 if TYPE_CHECKING:
     import pandas as pd
 
-    from risk.utility.measure import Measure
+    from risk.utility.catalogue import Measure
     from risk.utility.pairs import Pairs
 
 _QUANTILES = (0.5, 0.8, 0.9, 0.95, 1.0)

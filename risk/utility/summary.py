@@ -13,12 +13,10 @@ from risk.utility.classes import CLASSES, checked_classes, class_cells, group_ce
 from risk.utility.measures.additivity import additivity
 from risk.utility.measures.association import association
 from risk.utility.measures.deviations import deviations, distributions, summaries
-from risk.utility.measures.distances import distances
-from risk.utility.measures.noise import noise_distribution
-from risk.utility.measures.ranks import ranks
+from risk.utility.measures.distances import distances, ranks
+from risk.utility.measures.noise import noise_distribution, zeros
 from risk.utility.measures.significance import changed_by_row, significance
 from risk.utility.measures.variation import variation
-from risk.utility.measures.zeros import zeros
 from risk.utility.pairs import Pairs
 
 if TYPE_CHECKING:
@@ -28,8 +26,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ptable import PTable
+    from risk.utility.catalogue import Measure
     from risk.utility.classes import Classes
-    from risk.utility.measure import Measure
     from risk.utility.measures.additivity import Additivity
     from risk.utility.measures.association import Association
     from risk.utility.measures.deviations import Distribution

@@ -6,39 +6,38 @@ Gaussian copula from noisy Kendall's taus.
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from dp import Adjacency, DiscreteGaussian, Sensitivity
-from synth.baselines.margins import kendall
+from synth.baselines.noise import kendall
 from synth.baselines.published import (
-    refuse_conditions,
+    JointModel,
+    margins_of_codes,
+    refuse_add_remove,
     refuse_others,
 )
-from synth.copulas.gaussian import nearest_correlation
+from synth.copulas.gaussian import correlation_of_taus
 from synth.copulas.margins import Margin
 from synth.errors import SynthError
-from synth.marginals.measuring import Measurer, Neighbours
-from synth.marginals.noise import SecureNoise
-from synth.marginals.spending.accountant import PrivacyAccountant, Spend
+from synth.marginals.measuring import Measurer
+from synth.marginals.spending import PrivacyAccountant, Spend
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from synth.marginals.noise import NoiseSource
-
-_FORMAT = "ckm-synth-copula"
+    from synth.arrays import Floats
+    from synth.marginals.measuring import Neighbours, NoiseSource
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CopulaModel:
+class CopulaModel(JointModel):
     """Margins of codes, and a Gaussian copula between them.
 
     Parameters
@@ -51,8 +50,10 @@ class CopulaModel:
         Every look at the confidential records.
     """
 
+    kind: ClassVar[str] = "copula"
+
     margins: tuple[Margin, ...]
-    correlation: NDArray[np.float64]
+    correlation: Floats
     spends: tuple[Spend, ...]
 
     @property
@@ -60,61 +61,38 @@ class CopulaModel:
         """How many codes each column has."""
         return [len(margin.values) for margin in self.margins]
 
-    def sample(
-        self,
-        number: int,
-        *,
-        rng: np.random.Generator,
-        conditions: Mapping[int, int] | None = None,
-    ) -> NDArray[np.int32]:
-        """Draw records."""
+    def drawn(self, number: int, rng: np.random.Generator) -> list[Floats]:
+        """Draw the codes of each column."""
         from scipy.special import ndtr
 
-        refuse_conditions(conditions)
         values, vectors = np.linalg.eigh(self.correlation)
         root = vectors * np.sqrt(values.clip(min=0))
         u = ndtr(rng.standard_normal((number, len(self.margins))) @ root.T)
-        drawn = [margin.inverse(u[:, at]) for at, margin in enumerate(self.margins)]
-        return np.column_stack(drawn).astype(np.int32)
+        return [margin.inverse(u[:, at]) for at, margin in enumerate(self.margins)]
 
-    def to_json(self) -> str:
-        """Return the model as text."""
-        return json.dumps(
-            {
-                "format": _FORMAT,
-                "margins": [margin.cumulative.tolist() for margin in self.margins],
-                "correlation": self.correlation.tolist(),
-                "spends": [spend.record() for spend in self.spends],
-            }
-        )
+    def parts(self) -> dict[str, Any]:
+        """Return what is written."""
+        return {
+            "margins": [margin.cumulative for margin in self.margins],
+            "correlation": self.correlation,
+            "spends": [spend.record() for spend in self.spends],
+        }
 
     @classmethod
-    def from_json(cls, text: str) -> CopulaModel:
-        """Read what `to_json` wrote."""
-        try:
-            found = json.loads(text)
-            if found["format"] != _FORMAT:
-                raise SynthError("The file is no model of a copula.")
-            heights = [np.array(one, np.float64) for one in found["margins"]]
-            margins = tuple(
-                Margin(values=np.arange(len(one), dtype=np.float64), cumulative=one)
-                for one in heights
-            )
-            correlation = np.array(found["correlation"], np.float64)
-            spends = tuple(Spend.from_record(spend) for spend in found["spends"])
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            if isinstance(error, SynthError):
-                raise
-            raise SynthError("The model of a copula cannot be read.") from None
+    def of_parts(cls, found: Mapping[str, Any]) -> Self:
+        """Return the model whose parts these are."""
+        margins = margins_of_codes(found["margins"])
+        correlation = np.array(found["correlation"], np.float64)
         if correlation.shape != (len(margins),) * 2 or not np.isfinite(correlation).all():
             raise SynthError("The correlation does not fit the margins.")
+        spends = tuple(Spend.from_record(spend) for spend in found["spends"])
         return cls(margins=margins, correlation=correlation, spends=spends)
 
 
 class _RankMeasurer(Measurer):
     """A measurer that also counts concordant pairs of records."""
 
-    def taus(self, *, rho: float) -> NDArray[np.float64]:
+    def taus(self, *, rho: float) -> Floats:
         """Return noisy Kendall's taus of all pairs of columns.
 
         Concordant less discordant pairs are a whole number; a record that is replaced moves it
@@ -130,80 +108,54 @@ class _RankMeasurer(Measurer):
             unit=self._neighbours.unit,
         )
         how = DiscreteGaussian.calibrated(reach, rho=rho)
-        self._accountant.pay(
-            Spend(
-                what="ranks",
-                columns=tuple(range(len(self._columns))),
-                sensitivity=reach.l2,
-                scale=how.scale,
-                rho=how.guarantee.rho,
-            )
-        )
+        self._accountant.pay(Spend.of("ranks", how, columns=tuple(range(len(self._columns)))))
         all_pairs = max(self._records * (self._records - 1) / 2, 1.0)
         exact = [kendall(self._columns[a], self._columns[b]) * all_pairs for a, b in pairs]
         whole = np.rint(np.array(exact)).astype(np.int64)
         return np.asarray((self._noise.add(whole, how) / all_pairs).clip(-1, 1))
 
 
-def fit_histogram(
-    codes: NDArray[np.integer],
-    *,
-    sizes: Sequence[int],
-    rho: float,
-    noise: NoiseSource | None = None,
-    neighbours: Neighbours | None = None,
-    **others: Any,
-) -> CopulaModel:
+def fit_histogram(codes: NDArray[np.integer], **given: Any) -> CopulaModel:
     """Fit noisy margins alone; columns are drawn independently."""
-    refuse_others(others)
-    neighbours = neighbours or Neighbours()
-    accountant = PrivacyAccountant(float(rho))
-    measurer = Measurer(codes, sizes, neighbours, accountant, noise or SecureNoise())
-    margins = _margins(measurer, sizes, accountant.rho)
-    measurer.forget()
-    return CopulaModel(
-        margins=margins, correlation=np.eye(len(sizes)), spends=tuple(accountant.spends)
-    )
+    return _fit(codes, has_ranks=False, **given)
 
 
-def fit_copula(
-    codes: NDArray[np.integer],
-    *,
-    sizes: Sequence[int],
-    rho: float,
-    noise: NoiseSource | None = None,
-    neighbours: Neighbours | None = None,
-    **others: Any,
-) -> CopulaModel:
+def fit_copula(codes: NDArray[np.integer], **given: Any) -> CopulaModel:
     """Fit a Gaussian copula: half of rho for the margins, half for Kendall's taus.
 
     References
     ----------
     Li, Xiong, Jiang 2014.
     """
+    return _fit(codes, has_ranks=True, **given)
+
+
+def _fit(
+    codes: NDArray[np.integer],
+    *,
+    has_ranks: bool,
+    sizes: Sequence[int],
+    rho: float,
+    noise: NoiseSource,
+    neighbours: Neighbours,
+    **others: Any,
+) -> CopulaModel:
     refuse_others(others)
-    neighbours = neighbours or Neighbours()
-    if neighbours.adjacency is not Adjacency.REPLACE:
-        raise SynthError(
-            "The noise on Kendall's tau needs a public number of records.",
-            hint="Budget(…, adjacency='replace'), or --adjacency replace",
-        )
+    if has_ranks:
+        refuse_add_remove(neighbours, "The noise on Kendall's tau")
     accountant = PrivacyAccountant(float(rho))
-    measurer = _RankMeasurer(codes, sizes, neighbours, accountant, noise or SecureNoise())
-    share = 0.5 if len(sizes) > 1 else 1.0
-    margins = _margins(measurer, sizes, accountant.rho * share)
-    matrix = np.eye(len(sizes))
-    if len(sizes) > 1:
-        above = np.triu_indices(len(sizes), 1)
-        matrix[above] = np.sin(np.pi / 2 * measurer.taus(rho=(1 - 1e-9) * measurer.left))
-        matrix = nearest_correlation(matrix + matrix.T - np.eye(len(sizes)))
-    measurer.forget()
-    return CopulaModel(margins=margins, correlation=matrix, spends=tuple(accountant.spends))
-
-
-def _margins(measurer: Measurer, sizes: Sequence[int], rho: float) -> tuple[Margin, ...]:
-    price = rho * (1 - 1e-9) / len(sizes)
-    return tuple(
+    measurer = _RankMeasurer(codes, sizes, neighbours, accountant, noise)
+    has_pairs = has_ranks and len(sizes) > 1
+    price = accountant.rho * (0.5 if has_pairs else 1.0) * (1 - 1e-9) / len(sizes)
+    margins = tuple(
         Margin.of_counts(np.arange(size), counts=measurer.margin(place, rho=price)[0])
         for place, size in enumerate(sizes)
+    )
+    correlation = np.eye(len(sizes))
+    if has_pairs:
+        taus = measurer.taus(rho=(1 - 1e-9) * measurer.left)
+        correlation = correlation_of_taus(taus, len(sizes))
+    measurer.forget()
+    return CopulaModel(
+        margins=margins, correlation=correlation, spends=tuple(accountant.spends)
     )

@@ -1,22 +1,23 @@
-"""What every baseline returns: a label, an account, and samples."""
+"""What every baseline returns: a label, an account of what it spends, and samples."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from footing.checks import require_integer
-from synth.errors import SynthError
+from footing.checks import Limits, require_integer, require_number
+from synth.errors import OverspentError, SynthError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     import pandas as pd
-    from numpy.typing import NDArray
 
-    from synth.baselines.account import Account
+    from synth.arrays import Integers
+    from synth.baselines.coded import CodedColumn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -36,7 +37,7 @@ class BaselineModel:
 
     Examples
     --------
-    >>> from synth.baselines.dp_histogram import dp_histogram
+    >>> from synth.baselines.copulas.dp_copula import dp_histogram
     >>> rng = np.random.default_rng(1)
     >>> model = dp_histogram(
     ...     {"sex": ["F", "M"] * 50}, epsilon=1, domains={"sex": "FM"}, rng=rng
@@ -62,26 +63,215 @@ class BaselineModel:
 
         Examples
         --------
-        >>> from synth.baselines.dp_histogram import dp_histogram
+        >>> from synth.baselines.copulas.dp_copula import dp_histogram
         >>> model = dp_histogram({"sex": ["F"] * 9}, epsilon=1, domains={"sex": ["F"]})
         >>> model.sample(2)["sex"].tolist()
         ['F', 'F']
         """
         size = require_integer(n, "n", error=SynthError, minimum=1)
-        return self.draw(size, np.random.default_rng() if rng is None else rng)
+        return self.draw(size, np.random.default_rng(rng))
 
     @property
-    def folds(self) -> Mapping[str, NDArray[np.int64]]:
+    def folds(self) -> Mapping[str, Integers]:
         """The records that each step saw, where there are several.
 
         Examples
         --------
-        >>> from synth.baselines.dp_histogram import dp_histogram
+        >>> from synth.baselines.copulas.dp_copula import dp_histogram
         >>> dp_histogram({"a": ["F"]}, epsilon=1, domains={"a": ["F"]}).folds
         {}
         """
-        found: Mapping[str, NDArray[np.int64]] = self.details.get("folds", {})
+        found: Mapping[str, Integers] = self.details.get("folds", {})
         return found
 
     def __repr__(self) -> str:
         return f"BaselineModel({self.label!r}, {self.account})"
+
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """One look at the records.
+
+    Parameters
+    ----------
+    part
+        ``"margins"``, ``"dependence"``, ``"encoders"`` or ``"bins"``.
+    what
+        What was looked at.
+    epsilon
+        The price; infinite where nothing bounds it.
+    delta
+        The delta of (epsilon, delta).
+
+    Examples
+    --------
+    >>> Charge(part="margins", what="age", epsilon=0.5).is_bounded
+    True
+    """
+
+    part: str
+    what: str
+    epsilon: float
+    delta: float = 0.0
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether anything is promised.
+
+        Examples
+        --------
+        >>> Charge(part="bins", what="age", epsilon=math.inf).is_bounded
+        False
+        """
+        return math.isfinite(self.epsilon)
+
+
+@dataclass(slots=True)
+class Account:
+    """The charges of a method; all of the same records, so they add up.
+
+    Neighbours are data sets of one size that differ in one record.
+
+    Parameters
+    ----------
+    claimed
+        The epsilon that whoever published the method says it costs.
+    limit
+        The most it may cost; None for methods that are reported, not bounded.
+
+    Examples
+    --------
+    >>> account = Account(claimed=1.0)
+    >>> account.pay(Charge(part="margins", what="age", epsilon=1.0))
+    >>> account.pay(Charge(part="margins", what="sex", epsilon=1.0))
+    >>> account.spent("margins"), account.is_private
+    (2.0, True)
+    """
+
+    claimed: float
+    limit: float | None = None
+    charges: list[Charge] = field(default_factory=list)
+
+    def pay(self, charge: Charge) -> None:
+        """Note a charge before the records are looked at, or refuse it.
+
+        Parameters
+        ----------
+        charge
+            It.
+
+        Raises
+        ------
+        OverspentError
+            If it exceeds the limit; nothing is noted then.
+
+        Examples
+        --------
+        >>> account = Account(claimed=1.0, limit=1.0)
+        >>> account.pay(Charge(part="dependence", what="vine", epsilon=math.inf))
+        Traceback (most recent call last):
+        ...
+        synth.errors.OverspentError: vine costs epsilon inf; 1 of 1 is left.
+        """
+        if not charge.epsilon > 0:
+            raise SynthError(f"A charge must be positive, not {charge.epsilon}.")
+        total = math.fsum([*(one.epsilon for one in self.charges), charge.epsilon])
+        if self.limit is not None and not total <= self.limit * (1 + _ROUNDING):
+            left = max(0.0, self.limit - self.spent())
+            raise OverspentError(
+                f"{charge.what} costs epsilon {charge.epsilon:g}; {left:g} of "
+                f"{self.limit:g} is left."
+            )
+        self.charges.append(charge)
+
+    def spent(self, part: str | None = None) -> float:
+        """Return the sum of the charges.
+
+        Parameters
+        ----------
+        part
+            Only those of a part; all by default.
+
+        Examples
+        --------
+        >>> Account(claimed=1.0).spent()
+        0.0
+        """
+        return math.fsum(one.epsilon for one in self.charges if part in {None, one.part})
+
+    @property
+    def delta(self) -> float:
+        """The sum of the deltas.
+
+        Examples
+        --------
+        >>> Account(claimed=1.0).delta
+        0.0
+        """
+        return math.fsum(one.delta for one in self.charges)
+
+    @property
+    def is_private(self) -> bool:
+        """Whether the whole has a finite epsilon.
+
+        Examples
+        --------
+        >>> Account(claimed=1.0).is_private
+        True
+        """
+        return math.isfinite(self.spent())
+
+    @property
+    def is_as_claimed(self) -> bool:
+        """Whether it costs no more than was claimed.
+
+        Examples
+        --------
+        >>> Account(claimed=1.0).is_as_claimed
+        True
+        """
+        return self.spent() <= self.claimed * (1 + _ROUNDING)
+
+    def by_part(self) -> Mapping[str, float | str]:
+        """Return the sum of every part, or ``"unbounded"``.
+
+        Examples
+        --------
+        >>> account = Account(claimed=1.0)
+        >>> account.pay(Charge(part="dependence", what="vine", epsilon=math.inf))
+        >>> account.by_part()
+        {'dependence': 'unbounded'}
+        """
+        parts = dict.fromkeys(one.part for one in self.charges)
+        sums = {part: self.spent(part) for part in parts}
+        return {part: one if math.isfinite(one) else "unbounded" for part, one in sums.items()}
+
+    def label(self, name: str) -> str:
+        """Return the name of a method, and that it does not keep to its claim if so."""
+        return name if self.is_as_claimed else f"{name}, NOT DP as claimed"
+
+    def __str__(self) -> str:
+        parts = ", ".join(
+            f"{part} {one if isinstance(one, str) else f'{one:g}'}"
+            for part, one in self.by_part().items()
+        )
+        if self.is_as_claimed:
+            return f"epsilon {self.spent():g} ({parts})"
+        return f"NOT DP as claimed: epsilon {self.claimed:g} claimed; {parts}"
+
+
+def charge_bins(account: Account, columns: Sequence[CodedColumn]) -> None:
+    """Note the columns whose values were read from the records: nothing bounds that."""
+    for column in columns:
+        if not column.is_declared:
+            account.pay(Charge(part="bins", what=column.name, epsilon=math.inf))
+
+
+def checked_epsilon(epsilon: Any, *, may_be_zero: bool = False) -> float:
+    """Return a budget that makes sense."""
+    least: Limits = {"minimum": 0} if may_be_zero else {"above": 0}
+    way = "0, for no noise, is for the published methods alone" if epsilon == 0 else None
+    return require_number(epsilon, "epsilon", error=SynthError, hint=way, **least)

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import numpy as np
 import pandas as pd
 
+from dp import Adjacency
+from synth.copulas.margins import Margin
 from synth.errors import SynthError
-from synth.marginals.noise import SimulatedNoise
+from synth.marginals.measuring import SimulatedNoise
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
-    from synth.baselines.account import Account
-    from synth.marginals.noise import NoiseSource
+    from synth.baselines.model import Account
+    from synth.marginals.measuring import Neighbours, NoiseSource
 
 _NAMES = {
     "workload": "workload",
@@ -29,34 +32,78 @@ _NAMES = {
 _SILENT = {"ordered", "present", "rules"}  # rules are kept by drawing again
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class CodedRecords:
-    """Records as a published method takes them.
+class JointModel(ABC):
+    """A model of codes that draws all columns together, and is one object of JSON."""
 
-    Parameters
-    ----------
-    frame
-        Codes: whole numbers for columns with an order, texts for others.
-    domains
-        Per column its codes, as declared.
+    kind: ClassVar[str]
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> as_frame(np.array([[1]]), sizes=[2], ordered=[True]).domains
-    {'0': [0, 1]}
-    """
+    @property
+    @abstractmethod
+    def sizes(self) -> list[int]:
+        """How many codes each column has."""
 
-    frame: pd.DataFrame
-    domains: dict[str, list[Any]]
+    @abstractmethod
+    def drawn(self, number: int, rng: np.random.Generator) -> Sequence[NDArray[Any]]:
+        """Draw the codes of each column, of at least one record."""
+
+    @abstractmethod
+    def parts(self) -> dict[str, Any]:
+        """Return what is written: arrays and plain values, nothing that runs."""
+
+    @classmethod
+    @abstractmethod
+    def of_parts(cls, found: Mapping[str, Any]) -> Self:
+        """Return the model whose parts these are, or refuse what does not fit."""
+
+    def sample(
+        self,
+        number: int,
+        *,
+        rng: np.random.Generator,
+        conditions: Mapping[int, int] | None = None,
+    ) -> NDArray[np.int32]:
+        """Draw records."""
+        if conditions:
+            raise SynthError(
+                "This method cannot draw given the values of columns.",
+                hint="where=\"sex == 'F'\" draws again until records fit",
+            )
+        if not number:
+            return np.zeros((0, len(self.sizes)), np.int32)
+        return np.column_stack(self.drawn(number, rng)).astype(np.int32)
+
+    def to_json(self) -> str:
+        """Return the model as text."""
+        content = {"format": f"ckm-synth-{self.kind}", **self.parts()}
+        return json.dumps(content, allow_nan=False, default=np.ndarray.tolist)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read what `to_json` wrote."""
+        try:
+            found = json.loads(text)
+            is_one = found["format"] == f"ckm-synth-{cls.kind}"
+            model = cls.of_parts(found) if is_one else None
+        except SynthError:
+            raise
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+            raise SynthError(f"The model of a {cls.kind} cannot be read.") from None
+        if model is None:
+            raise SynthError(f"The file is no model of a {cls.kind}.")
+        return model
+
+
+def margins_of_codes(heights: Iterable[Any]) -> tuple[Margin, ...]:
+    """Return margins of codes, from how high each rises at each code."""
+    found = [np.array(one, np.float64) for one in heights]
+    return tuple(
+        Margin(values=np.arange(len(one), dtype=np.float64), cumulative=one) for one in found
+    )
 
 
 def as_frame(
-    codes: NDArray[np.integer],
-    *,
-    sizes: Sequence[int],
-    ordered: Sequence[bool],
-) -> CodedRecords:
+    codes: NDArray[np.integer], *, sizes: Sequence[int], ordered: Sequence[bool]
+) -> tuple[pd.DataFrame, dict[str, list[Any]]]:
     """Turn codes into a frame with declared domains; columns go by their places."""
     columns: dict[str, Any] = {}
     domains: dict[str, list[Any]] = {}
@@ -68,7 +115,7 @@ def as_frame(
         else:
             domains[name] = [str(code) for code in listed]
             columns[name] = pd.Series(column.astype(str), dtype=object)
-    return CodedRecords(frame=pd.DataFrame(columns), domains=domains)
+    return pd.DataFrame(columns), domains
 
 
 def account_record(
@@ -93,12 +140,12 @@ def seeded_by(noise: NoiseSource | None) -> np.random.Generator | None:
     return noise.rng if isinstance(noise, SimulatedNoise) else None
 
 
-def refuse_conditions(conditions: Mapping[int, int] | None) -> None:
-    """Refuse conditions, where a method draws all columns together."""
-    if conditions:
+def refuse_add_remove(neighbours: Neighbours, what: str) -> None:
+    """Refuse neighbours whose number of records is confidential."""
+    if neighbours.adjacency is not Adjacency.REPLACE:
         raise SynthError(
-            "This method cannot draw given the values of columns.",
-            hint="where=\"sex == 'F'\" draws again until records fit",
+            f"{what} needs a public number of records.",
+            hint="Budget(…, adjacency='replace'), or --adjacency replace",
         )
 
 
@@ -108,6 +155,5 @@ def refuse_others(others: Mapping[str, Any]) -> None:
         raise SynthError(f"Nobody knows the option {min(unknown)!r}.")
     for option, name in _NAMES.items():
         value = others.get(option)
-        is_given = value is not None and (option in ("label", "settings") or len(value) > 0)
-        if is_given:
+        if value is not None and (option in ("label", "settings") or len(value) > 0):
             raise SynthError(f"This method cannot use {name}.", hint="method='tables' can")

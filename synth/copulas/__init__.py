@@ -7,8 +7,7 @@ Nothing here is private by itself: what is fitted to records tells about them.
 from synth.copulas.gaussian import gaussian_density, nearest_correlation
 from synth.copulas.margins import Margin, pseudo_observations
 from synth.copulas.pair import FAMILIES, PairCopula, fit_pair
-from synth.copulas.selection import grow_structure
-from synth.copulas.structure import Edge, Vine, c_vine, d_vine, number_of_vines
+from synth.copulas.structure import Edge, Vine, c_vine, d_vine, grow_structure, number_of_vines
 from synth.copulas.vine import FittedVine, fit_vine, gaussian_vine
 
 __all__ = [

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from footing.checks import require_integer
+from footing.checks import require_integer, require_one_of
 from synth.copulas.library import checked_uniforms, seeds_from, vines
 from synth.errors import SynthError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-__all__ = ["FAMILIES", "PairCopula", "fit_controls", "fit_pair"]
+    from synth.arrays import Floats
 
 Criterion = Literal["aic", "bic", "loglik"]
 
@@ -34,7 +34,6 @@ FAMILIES = (
     "bb8",
     "tll",
 )
-_CRITERIA = ("aic", "bic", "loglik")
 _ROTATED = {"clayton", "gumbel", "joe", "bb1", "bb6", "bb7", "bb8"}
 
 
@@ -172,7 +171,7 @@ class PairCopula:
         corners = np.asarray(self._bicop.taildep)
         return float(corners[0, 0]), float(corners[1, 1])
 
-    def cdf(self, u: ArrayLike) -> NDArray[np.float64]:
+    def cdf(self, u: ArrayLike) -> Floats:
         """Return the distribution function.
 
         Parameters
@@ -187,7 +186,7 @@ class PairCopula:
         """
         return np.asarray(self._bicop.cdf(checked_uniforms(u, columns=2)))
 
-    def density(self, u: ArrayLike) -> NDArray[np.float64]:
+    def density(self, u: ArrayLike) -> Floats:
         """Return the density.
 
         Parameters
@@ -202,7 +201,7 @@ class PairCopula:
         """
         return np.asarray(self._bicop.pdf(checked_uniforms(u, columns=2)))
 
-    def h(self, u: ArrayLike, *, given: ArrayLike) -> NDArray[np.float64]:
+    def h(self, u: ArrayLike, *, given: ArrayLike) -> Floats:
         """Return the chance to be below ``u``, given ``v``.
 
         Parameters
@@ -217,7 +216,7 @@ class PairCopula:
         """
         return np.asarray(self._bicop.hfunc2(_side_by_side(u, given)))
 
-    def h_inverse(self, p: ArrayLike, *, given: ArrayLike) -> NDArray[np.float64]:
+    def h_inverse(self, p: ArrayLike, *, given: ArrayLike) -> Floats:
         """Return the ``u`` below which the chance is ``p``, given ``v``.
 
         Parameters
@@ -233,7 +232,7 @@ class PairCopula:
         """
         return np.asarray(self._bicop.hinv2(_side_by_side(p, given)))
 
-    def sample(self, n: int, rng: np.random.Generator | None = None) -> NDArray[np.float64]:
+    def sample(self, n: int, rng: np.random.Generator | None = None) -> Floats:
         """Draw points.
 
         Parameters
@@ -308,10 +307,7 @@ def fit_pair(
 
 def fit_controls(families: Sequence[str], *, criterion: str, rotations: bool = True) -> Any:
     """Return what the library wants to know of a fit, as keywords."""
-    if criterion not in _CRITERIA:
-        raise SynthError(
-            f"Unknown criterion {criterion!r}.", hint=f"known: {', '.join(_CRITERIA)}"
-        )
+    require_one_of(criterion, "criterion", get_args(Criterion), error=SynthError)
     kinds = vines().BicopFamily
     return {
         "family_set": [getattr(kinds, name) for name in _checked_families(families)],
@@ -322,14 +318,14 @@ def fit_controls(families: Sequence[str], *, criterion: str, rotations: bool = T
 
 def _checked_families(families: Sequence[str]) -> list[str]:
     names = [families] if isinstance(families, str) else list(families)
-    unknown = [name for name in names if name not in FAMILIES]
-    if unknown or not names:
-        problem = f"Unknown family {unknown[0]!r}." if unknown else "No family is named."
-        raise SynthError(problem, hint=f"known: {', '.join(FAMILIES)}")
+    if not names:
+        raise SynthError("No family is named.", hint=f"known: {', '.join(FAMILIES)}")
+    for name in names:
+        require_one_of(name, "family", FAMILIES, error=SynthError)
     return names
 
 
-def _side_by_side(u: ArrayLike, v: ArrayLike) -> NDArray[np.float64]:
+def _side_by_side(u: ArrayLike, v: ArrayLike) -> Floats:
     one, other = np.ravel(np.asarray(u, np.float64)), np.ravel(np.asarray(v, np.float64))
     if len(one) != len(other):
         raise SynthError(f"{len(one)} values stand against {len(other)} given ones.")

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from footing.checks import require_integer
+from footing.checks import is_integer, require_integer, require_one_of
 from synth.copulas.gaussian import nearest_correlation
 from synth.copulas.library import checked_uniforms, seeds_from, vines
 from synth.copulas.pair import FAMILIES, PairCopula, fit_controls
-from synth.copulas.selection import grow_structure, order_by_dependence
-from synth.copulas.structure import Edge, Vine
+from synth.copulas.structure import Edge, Vine, grow_structure, order_by_dependence
 from synth.errors import SynthError
 
 if TYPE_CHECKING:
@@ -19,13 +18,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from synth.arrays import Floats
     from synth.copulas.pair import Criterion
-    from synth.copulas.selection import Shape
-
-__all__ = ["FittedVine", "fit_vine", "gaussian_vine"]
+    from synth.copulas.structure import Shape
 
 Truncation = int | Literal["auto"] | None
-_MEASURES = ("tau", "rho")
+Measure = Literal["tau", "rho"]
 
 
 class FittedVine:
@@ -118,7 +116,7 @@ class FittedVine:
                 found[Edge.of(a, b, given=given)] = copula
         return found
 
-    def density(self, u: ArrayLike) -> NDArray[np.float64]:
+    def density(self, u: ArrayLike) -> Floats:
         """Return the density.
 
         Parameters
@@ -142,7 +140,7 @@ class FittedVine:
 
     def sample(
         self, n: int, rng: np.random.Generator | None = None, *, threads: int = 1
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Draw points, by the inverse Rosenblatt transform.
 
         Parameters
@@ -214,7 +212,7 @@ def fit_vine(
     *,
     shape: Shape = "r",
     structure: Vine | None = None,
-    measure: Literal["tau", "rho"] = "tau",
+    measure: Measure = "tau",
     truncation: Truncation = None,
     families: Sequence[str] = FAMILIES,
     criterion: Criterion = "aic",
@@ -255,8 +253,7 @@ def fit_vine(
     """
     points = checked_uniforms(u)
     n = points.shape[1]
-    if measure not in _MEASURES:
-        raise SynthError(f"Unknown measure {measure!r}.", hint="known: tau, rho")
+    require_one_of(measure, "measure", get_args(Measure), error=SynthError)
     if len(points) < 2:
         raise SynthError("A vine needs at least two records.")
     library = vines()
@@ -328,19 +325,21 @@ def _turned(pair: PairCopula | None, is_turned: bool) -> Any:  # noqa: FBT001 (t
 
 
 def _depths(truncation: Any, structure: Vine | None) -> dict[str, Any]:
-    deepest = None if structure is None else structure.depth
+    found: dict[str, Any] = {}
     if truncation == "auto":
-        return {"select_trunc_lvl": True} | ({} if deepest is None else {"trunc_lvl": deepest})
-    if truncation is None:
-        return {} if deepest is None else {"trunc_lvl": deepest}
-    if isinstance(truncation, bool) or not isinstance(truncation, int) or truncation < 0:
-        raise SynthError(
-            f"truncation must be a number of trees, None or 'auto', not {truncation!r}."
-        )
-    return {"trunc_lvl": truncation if deepest is None else min(truncation, deepest)}
+        found["select_trunc_lvl"] = True
+    elif truncation is not None:
+        if not is_integer(truncation, minimum=0):
+            raise SynthError(
+                f"truncation must be a number of trees, None or 'auto', not {truncation!r}."
+            )
+        found["trunc_lvl"] = truncation
+    if structure is not None:
+        found["trunc_lvl"] = min(found.get("trunc_lvl", structure.depth), structure.depth)
+    return found
 
 
-def _strengths(points: NDArray[np.float64], measure: str) -> NDArray[Any]:
+def _strengths(points: Floats, measure: str) -> NDArray[Any]:
     from scipy.stats import kendalltau, rankdata
 
     n = points.shape[1]

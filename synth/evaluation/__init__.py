@@ -4,7 +4,7 @@ Everything here is a function of frames and declared kinds; how the synthetic re
 does not matter. The figures follow from confidential records and stay inside.
 """
 
-from synth.evaluation.errors import EvaluationError
+from synth.errors import EvaluationError
 from synth.evaluation.evaluate import Plan, evaluate
 from synth.evaluation.records import Kind, Records, encode, kinds_of, read_kinds
 from synth.evaluation.result import Evaluation, Figure

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from synth.evaluation.errors import EvaluationError
+from synth.errors import EvaluationError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

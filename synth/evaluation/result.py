@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.synthesis import FIGURES
-from synth.evaluation.errors import EvaluationError
+from synth.errors import EvaluationError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,9 +9,9 @@ import numpy as np
 
 from dp import Adjacency
 from synth.claims import Claim
-from synth.evaluation.errors import EvaluationError
-from synth.marginals.noise import SimulatedNoise
-from synth.marginals.spending.budget import Budget
+from synth.errors import EvaluationError
+from synth.marginals.measuring import SimulatedNoise
+from synth.marginals.spending import Budget
 from synth.methods import is_unprotected, settings_of
 from synth.synthesizer import Synthesizer
 

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from synth.errors import SynthError
-from synth.marginals.tree import JunctionTree, cliques_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from numpy.typing import NDArray
-
-__all__ = ["Network"]
-
-Columns = tuple[int, ...]
+    from synth.arrays import Columns, Floats
 
 
 class Network:
@@ -41,7 +37,7 @@ class Network:
         self,
         sizes: Sequence[int],
         sets: Sequence[Columns],
-        masks: Sequence[tuple[Columns, NDArray[np.float64]]] = (),
+        masks: Sequence[tuple[Columns, Floats]] = (),
     ) -> None:
         self.sizes = [int(size) for size in sizes]
         self.sets = [tuple(columns) for columns in sets]
@@ -60,11 +56,8 @@ class Network:
         return sum(math.prod(shape) for shape in self.shapes)
 
     def calibrate(
-        self,
-        potentials: Sequence[NDArray[np.float64]],
-        *,
-        evidence: dict[int, int] | None = None,
-    ) -> tuple[float, list[NDArray[np.float64]]]:
+        self, potentials: Sequence[Floats], *, evidence: dict[int, int] | None = None
+    ) -> tuple[float, list[Floats]]:
         """Return the logarithm of the total, and the distribution of each clique."""
         beliefs, log_total = self._multiplied(potentials)
         for column, code in (evidence or {}).items():
@@ -73,7 +66,7 @@ class Network:
             only[code] = 1.0
             beliefs[home] = beliefs[home] * self._spread(only, (column,), home)
         tree = self.tree
-        upward: dict[int, NDArray[np.float64]] = {}
+        upward: dict[int, Floats] = {}
         for one in reversed(tree.order[1:]):
             message = self._onto(beliefs[one], tree.cliques[one], tree.separators[one])
             log_total += math.log(self._positive(float(message.max())))
@@ -94,16 +87,14 @@ class Network:
             beliefs[one] /= self._positive(float(beliefs[one].sum()))
         return log_total + math.log(total), beliefs
 
-    def marginals(self, beliefs: Sequence[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
+    def marginals(self, beliefs: Sequence[Floats]) -> list[Floats]:
         """Return the distribution over each set."""
         return [
             self._onto(beliefs[home], self.tree.cliques[home], columns)
             for columns, home in zip(self.sets, self._homes, strict=True)
         ]
 
-    def pairs_of(
-        self, first: int, beliefs: Sequence[NDArray[np.float64]]
-    ) -> Iterator[tuple[int, NDArray[np.float64]]]:
+    def pairs_of(self, first: int, beliefs: Sequence[Floats]) -> Iterator[tuple[int, Floats]]:
         """Yield every later column with its table of chances, rows being codes of `first`."""
         tree, home = self.tree, self._home((first,))
         axis = tree.cliques[home].index(first)
@@ -118,21 +109,17 @@ class Network:
             clique = tree.cliques[one]
             for column in set(clique) - seen:
                 seen.add(column)
-                yield column, self._joint_onto(joint, clique, (column,))
+                yield column, self._onto(joint, clique, (column,), first=1)
             for other, separator in self._links(one):
                 if other != before:
-                    shared = self._joint_onto(joint, clique, separator)
+                    shared = self._onto(joint, clique, separator, first=1)
                     waiting.append(
                         (other, one, self._carried(shared, separator, other, beliefs))
                     )
 
     def _carried(
-        self,
-        shared: NDArray[np.float64],
-        separator: Columns,
-        other: int,
-        beliefs: Sequence[NDArray[np.float64]],
-    ) -> NDArray[np.float64]:
+        self, shared: Floats, separator: Columns, other: int, beliefs: Sequence[Floats]
+    ) -> Floats:
         chance = self._onto(beliefs[other], self.tree.cliques[other], separator)
         ratio = np.divide(shared, chance, out=np.zeros(shared.shape), where=chance > 0)
         shape = (len(shared), *self._spread(chance, separator, other).shape)
@@ -145,9 +132,7 @@ class Network:
         if self.tree.parents[one] >= 0:
             yield self.tree.parents[one], self.tree.separators[one]
 
-    def _multiplied(
-        self, potentials: Sequence[NDArray[np.float64]]
-    ) -> tuple[list[NDArray[np.float64]], float]:
+    def _multiplied(self, potentials: Sequence[Floats]) -> tuple[list[Floats], float]:
         beliefs, log_total = list(self._start), 0.0
         for columns, home, potential in zip(self.sets, self._homes, potentials, strict=True):
             top = float(potential.max())
@@ -165,26 +150,16 @@ class Network:
     def _shape(self, columns: Columns) -> tuple[int, ...]:
         return tuple(self.sizes[column] for column in columns)
 
-    def _spread(
-        self, table: NDArray[np.float64], columns: Columns, home: int
-    ) -> NDArray[np.float64]:
+    def _spread(self, table: Floats, columns: Columns, home: int) -> Floats:
         """Shape a table so that it multiplies that of a clique."""
         clique = self.tree.cliques[home]
         return table.reshape([self.sizes[c] if c in columns else 1 for c in clique])
 
     @staticmethod
-    def _onto(
-        table: NDArray[np.float64], clique: Columns, columns: Columns
-    ) -> NDArray[np.float64]:
-        axes = tuple(axis for axis, column in enumerate(clique) if column not in columns)
+    def _onto(table: Floats, clique: Columns, columns: Columns, *, first: int = 0) -> Floats:
+        """Sum a table, whose axes are those of a clique from the first on, over the others."""
+        axes = tuple(axis for axis, column in enumerate(clique, first) if column not in columns)
         return np.asarray(table.sum(axis=axes)) if axes else table
-
-    @staticmethod
-    def _joint_onto(
-        joint: NDArray[np.float64], clique: Columns, columns: Columns
-    ) -> NDArray[np.float64]:
-        axes = tuple(1 + axis for axis, column in enumerate(clique) if column not in columns)
-        return np.asarray(joint.sum(axis=axes)) if axes else joint
 
     @staticmethod
     def _positive(total: float) -> float:
@@ -194,3 +169,100 @@ class Network:
                 hint="relax a rule, or ask for another condition",
             )
         return total
+
+
+def cliques_of(
+    sets: Iterable[Columns], *, sizes: Sequence[int], most: float = math.inf
+) -> list[Columns] | None:
+    """Return the cliques of a chordal graph in which every set lies in a clique.
+
+    Columns are eliminated one by one, always that with the smallest table.
+
+    References
+    ----------
+    Koller, Friedman 2009, section 9.4.3.
+    """
+    logs = [math.log(size) for size in sizes]
+    near: list[set[int]] = [set() for _ in sizes]
+    for columns in sets:
+        for column in columns:
+            near[column].update(columns)
+    for column, others in enumerate(near):
+        others.discard(column)
+    cost = [logs[one] + sum(logs[other] for other in near[one]) for one in range(len(sizes))]
+    left, found, cells = list(range(len(sizes))), list[set[int]](), 0.0
+    while left:
+        column = min(left, key=cost.__getitem__)
+        left.remove(column)
+        others = near[column]
+        clique = others | {column}
+        if not any(clique <= one for one in found):
+            found.append(clique)
+            cells += math.exp(min(cost[column], 700.0))
+            if cells > most * (1 + 1e-9):
+                return None
+        for other in others:
+            joined = others - near[other]
+            joined.discard(other)
+            near[other] |= joined
+            near[other].discard(column)
+            cost[other] += sum(logs[one] for one in joined) - logs[column]
+    return [tuple(sorted(clique)) for clique in found]
+
+
+@dataclass(frozen=True, slots=True)
+class JunctionTree:
+    """Cliques, each with a parent; what a clique shares with others runs through the tree.
+
+    Parameters
+    ----------
+    cliques
+        Column sets.
+    order
+        The cliques, parents first.
+    parents
+        The parent of each clique, -1 for the root.
+    separators
+        What each clique shares with its parent.
+    """
+
+    cliques: tuple[Columns, ...]
+    order: tuple[int, ...]
+    parents: tuple[int, ...]
+    separators: tuple[Columns, ...]
+
+    @classmethod
+    def of(cls, cliques: Sequence[Columns]) -> JunctionTree:
+        """Join the cliques of a chordal graph so that separators are as large as can be.
+
+        References
+        ----------
+        Jensen, Jensen 1994: a spanning tree of largest separators is a junction tree.
+        """
+        sets = [set(clique) for clique in cliques]
+        shared, parents = [-1] * len(sets), [-1] * len(sets)
+        order: list[int] = []
+        left = set(range(len(sets)))
+        while left:
+            one = max(left, key=lambda clique: (shared[clique], -clique))
+            order.append(one)
+            left.discard(one)
+            for other in left:
+                common = len(sets[one] & sets[other])
+                if common > shared[other]:
+                    shared[other], parents[other] = common, one
+        separators = tuple(
+            tuple(sorted(sets[one] & sets[parent])) if parent >= 0 else ()
+            for one, parent in enumerate(parents)
+        )
+        return cls(tuple(cliques), tuple(order), tuple(parents), separators)
+
+    def home(self, columns: Iterable[int], *, sizes: Sequence[int]) -> int | None:
+        """Return the smallest clique that holds the columns, if one does."""
+        wanted = set(columns)
+        holding = [one for one, clique in enumerate(self.cliques) if wanted <= set(clique)]
+        return min(
+            holding,
+            key=lambda one: math.prod(sizes[column] for column in self.cliques[one]),
+            default=None,
+        )

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from synth.marginals.belief import Network
-from synth.marginals.entropy import Target, fit_potentials
 from synth.marginals.model import Measured
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
-    from synth.marginals.settings import Settings
+    from synth.arrays import Columns, Floats, Integers
+    from synth.marginals.spending import Settings
 
-__all__ = ["Draft"]
+_BOUND = 20.0
+_RIDGE = 1e-5
 
-Columns = tuple[int, ...]
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Target(Measured):
+    """A noisy table that the model should come near.
+
+    Its counts are shifted so that they sum to the number of records. At no cost the model may
+    stay away from each of them by `slack` times their scale.
+    """
+
+    slack: float
+    was_chosen: bool = False
 
 
 @dataclass(slots=True)
@@ -34,13 +48,10 @@ class Draft:
     """
 
     total: float
-    groups: list[NDArray[np.int64]]
-    shares: list[NDArray[np.float64]]
-    masks: list[tuple[Columns, NDArray[np.float64]]]
+    groups: list[Integers]
+    shares: list[Floats]
+    masks: list[tuple[Columns, Floats]]
     targets: list[Target] = field(default_factory=list)
-    scales: list[float] = field(default_factory=list)
-    potentials: list[NDArray[np.float64]] = field(default_factory=list)
-    was_chosen: list[bool] = field(default_factory=list)
 
     @property
     def sizes(self) -> list[int]:
@@ -55,56 +66,119 @@ class Draft:
             *(columns for columns, _ in self.masks),
         ]
 
+    def shifted(self, counts: NDArray[Any]) -> Floats:
+        """Return counts that sum to the number of records."""
+        return np.asarray(counts + (self.total - counts.sum()) / counts.size)
+
     def add(
         self,
         columns: Columns,
-        counts: NDArray[np.float64],
+        counts: NDArray[Any],
         *,
         scale: float,
         slack: float,
         was_chosen: bool = False,
     ) -> None:
         """Take in a noisy table."""
-        shifted = counts + (self.total - counts.sum()) / counts.size
-        self.targets.append(Target(columns=columns, counts=shifted, slack=slack * scale))
-        self.scales.append(scale)
-        self.potentials.append(np.zeros(counts.shape))
-        self.was_chosen.append(was_chosen)
-
-    def combine(
-        self, place: int, counts: NDArray[np.int64], *, scale: float, slack: float
-    ) -> None:
-        """Average a table with a second measurement of it, each by its precision."""
-        old, before = self.targets[place], self.scales[place]
-        share = before**2 / (before**2 + scale**2)
-        shifted = counts + (self.total - counts.sum()) / counts.size
-        both = share * shifted + (1 - share) * old.counts
-        self.scales[place] = before * scale / float(np.hypot(before, scale))
-        self.targets[place] = Target(
-            columns=old.columns, counts=both, slack=slack * self.scales[place]
+        self.targets.append(
+            Target(
+                columns=columns,
+                counts=self.shifted(counts),
+                scale=scale,
+                potential=np.zeros(counts.shape),
+                slack=slack,
+                was_chosen=was_chosen,
+            )
         )
+
+    def combine(self, place: int, counts: Integers, *, scale: float) -> None:
+        """Average a table with a second measurement of it, each by its precision."""
+        old = self.targets[place]
+        share = old.scale**2 / (old.scale**2 + scale**2)
+        both = share * self.shifted(counts) + (1 - share) * old.counts
+        precise = old.scale * scale / float(np.hypot(old.scale, scale))
+        self.targets[place] = replace(old, counts=both, scale=precise)
 
     def network(self) -> Network:
         """Return the graph of all tables so far."""
         return Network(self.sizes, [target.columns for target in self.targets], self.masks)
 
+    @property
+    def potentials(self) -> list[Floats]:
+        """The logarithms of the factors so far."""
+        return [target.potential for target in self.targets]
+
     def fit(self, settings: Settings, *, steps: int) -> None:
         """Fit the potentials to all tables so far."""
-        self.potentials = fit_potentials(
+        found = fit_potentials(
             self.network(),
             self.targets,
             total=self.total,
-            start=self.potentials,
             softness=settings.softness,
             steps=steps,
         )
+        together = zip(self.targets, found, strict=True)
+        self.targets = [replace(target, potential=one) for target, one in together]
 
     def measured(self) -> tuple[Measured, ...]:
         """Return the tables with their potentials."""
-        together = zip(self.targets, self.scales, self.potentials, strict=True)
         return tuple(
-            Measured(
-                columns=target.columns, counts=target.counts, scale=scale, potential=potential
-            )
-            for target, scale, potential in together
+            Measured(**{one.name: getattr(target, one.name) for one in fields(Measured)})
+            for target in self.targets
         )
+
+
+def fit_potentials(
+    network: Network, targets: Sequence[Target], *, total: float, softness: float, steps: int
+) -> list[Floats]:
+    """Return the logarithms of the factors of the model.
+
+    Notes
+    -----
+    Minimises ``total log Z(v) - <v, y> + sum slack * sqrt(v**2 + softness**2)`` over the
+    potentials ``v``. Without the last term it is maximum likelihood, which is the dual of
+    largest entropy under ``model = y``; the last term relaxes that to ``|model - y| <= slack``.
+
+    References
+    ----------
+    Dudík, Phillips, Schapire 2004, theorem 1 (entropy with relaxed constraints);
+    McKenna, Sheldon, Miklau 2019 (graphical models for noisy tables).
+    """
+    from scipy.optimize import minimize
+
+    shapes = [target.counts.shape for target in targets]
+    cuts = np.cumsum([target.counts.size for target in targets])[:-1]
+    wanted = np.concatenate([target.counts.ravel() for target in targets]) / total
+    slack = np.concatenate([np.full(t.counts.size, t.slack * t.scale) for t in targets]) / total
+
+    def split(flat: Floats) -> list[Floats]:
+        parts = np.split(flat, cuts)
+        return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+    def loss(flat: Floats) -> tuple[float, Floats]:
+        log_total, beliefs = network.calibrate(split(flat))
+        model = np.concatenate([table.ravel() for table in network.marginals(beliefs)])
+        sizes = np.sqrt(flat**2 + softness**2)
+        value = log_total - flat @ wanted + slack @ sizes + 0.5 * _RIDGE * (flat @ flat)
+        return float(value), model - wanted + slack * flat / sizes + _RIDGE * flat
+
+    first = np.concatenate([target.potential.ravel() for target in targets])
+    # The tables are small: threads would only wait for each other, at twice the cost and more.
+    with _linear_algebra().limit(limits=1, user_api="blas"):
+        found = minimize(
+            loss,
+            np.clip(first, -_BOUND, _BOUND),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(-_BOUND, _BOUND)] * len(first),
+            options={"maxiter": steps, "maxcor": 20, "ftol": 1e-9, "gtol": 1e-7},
+        )
+    return split(np.asarray(found.x))
+
+
+@lru_cache(maxsize=1)
+def _linear_algebra() -> Any:
+    """Return the threads of the libraries that are loaded by now; finding them takes time."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

@@ -12,7 +12,7 @@ McKenna, Miklau, Sheldon 2021 (a tree of pairs first); McKenna, Mullins, Sheldon
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,11 +21,9 @@ from synth.errors import SynthError
 from synth.marginals.candidates import Candidates
 from synth.marginals.coarse import group_codes, onto_simplex, shrink_within
 from synth.marginals.draft import Draft
-from synth.marginals.measuring import Measurer, Neighbours
+from synth.marginals.measuring import Measurer, Neighbours, SecureNoise
 from synth.marginals.model import TableModel
-from synth.marginals.noise import SecureNoise
-from synth.marginals.settings import Settings
-from synth.marginals.spending.accountant import PrivacyAccountant
+from synth.marginals.spending import PrivacyAccountant, Settings
 from synth.schema.public import coarse_table, patterns_of, workload_weights
 
 if TYPE_CHECKING:
@@ -33,15 +31,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from synth.marginals.noise import NoiseSource
+    from synth.arrays import Columns, Floats, Integers
+    from synth.marginals.measuring import NoiseSource
     from synth.schema.public import Published, Rule
 
-__all__ = ["fit_codes"]
 
-Columns = tuple[int, ...]
 _EXACT = 1 - 1e-9
 _WORTH = 0.02  # a share of the budget that is worth another round
-_Margin = tuple["NDArray[np.float64]", float]
+_Margin = tuple["Floats", float]
 
 
 def fit_codes(
@@ -167,7 +164,7 @@ class _Job:
             wide = scale * math.sqrt(len(counts) / len(coarse))
             draft.add((column,), coarse, scale=wide, slack=self.settings.margin_slack)
             level = np.maximum(onto_simplex(draft.targets[-1].counts, total=total), 1.0)
-            draft.potentials[-1] = np.log(level / total)
+            draft.targets[-1] = replace(draft.targets[-1], potential=np.log(level / total))
         for one in self.published:
             if len(one.columns) > 1:
                 counts = coarse_table(one.counts, [groups[c] for c in one.columns])
@@ -195,13 +192,7 @@ class _Job:
                 price = self.settings.table_price(self.rho, tables=number)
                 counts, scale = self.measurer.table(columns, rho=price)
                 slack = self.settings.slack
-                draft.add(
-                    columns,
-                    counts.astype(np.float64),
-                    scale=scale,
-                    slack=slack,
-                    was_chosen=True,
-                )
+                draft.add(columns, counts, scale=scale, slack=slack, was_chosen=True)
             is_last = step == len(batches) - 1
             if is_last:
                 self._measure_again(draft)
@@ -210,17 +201,17 @@ class _Job:
     def _measure_again(self, draft: Draft) -> None:
         """Spend on the tables of the model what was meant for tables that do not fit in it."""
         left = _EXACT * self.measurer.left
-        again = [place for place, paid in enumerate(draft.was_chosen) if paid]
+        again = [place for place, one in enumerate(draft.targets) if one.was_chosen]
         if left < _WORTH * self.rho or not again:
             return
         for place in again:
             columns = draft.targets[place].columns
             counts, scale = self.measurer.table(columns, rho=left / len(again))
-            draft.combine(place, counts, scale=scale, slack=self.settings.slack)
+            draft.combine(place, counts, scale=scale)
 
     def _choose(
         self,
-        expected: Mapping[Columns, NDArray[np.float64]],
+        expected: Mapping[Columns, Floats],
         room: Mapping[Columns, float],
         weights: Mapping[Columns, float],
         total: float,
@@ -251,7 +242,7 @@ class _Job:
                 found.append((counts.astype(np.float64), scale))
         return found
 
-    def _groups(self, margins: Sequence[_Margin], total: float) -> list[NDArray[np.int64]]:
+    def _groups(self, margins: Sequence[_Margin], total: float) -> list[Integers]:
         price = self.settings.table_price(self.rho, tables=self._tables(total))
         least = self.settings.least_group * self.measurer.scale_of(price)
         return [
@@ -271,14 +262,14 @@ class _Job:
         return self.settings.how_many(total, columns=len(self.sizes), rho=self.rho)
 
 
-def _total(margins: Sequence[tuple[NDArray[np.float64], float]]) -> float:
+def _total(margins: Sequence[tuple[Floats, float]]) -> float:
     """Return the number of records that noisy margins agree on, at least 1."""
     weights = [1 / (len(counts) * max(scale, 1e-3) ** 2) for counts, scale in margins]
     sums = [float(counts.sum()) for counts, _ in margins]
     return max(1.0, float(np.average(sums, weights=weights)))
 
 
-def _allowed(rule: Rule, groups: Sequence[NDArray[np.int64]]) -> NDArray[np.float64]:
+def _allowed(rule: Rule, groups: Sequence[Integers]) -> Floats:
     """Return which combinations of groups a rule allows; codes of a group agree on it."""
     firsts = [np.unique(groups[column], return_index=True)[1] for column in rule.columns]
     return np.asarray(~rule.forbidden[np.ix_(*firsts)], np.float64)

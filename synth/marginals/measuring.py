@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 
 from dp import Adjacency, DiscreteGaussian, Exponential, histogram
 from synth.errors import SynthError
-from synth.marginals.spending.accountant import Spend
+from synth.marginals.spending import Spend
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from synth.marginals.noise import NoiseSource
-    from synth.marginals.spending.accountant import PrivacyAccountant
+    from synth.arrays import Floats, Integers
+    from synth.marginals.spending import PrivacyAccountant
 
 # Weights are multiples of 1/1024, at most 1, and what they weigh is whole and at most 2**42, so
 # that scores are exact in doubles.
@@ -120,7 +120,7 @@ class Measurer:
     Examples
     --------
     >>> from synth import SimulatedNoise
-    >>> from synth.marginals.spending.accountant import PrivacyAccountant
+    >>> from synth.marginals.spending import PrivacyAccountant
     >>> codes = np.array([[0, 1], [1, 1]])
     >>> measurer = Measurer(
     ...     codes, (2, 2), Neighbours(), PrivacyAccountant(1e6), SimulatedNoise(seed=1)
@@ -140,7 +140,7 @@ class Measurer:
         self._columns = [codes[:, column] for column in range(len(sizes))]
         self._sizes = list(sizes)
         self._records = len(codes)
-        self._tables: dict[tuple[int, ...], NDArray[np.int64]] = {}
+        self._tables: dict[tuple[int, ...], Integers] = {}
         self._neighbours, self._accountant, self._noise = neighbours, accountant, noise
 
     def public_records(self) -> int | None:
@@ -168,7 +168,7 @@ class Measurer:
         """
         return self._neighbours.counting(rho).scale
 
-    def margin(self, column: int, *, rho: float) -> tuple[NDArray[np.int64], float]:
+    def margin(self, column: int, *, rho: float) -> tuple[Integers, float]:
         """Count the codes of a column; return noisy counts and the scale of their noise.
 
         Parameters
@@ -180,7 +180,7 @@ class Measurer:
         """
         return self._noisy("margin", (column,), rho)
 
-    def regroup(self, groups: Sequence[NDArray[np.int64]]) -> None:
+    def regroup(self, groups: Sequence[Integers]) -> None:
         """Replace codes by those of coarser groups, for every table from here on.
 
         Parameters
@@ -194,7 +194,7 @@ class Measurer:
             self._columns[column] = group.astype(small)[self._columns[column]]
         self._tables.clear()
 
-    def table(self, columns: tuple[int, ...], *, rho: float) -> tuple[NDArray[np.int64], float]:
+    def table(self, columns: tuple[int, ...], *, rho: float) -> tuple[Integers, float]:
         """Count the combinations of some columns; return noisy counts and their scale.
 
         Parameters
@@ -208,7 +208,7 @@ class Measurer:
 
     def choose(
         self,
-        expected: Mapping[tuple[int, ...], NDArray[np.float64]],
+        expected: Mapping[tuple[int, ...], Floats],
         *,
         weights: Mapping[tuple[int, ...], float],
         handicaps: Mapping[tuple[int, ...], float],
@@ -231,15 +231,7 @@ class Measurer:
         largest = max(weights[one] for one in candidates)
         weight = {one: np.ceil(weights[one] / largest * _GRAIN) / _GRAIN for one in candidates}
         how = self._neighbours.choosing(rho)
-        self._accountant.pay(
-            Spend(
-                what="choice",
-                columns=(),
-                sensitivity=how.sensitivity,
-                scale=how.scale,
-                rho=how.guarantee.rho,
-            )
-        )
+        self._accountant.pay(Spend.of("choice", how))
         scores = [
             weight[one]
             * (self._misfit(one, expected[one]) - np.rint(np.clip(handicaps[one], -_FAR, _FAR)))
@@ -252,27 +244,17 @@ class Measurer:
         self._columns.clear()
         self._tables.clear()
 
-    def _misfit(self, columns: tuple[int, ...], expected: NDArray[np.float64]) -> float:
+    def _misfit(self, columns: tuple[int, ...], expected: Floats) -> float:
         """Return the sum of absolute differences, an exact integer, or a limit above it."""
         whole = np.rint(np.clip(expected, 0, 2.0**40)).astype(np.int64)
         return min(float(np.abs(self._count(columns) - whole).sum()), _FAR)
 
-    def _noisy(
-        self, what: str, columns: tuple[int, ...], rho: float
-    ) -> tuple[NDArray[np.int64], float]:
+    def _noisy(self, what: str, columns: tuple[int, ...], rho: float) -> tuple[Integers, float]:
         how = self._neighbours.counting(rho)
-        self._accountant.pay(
-            Spend(
-                what=what,
-                columns=columns,
-                sensitivity=how.sensitivity.l2,
-                scale=how.scale,
-                rho=how.guarantee.rho,
-            )
-        )
+        self._accountant.pay(Spend.of(what, how, columns=columns))
         return self._noise.add(self._count(columns), how), how.scale
 
-    def _count(self, columns: tuple[int, ...]) -> NDArray[np.int64]:
+    def _count(self, columns: tuple[int, ...]) -> Integers:
         if columns not in self._tables:
             shape = tuple(self._sizes[column] for column in columns)
             cells = np.zeros(self._records, np.int64)
@@ -289,3 +271,119 @@ def _counting(neighbours: Neighbours, rho: float) -> DiscreteGaussian:
     """Calibrate once for each price: many tables have the same."""
     one = histogram(neighbours.adjacency).for_units(neighbours.rows, unit=neighbours.unit)
     return DiscreteGaussian.calibrated(one, rho=rho)
+
+
+class NoiseSource(Protocol):
+    """What runs the two mechanisms of the engine.
+
+    Examples
+    --------
+    >>> isinstance(SimulatedNoise(seed=1).label, str)
+    True
+    """
+
+    label: ClassVar[str]
+
+    def add(self, counts: Integers, mechanism: DiscreteGaussian) -> Integers:
+        """Return counts with noise."""
+
+    def choose(self, scores: Floats, mechanism: Exponential) -> int:
+        """Return the index of a candidate, likelier the better its score."""
+
+
+class SecureNoise:
+    """Exact noise from the randomness of the operating system. It has no seed.
+
+    Examples
+    --------
+    >>> from dp import DiscreteGaussian, histogram
+    >>> exact = DiscreteGaussian(sensitivity=histogram(), scale=1e-3)
+    >>> SecureNoise().add(np.array([3, 4]), exact)
+    array([3, 4])
+    """
+
+    label: ClassVar[str] = "secure"
+
+    def add(self, counts: Integers, mechanism: DiscreteGaussian) -> Integers:
+        """Return counts with noise, drawn by OpenDP.
+
+        Parameters
+        ----------
+        counts
+            The true counts.
+        mechanism
+            The noise.
+        """
+        return np.asarray(mechanism.release(counts), np.int64)
+
+    def choose(self, scores: Floats, mechanism: Exponential) -> int:
+        """Return the index of a candidate, drawn by OpenDP.
+
+        Parameters
+        ----------
+        scores
+            One per candidate.
+        mechanism
+            The choice.
+        """
+        return mechanism.choose(scores)
+
+
+class SimulatedNoise:
+    """Noise that whoever knows the seed can subtract: for tests and benchmarks alone.
+
+    Parameters
+    ----------
+    seed
+        The seed.
+
+    Examples
+    --------
+    >>> from dp import DiscreteGaussian, histogram
+    >>> noise = DiscreteGaussian(sensitivity=histogram(), scale=2.0)
+    >>> once = SimulatedNoise(seed=1).add(np.zeros(3, np.int64), noise)
+    >>> (once == SimulatedNoise(seed=1).add(np.zeros(3, np.int64), noise)).all().item()
+    True
+    """
+
+    label: ClassVar[str] = "simulated, NOT PRIVATE"
+
+    def __init__(self, *, seed: int) -> None:
+        self._rng = np.random.default_rng(seed)
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """The generator, for methods that draw by themselves.
+
+        Examples
+        --------
+        >>> bool(SimulatedNoise(seed=1).rng.random() < 1)
+        True
+        """
+        return self._rng
+
+    def add(self, counts: Integers, mechanism: DiscreteGaussian) -> Integers:
+        """Return counts with rounded Gaussian noise.
+
+        Parameters
+        ----------
+        counts
+            The true counts.
+        mechanism
+            The noise.
+        """
+        drawn = self._rng.normal(0.0, mechanism.scale, counts.shape)
+        return counts + np.rint(drawn).astype(np.int64)
+
+    def choose(self, scores: Floats, mechanism: Exponential) -> int:
+        """Return the index of a candidate.
+
+        Parameters
+        ----------
+        scores
+            One per candidate.
+        mechanism
+            The choice.
+        """
+        noisy = scores / mechanism.scale + self._rng.gumbel(size=len(scores))
+        return int(np.argmax(noisy))

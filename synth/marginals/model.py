@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from synth.errors import SynthError
 from synth.marginals.belief import Network
 from synth.marginals.drawing import draw_codes, draw_within
-from synth.marginals.spending.accountant import Spend
+from synth.marginals.spending import Spend
 from synth.schema.public import coarse_table
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Measured", "TableModel"]
+    from synth.arrays import Columns, Floats, Integers
 
-Columns = tuple[int, ...]
+
 _FORMAT = "ckm-synth-model"
 _CHUNK = 2**17  # rows drawn at a time: as much as stays in the cache
 
@@ -51,9 +51,9 @@ class Measured:
     """
 
     columns: Columns
-    counts: NDArray[np.float64]
+    counts: Floats
     scale: float
-    potential: NDArray[np.float64]
+    potential: Floats
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -90,10 +90,10 @@ class TableModel:
     (4, 2)
     """
 
-    groups: tuple[NDArray[np.int64], ...]
-    shares: tuple[NDArray[np.float64], ...]
+    groups: tuple[Integers, ...]
+    shares: tuple[Floats, ...]
     tables: tuple[Measured, ...]
-    masks: tuple[tuple[Columns, NDArray[np.float64]], ...] = ()
+    masks: tuple[tuple[Columns, Floats], ...] = ()
     records: float
     spends: tuple[Spend, ...]
     rho: float
@@ -101,7 +101,6 @@ class TableModel:
     rows: int
     unit: str
     noise: str
-    _cache: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def sizes(self) -> list[int]:
@@ -163,7 +162,7 @@ class TableModel:
                     part[:, column] = draw_within(coarse[column], group, share, rng=rng)
         return codes
 
-    def expected(self, first: int, second: int) -> NDArray[np.float64]:
+    def expected(self, first: int, second: int) -> Floats:
         """Return the counts that the model expects of two columns.
 
         Parameters
@@ -180,7 +179,7 @@ class TableModel:
             self.records * fine * self.shares[first][:, None] * self.shares[second][None, :]
         )
 
-    def coarse(self, columns: Columns, table: NDArray[np.float64]) -> NDArray[np.float64]:
+    def coarse(self, columns: Columns, table: Floats) -> Floats:
         """Sum a table of codes over the groups of the model.
 
         Parameters
@@ -198,19 +197,11 @@ class TableModel:
             {
                 "format": _FORMAT,
                 "version": 1,
-                "groups": [group.tolist() for group in self.groups],
-                "shares": [share.tolist() for share in self.shares],
-                "tables": [
-                    {
-                        "columns": list(table.columns),
-                        "counts": table.counts.tolist(),
-                        "scale": table.scale,
-                        "potential": table.potential.tolist(),
-                    }
-                    for table in self.tables
-                ],
+                "groups": self.groups,
+                "shares": self.shares,
+                "tables": [asdict(table) for table in self.tables],
                 "masks": [
-                    {"columns": list(columns), "allowed": mask.astype(int).tolist()}
+                    {"columns": columns, "allowed": mask.astype(int)}
                     for columns, mask in self.masks
                 ],
                 "records": self.records,
@@ -222,6 +213,7 @@ class TableModel:
                 "noise": self.noise,
             },
             allow_nan=False,
+            default=np.ndarray.tolist,
         )
 
     @classmethod
@@ -240,15 +232,14 @@ class TableModel:
         """
         try:
             found = json.loads(text)
-            if found["format"] != _FORMAT or found["version"] != 1:
-                raise SynthError("The text is of another format, or of a newer version.")
-            model = cls._from_record(found)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            if isinstance(error, SynthError):
-                raise
+            is_one = found["format"] == _FORMAT and found["version"] == 1
+            model = cls._from_record(found) if is_one else None
+        except (KeyError, TypeError, ValueError, AttributeError):
             raise SynthError(
                 "The text is not a model.", hint="give what to_json wrote"
             ) from None
+        if model is None:
+            raise SynthError("The text is of another format, or of a newer version.")
         return model.checked()
 
     @classmethod

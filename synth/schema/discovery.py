@@ -12,16 +12,15 @@ import numpy as np
 
 from dp import Geometric, Sensitivity
 from synth.errors import DomainError, SynthError
-from synth.marginals.spending.calls import Call
+from synth.marginals.spending import Call
 from synth.schema.coding import distinct_values, grid_numbers
 from synth.schema.columns import Category, Date, Numeric, key_of
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
-    from synth.marginals.measuring import Neighbours
-    from synth.marginals.noise import NoiseSource
+    from synth.arrays import Integers
+    from synth.marginals.measuring import Neighbours, NoiseSource
     from synth.schema.schema import Schema
 
 _FOUND = "found in the records, at a price"
@@ -221,7 +220,7 @@ def _find_bounds(
     starts = _round_numbers(column)
     numbers = np.clip(grid_numbers(values, column), starts[0], starts[-1] - 1)
     cells = np.searchsorted(np.array(starts), numbers, side="right") - 1
-    counts: NDArray[np.int64] = np.bincount(cells, minlength=len(starts) - 1).astype(np.int64)
+    counts: Integers = np.bincount(cells, minlength=len(starts) - 1).astype(np.int64)
     noisy = noise.add(counts, how)
     threshold = how.scale * math.sqrt(2 * math.log(len(counts) / _CHANCE))
     kept = np.flatnonzero(noisy > threshold)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from synth.arrays import Integers
+
 #: How a number is drawn within a cell.
 LAWS = ("uniform", "middle", "lowest")
 _MOST = 100_000
@@ -89,7 +91,7 @@ class Grid:
         ends = [*(start - 1 for start in self.starts[1:]), self.last]
         return list(zip(self.starts, ends, strict=True))
 
-    def cell_of(self, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
+    def cell_of(self, numbers: Integers) -> NDArray[np.int32]:
         """Return the cell of each number.
 
         Parameters
@@ -102,7 +104,7 @@ class Grid:
 
     def draw(
         self, cells: NDArray[np.integer], *, rng: np.random.Generator, law: str = "uniform"
-    ) -> NDArray[np.int64]:
+    ) -> Integers:
         """Return a number of each cell.
 
         Parameters

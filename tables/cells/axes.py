@@ -17,12 +17,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from footing.arrays import Codes
     from tables.cells.hierarchy import CodeTree
     from tables.request import Request
-
-    Codes = NDArray[np.int32]
-
-__all__ = ["Axis", "Level"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -81,6 +78,20 @@ class Axis:
     def size(self) -> int:
         """Number of categories over all levels."""
         return len(self.labels[0])
+
+    def raised(self, codes: NDArray[np.int32], have: int, want: int) -> NDArray[np.int32]:
+        """Code the categories of one level as those above them on a coarser one.
+
+        Parameters
+        ----------
+        codes
+            Categories of the level `have`.
+        have, want
+            Levels, 0 for the finest.
+        """
+        for level in self.levels[have:want]:
+            codes = codes if level.up is None else level.up[codes]
+        return codes
 
     def __repr__(self) -> str:
         return f"Axis({', '.join(self.columns)}; {len(self.levels)} levels)"
@@ -188,17 +199,19 @@ def _plain_axis(
         is_shown=np.ones(count, bool),
     )
     texts_by_rank = np.array([request.total_label, *labels], object)
-    levels = (finest, _total_level())
-    return _axis(request, (dimension,), (texts_by_rank,), levels, declared is not None), codes
+    is_declared = declared is not None
+    return _axis(request, (dimension,), (texts_by_rank,), [finest], is_declared), codes
 
 
 def _axis(
     request: Request,
     columns: tuple[str, ...],
     labels: tuple[NDArray[np.object_], ...],
-    levels: tuple[Level, ...],
+    levels: Sequence[Level],
     is_declared: bool,  # noqa: FBT001  (read beside the others)
 ) -> Axis:
+    """Add the total to the levels of an axis."""
+    total = Level(ranks=np.zeros(1, np.int32), up=None, is_shown=np.ones(1, bool))
     found = np.full(len(labels[0]), not is_declared)
     for texts in labels:
         found |= texts == request.missing_label
@@ -206,14 +219,10 @@ def _axis(
     return Axis(
         columns=columns,
         labels=labels,
-        levels=levels,
+        levels=(*levels, total),
         is_declared=is_declared,
         is_found=found,
     )
-
-
-def _total_level() -> Level:
-    return Level(ranks=np.zeros(1, np.int32), up=None, is_shown=np.ones(1, bool))
 
 
 def _path_axis(
@@ -326,7 +335,7 @@ def _nest(
         np.array([request.total_label, *known], object)[ordered[:, place]]
         for place, known in enumerate(labels)
     )
-    return _axis(request, columns, texts, (*levels, _total_level()), is_declared)
+    return _axis(request, columns, texts, levels, is_declared)
 
 
 def _tree_axis(
@@ -367,5 +376,4 @@ def _tree_axis(
     total = tree.root if tree.root is not None else request.total_label
     shown = [total, *names] + [request.missing_label] * (len(leaf_labels) > len(leaf_names))
     shown_labels = (np.array(shown, object),)
-    every_level = (*levels, _total_level())
-    return _axis(request, (dimension,), shown_labels, every_level, is_declared=True), codes
+    return _axis(request, (dimension,), shown_labels, levels, is_declared=True), codes

@@ -11,20 +11,65 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tables.cells.cells import Cells
 from tables.cells.sketch import Sketch, join_sketches
 from tables.magnitudes.amounts import Amounts, join_amounts
 from tables.magnitudes.limbs import from_limbs, sum_at, sum_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from footing.arrays import Codes, Integers, Words
     from tables.cells.axes import Axis
+    from tables.cells.sketch import Sketch
+    from tables.magnitudes.amounts import Magnitudes
 
-    Codes = NDArray[np.int32]
-    Sums = NDArray[np.int64]
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Cells:
+    """The non-empty cells of a table. Disclosive: never write or print them.
+
+    Parameters
+    ----------
+    axes
+        One for each dimension.
+    ranks
+        For each axis, the category of every cell, int32.
+    count
+        Number of records of every cell, int64, at least 1.
+    cell_key
+        Sum of the cell's record keys modulo `key_range`, uint64.
+    key_range
+        Cell keys lie in [0, key_range).
+    weight
+        Sum of the cell's weights, float64, or None.
+    weighted_count
+        Number of the cell's records whose weight is not zero, int64, or None.
+    level_sets
+        The combinations of levels that the table shows, finest first.
+    sketch
+        What tells whether cells differ by few records, or None when it was not asked for.
+    magnitudes
+        Variable → its sums and largest contributions, or None where none was asked for.
+    """
+
+    axes: tuple[Axis, ...]
+    ranks: tuple[NDArray[np.int32], ...]
+    count: NDArray[np.int64]
+    cell_key: NDArray[np.uint64]
+    key_range: int
+    weight: NDArray[np.float64] | None
+    weighted_count: NDArray[np.int64] | None
+    level_sets: tuple[tuple[int, ...], ...]
+    sketch: Sketch | None = None
+    magnitudes: Mapping[str, Magnitudes] | None = None
+
+    def __len__(self) -> int:
+        return len(self.count)
+
+    def __repr__(self) -> str:
+        return f"Cells({len(self.axes)} dimensions, {len(self.level_sets)} margins)"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -32,13 +77,13 @@ class Block:
     """Cells of one combination of levels, in the order of their codes."""
 
     codes: tuple[Codes, ...]
-    count: Sums
-    key: NDArray[np.uint64]
-    weight: tuple[Sums, ...]
+    count: Integers
+    key: Words
+    weight: tuple[Integers, ...]
     sketch: Sketch | None = None
     amounts: tuple[Amounts, ...] = ()
 
-    def take(self, places: Sums) -> Block:
+    def take(self, places: Integers) -> Block:
         """Return some of the cells, each once."""
         return Block(
             tuple(code[places] for code in self.codes),
@@ -67,15 +112,10 @@ def roll_up(
             (p for p in blocks if all(a <= b for a, b in zip(p, levels, strict=True))),
             key=lambda p: (len(blocks[p].count), p),
         )
-        codes = []
-        for axis, have, want, code in zip(
-            axes, parent, levels, blocks[parent].codes, strict=True
-        ):
-            for level in axis.levels[have:want]:
-                code = code if level.up is None else level.up[code]  # noqa: PLW2901
-            codes.append(code)
+        steps = zip(axes, blocks[parent].codes, parent, levels, strict=True)
+        codes = tuple(axis.raised(code, have, want) for axis, code, have, want in steps)
         sizes = tuple(axis.levels[want].size for axis, want in zip(axes, levels, strict=True))
-        coarser = replace(blocks[parent], codes=tuple(codes))
+        coarser = replace(blocks[parent], codes=codes)
         blocks[levels] = group(coarser, sizes, key_range)
     return blocks
 

@@ -24,18 +24,17 @@ from tables.magnitudes.variables import Variable
 from tables.request import Request, require_fit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from footing.arrays import Codes, Integers
     from tables.cells.axes import Axis
-    from tables.cells.cells import Cells
+    from tables.cells.blocks import Cells
     from tables.magnitudes.amounts import Amounts
     from tables.source.source import Source
 
-    Codes = NDArray[np.int32]
-    Sums = NDArray[np.int64]
 
 logger = logging.getLogger(__name__)
 
@@ -119,7 +118,7 @@ def cube(
         report_progress = None if progress is None else _part_of(progress, done, len(scans))
         answer = source.arrow(plan.sql, plan.parameters, progress=report_progress)
         scan_s += time.perf_counter() - begun
-        finest = [_finest(plan, request, answer, source) for request in batch]
+        finest = [plan.finest(request, answer) for request in batch]
         del answer  # as large as the cells: make room before rolling up
         for request in batch:
             axes, block = finest.pop(0)
@@ -192,12 +191,8 @@ def record_groups(
         if isinstance(request.where, Filter):
             is_in = rows[flags[request.where]].to_numpy()
         inside = rows.filter(is_in)
-        values = {
-            c: _in_order(inside[columns[c]], source.orders.get(c)) for c in request.columns
-        }
         ranks = []
-        for dimension in request.dimensions:
-            axis, codes = build_axis(request, dimension, values)
+        for axis, codes in axes_of(source, request, inside, columns):
             full = np.full(len(is_in), -1, np.int32)
             full[is_in] = axis.levels[0].ranks[codes]
             ranks.append(full)
@@ -236,57 +231,52 @@ class _Plan:
     def __init__(
         self, source: Source, keys: RecordKeys, requests: Sequence[Request], *, sketch: int = 0
     ) -> None:
-        types = self._types = source.types
-        self.sketch = sketch
+        self._source = source
+        self._width = sketch
         self.parameters: dict[str, object] = {}
-        self.orders = source.orders
         self.key_range = keys.resolve(source)
         key_sql = self._key_sql = keys.sql(source, self.parameters)
         self._key_parameters = dict(self.parameters)
-        columns = list(dict.fromkeys(c for r in requests for c in r.columns))
-        self.column_alias = {c: f"d{i}" for i, c in enumerate(columns)}
-        weights = list(dict.fromkeys(r.weight for r in requests if r.weight is not None))
-        self.weight_alias = {w: f"w{i}" for i, w in enumerate(weights)}
-        self.variables = self._variables(source, requests)
-        filters: list[Filter] = []
-        for request in requests:
-            if isinstance(request.where, Filter) and request.where not in filters:
-                filters.append(request.where)
-        conditions = [f.sql(types, self.parameters) for f in filters]
+        columns = dict.fromkeys(c for r in requests for c in r.columns)
+        self._column_alias = {c: f"d{i}" for i, c in enumerate(columns)}
+        weights = dict.fromkeys(r.weight for r in requests if r.weight is not None)
+        self._weight_alias = {w: f"w{i}" for i, w in enumerate(weights)}
+        self._variables = _variables(source, requests)
+        filters = dict.fromkeys(r.where for r in requests if isinstance(r.where, Filter))
+        conditions = {f: f.sql(source.types, self.parameters) for f in filters}
         everything = any(r.where is None for r in requests)
         # A filter that all requests share is the statement's own; it needs no column.
         shared = not everything and len(filters) == 1
         self._flags = {} if shared else {f: f"f{i}" for i, f in enumerate(filters)}
         self._sets = self._grouping_sets(requests)
 
-        inner = [f"{key_sql} AS k"]
-        for column, alias in self.column_alias.items():
-            inner.append(f"{quote(column)} AS {alias}")
-        for weight, alias in self.weight_alias.items():
-            inner.append(f"CAST({quote(weight)} AS DECIMAL(38,{WEIGHT_DECIMALS})) AS {alias}")
-        inner += [sql for variable in self.variables.values() for sql in variable.columns()]
-        if self._flags:
-            inner += [
-                f"coalesce({c}, false) AS {flag}"
-                for c, flag in zip(conditions, self._flags.values(), strict=True)
-            ]
-        where = "" if everything or not filters else f"WHERE {' OR '.join(conditions)}"
-        outer = [*self.column_alias.values(), *self._flags.values()]
+        inner = [
+            f"{key_sql} AS k",
+            *(f"{quote(column)} AS {alias}" for column, alias in self._column_alias.items()),
+            *(
+                f"CAST({quote(weight)} AS DECIMAL(38,{WEIGHT_DECIMALS})) AS {alias}"
+                for weight, alias in self._weight_alias.items()
+            ),
+            *(sql for variable in self._variables.values() for sql in variable.columns()),
+            *(f"coalesce({conditions[f]}, false) AS {flag}" for f, flag in self._flags.items()),
+        ]
+        where = "" if everything else f"WHERE {' OR '.join(conditions.values())}"
+        outer = [*self._column_alias.values(), *self._flags.values()]
         selected = [
             *outer,
             "count(*) AS n",
             f"{modulo_sql('coalesce(sum(k), 0)', self.key_range)} AS key",
             *(
                 f"sum({alias}) AS {alias}, count(*) FILTER ({alias} > 0) AS {alias}_n"
-                for alias in self.weight_alias.values()
+                for alias in self._weight_alias.values()
             ),
         ]
-        for variable in self.variables.values():
+        for variable in self._variables.values():
             selected += variable.aggregates(self.key_range)
         records = f"SELECT {', '.join(inner)} FROM {source.relation} {where}"
         if sketch:
-            columns, aggregates = sketch_columns(sketch, self.key_range)
-            records = f"SELECT *, {', '.join(columns)} FROM ({records})"
+            keyed, aggregates = sketch_columns(sketch, self.key_range)
+            records = f"SELECT *, {', '.join(keyed)} FROM ({records})"
             selected += aggregates
         if len(self._sets) > 1:
             selected.append(f"grouping({', '.join(outer)}) AS g")
@@ -299,7 +289,28 @@ class _Plan:
         self._outer = outer
         self.sql = f"SELECT {', '.join(selected)} FROM ({records}) {group}"
 
-    def rows(self, request: Request, answer: pa.Table) -> pa.Table:
+    def finest(self, request: Request, answer: pa.Table) -> tuple[tuple[Axis, ...], Block]:
+        """Return the axes of a request and its finest cells."""
+        rows = self._rows(request, answer)
+        pairs = axes_of(self._source, request, rows, self._column_alias)
+        weight: tuple[Integers, ...] = ()
+        if request.weight is not None:
+            alias = self._weight_alias[request.weight]
+            weight = (*limbs_of(rows[alias]), rows[f"{alias}_n"].to_numpy().astype(np.int64))
+        cells = Block(
+            codes=tuple(codes for _, codes in pairs),
+            count=rows["n"].to_numpy().astype(np.int64),
+            key=rows["key"].to_numpy().astype(np.uint64),
+            weight=weight,
+            sketch=self._sketch(request, rows) if self._width else None,
+            amounts=tuple(self._amounts(request, rows)),
+        )
+        axes = tuple(axis for axis, _ in pairs)
+        sizes = tuple(axis.levels[0].size for axis in axes)
+        is_distinct = self._wanted(request) in self._sets
+        return axes, group(cells, sizes, self.key_range, is_distinct=is_distinct)
+
+    def _rows(self, request: Request, answer: pa.Table) -> pa.Table:
         """Return the rows of the answer from which the request's cells are rolled up."""
         import pyarrow.compute as pc
 
@@ -311,39 +322,44 @@ class _Plan:
         flag = self._flags.get(request.where) if isinstance(request.where, Filter) else None
         return answer if flag is None else answer.filter(answer[flag])
 
-    def members(
-        self, source: Source, request: Request, rows: pa.Table, is_wanted: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-        """Fetch the smallest keys of some rows of the answer: row numbers, and keys."""
+    def _amounts(self, request: Request, rows: pa.Table) -> Iterator[Amounts]:
+        """Return the variables of a request over the answer's rows."""
+        for column in request.sums:
+            variable = self._variables[column, request.weight]
+            if request.missing_values == "stop" and variable.is_missing_in(rows):
+                raise DataError(
+                    f"Some records have no value in {column!r}.",
+                    hint="filter them out with where, or pass over them: "
+                    'missing_values = "skip"',
+                )
+            yield variable.read(rows, top=request.top)
+
+    def _sketch(self, request: Request, rows: pa.Table) -> Sketch:
+        """Return the sketches of the answer's rows, with the smallest keys of small ones."""
         import pyarrow as pa
 
+        sketch = read_sketch(rows, self._width)
+        wanted = np.flatnonzero(sketch.is_small)
+        if not len(wanted):
+            return sketch
         chosen = self._chosen(request)
-        aliases = {c: a for c, a in self.column_alias.items() if a in chosen}
-        wanted = np.flatnonzero(is_wanted)
+        aliases = {c: a for c, a in self._column_alias.items() if a in chosen}
         columns = {alias: rows[alias].take(pa.array(wanted)) for alias in aliases.values()}
-        beside = pa.table({"row": pa.array(wanted), **columns})
-        parameters = dict(self._key_parameters)
-        where = (
-            f"WHERE {request.where.sql(self._types, parameters)}"
-            if isinstance(request.where, Filter)
-            else ""
-        )
+        parameters, where = dict(self._key_parameters), ""
+        if isinstance(request.where, Filter):
+            where = f"WHERE {request.where.sql(self._source.types, parameters)}"
         inner = [f"{self._key_sql} AS k"]
         inner += [f"{quote(column)} AS {alias}" for column, alias in aliases.items()]
         same = [f"r.{a} IS NOT DISTINCT FROM b.{a}" for a in aliases.values()] or ["true"]
-        found = source.arrow(
+        found = self._source.arrow(
             f"SELECT row, unnest(keys) AS key FROM (SELECT b.row, min(k::UBIGINT, "
-            f"{self.sketch + 1}) AS keys FROM (SELECT {', '.join(inner)} FROM "
-            f"{source.relation} {where}) r JOIN {source.beside} b ON {' AND '.join(same)} "
-            "GROUP BY b.row)",
+            f"{self._width + 1}) AS keys FROM (SELECT {', '.join(inner)} FROM "
+            f"{self._source.relation} {where}) r JOIN {self._source.beside} b "
+            f"ON {' AND '.join(same)} GROUP BY b.row)",
             parameters,
-            beside=beside,
+            beside=pa.table({"row": pa.array(wanted), **columns}),
         )
-        return found["row"].to_numpy(), found["key"].to_numpy()
-
-    def is_finest(self, request: Request) -> bool:
-        """Whether the rows of the request are its finest cells, each once."""
-        return self._wanted(request) in self._sets
+        return sketch.with_members(found["row"].to_numpy(), found["key"].to_numpy())
 
     def _chosen(self, request: Request) -> frozenset[str]:
         """Return the grouping set from which the request's cells are rolled up."""
@@ -352,83 +368,39 @@ class _Plan:
         return min(fitting, key=lambda s: (len(s), sorted(s)))
 
     def _wanted(self, request: Request) -> frozenset[str]:
-        wanted = {self.column_alias[c] for c in request.columns}
+        wanted = {self._column_alias[c] for c in request.columns}
         if isinstance(request.where, Filter) and request.where in self._flags:
             wanted.add(self._flags[request.where])
         return frozenset(wanted)
 
-    def _variables(
-        self, source: Source, requests: Sequence[Request]
-    ) -> dict[tuple[str, str | None], Variable]:
-        """Return the variables of all requests, each with the most contributions wanted."""
-        top: dict[tuple[str, str | None], int] = {}
-        for request in requests:
-            for column in request.sums:
-                known = top.get((column, request.weight), 0)
-                top[column, request.weight] = max(known, request.top)
-        return {
-            (column, weight): Variable(source, column, weight=weight, place=place, top=wanted)
-            for place, ((column, weight), wanted) in enumerate(top.items())
-        }
-
     def _grouping_sets(self, requests: Sequence[Request]) -> list[frozenset[str]]:
         wanted = {self._wanted(request) for request in requests}
-        unflagged = set(self._flags.values())
-        return sorted(
-            (
-                s
-                for s in wanted
-                if not any(s < t and s & unflagged == t & unflagged for t in wanted)
-            ),
-            key=sorted,
-        )
+        flags = set(self._flags.values())
+        kept = (s for s in wanted if not any(s < t and s & flags == t & flags for t in wanted))
+        return sorted(kept, key=sorted)
 
 
-def _finest(
-    plan: _Plan, request: Request, answer: pa.Table, source: Source
-) -> tuple[tuple[Axis, ...], Block]:
-    """Return the axes of a request and its finest cells."""
-    rows = plan.rows(request, answer)
-    values = {
-        c: _in_order(rows[plan.column_alias[c]], plan.orders.get(c)) for c in request.columns
+def _variables(
+    source: Source, requests: Sequence[Request]
+) -> dict[tuple[str, str | None], Variable]:
+    """Return the variables of all requests, each with the most contributions wanted."""
+    top: dict[tuple[str, str | None], int] = {}
+    for request in requests:
+        for column in request.sums:
+            known = top.get((column, request.weight), 0)
+            top[column, request.weight] = max(known, request.top)
+    return {
+        (column, weight): Variable(source, column, weight=weight, place=place, top=wanted)
+        for place, ((column, weight), wanted) in enumerate(top.items())
     }
-    pairs = [build_axis(request, dimension, values) for dimension in request.dimensions]
-    axes = tuple(axis for axis, _ in pairs)
-    weight: tuple[Sums, ...] = ()
-    if request.weight is not None:
-        alias = plan.weight_alias[request.weight]
-        weight = (*limbs_of(rows[alias]), rows[f"{alias}_n"].to_numpy().astype(np.int64))
-    cells = Block(
-        codes=tuple(codes for _, codes in pairs),
-        count=rows["n"].to_numpy().astype(np.int64),
-        key=rows["key"].to_numpy().astype(np.uint64),
-        weight=weight,
-        sketch=_sketch(plan, request, rows, source) if plan.sketch else None,
-        amounts=tuple(_amounts(plan, request, rows)),
-    )
-    sizes = tuple(axis.levels[0].size for axis in axes)
-    return axes, group(cells, sizes, plan.key_range, is_distinct=plan.is_finest(request))
 
 
-def _amounts(plan: _Plan, request: Request, rows: pa.Table) -> Iterator[Amounts]:
-    """Return the variables of a request over the answer's rows."""
-    for column in request.sums:
-        variable = plan.variables[column, request.weight]
-        if request.missing_values == "stop" and variable.is_missing_in(rows):
-            raise DataError(
-                f"Some records have no value in {column!r}.",
-                hint='filter them out with where, or pass over them: missing_values = "skip"',
-            )
-        yield variable.read(rows, top=request.top)
-
-
-def _sketch(plan: _Plan, request: Request, rows: pa.Table, source: Source) -> Sketch:
-    """Return the sketches of the answer's rows, with the members of small ones."""
-    sketch = read_sketch(rows, plan.sketch)
-    is_small = sketch.is_small
-    if not is_small.any():
-        return sketch
-    return sketch.with_members(*plan.members(source, request, rows, is_small))
+def axes_of(
+    source: Source, request: Request, rows: pa.Table, columns: Mapping[str, str]
+) -> list[tuple[Axis, Codes]]:
+    """Build the axes of a request, and code the rows' values on the finest level of each."""
+    values = {c: _in_order(rows[columns[c]], source.orders.get(c)) for c in request.columns}
+    return [build_axis(request, dimension, values) for dimension in request.dimensions]
 
 
 def _in_order(values: pa.ChunkedArray, order: pa.Array | None) -> pa.ChunkedArray:

@@ -109,14 +109,7 @@ class CodeTree:
         if len(rows) > _MAX_NODES:
             raise RequestError(f"A code tree has at most {_MAX_NODES:,} codes.")
         if {"code", "parent"} <= set(header):
-            pairs = [
-                (
-                    line,
-                    (row.get("code") or "").strip(),
-                    (row.get("parent") or "").strip() or None,
-                )
-                for line, row in rows
-            ]
+            pairs = [(n, _text(row, "code"), _text(row, "parent") or None) for n, row in rows]
         elif {"level", "name"} <= set(header):
             pairs = _from_levels(name, rows)
         else:
@@ -172,13 +165,17 @@ class CodeTree:
         return hash(tuple(self.parents.items()))
 
 
+def _text(row: Mapping[str, str | None], column: str) -> str:
+    return (row.get(column) or "").strip()
+
+
 def _from_levels(
     name: str, rows: Sequence[tuple[int, Mapping[str, str]]]
 ) -> list[tuple[int, str, str | None]]:
     pairs: list[tuple[int, str, str | None]] = []
     path: list[str] = []
     for line, row in rows:
-        mark, code = (row.get("level") or "").strip(), (row.get("name") or "").strip()
+        mark, code = _text(row, "level"), _text(row, "name")
         depth = len(mark)
         if not depth or set(mark) != {"@"} or depth > len(path) + 1:
             raise RequestError(

@@ -10,7 +10,7 @@ with the smallest keys. `docs/ledger.md` has the arithmetic.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,10 +23,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    Words = NDArray[np.uint64]
-    Integers = NDArray[np.int64]
+    from footing.arrays import Flags, Integers, Words
 
-__all__ = ["MAX_WIDTH", "PRIME", "Sketch"]
 
 PRIME = 2**31 - 1  # powers of sketches are residues modulo this prime
 MAX_WIDTH = 4
@@ -60,7 +58,7 @@ class Sketch:
         return int(self.partitions.shape[1]) - 1
 
     @property
-    def is_small(self) -> NDArray[np.bool_]:
+    def is_small(self) -> Flags:
         """Which cells have an empty partition."""
         return np.asarray((self.partitions == 0).any(axis=1))
 
@@ -80,11 +78,8 @@ class Sketch:
         place = np.full(len(self), -1, np.int64)
         place[cells] = np.arange(len(cells))
         mine = place[self.member_cell]
-        taken = Sketch(
-            partitions=self.partitions[cells],
-            power_sums=self.power_sums[cells],
-            member_cell=mine[:0],
-            member_key=self.member_key[:0],
+        taken = replace(
+            self, partitions=self.partitions[cells], power_sums=self.power_sums[cells]
         )
         return taken.with_members(mine[mine >= 0], self.member_key[mine >= 0])
 
@@ -99,23 +94,13 @@ class Sketch:
         power_sums = np.add.reduceat(self.power_sums[order], starts) % PRIME
         cell = np.searchsorted(ordered[starts], place[self.member_cell])
         is_small = (partitions == 0).any(axis=1)[cell]
-        merged = Sketch(
-            partitions=partitions,
-            power_sums=power_sums,
-            member_cell=cell[:0],
-            member_key=self.member_key[:0],
-        )
+        merged = replace(self, partitions=partitions, power_sums=power_sums)
         return merged.with_members(cell[is_small], self.member_key[is_small])
 
     def with_members(self, cell: Integers, key: Words) -> Sketch:
         """Return the same sketches with the smallest of these members."""
         cell, key = smallest_members(cell, key, self.width)
-        return Sketch(
-            partitions=self.partitions,
-            power_sums=self.power_sums,
-            member_cell=cell,
-            member_key=key,
-        )
+        return replace(self, member_cell=cell, member_key=key)
 
 
 def join_sketches(parts: Sequence[Sketch]) -> Sketch:

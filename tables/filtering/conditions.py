@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from footing.arrays import Codes, Flags
     from tables.cells.axes import Axis
     from tables.filtering.filters import Node
 
-    Mask = NDArray[np.bool_]
-    Judged = tuple[Mask, Mask]  # where a comparison holds, where it is unknown
+    Judged = tuple[Flags, Flags]  # where a comparison holds, where it is unknown
 
 _MAX_RANGES = 32
 _MAX_JUDGED = 16  # comparisons in one query
@@ -41,7 +41,7 @@ class _Among:
     bits: bytes
 
     @staticmethod
-    def of(place: tuple[str, int], inside: Mask) -> _Among:
+    def of(place: tuple[str, int], inside: Flags) -> _Among:
         return _Among(*place, size=len(inside), bits=np.packbits(inside).tobytes())
 
     @property
@@ -49,7 +49,7 @@ class _Among:
         return self.dimension, self.level
 
     @property
-    def inside(self) -> Mask:
+    def inside(self) -> Flags:
         packed = np.frombuffer(self.bits, np.uint8)
         return np.unpackbits(packed, count=self.size).astype(bool)
 
@@ -95,7 +95,7 @@ class Condition:
         """
         return _sql(self.tree, column)
 
-    def holds(self, codes: Callable[[str, int], NDArray[np.int32]]) -> Mask:
+    def holds(self, codes: Callable[[str, int], NDArray[np.int32]]) -> Flags:
         """Return for which cells the condition holds.
 
         Parameters
@@ -197,7 +197,7 @@ def _nbytes(tree: _Tree) -> int:
     return _LEAF_BYTES + len(tree.bits)
 
 
-def _holds(tree: _Tree, codes: Callable[[str, int], NDArray[np.int32]]) -> Mask:
+def _holds(tree: _Tree, codes: Callable[[str, int], Codes]) -> Flags:
     if isinstance(tree, _Join):
         found = [_holds(part, codes) for part in tree.parts]
         join: Any = np.logical_and if tree.word == "and" else np.logical_or
@@ -211,7 +211,7 @@ def _sql(tree: _Tree, column: Callable[[str, int], str]) -> str:
     return _among_sql(column(tree.dimension, tree.level), tree.inside)
 
 
-def _among_sql(column: str, inside: Mask) -> str:
+def _among_sql(column: str, inside: Flags) -> str:
     """Write a set of categories as ranges where they are few: neighbours are kept together."""
     edges = np.flatnonzero(np.diff(inside, prepend=False, append=False))
     first, last = edges[::2].tolist(), (edges[1::2] - 1).tolist()

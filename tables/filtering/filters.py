@@ -22,8 +22,6 @@ from tables.filtering.values import bounds_of, kind_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["Filter", "parse_filter"]
-
 Literal = int | Decimal | str | bool
 
 _TOKEN = re.compile(
@@ -36,16 +34,8 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
-_COMPARE = {
-    "=": "=",
-    "==": "=",
-    "!=": "<>",
-    "<>": "<>",
-    "<": "<",
-    "<=": "<=",
-    ">": ">",
-    ">=": ">=",
-}
+_OPERATORS = {"=", "<>", "<", "<=", ">", ">="}
+_SYNONYMS = {"==": "=", "!=": "<>"}
 _RESERVED = {"and", "or", "not", "in", "between", "is", "null", "missing", "true", "false"}
 _MAX_LENGTH = 20_000
 _MAX_DEPTH = 50
@@ -105,7 +95,8 @@ class Join:
     parts: tuple[Node, ...]
 
 
-Node = Compare | Within | Missing | Not | Join
+Comparison = Compare | Within | Missing
+Node = Comparison | Not | Join
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +164,8 @@ class Filter:
         >>> parse_filter("age >= 'x'").errors({"age": "BIGINT"})[0].facts
         {'column': 'age', 'kind': 'integer', 'given': 'text'}
         """
-        return _errors(self.tree, types)
+        found = (_error(node, types) for node in comparisons_in(self.tree))
+        return [error for error in found if error is not None]
 
     def sql(self, types: Mapping[str, str], parameters: dict[str, object]) -> str:
         """Return the condition in SQL; its values go into `parameters`, never into the text.
@@ -274,7 +266,7 @@ class _Parser:
     def _join(self, word: str) -> Node:
         below = self._not if word == "and" else lambda: self._join("and")
         parts = [below()]
-        while self._take_word(word):
+        while self._take("word", word):
             parts.append(below())
         return parts[0] if len(parts) == 1 else Join(word, tuple(parts))
 
@@ -287,11 +279,11 @@ class _Parser:
                 limit=_MAX_DEPTH,
             )
         try:
-            if self._take_word("not"):
+            if self._take("word", "not"):
                 return Not(self._not())
-            if self._take_symbol("("):
+            if self._take("symbol", "("):
                 node = self._join("or")
-                if not self._take_symbol(")"):
+                if not self._take("symbol", ")"):
                     self._fail("closing")
                 return node
             return self._predicate()
@@ -300,44 +292,42 @@ class _Parser:
 
     def _predicate(self) -> Node:
         column = self._column()
-        if self._take_word("is"):
-            negated = self._take_word("not")
-            if not (self._take_word("missing") or self._take_word("null")):
+        if self._take("word", "is"):
+            negated = self._take("word", "not")
+            if not (self._take("word", "missing") or self._take("word", "null")):
                 self._fail("missing")
             return Missing(column, negated)
-        negated = self._take_word("not")
-        if self._take_word("in"):
+        negated = self._take("word", "not")
+        if self._take("word", "in"):
             return Within(column, self._list(), negated)
-        if self._take_word("between"):
+        if self._take("word", "between"):
             low = self._literal()
-            if not self._take_word("and"):
+            if not self._take("word", "and"):
                 self._fail("and")
             high = self._literal()
             both = Join("and", (Compare(column, ">=", low), Compare(column, "<=", high)))
             return Not(both) if negated else both
         kind, token, _ = self._peek()
-        if negated or kind != "symbol" or token not in _COMPARE:
+        operator = _SYNONYMS.get(token, token)
+        if negated or kind != "symbol" or operator not in _OPERATORS:
             self._fail("comparison")
         self.at += 1
-        return Compare(column, _COMPARE[token], self._literal())
+        return Compare(column, operator, self._literal())
 
     def _column(self) -> str:
         kind, token, _ = self._peek()
-        if kind == "quoted":
-            self.at += 1
-            return token[1:-1].replace("``", "`")
-        if kind != "word" or token.lower() in _RESERVED:
+        if kind != "quoted" and (kind != "word" or token.lower() in _RESERVED):
             self._fail("column")
         self.at += 1
-        return token
+        return token[1:-1].replace("``", "`") if kind == "quoted" else token
 
     def _list(self) -> tuple[Literal, ...]:
-        if not self._take_symbol("("):
+        if not self._take("symbol", "("):
             self._fail("opening")
         values = [self._literal()]
-        while self._take_symbol(","):
+        while self._take("symbol", ","):
             values.append(self._literal())
-        if not self._take_symbol(")"):
+        if not self._take("symbol", ")"):
             self._fail("comma")
         return tuple(values)
 
@@ -362,19 +352,11 @@ class _Parser:
     def _peek(self) -> tuple[str, str, int]:
         return self.tokens[self.at] if self.at < len(self.tokens) else ("", "", len(self.text))
 
-    def _take_word(self, word: str) -> bool:
-        kind, token, _ = self._peek()
-        if kind == "word" and token.lower() == word:
-            self.at += 1
-            return True
-        return False
-
-    def _take_symbol(self, symbol: str) -> bool:
-        kind, token, _ = self._peek()
-        if kind == "symbol" and token == symbol:
-            self.at += 1
-            return True
-        return False
+    def _take(self, kind: str, text: str) -> bool:
+        found, token, _ = self._peek()
+        is_here = found == kind and token.lower() == text
+        self.at += is_here
+        return is_here
 
     def _fail(self, expected: str) -> NoReturn:
         position = self._peek()[2] + 1
@@ -397,7 +379,7 @@ def _number(token: str) -> int | Decimal | None:
     return int(number) if is_whole else number
 
 
-def comparisons_in(node: Node) -> Iterator[Compare | Within | Missing]:
+def comparisons_in(node: Node) -> Iterator[Comparison]:
     """Return the comparisons of a condition with columns, in their order."""
     match node:
         case Join(parts=parts):
@@ -409,7 +391,7 @@ def comparisons_in(node: Node) -> Iterator[Compare | Within | Missing]:
             yield node
 
 
-def _literals(node: Compare | Within | Missing) -> tuple[Literal, ...]:
+def _literals(node: Comparison) -> tuple[Literal, ...]:
     match node:
         case Compare(value=value):
             return (value,)
@@ -438,20 +420,16 @@ _TYPE_HINTS = {
 }
 
 
-def _errors(node: Node, types: Mapping[str, str]) -> list[FilterError]:
-    match node:
-        case Join(parts=parts):
-            return [error for part in parts for error in _errors(part, types)]
-        case Not(part=part):
-            return _errors(part, types)
+def _error(node: Comparison, types: Mapping[str, str]) -> FilterError | None:
+    """Tell what does not fit a column, as an error to raise."""
     if node.column not in types:
         problem, hint = unknown_name("Column", node.column, types)
-        return [FilterError(problem, hint=hint, reason="column", column=node.column)]
+        return FilterError(problem, hint=hint, reason="column", column=node.column)
     kind = kind_of(types[node.column])
     for value in _literals(node):
         if bounds_of(value, types[node.column]) is None:
             given = _literal_kind(value)
-            error = FilterError(
+            return FilterError(
                 f"The filter compares {node.column!r}, {_KIND_WORDS[kind]}, with a {given}.",
                 hint=_TYPE_HINTS.get(kind, "write a number without quotes"),
                 reason="type",
@@ -459,8 +437,7 @@ def _errors(node: Node, types: Mapping[str, str]) -> list[FilterError]:
                 kind=kind,
                 given=given,
             )
-            return [error]
-    return []
+    return None
 
 
 def _literal_kind(value: Literal) -> str:

@@ -24,8 +24,6 @@ from tables.errors import DataError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Bounds", "bounds_of", "kind_of", "text_of", "texts_of"]
-
 Literal = int | Decimal | str | bool
 
 _SIGNED = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64, "HUGEINT": 128}

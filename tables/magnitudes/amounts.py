@@ -6,21 +6,89 @@ that those of two cells merge into those of their union by comparing integers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tables.magnitudes.limbs import exact_floats, sum_at, sum_keys
-from tables.magnitudes.magnitudes import Magnitudes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    Sums = NDArray[np.int64]
-    Floats = NDArray[np.float64]
+    from footing.arrays import Floats, Integers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Magnitudes:
+    """One variable over the cells of a table. Disclosive: never write or print it.
+
+    Every array has one entry, or one line, for each cell, in the order of the table's `Cells`.
+    A contributor is a record whose value is neither missing nor zero.
+
+    Parameters
+    ----------
+    variable
+        The variable's name, from which its noise is derived. A weighted total beside an
+        unweighted one is a variable of its own, and needs a name of its own.
+    total
+        Weighted sum of the values, float64; unweighted where there is no weight.
+    raw_total
+        Unweighted sum of the values, float64.
+    contributors
+        Number of contributors, int64.
+    weighted_contributors
+        Sum of the contributors' weights, float64; their number where there is no weight.
+    records
+        Number of records with a value, zeros among them, int64.
+    weight
+        Sum of the weights of these records, float64; their number where there is no weight.
+    key
+        Sum of the record keys of the contributors modulo `key_range`, uint64.
+    key_range
+        Keys lie in [0, key_range).
+    top
+        The contributors' values that are largest without their sign, with it, float64, one
+        column for each of the largest, 0 where there are fewer contributors.
+    top_weight
+        Their weights, float64; 1 where there is no weight, 0 where there are fewer.
+    largest
+        The largest weighted value of a contributor, without its sign, float64, 0 without
+        contributors. With weights it need not be that of the first in `top`.
+    low, high
+        The smallest and the largest value of the records with one, zeros among them, float64;
+        0 where no record has a value.
+    named
+        Which cells somebody named as sensitive, whatever rules say; by default none of them.
+    """
+
+    variable: str
+    total: NDArray[np.float64]
+    raw_total: NDArray[np.float64]
+    contributors: NDArray[np.int64]
+    weighted_contributors: NDArray[np.float64]
+    records: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    key: NDArray[np.uint64]
+    key_range: int
+    top: NDArray[np.float64]
+    top_weight: NDArray[np.float64]
+    largest: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    named: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+
+    def __post_init__(self) -> None:
+        if not len(self.named):
+            object.__setattr__(self, "named", np.zeros(len(self.total), np.bool_))
+
+    def __len__(self) -> int:
+        return len(self.total)
+
+    def __repr__(self) -> str:
+        return f"Magnitudes({self.variable!r}, {self.top.shape[1]} largest)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -35,14 +103,14 @@ class ExactSum:
         The sums are multiples of ``10**-decimals``.
     """
 
-    limbs: tuple[Sums, ...]
+    limbs: tuple[Integers, ...]
     decimals: int
 
-    def take(self, places: Sums) -> ExactSum:
+    def take(self, places: Integers) -> ExactSum:
         """Return the sums of some cells, in this order."""
         return replace(self, limbs=tuple(limb[places] for limb in self.limbs))
 
-    def merge(self, place: Sums, kept: Sums, total: int) -> ExactSum:
+    def merge(self, place: Integers, kept: Integers, total: int) -> ExactSum:
         """Sum over cells of the same place, see `Amounts.merge`."""
         limbs = tuple(sum_at(place, limb, total)[kept] for limb in self.limbs)
         return replace(self, limbs=limbs)
@@ -50,9 +118,6 @@ class ExactSum:
     def floats(self) -> Floats:
         """Return the numbers that the integers stand for."""
         return exact_floats(self.limbs, decimals=self.decimals)
-
-    def __repr__(self) -> str:
-        return "ExactSum(…)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -93,15 +158,15 @@ class Amounts:
     low, high
         Smallest and largest value; infinities where no record has one.
     top
-        Ranks of the largest contributions, (cells, k), largest first, 0 where fewer.
+        Codes of the largest contributions, (cells, k), largest first, 0 where fewer.
     ranking
         What the ranks mean.
     """
 
     variable: str
     raw: ExactSum
-    contributors: Sums
-    records: Sums
+    contributors: Integers
+    records: Integers
     weighted: ExactSum | None
     weights: ExactSum | None
     weight: ExactSum | None
@@ -109,10 +174,10 @@ class Amounts:
     largest: Floats | None
     low: Floats
     high: Floats
-    top: Sums
+    top: Integers
     ranking: Ranking
 
-    def take(self, places: Sums) -> Amounts:
+    def take(self, places: Integers) -> Amounts:
         """Return the amounts of some cells, in this order."""
         return replace(
             self,
@@ -129,7 +194,7 @@ class Amounts:
             top=self.top[places],
         )
 
-    def merge(self, place: Sums, kept: Sums, total: int, *, key_range: int) -> Amounts:
+    def merge(self, place: Integers, kept: Integers, total: int, *, key_range: int) -> Amounts:
         """Merge cells of the same place.
 
         Parameters
@@ -187,16 +252,13 @@ class Amounts:
             high=high,
         )
 
-    def __repr__(self) -> str:
-        return f"Amounts({self.variable!r})"
 
-
-def _floats(sums: ExactSum | None, counts: Sums) -> Floats:
+def _floats(sums: ExactSum | None, counts: Integers) -> Floats:
     """Return sums of weights, or numbers of records where there is no weight."""
     return counts.astype(float) if sums is None else sums.floats()
 
 
-def merge_top(place: Sums, top: Sums, total: int) -> Sums:
+def merge_top(place: Integers, top: Integers, total: int) -> Integers:
     """Merge the largest contributions of cells of the same place."""
     width = top.shape[1]
     merged = np.zeros((total, width), np.int64)

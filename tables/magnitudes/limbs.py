@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pyarrow as pa
-    from numpy.typing import NDArray
 
-    Sums = NDArray[np.int64]
+    from footing.arrays import Floats, Integers, Words
+
 
 WEIGHT_DECIMALS = 15
 _HALF = 2**32 - 1
@@ -24,16 +24,14 @@ _STEP_DECIMALS = 5
 _CHUNK = 2**15  # few enough that the intermediate numbers stay near the processor
 
 
-def sum_at(place: Sums, values: Sums, total: int) -> Sums:
+def sum_at(place: Integers, values: Integers, total: int) -> Integers:
     """Sum values by their place among `total` places."""
     sums = np.zeros(total, np.int64)
     np.add.at(sums, place, values)
     return sums
 
 
-def sum_keys(
-    place: Sums, keys: NDArray[np.uint64], total: int, key_range: int
-) -> NDArray[np.uint64]:
+def sum_keys(place: Integers, keys: Words, total: int, key_range: int) -> Words:
     """Sum keys modulo `key_range`, exactly."""
     sums = np.zeros(total, np.uint64)
     if key_range == 2**64:
@@ -53,9 +51,7 @@ def sum_keys(
     return _add_modulo(sums, low % modulus, modulus)
 
 
-def _add_modulo(
-    a: NDArray[np.uint64], b: NDArray[np.uint64], modulus: np.uint64
-) -> NDArray[np.uint64]:
+def _add_modulo(a: Words, b: Words, modulus: np.uint64) -> Words:
     """Return (a + b) mod modulus for a, b < modulus, where the sum may pass 2**64."""
     return np.where(a >= modulus - b, a - (modulus - b), a + b)
 
@@ -67,7 +63,7 @@ def modulo_sql(expression: str, key_range: int) -> str:
     return f"(({expression})::HUGEINT % {key_range}::HUGEINT)::UBIGINT"
 
 
-def limbs_of(sums: pa.ChunkedArray) -> tuple[Sums, ...]:
+def limbs_of(sums: pa.ChunkedArray) -> tuple[Integers, ...]:
     """Split 128-bit sums into three integers that can be summed on without overflow."""
     import pyarrow as pa
 
@@ -81,14 +77,14 @@ def limbs_of(sums: pa.ChunkedArray) -> tuple[Sums, ...]:
     return (low & half).astype(np.int64), (low >> np.uint64(32)).astype(np.int64), high
 
 
-def from_limbs(limbs: Sequence[Sums]) -> NDArray[np.float64]:
+def from_limbs(limbs: Sequence[Integers]) -> Floats:
     """Join the integers of summed weights and scale them back; equal sums give equal floats."""
     low, middle, high = _carried(limbs)
     joined = high.astype(float) * 2.0**64 + (middle.astype(float) * 2.0**32 + low.astype(float))
     return np.asarray(joined / 10.0**WEIGHT_DECIMALS)
 
 
-def exact_floats(limbs: Sequence[Sums], *, decimals: int) -> NDArray[np.float64]:
+def exact_floats(limbs: Sequence[Integers], *, decimals: int) -> Floats:
     """Join the integers and take off decimals; whole numbers below 2**53 come out exactly.
 
     The fraction is divided apart from the whole part, so that the same number comes out
@@ -104,7 +100,7 @@ def exact_floats(limbs: Sequence[Sums], *, decimals: int) -> NDArray[np.float64]
     return answer
 
 
-def _wide_floats(limbs: Sequence[Sums], decimals: int) -> NDArray[np.float64]:
+def _wide_floats(limbs: Sequence[Integers], decimals: int) -> Floats:
     sign = np.where(_carried(limbs)[2] < 0, -1, 1)
     low, middle, high = _carried([sign * limb for limb in limbs])
     rest = np.zeros(len(low), np.int64)
@@ -117,7 +113,7 @@ def _wide_floats(limbs: Sequence[Sums], decimals: int) -> NDArray[np.float64]:
     return np.asarray(sign * (whole + rest / 10.0**decimals))
 
 
-def _carried(limbs: Sequence[Sums]) -> tuple[Sums, Sums, Sums]:
+def _carried(limbs: Sequence[Integers]) -> tuple[Integers, Integers, Integers]:
     """Bring the lower limbs into [0, 2**32)."""
     low, middle, high = limbs
     middle = middle + (low >> 32)

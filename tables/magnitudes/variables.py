@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from footing.arrays import Floats, Integers
     from tables.source.source import Source
 
-    Sums = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 _MAX_BITS = 61
 
@@ -113,9 +112,6 @@ class Variable:
             ranking=ranking,
         )
 
-    def __repr__(self) -> str:
-        return f"Variable({self.column!r})"
-
     def _answer(self, rows: pa.Table, name: str) -> pa.ChunkedArray:
         return rows[f"{self._alias}_{name}"]
 
@@ -146,7 +142,7 @@ class Variable:
             order = f"{order} * 2 + ({value} > 0)::BIGINT"
         return f"CASE WHEN {value} <> 0 THEN {order} END"
 
-    def _read_top(self, rows: pa.Table) -> tuple[Sums, Ranking]:
+    def _read_top(self, rows: pa.Table) -> tuple[Integers, Ranking]:
         """Rank the largest contributions of all rows."""
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -168,7 +164,7 @@ class Variable:
         top.sort(axis=1)
         return top[:, ::-1], ranking
 
-    def _packed_ranked(self, orders: pa.Array, bits: int) -> tuple[Sums, Ranking]:
+    def _packed_ranked(self, orders: pa.Array, bits: int) -> tuple[Integers, Ranking]:
         """Unpack the integers that order contributions."""
         ranks, codes = _ranked(orders.to_numpy())
         sizes = (codes >> (bits + 1)) / 10.0 ** (self._spread.decimals or 0)
@@ -178,7 +174,7 @@ class Variable:
             weights = units / 10.0 ** (self._heaviness.decimals or 0)
         return ranks, _ranking(sizes, weights, codes & 1)
 
-    def _struct_ranked(self, orders: pa.Array) -> tuple[Sums, Ranking]:
+    def _struct_ranked(self, orders: pa.Array) -> tuple[Integers, Ranking]:
         """Rank what orders contributions, part by part."""
         import pyarrow.compute as pc
 
@@ -199,7 +195,7 @@ class Variable:
         return ranks, _ranking(size[order], weight[order], is_plus[order])
 
 
-def _ranked(codes: Sums) -> tuple[Sums, Sums]:
+def _ranked(codes: Integers) -> tuple[Integers, Integers]:
     """Return the rank of every code, from 1, and the codes in order."""
     order = np.argsort(codes)
     ranks = np.empty(len(order), np.int64)

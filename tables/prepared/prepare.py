@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tables.cells.axes import build_axis
-from tables.cells.cube import _in_order, _require_weights
+from tables.cells.cube import _require_weights, axes_of
 from tables.cells.sketch import sketch_columns
 from tables.errors import RequestError
 from tables.filtering.filters import quote
@@ -130,8 +129,7 @@ def _code(source: Source, name: str, request: Request) -> tuple[Axis, pa.Table]:
             f"The variable {name!r} has more than {_MAX_CATEGORIES:,} categories.",
             hint="offer a coarser one",
         )
-    values = {c: _in_order(rows[c], source.orders.get(c)) for c in request.columns}
-    axis, code = build_axis(request, name, values)
+    ((axis, code),) = axes_of(source, request, rows, {c: c for c in request.columns})
     for place, level in enumerate(axis.levels[:-1]):
         rows = rows.append_column(f"{LEVEL}{place}", pa.array(code.astype(np.int32)))
         code = code if level.up is None else level.up[code]
@@ -151,7 +149,8 @@ def _count(
     axes, columns = dimensions
     parameters: dict[str, object] = {}
     inner = [f"{keys.sql(source, parameters)} AS k"]
-    summed = ["count(*)::UINTEGER AS n", f"{_keys_sql(source, keys)} AS k"]
+    key = modulo_sql("coalesce(sum(k), 0)", keys.resolve(source))
+    summed = ["count(*)::UINTEGER AS n", f"{key} AS k"]
     if weight is not None:
         inner.append(f"CAST({quote(weight)} AS DECIMAL(38,{WEIGHT_DECIMALS})) AS w")
         summed.append("sum(w) AS w, count(*) FILTER (w > 0)::UINTEGER AS m")
@@ -201,10 +200,6 @@ def _sketch_kept(width: int) -> list[str]:
     is_empty = [f"{a} = {b}" for a, b in pairwise([*partitions, "0"])]
     is_small = f"g.n > 1 AND ({' OR '.join(is_empty)})"
     return [*partitions, *power_sums, f"CASE WHEN {is_small} THEN g.members END AS members"]
-
-
-def _keys_sql(source: Source, keys: RecordKeys) -> str:
-    return modulo_sql("coalesce(sum(k), 0)", keys.resolve(source))
 
 
 def _width(size: int) -> str:

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from footing.arrays import Flags, Integers
     from tables.cells.axes import Axis
-    from tables.cells.cells import Cells
+    from tables.cells.blocks import Cells
     from tables.cells.sketch import Sketch
     from tables.deadline import Deadline
     from tables.source.source import Source
@@ -244,15 +245,16 @@ class Prepared:
             kept = np.ones(len(cells), bool)
             for condition in extra:
                 kept &= condition.holds(
-                    lambda name, level: self._raised(
-                        name, codes[name], cells.levels[name], level
+                    lambda name, level: self.axes[name].raised(
+                        codes[name], cells.levels[name], level
                     )
                 )
             codes = {name: code[kept] for name, code in codes.items()}
             block = block.take(np.flatnonzero(kept))
         names = sorted(levels)
         raised = tuple(
-            self._raised(name, codes[name], cells.levels[name], levels[name]) for name in names
+            self.axes[name].raised(codes[name], cells.levels[name], levels[name])
+            for name in names
         )
         sizes = tuple(self.axes[name].levels[levels[name]].size for name in names)
         same = {n: levels[n] for n in names} == dict(cells.levels)
@@ -359,16 +361,9 @@ class Prepared:
     def _column(self, dimension: str, level: int) -> str:
         return f"{self._aliases[dimension]}_{level}"
 
-    def _raised(
-        self, dimension: str, codes: NDArray[np.int32], have: int, want: int
-    ) -> NDArray[np.int32]:
-        for level in self.axes[dimension].levels[have:want]:
-            codes = codes if level.up is None else level.up[codes]
-        return codes
-
     def _judge(
         self, at: tuple[str, int], expressions: Sequence[str], parameters: Mapping[str, object]
-    ) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+    ) -> list[tuple[Flags, Flags]]:
         """Tell for which categories of a place each expression holds, or is unknown."""
         dimension, level = at
         coding = f"{self._table}_{self._aliases[dimension]}"
@@ -390,7 +385,7 @@ def _owned(column: pa.ChunkedArray) -> NDArray[Any]:
     return np.array(column.to_numpy())
 
 
-def _finest(axis: Axis, levels: Sequence[int]) -> NDArray[np.int64]:
+def _finest(axis: Axis, levels: Sequence[int]) -> Integers:
     """Return for every category, by rank, the finest of some levels that has it."""
     finest = np.full(axis.size, -1, np.int64)
     for level in reversed(levels):

@@ -1,15 +1,18 @@
-"""Files that hold records: which ones a path names, of what format, with what tables."""
+"""Files that hold records: which ones a path names, of what format, and how they are read."""
 
 from __future__ import annotations
 
+import csv
 import glob
+import gzip
 from pathlib import Path
 
 import duckdb
 
 from tables.errors import SourceError, unknown_name
 from tables.filtering.filters import quote
-from tables.source.csv_files import sql_text
+
+_COLUMNS_A_PASS = 50
 
 
 def find_files(path: str) -> tuple[str, ...]:
@@ -98,3 +101,105 @@ def attach(
     connection.execute(
         f"CREATE VIEW {view} AS SELECT * FROM ckm_file.{quote(schema)}.{quote(name)}"
     )
+
+
+def create_csv_view(
+    connection: duckdb.DuckDBPyConnection,
+    files: tuple[str, ...],
+    view: str,
+    *,
+    is_text: bool = False,
+) -> None:
+    """Read every column as text, then give numbers and dates their type where all values agree.
+
+    A code such as ``01`` stays a text: a sniffer that makes it 1 merges two areas. Where all
+    is to stay text, no value has a say in how the others are read.
+    """
+    headers = {_header(file) for file in files}
+    if len(headers) > 1:
+        raise SourceError("The files of a glob must have the same header line; they differ.")
+    delimiter, names = headers.pop()
+    shape = ", ".join(f"{sql_text(name)}: 'VARCHAR'" for name in names)
+    connection.execute(
+        f"CREATE VIEW ckm_text AS SELECT * FROM read_csv({file_list(files)}, "
+        f"columns={{{shape}}}, delim={sql_text(delimiter)}, quote='\"', escape='\"', "
+        "auto_detect=false, header=true, nullstr='', strict_mode=true, ignore_errors=false)"
+    )
+    kinds: list[str | None] = [None] * len(names)
+    for start in [] if is_text else range(0, len(names), _COLUMNS_A_PASS):
+        part = slice(start, start + _COLUMNS_A_PASS)
+        kinds[part] = _detect(connection, names[part])
+    parts = [
+        f"CAST({quote(name)} AS {kind}) AS {quote(name)}" if kind else quote(name)
+        for name, kind in zip(names, kinds, strict=True)
+    ]
+    connection.execute(f"CREATE VIEW {view} AS SELECT {', '.join(parts)} FROM ckm_text")
+
+
+def _detect(connection: duckdb.DuckDBPyConnection, names: tuple[str, ...]) -> list[str | None]:
+    """Return the type that all values of each column agree on, or None for texts."""
+    tests = []
+    for name in names:
+        column = quote(name)
+        tests += [
+            f"bool_and(TRY_CAST({column} AS BIGINT)::VARCHAR IS NOT DISTINCT FROM {column})",
+            (
+                f"bool_and({column} IS NULL OR (isfinite(TRY_CAST({column} AS DOUBLE)) IS TRUE "
+                rf"AND NOT regexp_matches({column}, '^[+-]?0\d|^\s|\s$|^\+')))"
+                # 10.1 and 10.10 in one column are two codes, unless all have as many digits
+                rf" AND (coalesce(bool_and(NOT regexp_matches({column}, '\.\d+0$')), true)"
+                f" OR count(DISTINCT length(split_part({column}, '.', 2))) = 1)"
+            ),
+            (
+                f"bool_and({column} IS NULL OR"
+                f" (TRY_CAST({column} AS DATE)::VARCHAR = {column}) IS TRUE)"
+            ),
+            f"count({column}) > 0",
+        ]
+    answers = connection.execute(f"SELECT {', '.join(tests)} FROM ckm_text").fetchone() or ()
+    kinds: list[str | None] = []
+    for place in range(len(names)):
+        is_integer, is_number, is_date, has_values = answers[4 * place : 4 * place + 4]
+        kind = (
+            "BIGINT" if is_integer else "DOUBLE" if is_number else "DATE" if is_date else None
+        )
+        kinds.append(kind if has_values else None)
+    return kinds
+
+
+def _header(file: str) -> tuple[str, tuple[str, ...]]:
+    """Return the delimiter and the column names of a CSV file."""
+    first = _first_line(file)
+    if first is None:  # raised here, so that the decoder's copy of the bytes is not chained
+        raise SourceError(
+            f"The file {Path(file).name!r} is not a text in UTF-8.", hint="convert it to UTF-8"
+        )
+    delimiter = max(",;\t|", key=first.count)
+    names = tuple(next(csv.reader([first], delimiter=delimiter), []))
+    if not names or any(not name.strip() for name in names):
+        raise SourceError(
+            f"The first line of {Path(file).name!r} must name every column.",
+            hint="add a header line; from R, write with row.names = FALSE",
+        )
+    if len({name.lower() for name in names}) < len(names):
+        raise SourceError("Column names must differ in more than upper and lower case.")
+    return delimiter, names
+
+
+def _first_line(file: str) -> str | None:
+    opener = gzip.open if file.lower().endswith(".gz") else open
+    try:
+        with opener(file, "rt", encoding="utf-8-sig", newline="") as handle:
+            return handle.readline(1_000_000)
+    except (UnicodeDecodeError, OSError, EOFError):
+        return None
+
+
+def sql_text(value: str) -> str:
+    """Quote a text literal for SQL."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def file_list(files: tuple[str, ...]) -> str:
+    """Return a list of files as an SQL literal."""
+    return "[" + ", ".join(sql_text(file) for file in files) + "]"

@@ -6,6 +6,7 @@ names, kinds of columns, and aggregates.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import re
@@ -17,18 +18,24 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import duckdb
 
-from tables.deadline import Deadline
-from tables.errors import RequestError, SourceError, StoppedError, unknown_name
+from tables.deadline import Deadline, stopped
+from tables.errors import RequestError, SourceError, unknown_name
 from tables.filtering.filters import quote
 from tables.filtering.values import kind_of
-from tables.source.csv_files import create_csv_view, file_list, sql_text
-from tables.source.files import attach, check_same_columns, file_format, find_files
+from tables.source.files import (
+    attach,
+    check_same_columns,
+    create_csv_view,
+    file_format,
+    file_list,
+    find_files,
+    sql_text,
+)
 from tables.source.frames import as_arrow
 from tables.source.spill import SpillFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from types import TracebackType
 
     import pyarrow as pa
 
@@ -170,16 +177,13 @@ class Source:
         try:
             with (
                 deadline.interrupting(cursor.interrupt, within_s=timeout_s),
-                _Guard(self.label),
+                _explained(self.label),
             ):
                 if beside is not None:
                     cursor.register(self.beside, beside)
                 return cursor.sql(sql, params=parameters or None).to_arrow_table()
         except KeyboardInterrupt:
-            raise StoppedError(
-                "The table took too long to find.",
-                hint="ask for fewer variables, or for a larger kind of area",
-            ) from None
+            raise stopped() from None
         finally:
             cursor.close()
 
@@ -189,7 +193,7 @@ class Source:
 
     def keep(self, name: str, table: pa.Table) -> None:
         """Keep a small table of ours beside the records, under a name of ours."""
-        with self._lock, _Guard(self.label):
+        with self._lock, _explained(self.label):
             self._connection.register(name + "_given", table)
             self._connection.execute(f"CREATE TABLE {name} AS SELECT * FROM {name}_given")
             self._connection.unregister(name + "_given")
@@ -204,7 +208,7 @@ class Source:
 
     def batches(self, sql: str, *, rows: int) -> Iterator[pa.RecordBatch]:
         """Stream the answer of a query in batches of at most `rows` rows."""
-        with self._lock, _Guard(self.label):
+        with self._lock, _explained(self.label):
             yield from self._connection.sql(sql).to_arrow_reader(rows)
 
     def copy(
@@ -245,12 +249,7 @@ class Source:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -268,7 +267,7 @@ class Source:
             except BaseException as error:  # noqa: BLE001  (raised again by result)
                 outcome.set_exception(error)
 
-        with self._lock, _Guard(self.label):
+        with self._lock, _explained(self.label):
             worker = threading.Thread(target=settle, daemon=True)
             worker.start()
             try:
@@ -300,24 +299,17 @@ class Source:
         return _CLEAN
 
 
-class _Guard:
+@contextlib.contextmanager
+def _explained(label: str) -> Iterator[None]:
     """Turn DuckDB's errors, whose texts may quote records, into ours, which do not."""
-
-    def __init__(self, label: str) -> None:
-        self.label = label
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
-    ) -> None:
-        if isinstance(error, duckdb.InterruptException):
-            raise KeyboardInterrupt from None
-        if isinstance(error, (duckdb.Error, RuntimeError)):
-            explained = _explain(error, self.label)
-            error.args = ()  # the chain of exceptions must not carry the text either
-            raise explained from None
+    try:
+        yield
+    except duckdb.InterruptException:
+        raise KeyboardInterrupt from None
+    except (duckdb.Error, RuntimeError) as error:
+        explained = _explain(error, label)
+        error.args = ()  # the chain of exceptions must not carry the text either
+        raise explained from None
 
 
 def open_source(
@@ -361,29 +353,19 @@ def open_source(
     ...     source.kinds
     {'sex': 'text', 'age': 'integer'}
     """
-    spill = SpillFolder()
-    try:
+    with contextlib.ExitStack() as opened:
+        spill = SpillFolder()
+        opened.callback(spill.remove)
         connection = _connect(memory_limit, threads, spill)
-    except BaseException:
-        spill.remove()
-        raise
-    try:
+        opened.callback(connection.close)
         if isinstance(data, (str, os.PathLike)):
             source = _open_path(connection, os.fspath(data), table, is_text=is_text)
         else:
             source = _open_object(connection, data)
-    except BaseException:
-        _sweep(connection, spill)
-        raise
-    if memory_limit is not None:
-        source.is_prepared = True
-    source._sweep = weakref.finalize(source, _sweep, connection, spill)  # noqa: SLF001
+        if memory_limit is not None:
+            source.is_prepared = True
+        source._sweep = weakref.finalize(source, opened.pop_all().close)  # noqa: SLF001
     return source
-
-
-def _sweep(connection: duckdb.DuckDBPyConnection, spill: SpillFolder) -> None:
-    connection.close()
-    spill.remove()
 
 
 def read_categories(path: str | os.PathLike[str], columns: Sequence[str]) -> list[object]:
@@ -462,15 +444,14 @@ def _open_path(
     files = find_files(path)
     suffix = Path(files[0]).suffix.lower()
     label = Path(path).name
-    guard = _Guard(label)
     if table is not None or suffix in _DUCKDB_SUFFIXES:
-        with guard:
+        with _explained(label):
             attach(connection, files[0], table, _VIEW)
         return Source(connection, files=files, label=label)
     kinds = {file_format(file) for file in files}
     if len(kinds) > 1:
         raise SourceError("All files of a glob must have one format, Parquet or CSV.")
-    with guard:
+    with _explained(label):
         if kinds == {"parquet"}:
             connection.execute(
                 f"CREATE VIEW {_VIEW} AS SELECT * FROM read_parquet({file_list(files)}, "
@@ -487,7 +468,7 @@ def _open_path(
 def _open_object(connection: duckdb.DuckDBPyConnection, data: object) -> Source:
     table, orders = as_arrow(data)
     label = type(data).__module__.split(".")[0] + " table"
-    with _Guard(label):
+    with _explained(label):
         connection.register(_VIEW, table)
     source = Source(connection, files=(), label=label)
     source.orders.update(orders)

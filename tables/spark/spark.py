@@ -18,8 +18,7 @@ from tables.errors import SourceError
 from tables.source.files import file_format
 from tables.source.source import Source, open_source
 from tables.spark.session import LOCAL, open_session, quiet
-from tables.spark.sql import SECRETS, spark_sql
-from tables.spark.types import as_spark, as_wanted, kept_as, read_as
+from tables.spark.sql import SECRETS, as_spark, as_wanted, kept_as, read_as, spark_sql
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -109,17 +108,11 @@ class SparkSource(Source):
         """Refuse: there is no answer on the fly."""
         _refuse("Spark answers no requests on the fly.")
 
-    def new_name(self, *_given: Any) -> NoReturn:
-        """Refuse: there are no prepared records, which would need names."""
+    def new_name(self, *_given: Any, **_options: Any) -> NoReturn:
+        """Refuse, as `keep` and `create`: there are no prepared records."""
         _refuse("Spark keeps no records ready for requests.")
 
-    def keep(self, *_given: Any) -> NoReturn:
-        """Refuse: there are no prepared records."""
-        _refuse("Spark keeps no records ready for requests.")
-
-    def create(self, *_given: Any) -> NoReturn:
-        """Refuse: there are no prepared records."""
-        _refuse("Spark keeps no records ready for requests.")
+    keep = create = new_name
 
     def batches(self, *_given: Any, **_options: Any) -> NoReturn:
         """Refuse: records stay where they are."""

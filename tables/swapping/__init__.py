@@ -4,7 +4,6 @@ A rival of the cell key method. It works on records, before any table: what it w
 of the records in which the geography of some households is that of others.
 """
 
-from tables.swapping.report import SwapReport
-from tables.swapping.swap import swap_records
+from tables.swapping.swap import SwapReport, swap_records
 
 __all__ = ["SwapReport", "swap_records"]

@@ -12,10 +12,7 @@ from tables.filtering.filters import quote
 from tables.keys import HashedKeys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
-
+    from footing.arrays import Integers, Words
     from tables.secret import Secret
     from tables.source.source import Source
     from tables.swapping.plan import SwapPlan
@@ -42,18 +39,15 @@ class Homes:
         Per profile and household, a number that two households share when they agree in it.
     """
 
-    draw: NDArray[np.uint64]
-    area: NDArray[np.int64]
-    paths: NDArray[np.int64]
-    size: NDArray[np.int64]
-    rarest: NDArray[np.int64]
-    profiles: NDArray[np.int64]
+    draw: Words
+    area: Integers
+    paths: Integers
+    size: Integers
+    rarest: Integers
+    profiles: Integers
 
     def __len__(self) -> int:
         return len(self.draw)
-
-    def __repr__(self) -> str:
-        return f"Homes({self.paths.shape[1]} levels)"
 
 
 def read_homes(
@@ -63,8 +57,9 @@ def read_homes(
     _require_complete(source, plan)
     source.create(areas, _areas_sql(source, plan), {})
     levels = len(plan.geography)
-    ranked = ", ".join(f"l{place}" for place in range(levels))
-    paths = _matrix(source, f"SELECT {ranked} FROM {areas} ORDER BY area")
+    ranked = _numbered("l", levels)
+    ranks = source.arrow(f"SELECT {ranked} FROM {areas} ORDER BY area").columns
+    paths = np.stack([column.to_numpy().astype(np.int64) for column in ranks], axis=1)
     if len(paths) < 2:
         raise DataError(
             "All records are in one area, so that no household can move.",
@@ -101,8 +96,7 @@ def _areas_sql(source: Source, plan: SwapPlan) -> str:
     path = ", ".join(named)
     listed = ", ".join(f"{column} AS g{place}" for place, column in enumerate(named))
     ranks = ", ".join(
-        f"dense_rank() OVER (ORDER BY {', '.join(f'g{above}' for above in range(place + 1))})"
-        f" AS l{place}"
+        f"dense_rank() OVER (ORDER BY {_numbered('g', place + 1)}) AS l{place}"
         for place in range(len(named))
     )
     return (
@@ -147,7 +141,7 @@ def _homes_sql(source: Source, plan: SwapPlan, *, areas: str, draw: str) -> str:
         FROM grouped JOIN drawn USING (home)"""
 
 
-def _homes(source: Source, plan: SwapPlan, *, homes: str, paths: NDArray[np.int64]) -> Homes:
+def _homes(source: Source, plan: SwapPlan, *, homes: str, paths: Integers) -> Homes:
     levels = len(plan.geography)
     columns = ["area", "size", *(f"c{place}" for place in range(levels))]
     columns += [f"p{place}" if p else "0" for place, p in enumerate(plan.similar)]
@@ -163,11 +157,6 @@ def _homes(source: Source, plan: SwapPlan, *, homes: str, paths: NDArray[np.int6
         rarest=matrix[2 : 2 + levels],
         profiles=matrix[2 + levels :],
     )
-
-
-def _matrix(source: Source, sql: str) -> NDArray[np.int64]:
-    columns: Iterable[NDArray[np.int64]] = (c.to_numpy() for c in source.arrow(sql).columns)
-    return np.stack([column.astype(np.int64) for column in columns], axis=1)
 
 
 def _numbered(letter: str, length: int) -> str:

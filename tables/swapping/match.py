@@ -12,9 +12,9 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from numpy.typing import NDArray
-
+    from footing.arrays import Floats, Integers, Words
     from tables.swapping.homes import Homes
+    from tables.swapping.plan import SwapPlan
 
 _GOLDEN = 0x9E3779B97F4A7C15
 _LOG_BEND = 0.3431  # log2(1 + f) is f + 0.3431 f (1 - f), to within 0.008
@@ -32,21 +32,11 @@ class Matches:
         Per household, the place of the profile in which both agree, -1 where it stays.
     """
 
-    partner: NDArray[np.int64]
-    profile: NDArray[np.int64]
-
-    def __repr__(self) -> str:
-        return "Matches(…)"
+    partner: Integers
+    profile: Integers
 
 
-def match(
-    homes: Homes,
-    *,
-    k: int,
-    rate: float,
-    any_size: bool = False,
-    progress: Callable[[float], None] | None = None,
-) -> Matches:
+def match(homes: Homes, plan: SwapPlan, *, progress: Callable[[float], None]) -> Matches:
     """Find a partner in another area for every risky household, then for others up to a rate.
 
     Levels are served from broad to fine. At each, risky households seek a partner in another
@@ -57,23 +47,21 @@ def match(
     Afterwards households are called until the rate is met: from each area in proportion to
     its households, the rarer the likelier.
     """
-    pairing = _Pairing(homes, k=k, any_size=any_size)
+    pairing = _Pairing(homes, k=plan.k, any_size=plan.any_size)
     n_levels = homes.paths.shape[1]
     for level in range(n_levels):
         order = np.argsort(pairing.waits(2 * level) * homes.rarest[level], kind="stable")
-        risky = order[homes.rarest[level][order] < k]
+        risky = order[homes.rarest[level][order] < plan.k]
         pairing.serve(risky.tolist(), level=level, most=len(homes))
-        if progress is not None:
-            progress((level + 1) / (n_levels + 1))
-    most = math.floor(rate * len(homes) + 1e-9)
+        progress((level + 1) / (n_levels + 1))
+    most = math.floor(plan.rate * len(homes) + 1e-9)
     if pairing.n_moved + 2 <= most:
         pairing.serve(_called(pairing, homes).tolist(), level=n_levels - 1, most=most)
-    if progress is not None:
-        progress(1.0)
+    progress(1.0)
     return Matches(partner=np.array(pairing.partner), profile=np.array(pairing.profile))
 
 
-def _called(pairing: _Pairing, homes: Homes) -> NDArray[np.int64]:
+def _called(pairing: _Pairing, homes: Homes) -> Integers:
     """Order the households that stay so that each area's share of those called is its size."""
     n_areas = len(homes.paths)
     is_left = np.array(pairing.partner) < 0
@@ -124,9 +112,7 @@ class _Pairing:
                 self.profile[home] = self.profile[donor] = place
                 self.n_moved += 2
 
-    def _donors(
-        self, columns: Iterable[NDArray[np.int64]], seekers: list[int], level: int
-    ) -> _Donors:
+    def _donors(self, columns: Iterable[Integers], seekers: list[int], level: int) -> _Donors:
         group = _group(columns)
         rarest, area = self.homes.rarest[level], self.homes.paths[self.homes.area, level]
         is_sought = np.zeros(int(group.max()) + 1, np.bool_)
@@ -136,7 +122,7 @@ class _Pairing:
         order = np.lexsort((wait, rarest[open_] >= self.k))
         return _Donors(open_[order], group=group, area=area, partner=self.partner)
 
-    def waits(self, stream: int) -> NDArray[np.float64]:
+    def waits(self, stream: int) -> Floats:
         """Draw a waiting time per household, exponential and the same on every machine.
 
         The logarithm of a machine may differ from another's in its last digit; sums and
@@ -145,7 +131,7 @@ class _Pairing:
         bits = _mix(self.homes.draw + np.uint64((stream + 1) * _GOLDEN % 2**64))
         fraction, exponent = np.frexp(((bits >> np.uint64(11)) + np.uint64(1)) * 2.0**-53)
         part = 2 * fraction - 1
-        wait: NDArray[np.float64] = 1 - exponent - part * (1 + _LOG_BEND * (1 - part))
+        wait: Floats = 1 - exponent - part * (1 + _LOG_BEND * (1 - part))
         return wait
 
 
@@ -153,12 +139,7 @@ class _Donors:
     """Open households by group and area, the best first."""
 
     def __init__(
-        self,
-        order: NDArray[np.int64],
-        *,
-        group: NDArray[np.int64],
-        area: NDArray[np.int64],
-        partner: list[int],
+        self, order: Integers, *, group: Integers, area: Integers, partner: list[int]
     ) -> None:
         self._partner = partner
         self._group = group.tolist()
@@ -207,9 +188,9 @@ class _Donors:
             heapq.heapreplace(heap, (self._ranks[place], place, end))
 
 
-def _group(columns: Iterable[NDArray[np.int64]]) -> NDArray[np.int64]:
+def _group(columns: Iterable[Integers]) -> Integers:
     """Give each combination of some columns a number."""
-    found: NDArray[np.int64] | None = None
+    found: Integers | None = None
     for column in columns:
         part = np.unique(column, return_inverse=True)[1]
         if found is None:
@@ -220,7 +201,7 @@ def _group(columns: Iterable[NDArray[np.int64]]) -> NDArray[np.int64]:
     return np.asarray(found, np.int64)
 
 
-def _mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _mix(bits: Words) -> Words:
     """Scramble 64 bits one to one; the finish of splitmix64."""
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

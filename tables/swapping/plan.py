@@ -45,7 +45,9 @@ class SwapPlan:
     any_size: bool = False
 
     def __post_init__(self) -> None:
-        problems = [*self._wrong_numbers(), *self._wrong_columns()]
+        problems = problems_of(self.k, "k", is_whole=True, minimum=0)
+        problems += problems_of(self.rate, "rate", minimum=0, maximum=1)
+        problems += self._wrong_columns()
         if problems:
             raise RequestError(
                 "Records cannot be swapped so: " + "; ".join(problems) + ".",
@@ -71,12 +73,6 @@ class SwapPlan:
                 f"The household {self.household!r} must hold integers or texts.",
                 hint="a rounded or reformatted number is no stable identifier",
             )
-
-    def _wrong_numbers(self) -> list[str]:
-        return [
-            *problems_of(self.k, "k", is_whole=True, minimum=0),
-            *problems_of(self.rate, "rate", minimum=0, maximum=1),
-        ]
 
     def _wrong_columns(self) -> list[str]:
         problems = [

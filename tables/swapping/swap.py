@@ -1,10 +1,11 @@
-"""Swap records, from a source to a new file."""
+"""Swap records, from a source to a new file, and tell what moved."""
 
 from __future__ import annotations
 
 import logging
 import os
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,16 +16,17 @@ from tables.filtering.filters import quote
 from tables.swapping.homes import read_homes
 from tables.swapping.match import match
 from tables.swapping.plan import SwapPlan, draw_secret, read_columns, read_profiles
-from tables.swapping.report import make_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
+    import pandas as pd
 
+    from footing.arrays import Integers
     from tables.secret import Secret
     from tables.source.source import Source
-    from tables.swapping.report import SwapReport
+    from tables.swapping.homes import Homes
+    from tables.swapping.match import Matches
 
 logger = logging.getLogger(__name__)
 
@@ -155,13 +157,7 @@ def swap_records(
         try:
             homes = read_homes(source, plan, secret=key, areas=areas, homes=names)
             report_progress(0.4)
-            matches = match(
-                homes,
-                k=k,
-                rate=rate,
-                any_size=any_size,
-                progress=_part(report_progress, 0.4, 0.7),
-            )
+            matches = match(homes, plan, progress=_part(report_progress, 0.4, 0.7))
             _keep_moves(source, moves, homes.area, matches.partner)
             source.copy(
                 _swapped_sql(source, plan, areas=areas, homes=names, moves=moves),
@@ -174,18 +170,10 @@ def swap_records(
                 source.fetch(f"DROP TABLE IF EXISTS {name}")
     report_progress(1.0)
     logger.info("records swapped in %.1f s", time.perf_counter() - started)
-    return make_report(
-        homes,
-        matches,
-        geography=plan.geography,
-        k=k,
-        n_profiles=len(plan.similar) + any_size,
-    )
+    return make_report(homes, matches, plan)
 
 
-def _keep_moves(
-    source: Source, name: str, area: NDArray[np.int64], partner: NDArray[np.int64]
-) -> None:
+def _keep_moves(source: Source, name: str, area: Integers, partner: Integers) -> None:
     import pyarrow as pa
 
     number = np.flatnonzero(partner >= 0)
@@ -215,3 +203,138 @@ def _part(
 ) -> Callable[[float], None]:
     """Tell the progress of one step as a part of the whole."""
     return lambda share: report_progress(least + share * (most - least))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SwapReport:
+    """Tell how many households and records a swap moved; for inside use only.
+
+    Its numbers are counts of records, unprotected, and knowing how many households moved helps
+    whoever looks for those that did not: neither report nor parameters are published.
+
+    Parameters
+    ----------
+    geography
+        The levels, from broad to fine. All tuples that follow have one number per level.
+    needed
+        Households at risk, by the broadest level where they are.
+    moved_as_needed
+        Of these, households that changed their area of that level.
+    moved_less_far
+        Of these, households that found nobody there and changed a finer area.
+    not_moved
+        Of these, households that found nobody at all.
+    distance
+        All households that moved, by the broadest level of which the area changed.
+    by_profile
+        All households that moved, by the profile that was used; where any size was allowed,
+        the last number is of households that met one of any size.
+    households, records
+        How many there are.
+    moved_households, moved_records
+        How many of them moved.
+
+    Examples
+    --------
+    >>> report = SwapReport(
+    ...     geography=("region",),
+    ...     needed=(2,),
+    ...     moved_as_needed=(2,),
+    ...     moved_less_far=(0,),
+    ...     not_moved=(0,),
+    ...     distance=(4,),
+    ...     by_profile=(4,),
+    ...     households=40,
+    ...     records=80,
+    ...     moved_households=4,
+    ...     moved_records=7,
+    ... )
+    >>> report, report.share
+    (SwapReport(1 levels), 0.1)
+    """
+
+    geography: tuple[str, ...]
+    needed: tuple[int, ...]
+    moved_as_needed: tuple[int, ...]
+    moved_less_far: tuple[int, ...]
+    not_moved: tuple[int, ...]
+    distance: tuple[int, ...]
+    by_profile: tuple[int, ...]
+    households: int
+    records: int
+    moved_households: int
+    moved_records: int
+
+    @property
+    def share(self) -> float:
+        """The share of households that moved."""
+        return self.moved_households / self.households
+
+    @property
+    def share_of_records(self) -> float:
+        """The share of records that moved."""
+        return self.moved_records / self.records
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give one line per level of geography.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, tempfile
+        >>> from tables import open_source
+        >>> from tables.swapping import swap_records
+        >>> people = pa.table({"id": range(8), "town": ["a", "b"] * 4, "age": [1, 1, 2, 3] * 2})
+        >>> with open_source(people) as source:
+        ...     report = swap_records(
+        ...         source,
+        ...         household="id",
+        ...         geography=["town"],
+        ...         risk=["age"],
+        ...         k=3,
+        ...         rate=0,
+        ...         seed=1,
+        ...         path=tempfile.mkdtemp() + "/swapped.parquet",
+        ...     )
+        >>> report.to_frame()[["level", "needed", "moved_as_needed", "distance"]]
+          level  needed  moved_as_needed  distance
+        0  town       8                8         8
+        """
+        import pandas as pd
+
+        names = ["needed", "moved_as_needed", "moved_less_far", "not_moved", "distance"]
+        return pd.DataFrame(
+            {"level": self.geography} | {name: getattr(self, name) for name in names}
+        )
+
+    def __repr__(self) -> str:
+        return f"SwapReport({len(self.geography)} levels)"
+
+
+def make_report(homes: Homes, matches: Matches, plan: SwapPlan) -> SwapReport:
+    """Count what moved."""
+    n_levels = len(plan.geography)
+    is_moved = matches.partner >= 0
+    there = np.where(is_moved, homes.area[matches.partner], homes.area)
+    changed = homes.paths[there] != homes.paths[homes.area]
+    reached = np.where(is_moved, changed.argmax(axis=1), n_levels)
+    is_risky = (homes.rarest < plan.k).T
+    need = np.where(is_risky.any(axis=1), is_risky.argmax(axis=1), n_levels)
+
+    def by_level(which: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> tuple[int, ...]:
+        return tuple(np.bincount(which, minlength=n_levels + 1)[:n_levels].tolist())
+
+    n_profiles = len(plan.similar) + plan.any_size
+    used = np.bincount(matches.profile[is_moved], minlength=n_profiles)
+    return SwapReport(
+        geography=plan.geography,
+        needed=by_level(need),
+        moved_as_needed=by_level(need[reached <= need]),
+        moved_less_far=by_level(need[(reached > need) & is_moved]),
+        not_moved=by_level(need[~is_moved]),
+        distance=by_level(reached),
+        by_profile=tuple(used.tolist()),
+        households=len(homes),
+        records=int(homes.size.sum()),
+        moved_households=int(is_moved.sum()),
+        moved_records=int(homes.size[is_moved].sum()),
+    )

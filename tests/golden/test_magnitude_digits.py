@@ -16,7 +16,7 @@ from ckm.engine.magnitudes import (
 )
 from ckm.engine.magnitudes.noise.plan import plan_noise
 from tables import Secret
-from tables.magnitudes.magnitudes import Magnitudes
+from tables.magnitudes.amounts import Magnitudes
 
 SECRET = Secret(bytes(range(32)))
 SHARE = 0.1

@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 
 from ckm.engine.magnitudes import Flex, MagnitudeNoise, Proportional, perturb_magnitudes
-from ckm.engine.magnitudes.means import mean_before_sum
+from ckm.engine.magnitudes.measures import mean_before_sum
 from ckm.engine.magnitudes.noise.scale import flex_curve
 from ckm.engine.magnitudes.other_tools.cellkey import trace_cellkey
 from ckm.engine.magnitudes.other_tools.rotation import printed_rotations
 from ckm.engine.magnitudes.other_tools.trace import interpolated
 from ptable import PTable
-from tables.magnitudes.magnitudes import Magnitudes
+from tables.magnitudes.amounts import Magnitudes
 
 VARIABLES = ("expend", "income", "savings", "mixed")
 RAN = (

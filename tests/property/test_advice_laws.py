@@ -98,11 +98,11 @@ def test_rows_without_shape_reach_what_a_linear_program_says(values, mean, p_sta
         count=1, noise=noise, variance=Fraction(1), mean=mean, p_stay=p_stay, p_stay_rule=rule
     )
     rays = _Rays.of(row)
-    laws = [rays.end(sign * rays.squares) for sign in (1, -1)]
+    others = [rays.end("squares", sign) for sign in (1, -1)]
     found = _unshaped(row)
-    assert (found is None) == (laws[0] is None)
-    for end, law in zip(found or (), laws, strict=False):
-        moment = sum((p * v * v for p, v in zip(law, noise, strict=True)), Fraction(0))
+    assert (found is None) == (others[0] is None)
+    for end, other in zip(found or (), others, strict=False):
+        moment = sum((p * v * v for p, v in zip(other.law, noise, strict=True)), Fraction(0))
         assert end.value == moment - mean**2
         assert sum(end.law) == 1
         assert min(end.law) >= 0

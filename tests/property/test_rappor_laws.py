@@ -14,9 +14,8 @@ from rappor.counts import Counts
 from rappor.encoded import Reports
 from rappor.errors import RapporError
 from rappor.parameters import Parameters
-from rappor.report_files import read_reports, write_reports
+from rappor.report_files import read_reports, sum_reports, write_reports
 from rappor.solver import Goal, solve
-from rappor.stream import sum_reports
 from tables.secret import Secret
 from tests.strategies import examples
 

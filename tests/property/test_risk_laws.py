@@ -11,17 +11,16 @@ from hypothesis import strategies as st
 from risk.anonymity.audit import audit_anonymity
 from risk.anonymity.generalise import generalise
 from risk.errors import RiskError
-from risk.reconstruction.counts import PublishedCounts
+from risk.reconstruction.counts import PublishedCounts, all_margins
 from risk.reconstruction.intervals import (
     Contradiction,
     Intervals,
     _rows,
     intervals,
     least_max_noise,
+    propagate,
 )
-from risk.reconstruction.origins import all_margins
 from risk.reconstruction.program import Program
-from risk.reconstruction.propagate import propagate
 from tests.strategies import examples
 
 

@@ -16,8 +16,6 @@ from babel.messages.pofile import read_po
 
 from footing.svg import text_width
 from ptable import Mechanism, NoiseSpec, PTable, solve
-from ptable.design.names import DESIGN_NAMES
-from ptable.design.parameters import _PARAMETERS
 from ptable.pictures import distributions, heatmap, perturbation
 from risk.risk_map.catalogue import FIGURES
 from risk.risk_map.picture import designs_picture
@@ -46,7 +44,6 @@ def _words_of_catalogues():
         *(text for unit_and_text in DEFINITIONS.values() for text in unit_and_text),
         *NAMES.values(),
         *REASONS,
-        *DESIGN_NAMES.values(),
         *(
             text
             for figure in FIGURES.values()
@@ -133,10 +130,6 @@ def test_a_name_means_the_same_among_measures_and_figures():
     for name in same:
         assert FIGURES[name].words == NAMES[name]
         assert FIGURES[name].unit == DEFINITIONS[name][0]
-
-
-def test_every_mechanism_has_a_name():
-    assert set(DESIGN_NAMES) == {*_PARAMETERS, "noise", "stacked"}
 
 
 def test_no_definition_leans_on_the_one_before_it():

@@ -10,8 +10,7 @@ from reports import ReportError, synthesis_report
 from reports.catalogues import synthesis as words
 from reports.catalogues.synthesis import GUARANTEES, say_guarantee
 from reports.i18n.languages import words_of
-from synth.evaluation.controls import CONTROLS
-from synth.evaluation.evaluate import _MEASURED
+from synth.evaluation.evaluate import _MEASURED, CONTROLS
 from synth.guarantee import Guarantee, Status
 from tests.reports import facts as made
 

@@ -137,27 +137,11 @@ def share_p_value(cells: ObservedCells, design: Design) -> float | None:
     return min(1.0, 2 * min(together, single * len(free)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShareFit:
-    """Pearson's test of the drawn shares of noise, for a reader; the bound decides.
+def share_fit(cells: ObservedCells, design: Design) -> dict[str, float]:
+    """Test the shares of noise by Pearson's χ², for a reader; nothing where it does not apply.
 
-    Parameters
-    ----------
-    statistic, degrees, p_value
-        χ² over all rows of the p-table, its degrees of freedom and its plain p-value.
-    rows, least
-        How many rows have classes enough, and the smallest p-value among them, as it is.
-    """
-
-    statistic: float
-    degrees: int
-    p_value: float
-    rows: int
-    least: float
-
-
-def share_fit(cells: ObservedCells, design: Design) -> ShareFit | None:
-    """Test the shares of noise by Pearson's χ²; None where it does not apply.
+    Beside χ² over all rows, its degrees of freedom and its plain p-value stand how many rows
+    have classes enough, and the smallest p-value among them.
 
     Neighbouring noise values of a row share a class until five cells are expected in it. Rows
     without two such classes are left out. The expectation of χ² is then exactly the degrees of
@@ -169,7 +153,7 @@ def share_fit(cells: ObservedCells, design: Design) -> ShareFit | None:
     rows, column = design.rows(cells.count), cells.noise - design.lowest
     n_columns = design.probabilities.shape[1]
     if ((column < 0) | (column >= n_columns)).any():
-        return None
+        return {}
     for row in np.unique(rows).tolist():
         seen = np.bincount(column[rows == row], minlength=n_columns)
         expected = design.probabilities[row] * seen.sum()
@@ -180,15 +164,15 @@ def share_fit(cells: ObservedCells, design: Design) -> ShareFit | None:
             wanted = np.add.reduceat(expected, starts)
             tests.append((float(((drawn - wanted) ** 2 / wanted).sum()), len(ends) - 1))
     if not tests:
-        return None
+        return {}
     statistic, degrees = (sum(column) for column in zip(*tests, strict=True))
-    return ShareFit(
-        statistic=statistic,
-        degrees=int(degrees),
-        p_value=float(chdtrc(degrees, statistic)),
-        rows=len(tests),
-        least=min(float(chdtrc(*test[::-1])) for test in tests),
-    )
+    return {
+        "chi2": statistic,
+        "df": degrees,
+        "p": float(chdtrc(degrees, statistic)),
+        "rows": len(tests),
+        "least": min(float(chdtrc(*test[::-1])) for test in tests),
+    }
 
 
 def _class_ends(expected: NDArray[np.float64]) -> list[int]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from ptable.lookup import cycle_length
 from ptable.table import PTable
+from risk.distributions.band import Band
 from risk.risk_map.designs import keep_zeros
 
 if TYPE_CHECKING:
@@ -37,23 +37,15 @@ def applied_table(table: PTable, *, key_range: int) -> PTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Design:
-    """What a p-table promises for every row: probabilities and moments of the noise.
+class Design(Band):
+    """What a p-table, as it is applied, promises for every row.
 
     Parameters
     ----------
-    table
-        The p-table as it is applied.
-    lowest
-        The noise of the first column.
-    probabilities
-        P(noise column | row).
-    mean, variance, fourth
-        Of the noise of each row; `variance` and `fourth` are central moments.
+    variance, fourth
+        Central moments of the noise of each row.
     least, most
         The ends of the noise of each row.
-    cycle
-        How many last rows serve larger counts in turn.
 
     Examples
     --------
@@ -62,84 +54,28 @@ class Design:
     array([0., 1.])
     """
 
-    table: PTable
-    lowest: int
-    probabilities: NDArray[np.float64]
-    mean: NDArray[np.float64]
     variance: NDArray[np.float64]
     fourth: NDArray[np.float64]
     least: NDArray[np.int64]
     most: NDArray[np.int64]
-    cycle: int
 
     @classmethod
-    def of(cls, table: PTable) -> Design:
-        """Read a p-table of counts.
-
-        Parameters
-        ----------
-        table
-            The p-table as it is applied.
-
-        Examples
-        --------
-        >>> Design.of(PTable(noise=[[0]], upper=[[8]], key_range=8)).most
-        array([0])
-        """
-        laws = [table.units(count) for count in range(table.n_rows)]
-        least = np.array([min(law) for law in laws], np.int64)
-        most = np.array([max(law) for law in laws], np.int64)
-        lowest = int(least.min())
-        chances = np.zeros((len(laws), int(most.max()) - lowest + 1))
-        for row, law in enumerate(laws):
-            for value, n_keys in law.items():
-                chances[row, value - lowest] = n_keys / table.key_range
-        noise = np.arange(lowest, lowest + chances.shape[1])
-        mean = np.array([sum(v * n for v, n in law.items()) / table.key_range for law in laws])
-        away = noise - mean[:, None]
+    def of(cls, table: PTable) -> Self:
+        """Read a p-table of counts."""
+        band = Band.of(table)
+        chances, away = band.probabilities, band.noise - band.mean[:, None]
+        is_possible = chances > 0
         return cls(
             table=table,
-            lowest=lowest,
+            lowest=band.lowest,
             probabilities=chances,
-            mean=mean,
+            mean=band.mean,
+            cycle=band.cycle,
             variance=(chances * away**2).sum(axis=1),
             fourth=(chances * away**4).sum(axis=1),
-            least=least,
-            most=most,
-            cycle=cycle_length(table.large_counts, n_rows=table.n_rows),
+            least=band.lowest + is_possible.argmax(axis=1),
+            most=band.highest - is_possible[:, ::-1].argmax(axis=1),
         )
-
-    @property
-    def noise(self) -> NDArray[np.int64]:
-        """The noise of each column.
-
-        Examples
-        --------
-        >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
-        >>> Design.of(table).noise
-        array([-1,  0,  1])
-        """
-        return np.arange(self.lowest, self.lowest + self.probabilities.shape[1])
-
-    def rows(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Give the row that serves each count.
-
-        Parameters
-        ----------
-        counts
-            Original counts.
-
-        Examples
-        --------
-        >>> table = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
-        >>> Design.of(table).rows(np.array([0, 1, 900]))
-        array([0, 1, 1])
-        """
-        n_rows = len(self.mean)
-        if self.cycle == 1:
-            return np.minimum(counts, n_rows - 1)
-        turned = n_rows - self.cycle + (counts - n_rows) % self.cycle
-        return np.where(counts < n_rows, counts, turned)
 
     @property
     def largest_gap(self) -> int:

@@ -66,8 +66,6 @@ def _one_class(
     if not weights.any():
         return NoiseClassFact(low=low, high=high, cells=0, **dict.fromkeys(_FIGURES))
     served = np.flatnonzero(weights)
-    stay = design.probabilities[:, np.clip(-design.lowest, 0, len(design.noise) - 1)]
-    stay = stay * (0 <= -design.lowest < len(design.noise))
     away = noise - design.mean[rows]
     return NoiseClassFact(
         low=low,
@@ -77,7 +75,7 @@ def _one_class(
         mean_drawn=float(noise.mean()) if n else None,
         variance_designed=float(np.average(design.variance, weights=weights)),
         variance_drawn=float((away**2).mean()) if n else None,
-        stay_designed=float(np.average(stay, weights=weights)),
+        stay_designed=float(np.average(design.p_stay, weights=weights)),
         stay_drawn=float((noise == 0).mean()) if n else None,
         least_designed=int(design.least[served].min()),
         least_drawn=int(noise.min()) if n else None,

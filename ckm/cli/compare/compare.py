@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import logging
@@ -19,12 +18,12 @@ from ckm.cli.terminal.output import check_output
 from footing.files import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from ckm.cli.terminal.console import Terminal
     from ckm.comparison.compare_designs import Comparison
     from ckm.comparison.compare_methods import MethodComparison
-    from ckm.config.comparison.methods import Comparanda
+    from ckm.config.comparison.comparanda import Comparanda
     from ckm.config.job.job import Job
     from reports import Report
     from reports.facts.release import Text
@@ -141,8 +140,9 @@ def compare(
     of designs are mapped, the job's own p-table among them; these are expectations over all
     keys.
     """
+    from ckm.comparison.compare_designs import compare as compare_designs
     from ckm.config import read_job
-    from ckm.config.comparison.methods import read_comparanda
+    from ckm.config.comparison.comparanda import read_comparanda
 
     check_output(output, lang=lang, force=force, endings=tuple(_WRITERS))
     plan = read_job(job)
@@ -154,17 +154,23 @@ def compare(
     )
     _require_fit(wanted, output)
     _tell_read(terminal, wanted, designs)
-    limits = {"memory_limit": memory_limit, "threads": threads}
-    drawn = {
+    drawn: dict[str, Any] = {
         "sensitive": None if sensitive is None else range(1, sensitive + 1),
         "n_draws": draws,
         "seed": 1 if seed is None else seed,
     }
     with terminal.progress() as report_progress:
+        common: dict[str, Any] = {
+            "progress": report_progress,
+            "memory_limit": memory_limit,
+            "threads": threads,
+        }
         found = _Found(
             title=plan.title_of(),
-            designs=_compared_designs(plan, wanted, report_progress, drawn | limits),
-            methods=_compared_methods(plan, wanted, report_progress, limits),
+            designs=compare_designs(plan, wanted.designs, **common, **drawn)
+            if wanted.designs
+            else None,
+            methods=_compared_methods(plan, wanted, common) if wanted.methods else None,
         )
     _finish(terminal, found, output, lang)
 
@@ -233,66 +239,29 @@ def _require_fit(wanted: Comparanda, output: Path | None) -> None:
 
 
 def _tell_read(terminal: Terminal, wanted: Comparanda, file: Path | None) -> None:
-    said = []
-    if wanted.designs:
-        said.append(f"{len(wanted.designs)} design{'s' * (len(wanted.designs) != 1)}")
-    if wanted.methods:
-        said.append(f"{len(wanted.methods)} method{'s' * (len(wanted.methods) != 1)}")
+    numbers = {"design": len(wanted.designs), "method": len(wanted.methods)}
+    said = [f"{n} {word}{'s' * (n != 1)}" for word, n in numbers.items() if n]
     name = "defaults" if file is None else file.name
     terminal.step(
         "designs read" if wanted.designs else "methods read",
         f"{name}: {', '.join(said)}",
-        designs=len(wanted.designs),
-        methods=len(wanted.methods),
-    )
-
-
-def _compared_designs(
-    plan: Job,
-    wanted: Comparanda,
-    report_progress: Callable[[str, int, int], None],
-    options: Mapping[str, Any],
-) -> Comparison | None:
-    from ckm.comparison.compare_designs import compare as run
-
-    return (
-        run(plan, wanted.designs, progress=report_progress, **options)
-        if wanted.designs
-        else None
+        **{f"{word}s": n for word, n in numbers.items()},
     )
 
 
 def _compared_methods(
-    plan: Job,
-    wanted: Comparanda,
-    report_progress: Callable[[str, int, int], None],
-    limits: Mapping[str, Any],
-) -> MethodComparison | None:
+    plan: Job, wanted: Comparanda, options: Mapping[str, Any]
+) -> MethodComparison:
+    """Try methods; the events of the hundreds of tables that are tried stay out of the log."""
     from ckm.comparison.compare_methods import compare_methods
 
-    if not wanted.methods:
-        return None
-    with _few_events():
-        return compare_methods(
-            plan,
-            wanted.methods,
-            experiment=wanted.experiment,
-            progress=report_progress,
-            **limits,
-        )
-
-
-@contextlib.contextmanager
-def _few_events() -> Iterator[None]:
-    """Keep the events of the hundreds of tables that are tried out of the log."""
-    loggers = [logging.getLogger(name) for name in _TALKATIVE]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
+    levels = {logging.getLogger(name): logging.getLogger(name).level for name in _TALKATIVE}
+    for logger in levels:
         logger.setLevel(logging.WARNING)
     try:
-        yield
+        return compare_methods(plan, wanted.methods, experiment=wanted.experiment, **options)
     finally:
-        for logger, level in zip(loggers, levels, strict=True):
+        for logger, level in levels.items():
             logger.setLevel(level)
 
 
@@ -360,17 +329,9 @@ def _as_svg(found: _Found, _language: str) -> str:
     return "" if found.designs is None else found.designs.map.picture(risk=_RISK).svg
 
 
-def _as_json(found: _Found, language: str) -> str:
-    return found.report(language).to_json()
-
-
-def _as_html(found: _Found, language: str) -> str:
-    return found.report(language).html
-
-
 _WRITERS: dict[str, Callable[[_Found, str], str]] = {
     ".csv": _as_csv,
     ".svg": _as_svg,
-    ".html": _as_html,
-    ".json": _as_json,
+    ".html": lambda found, language: found.report(language).html,
+    ".json": lambda found, language: found.report(language).to_json(),
 }

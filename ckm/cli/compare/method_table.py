@@ -21,39 +21,45 @@ _SHOWN = {
 #: What a narrower terminal has room for.
 _FEW = ("same_answer", "additive", "found_by_differencing", "on_demand")
 _WIDE = 104
+_DRAWN = {
+    "all": "all records",
+    "areas": "the records of some areas",
+    "records": "a sample of the records",
+}
 
 
 def show_methods(terminal: Terminal, found: MethodComparison) -> None:
     """Print one line per method."""
-    from rich import box
-    from rich.table import Table
+    from rich.table import Column
     from rich.text import Text
 
-    is_wide = terminal.out.width >= _WIDE
-    names = list(_SHOWN) if is_wide else list(_FEW)
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
-    table.add_column("method", overflow="fold", min_width=14)
-    for name in names:
-        table.add_column(_SHOWN[name], justify="right", no_wrap=True)
-    table.add_column("mean\n|d|", justify="right", no_wrap=True)
+    names = list(_SHOWN) if terminal.out.width >= _WIDE else list(_FEW)
+    headings = [*(_SHOWN[name] for name in names), "mean\n|d|"]
+    rows = []
     for result in found.results:
-        if result.criteria is None:
-            continue
-        cells = [_percent(result.criteria.share(name)) for name in names]
-        change = result.mean_change
-        shown = "none" if change is None else f"{change:.2f}"
-        table.add_row(Text(result.choice.name), *cells, shown)
-    terminal.out.print(table)
+        if result.criteria is not None:
+            cells = [_percent(result.criteria.share(name)) for name in names]
+            change = result.mean_change
+            shown = "none" if change is None else f"{change:.2f}"
+            rows.append([Text(result.choice.name), *cells, shown])
+    terminal.table(
+        [
+            Column("method", overflow="fold", min_width=14),
+            *(Column(heading, justify="right", no_wrap=True) for heading in headings),
+        ],
+        rows,
+        is_plain=True,
+        padding=(0, 1, 0, 0),
+    )
     for result in found.results:
         if result.guarantee is not None:
             line = f"{result.choice.name}: {result.guarantee.text}"
             terminal.out.print(line, markup=False, highlight=False)
     testbed = found.testbed
-    area = (
-        repr(testbed.names[testbed.geography]) if testbed.names[testbed.geography] else "none"
-    )
+    name = testbed.names[testbed.geography]
+    area = repr(name) if name else "none"
     terminal.out.print(
-        f"Tried on {_drawn(testbed.drawn)}; areas: {area}; "
+        f"Tried on {_DRAWN[testbed.drawn]}; areas: {area}; "
         f"sought: {testbed.names[testbed.target]!r}.\n"
         "found by diff., cells lost: less is better. -: nothing to measure.\n"
         "Bases, parameters and the rest: with -o methods.html, .csv or .json",
@@ -65,14 +71,6 @@ def show_methods(terminal: Terminal, found: MethodComparison) -> None:
 def told(result: MethodResult) -> str:
     """Say why a method could not be tried."""
     return f"{result.choice.name}: {result.reason}"
-
-
-def _drawn(how: str) -> str:
-    return {
-        "all": "all records",
-        "areas": "the records of some areas",
-        "records": "a sample of the records",
-    }[how]
 
 
 def _percent(share: float | None) -> str:

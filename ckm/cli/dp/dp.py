@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import Group, common_options
+from ckm.cli.terminal.click_group import Group, common_options, options, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ _ASSUMED = {
     "shuffled": "Holds where each pass cuts the shuffled file into batches: nothing is proved "
     "of shuffling,\nso that the noise alone counts. A customary figure is no promise.",
 }
-_ADJACENCIES = ["add-remove", "replace", "zero-out", "local", "distance"]
 
 
 @click.group(
@@ -44,27 +43,39 @@ def dp() -> None:
     """Work with differential privacy: costs, meaning, budgets."""
 
 
-def run_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of a training run: records, batch, passes, delta."""
-    for option in (
+#: What describes a training run: records, batch, passes, delta.
+run_options = options(
+    click.option("-s", "--dataset-size", type=int, required=True, help="Number of records."),
+    click.option(
+        "-b", "--batch-size", type=int, required=True, help="Expected records in a batch."
+    ),
+    click.option("-e", "--epochs", type=int, required=True, help="Passes over the data."),
+    click.option(
+        "-d",
+        "--delta",
+        type=float,
+        default=1e-5,
+        show_default=True,
+        help="Delta of (epsilon, delta).",
+    ),
+)
+
+
+def _cost_options(unit: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give the options of a cost: epsilon and delta, or rho, to whom, between which data."""
+    return options(
+        click.option("--epsilon", type=float, help="The epsilon."),
+        click.option("--delta", type=float, default=0.0, help="The delta, 0 by default."),
+        click.option("--rho", type=float, help="Concentrated loss, in place of epsilon."),
         click.option(
-            "-d",
-            "--delta",
-            type=float,
-            default=1e-5,
+            "--adjacency",
+            type=click.Choice(["add-remove", "replace", "zero-out", "local", "distance"]),
+            default="add-remove",
             show_default=True,
-            help="Delta of (epsilon, delta).",
+            help="What the neighbours are.",
         ),
-        click.option("-e", "--epochs", type=int, required=True, help="Passes over the data."),
-        click.option(
-            "-b", "--batch-size", type=int, required=True, help="Expected records in a batch."
-        ),
-        click.option(
-            "-s", "--dataset-size", type=int, required=True, help="Number of records."
-        ),
-    ):
-        command = option(command)
-    return command
+        click.option("--unit", default=unit, show_default=True, help="Who is protected."),
+    )
 
 
 @dp.command(
@@ -94,18 +105,9 @@ Examples:
     show_default=True,
     help="How batches are drawn.",
 )
-@common_options
-@click.pass_obj
+@with_terminal
 def budget(
-    terminal: Terminal,
-    *,
-    dataset_size: int,
-    batch_size: int,
-    noise_multiplier: float,
-    epochs: int,
-    delta: float,
-    alphas: tuple[str, ...],
-    sampling: str,
+    terminal: Terminal, /, *, alphas: tuple[str, ...], sampling: str, **run: Any
 ) -> None:
     """Tell what a training run with noisy gradients costs, before it starts.
 
@@ -118,26 +120,22 @@ def budget(
     from dpsgd.accounting.cost import Sampling
 
     orders = orders_of(alphas) or None
-    run: Any = {"batch_size": batch_size, "noise_multiplier": noise_multiplier}
-    run |= {"epochs": epochs, "delta": delta}
-    classic = training_cost(dataset_size, orders=orders or CLASSIC_ORDERS, strict=False, **run)
-    found = claims(dataset_size, sampling=Sampling(sampling), orders=orders, **run)
-    best, formulas = (
-        found[0],
-        {
-            "renyi": "Rényi orders",
-            "renyi-classic": f"Rényi orders, classic formula (order {classic.order:g})",
-        },
-    )
+    classic = training_cost(orders=orders or CLASSIC_ORDERS, strict=False, **run)
+    found = claims(sampling=Sampling(sampling), orders=orders, **run)
+    best = found[0]
+    formulas = {
+        "renyi": "Rényi orders",
+        "renyi-classic": f"Rényi orders, classic formula (order {classic.order:g})",
+    }
     _table(
         [
-            ("records", f"{dataset_size:,}"),
-            ("batch size", f"{batch_size:,}"),
-            ("epochs", f"{epochs:,}"),
+            ("records", f"{run['dataset_size']:,}"),
+            ("batch size", f"{run['batch_size']:,}"),
+            ("epochs", f"{run['epochs']:,}"),
             ("sampling rate", f"{100 * classic.sampling_rate:.3g} %"),
-            ("noise multiplier", f"{noise_multiplier:g}"),
+            ("noise multiplier", f"{classic.noise_multiplier:g}"),
             ("steps", f"{classic.steps:,}"),
-            ("delta", f"{delta:g}"),
+            ("delta", f"{classic.delta:g}"),
             (
                 "epsilon",
                 f"{best.epsilon:.4g}  ({sampling} batches, {best.adjacency} neighbours)",
@@ -151,7 +149,8 @@ def budget(
         account = formulas.get(claim.account, claim.account)
         click.echo(f"{claim.worth:<11}{claim.adjacency:<12}{claim.epsilon:>9.4g}  {account}")
     click.echo(_ASSUMED[sampling])
-    for note in weak_points(classic, dataset_size=dataset_size, batch_size=batch_size):
+    sizes = {name: run[name] for name in ("dataset_size", "batch_size")}
+    for note in weak_points(classic, **sizes):
         terminal.warn("weak point", note)
 
 
@@ -164,30 +163,23 @@ Example:
 @run_options
 @click.option("--epsilon", type=float, required=True, help="What may be spent.")
 @common_options
-def noise(
-    *, dataset_size: int, batch_size: int, epochs: int, delta: float, epsilon: float
-) -> None:
+def noise(*, epsilon: float, **run: Any) -> None:
     """Tell how much noise a training run needs to keep a budget; for Poisson batches."""
     from dp.accounting.training import training_cost
     from dpsgd.accounting.cost import noise_for
 
     # The cost of any noise checks the numbers and counts the steps.
-    plan = training_cost(
-        dataset_size,
-        batch_size=batch_size,
-        noise_multiplier=1.0,
-        epochs=epochs,
-        delta=delta,
-        strict=False,
+    plan = training_cost(noise_multiplier=1.0, strict=False, **run)
+    found = noise_for(
+        epsilon, delta=plan.delta, sampling_rate=plan.sampling_rate, steps=plan.steps
     )
-    found = noise_for(epsilon, delta=delta, sampling_rate=plan.sampling_rate, steps=plan.steps)
     rounded = math.ceil(found * 1e4) / 1e4
     _table(
         [
             ("sampling rate", f"{100 * plan.sampling_rate:.3g} %"),
             ("steps", f"{plan.steps:,}"),
             ("epsilon", f"{epsilon:g}"),
-            ("delta", f"{delta:g}"),
+            ("delta", f"{plan.delta:g}"),
             ("noise multiplier", f"{rounded:g}"),
         ]
     )
@@ -202,24 +194,11 @@ Examples:
   ckm dp meaning --table
 """,
 )
-@click.option("--epsilon", type=float, help="The epsilon.")
-@click.option("--delta", type=float, default=0.0, help="The delta, 0 by default.")
-@click.option("--rho", type=float, help="Concentrated loss, in place of epsilon.")
-@click.option("--adjacency", type=click.Choice(_ADJACENCIES), default="add-remove")
-@click.option("--unit", default="person", show_default=True, help="Who is protected.")
+@_cost_options(unit="person")
 @click.option("--lang", type=click.Choice(["en", "fr"]), default="en", show_default=True)
 @click.option("--table", is_flag=True, help="Beliefs after, by beliefs before and epsilon.")
 @common_options
-def meaning(
-    *,
-    epsilon: float | None,
-    delta: float,
-    rho: float | None,
-    adjacency: str,
-    unit: str,
-    lang: str,
-    table: bool,
-) -> None:
+def meaning(*, lang: str, table: bool, **cost: Any) -> None:
     """Say in plain words what an epsilon promises."""
     from ckm.cli.dp.meaning import explained
     from dp import meaning as meaning_of
@@ -227,9 +206,10 @@ def meaning(
     if table:
         _belief_table()
         return
-    guarantee = _guarantee(epsilon, delta, rho, adjacency, unit)
-    if epsilon is None:
-        guarantee = guarantee.at(delta)
+    guarantee = _guarantee(**cost)
+    if cost["epsilon"] is None:
+        guarantee = guarantee.at(cost["delta"])
+    adjacency, unit = cost["adjacency"], cost["unit"]
     lines = explained(meaning_of(guarantee), adjacency=adjacency, unit=unit, language=lang)
     click.echo("\n".join(lines))
 
@@ -248,107 +228,52 @@ def ledger() -> None:
     """Keep a privacy budget that lasts."""
 
 
-def _cost_options(command: Callable[..., None]) -> Callable[..., None]:
-    for option in (
-        click.option("--unit", default="record", show_default=True, help="Who is protected."),
-        click.option(
-            "--adjacency",
-            type=click.Choice(_ADJACENCIES),
-            default="add-remove",
-            show_default=True,
-            help="What the neighbours are.",
-        ),
-        click.option("--rho", type=float, help="Concentrated loss, in place of epsilon."),
-        click.option("--delta", type=float, default=0.0, help="The delta, 0 by default."),
-        click.option("--epsilon", type=float, help="The epsilon."),
-    ):
-        command = option(command)
-    return command
-
-
 @ledger.command()
 @click.argument("file", type=_PATH)
-@_cost_options
+@_cost_options(unit="record")
 @click.option("--about", default="", help="Which data the budget is for.")
-@common_options
-@click.pass_obj
-def create(
-    terminal: Terminal,
-    *,
-    file: Path,
-    epsilon: float | None,
-    delta: float,
-    rho: float | None,
-    adjacency: str,
-    unit: str,
-    about: str,
-) -> None:
+@with_terminal
+def create(terminal: Terminal, /, *, file: Path, about: str, **cost: Any) -> None:
     """Make a ledger with a budget; nothing is overwritten."""
-    from dp import Adjacency, BudgetLedger
+    from dp import BudgetLedger
 
-    made = BudgetLedger.create(
-        file,
-        epsilon=epsilon,
-        delta=delta,
-        rho=rho,
-        adjacency=Adjacency(adjacency),
-        unit=unit,
-        about=about,
-    )
+    made = BudgetLedger.create(file, about=about, **cost)
     terminal.step("ledger made", f"{file.name}: {made.left}")
 
 
 @ledger.command()
 @click.argument("file", type=_PATH)
-@_cost_options
+@_cost_options(unit="record")
 @click.option("--who", required=True, help="Who releases.")
 @click.option("--what", required=True, help="What is released.")
-@common_options
-@click.pass_obj
-def spend(
-    terminal: Terminal,
-    *,
-    file: Path,
-    epsilon: float | None,
-    delta: float,
-    rho: float | None,
-    adjacency: str,
-    unit: str,
-    who: str,
-    what: str,
-) -> None:
+@with_terminal
+def spend(terminal: Terminal, /, *, file: Path, who: str, what: str, **cost: Any) -> None:
     """Charge a release, before it is made; exit code 1 when too little is left."""
     from dp import BudgetLedger
 
     opened = BudgetLedger.open(file)
-    guarantee = _guarantee(epsilon, delta, rho, adjacency, unit)
-    entry = opened.spend(guarantee, who=who, what=what)
+    entry = opened.spend(_guarantee(**cost), who=who, what=what)
     terminal.step("charged", f"entry {entry.number}; left: {opened.left}")
 
 
 @ledger.command()
 @click.argument("file", type=_PATH)
-@common_options
-@click.pass_obj
+@with_terminal
 def show(terminal: Terminal, *, file: Path) -> None:
     """List what was spent, and what is left."""
-    from rich.table import Table
     from rich.text import Text
 
     from dp import BudgetLedger
 
     opened = BudgetLedger.open(file)
-    table = Table()
-    for column in ("entry", "at", "who", "what", "epsilon", "delta", "rho"):
-        table.add_column(column)
+    lines = []
     for entry in opened.entries():
-        cells = (entry.number, entry.at, entry.who, entry.what)
         costs = (entry.epsilon, entry.delta, entry.rho)
-        table.add_row(
-            *(Text(str(cell)) for cell in cells),
-            *("" if cost == "inf" else f"{float(cost):g}" for cost in costs),
-        )
-    terminal.out.print(table)
+        figures = ("" if cost == "inf" else f"{float(cost):g}" for cost in costs)
+        cells = (str(entry.number), entry.at, entry.who, entry.what, *figures)
+        lines.append(map(Text, cells))
+    columns = ("entry", "at", "who", "what", "epsilon", "delta", "rho")
+    terminal.table(columns, lines, left=columns)
     if opened.settings.about:
         click.echo(f"for:   {opened.settings.about}")
     click.echo(f"spent: {opened.spent}")
@@ -358,8 +283,7 @@ def show(terminal: Terminal, *, file: Path) -> None:
 @ledger.command()
 @click.argument("file", type=_PATH)
 @click.option("--head", help="A digest noted before: its entry must still be there.")
-@common_options
-@click.pass_obj
+@with_terminal
 def verify(terminal: Terminal, *, file: Path, head: str | None) -> int:
     """Check every entry; print the digest of the last, to be noted elsewhere."""
     from dp import BudgetLedger, LedgerFileError
@@ -376,7 +300,7 @@ def verify(terminal: Terminal, *, file: Path, head: str | None) -> int:
 
 
 def _guarantee(
-    epsilon: float | None, delta: float, rho: float | None, adjacency: str, unit: str
+    *, epsilon: float | None, delta: float, rho: float | None, adjacency: str, unit: str
 ) -> Guarantee:
     from dp import Adjacency, Guarantee
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from footing.files import read_data
+from footing.data_files import read_data
 from reports.i18n.numbers import Numbers
 
 if TYPE_CHECKING:

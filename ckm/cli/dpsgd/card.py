@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.click_group import with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 
 if TYPE_CHECKING:
@@ -42,8 +42,7 @@ The cost is reckoned again from the plan in the file: a card that states less ha
     show_default=True,
 )
 @click.option("--strict", is_flag=True, help="Exit code 1 too when anything is in doubt.")
-@common_options
-@click.pass_obj
+@with_terminal
 def card(terminal: Terminal, *, file: Path, form: str, strict: bool) -> int:
     """Print the privacy card of a model; needs no PyTorch."""
     from dpsgd import DPSGDError, read_facts

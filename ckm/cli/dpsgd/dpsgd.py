@@ -12,7 +12,7 @@ from ckm.cli.dpsgd.card import card
 from ckm.cli.dpsgd.memory import memory
 from ckm.cli.dpsgd.sweep import sweep
 from ckm.cli.dpsgd.train import predict, train
-from ckm.cli.terminal.click_group import Group, common_options
+from ckm.cli.terminal.click_group import Group, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 from ckm.cli.terminal.output import check_output
 from footing.files import write_whole
@@ -20,7 +20,6 @@ from footing.files import write_whole
 if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
 
-__all__ = ["dpsgd"]
 
 _PATH = click.Path(path_type=Path, exists=True, dir_okay=False)
 
@@ -70,8 +69,7 @@ Example:
 @click.option("--name", help="Of the model, on a page; by default that of the file.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="The findings: .json.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
-@common_options
-@click.pass_obj
+@with_terminal
 def audit(
     terminal: Terminal,
     /,

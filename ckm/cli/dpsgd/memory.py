@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import csv
-import io
+from itertools import accumulate, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ckm.cli.dpsgd.train import asked_job, on_threads, plan_options
-from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.click_group import with_terminal
 from ckm.cli.terminal.output import check_output
-from footing.files import write_whole
+from footing.files import csv_text, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckm.cli.terminal.console import Terminal
     from ckm.config.training import TrainingJob
-    from dpsgd.training.memory import Footprint
 
 _PATH = click.Path(path_type=Path)
 _MEGA = 1e6
@@ -48,8 +46,7 @@ a head on frozen features of images, by a method that keeps each record's gradie
 )
 @click.option("-o", "--output", type=_PATH, help="Also a .csv file, in bytes.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
-@common_options
-@click.pass_obj
+@with_terminal
 def memory(
     terminal: Terminal,
     /,
@@ -75,11 +72,8 @@ def memory(
         rows = _measured(asked_job(plan_file, options), batches)
     _show(terminal, rows)
     if output is not None:
-        text = io.StringIO()
-        writer = csv.DictWriter(text, [*rows[0]], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        write_whole(output, text.getvalue(), is_private=False)
+        text = csv_text((rows[0], *(row.values() for row in rows)))
+        write_whole(output, text, is_private=False)
     _advise(terminal, rows, limit)
 
 
@@ -87,19 +81,12 @@ def _by_formula(units: int, batches: Sequence[int], factor: int) -> list[dict[st
     from dpsgd.training.memory import flowers_estimate
 
     rows = []
-    for batch in batches:
-        for is_private in (False, True):
-            found = flowers_estimate(
-                hidden_units=units, batch_size=batch, image_factor=factor, is_private=is_private
-            )
-            held, rising = 0.0, {}
-            for stage, gain in found.items():
-                held += gain
-                rising[stage] = round(held)
-            kind = "private" if is_private else "plain"
-            rows.append(
-                {"batch_size": batch, "kind": kind, "start": 0, **rising, "peak": round(held)}
-            )
+    for batch, is_private in product(batches, (False, True)):
+        gains = flowers_estimate(
+            hidden_units=units, batch_size=batch, image_factor=factor, is_private=is_private
+        )
+        held = [0, *map(round, accumulate(gains.values()))]
+        rows.append(_row(batch, (*held, held[-1]), is_private=is_private))
     return rows
 
 
@@ -114,34 +101,38 @@ def _measured(job: TrainingJob, batches: Sequence[int]) -> list[dict[str, Any]]:
         "outputs": len(target.values) if job.is_classifier else 2,
         "hidden": [*job.network.hidden],
     }
-    configurations = [
-        {**shape, "batch_size": batch, "is_private": is_private}
-        for batch in batches or (job.promise.batch_size,)
-        for is_private in (False, True)
-    ]
+    runs = [*product(batches or (job.promise.batch_size,), (False, True))]
+    configurations = [shape | {"batch_size": b, "is_private": p} for b, p in runs]
     with on_threads(1):
         from dpsgd.training.memory_stages import table_stages
 
-        return [_row(found) for found in measure(table_stages, configurations)]
+        return [
+            _row(batch, [getattr(found, name) for name in _STAGES], is_private=is_private)
+            for (batch, is_private), found in zip(
+                runs, measure(table_stages, configurations), strict=True
+            )
+        ]
 
 
-def _row(found: Footprint) -> dict[str, Any]:
-    kind = "private" if found.configuration["is_private"] else "plain"
-    held = {name: getattr(found, name) for name in _STAGES}
-    return {"batch_size": found.configuration["batch_size"], "kind": kind, **held}
+def _row(batch: int, held: Sequence[int], *, is_private: bool) -> dict[str, Any]:
+    kind = "private" if is_private else "plain"
+    return {"batch_size": batch, "kind": kind, **dict(zip(_STAGES, held, strict=True))}
 
 
 def _show(terminal: Terminal, rows: Sequence[dict[str, Any]]) -> None:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, title="Megabytes after each stage")
-    for heading in rows[0]:
-        table.add_column(heading.replace("_", " "), justify="right")
-    for row in rows:
-        held = (f"{row[name] / _MEGA:,.1f}" for name in _STAGES)
-        table.add_row(f"{row['batch_size']:,}", row["kind"], *held)
-    terminal.out.print(table)
+    terminal.table(
+        [heading.replace("_", " ") for heading in rows[0]],
+        (
+            (
+                f"{row['batch_size']:,}",
+                row["kind"],
+                *(f"{row[name] / _MEGA:,.1f}" for name in _STAGES),
+            )
+            for row in rows
+        ),
+        is_plain=True,
+        title="Megabytes after each stage",
+    )
 
 
 def _advise(terminal: Terminal, rows: Sequence[dict[str, Any]], limit: float | None) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.click_group import with_terminal
 from ckm.cli.terminal.output import check_output
 from footing.files import write_whole
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from dpsgd.card import PrivacyCard
     from reports import Report
 
+#: What a page says, and what makes the page of it.
+_Page: TypeAlias = "tuple[Any, Callable[..., Report]]"
 _PATH = click.Path(path_type=Path)
 _LARGEST = 64 * 2**20
 _SUFFIXES = (".html", ".json")
@@ -73,8 +75,7 @@ Sweeps and audits follow from confidential records: their pages are internal.
 )
 @click.option("--classes", type=int, help="Of a sweep, for the multiple of chance.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
-@common_options
-@click.pass_obj
+@with_terminal
 def report(
     terminal: Terminal,
     /,
@@ -98,9 +99,7 @@ def report(
     click.echo(str(output))
 
 
-def _found(
-    files: tuple[Path, ...], *, title: str, options: dict[str, Any]
-) -> tuple[Any, Callable[..., Report]]:
+def _found(files: tuple[Path, ...], *, title: str, options: dict[str, Any]) -> _Page:
     """Choose the page by what is given."""
     from ckm import __version__
 
@@ -121,9 +120,7 @@ def _found(
     return _of_json(files, _read_json(files[0]), about)
 
 
-def _of_json(
-    files: tuple[Path, ...], first: dict[str, Any], about: dict[str, str]
-) -> tuple[Any, Callable[..., Report]]:
+def _of_json(files: tuple[Path, ...], first: dict[str, Any], about: dict[str, Any]) -> _Page:
     if first.get("format") == "ckm-dpsgd-audit":
         return _audits(files, about)
     _only(files)
@@ -141,15 +138,14 @@ def _of_json(
     raise _unknown(files[0])
 
 
-def _study(given: Any, about: dict[str, str]) -> tuple[Any, Callable[..., Report]]:
+def _study(given: Any, about: dict[str, Any]) -> _Page:
     from dpsgd.pages import choices_of, study_facts
     from dpsgd.plan import Plan
     from reports import study_report
 
     plan = given if isinstance(given, Plan) else None
     base = given if plan is None else choices_of(plan)
-    facts = study_facts(base, plan=plan, title=about["title"], version=about["version"])
-    return facts, study_report
+    return study_facts(base, plan=plan, **about), study_report
 
 
 def _choices(options: dict[str, Any]) -> Choices:
@@ -166,9 +162,7 @@ def _choices(options: dict[str, Any]) -> Choices:
     return Choices(delta=delta, **{name: options[name] for name in names})
 
 
-def _sweep(
-    file: Path, options: dict[str, Any], about: dict[str, str]
-) -> tuple[Any, Callable[..., Report]]:
+def _sweep(file: Path, options: dict[str, Any], about: dict[str, Any]) -> _Page:
     from dpsgd.errors import TrainingDataError
     from dpsgd.pages import sweep_facts
     from dpsgd.sweeps.sweep import outcomes
@@ -182,30 +176,25 @@ def _sweep(
     known = options["delta"] is not None
     facts = sweep_facts(
         found,
-        delta=options["delta"],
-        dataset_size=options["dataset_size"],
         sampling=options["sampling"] or ("poisson" if known else ""),
         adjacency=options["adjacency"] or ("add-remove" if known else ""),
-        classes=options["classes"],
+        **{name: options[name] for name in ("delta", "dataset_size", "classes")},
         **about,
     )
     return facts, sweep_report
 
 
-def _audits(
-    files: tuple[Path, ...], about: dict[str, str]
-) -> tuple[Any, Callable[..., Report]]:
+def _audits(files: tuple[Path, ...], about: dict[str, Any]) -> _Page:
     from dpsgd.audits.evidence import read_evidence
     from dpsgd.pages import audit_facts
     from reports import audits_report
 
-    found = [
-        evidence for file in files for evidence in read_evidence(json.dumps(_read_json(file)))
-    ]
+    texts = [json.dumps(_read_json(file)) for file in files]
+    found = [evidence for text in texts for evidence in read_evidence(text)]
     return audit_facts(found, **about), audits_report
 
 
-def _card(card: PrivacyCard, about: dict[str, str]) -> tuple[Any, Callable[..., Report]]:
+def _card(card: PrivacyCard, about: dict[str, Any]) -> _Page:
     from dpsgd.pages import card_facts
     from reports import card_report
 
@@ -239,11 +228,9 @@ def _card_in_model(file: Path) -> PrivacyCard:
 def _as_card(content: Any, file: Path) -> PrivacyCard:
     from dpsgd.card import PrivacyCard
 
-    if isinstance(content, str):
-        return PrivacyCard.from_json(content)
-    if isinstance(content, dict):
-        return PrivacyCard.from_json(json.dumps(content))
-    raise _unknown(file)
+    if not isinstance(content, (str, dict)):
+        raise _unknown(file)
+    return PrivacyCard.from_json(content if isinstance(content, str) else json.dumps(content))
 
 
 def _parsed(text: str) -> Any:

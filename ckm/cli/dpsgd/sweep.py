@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.dpsgd.train import on_threads, source_of, thread_option
-from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.click_group import options, with_terminal
 from ckm.cli.terminal.output import check_output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from ckm.cli.terminal.console import Terminal
     from ckm.config.training import TrainingJob
@@ -52,14 +52,17 @@ class _Numbers(click.ParamType[Any]):
             self.fail("it takes numbers between commas: 64,32", param, ctx)
 
 
-def _choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for name in reversed(_CHOICES):
-        option = click.option(
-            f"--{name.replace('_', '-')}", type=_Numbers(), metavar="A,B,C",
+_choice_options = options(
+    *(
+        click.option(
+            f"--{name.replace('_', '-')}",
+            type=_Numbers(),
+            metavar="A,B,C",
             help="Values to try; the first is the usual one." if name == "batch_size" else None,
-        )  # fmt: skip
-        command = option(command)
-    return command
+        )
+        for name in _CHOICES
+    )
+)
 
 
 @click.command(
@@ -85,8 +88,7 @@ records where you can.
 @click.option("--seed", type=click.IntRange(min=0), help="Of the first repetition.")
 @click.option("-o", "--output", type=_PATH, required=True, help="A .csv file, gone on with.")
 @thread_option
-@common_options
-@click.pass_obj
+@with_terminal
 def sweep(
     terminal: Terminal,
     /,
@@ -171,21 +173,17 @@ def _values(job: TrainingJob, choices: dict[str, list[float] | None]) -> dict[st
 
 
 def _show(terminal: Terminal, found: Sequence[Outcome], *, asked: Sequence[str]) -> None:
-    from rich import box
-    from rich.table import Table
-
     seen = {name: {one.choices.get(name) for one in found} - {None} for name in _CHOICES}
     names = [name for name in _CHOICES if name in asked or len(seen[name]) > 1]
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False)
-    for heading in (*names, "epsilon", "runs", "accuracy", "sd", "times chance"):
-        table.add_column(heading.replace("_", " "), justify="right")
+    rows = []
     for one in found:
         cells = [f"{one.choices[n]:g}" if n in one.choices else "" for n in names]
         epsilon = "plain" if one.epsilon is None else f"{one.epsilon:.4g}"
         spread = "" if one.sd is None else f"{one.sd:.4f}"
         chance = "" if one.times_chance is None else f"{one.times_chance:.3g}"
-        table.add_row(*cells, epsilon, str(one.runs), f"{one.mean:.4f}", spread, chance)
-    terminal.out.print(table)
+        rows.append((*cells, epsilon, str(one.runs), f"{one.mean:.4f}", spread, chance))
+    headings = (*names, "epsilon", "runs", "accuracy", "sd", "times chance")
+    terminal.table([name.replace("_", " ") for name in headings], rows, is_plain=True)
 
 
 def _tuning(job: TrainingJob, found: Sequence[Outcome]) -> list[str]:

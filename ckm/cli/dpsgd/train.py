@@ -8,91 +8,80 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.click_group import options, with_terminal
 from ckm.cli.terminal.output import check_output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from ckm.cli.terminal.console import Terminal
     from ckm.config.training import TrainingJob
-    from dp import BudgetLedger
     from dpsgd import Plan
 
 _PATH = click.Path(path_type=Path)
-#: Option → section and entry of the training file that it replaces.
-_PLAIN: dict[str, tuple[str, str, Any, str]] = {
-    "epsilon": ("plan", "epsilon", float, "What may be spent."),
-    "noise_multiplier": ("plan", "noise_multiplier", float, "Noise, in place of epsilon."),
-    "delta": ("plan", "delta", float, "Delta of (epsilon, delta)."),
-    "unit": ("plan", "unit", str, "Who is protected."),
+#: Entry of the training file that an option of its name replaces → section, kind and help.
+_PLAIN: dict[str, tuple[str, Any, str]] = {
+    "epsilon": ("plan", float, "What may be spent."),
+    "noise_multiplier": ("plan", float, "Noise, in place of epsilon."),
+    "delta": ("plan", float, "Delta of (epsilon, delta)."),
+    "unit": ("plan", str, "Who is protected."),
     "adjacency": (
         "plan",
-        "adjacency",
         click.Choice(["add-remove", "zero-out", "replace"]),
         "What the neighbours are.",
     ),
     "sampling": (
         "plan",
-        "sampling",
         click.Choice(["poisson", "fixed", "shuffled"]),
         "How batches are drawn.",
     ),
-    "dataset_size": ("plan", "dataset_size", int, "Number of records, or a public guess."),
-    "batch_size": ("plan", "batch_size", int, "Expected records in a batch."),
-    "steps": ("plan", "steps", int, "How many batches."),
-    "epochs": ("plan", "epochs", float, "Passes, in place of steps."),
-    "clipping_norm": ("plan", "clipping_norm", float, "Longest gradient of one record."),
-    "learning_rate": ("network", "learning_rate", float, "Of the descent."),
-    "average": ("network", "average", float, "Weight of the past in an average."),
-    "about": ("data", "about", str, "Which data: for the privacy card."),
-    "trials": ("data", "trials", int, "Plans run on these data, with this one."),
+    "dataset_size": ("plan", int, "Number of records, or a public guess."),
+    "batch_size": ("plan", int, "Expected records in a batch."),
+    "steps": ("plan", int, "How many batches."),
+    "epochs": ("plan", float, "Passes, in place of steps."),
+    "clipping_norm": ("plan", float, "Longest gradient of one record."),
+    "learning_rate": ("network", float, "Of the descent."),
+    "average": ("network", float, "Weight of the past in an average."),
+    "about": ("data", str, "Which data: for the privacy card."),
+    "trials": ("data", int, "Plans run on these data, with this one."),
 }
 
 
-def plan_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the training file, and the options that replace its entries."""
-    options = [
-        click.option("--plan", "plan_file", type=_PATH, help="A training file, see below."),
-        *(
-            click.option(f"--{name.replace('_', '-')}", type=kind, help=text)
-            for name, (_, _, kind, text) in _PLAIN.items()
-        ),
-        click.option("--hidden", multiple=True, type=int, help="Width of a layer. Repeat."),
-        click.option(
-            "--number",
-            "numbers",
-            multiple=True,
-            type=(str, float, float),
-            metavar="NAME LOW HIGH",
-            help="A column of numbers and its public bounds. Repeat.",
-        ),
-        click.option(
-            "--codes",
-            multiple=True,
-            type=(str, str),
-            metavar="NAME A,B,C",
-            help="A column of codes and their public list. Repeat.",
-        ),
-        click.option(
-            "--target-number", type=(str, float, float), metavar="NAME LOW HIGH",
-            help="A number to predict.",
-        ),
-        click.option(
-            "--target-codes", type=(str, str), metavar="NAME A,B,C", help="Codes to predict."
-        ),
-    ]  # fmt: skip
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-def thread_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the option for threads."""
-    return click.option(
-        "--threads", type=click.IntRange(1, 1024), default=1, show_default=True,
-        help="Of PyTorch. Several rarely help on a table.",
-    )(command)  # fmt: skip
+#: The training file, and the options that replace its entries.
+plan_options = options(
+    click.option("--plan", "plan_file", type=_PATH, help="A training file, see below."),
+    *(
+        click.option(f"--{name.replace('_', '-')}", type=kind, help=text)
+        for name, (_, kind, text) in _PLAIN.items()
+    ),
+    click.option("--hidden", multiple=True, type=int, help="Width of a layer. Repeat."),
+    click.option(
+        "--number",
+        "numbers",
+        multiple=True,
+        type=(str, float, float),
+        metavar="NAME LOW HIGH",
+        help="A column of numbers and its public bounds. Repeat.",
+    ),
+    click.option(
+        "--codes",
+        multiple=True,
+        type=(str, str),
+        metavar="NAME A,B,C",
+        help="A column of codes and their public list. Repeat.",
+    ),
+    click.option(
+        "--target-number", type=(str, float, float), metavar="NAME LOW HIGH",
+        help="A number to predict.",
+    ),
+    click.option(
+        "--target-codes", type=(str, str), metavar="NAME A,B,C", help="Codes to predict."
+    ),
+)  # fmt: skip
+thread_option = click.option(
+    "--threads", type=click.IntRange(1, 1024), default=1, show_default=True,
+    help="Of PyTorch. Several rarely help on a table.",
+)  # fmt: skip
 
 
 def asked_job(plan_file: Path | None, options: dict[str, Any]) -> TrainingJob:
@@ -100,9 +89,9 @@ def asked_job(plan_file: Path | None, options: dict[str, Any]) -> TrainingJob:
     from ckm.config.training import read_training
 
     changes: dict[str, Any] = {}
-    for name, (section, entry, _, _) in _PLAIN.items():
+    for name, (section, _, _) in _PLAIN.items():
         if options[name] is not None:
-            changes.setdefault(section, {})[entry] = options[name]
+            changes.setdefault(section, {})[name] = options[name]
     for one, other in (("steps", "epochs"), ("epsilon", "noise_multiplier")):
         _replace(changes.get("plan", {}), one, other)
     if options["hidden"]:
@@ -199,8 +188,7 @@ on with --resume.
 @click.option("--force", is_flag=True, help="Replace the model; begin an interrupted run anew.")
 @click.option("--dry-run", is_flag=True, help="Check everything, tell the cost, train nothing.")
 @thread_option
-@common_options
-@click.pass_obj
+@with_terminal
 def train(
     terminal: Terminal,
     /,
@@ -235,8 +223,8 @@ def train(
             terminal.step("dry run complete", f"dry run: {output} would be written")
             return
         _train(
-            terminal, job, plan, source=source, output=output, budget=budget, who=who,
-            is_resumed=resume, force=force,
+            terminal, job, plan, source, output, force=force,
+            ledger=budget, who=who, is_resumed=resume,
         )  # fmt: skip
     if budget is not None:
         terminal.step("charged", f"left: {budget.left}")
@@ -247,8 +235,9 @@ def _tell(terminal: Terminal, plan: Plan) -> None:
     noise = f"noise multiplier {plan.noise_multiplier:.4g}"
     terminal.step("plan made", f"{plan.cost()}; {noise}")
     if plan.is_demonstration:
-        text = "the noise comes from a seed: a demonstration, not a release"
-        terminal.warn("demonstration", text)
+        terminal.warn(
+            "demonstration", "the noise comes from a seed: a demonstration, not a release"
+        )
     if not plan.noise_multiplier:
         terminal.warn("no noise", "there is no noise: nobody is protected")
 
@@ -257,13 +246,12 @@ def _train(
     terminal: Terminal,
     job: TrainingJob,
     plan: Plan,
-    *,
     source: Path,
     output: Path,
-    budget: BudgetLedger | None,
-    who: str,
-    is_resumed: bool,
+    *,
     force: bool,
+    is_resumed: bool,
+    **payment: Any,
 ) -> None:
     import dpsgd
     from ckm.cli.dpsgd.records import read_columns
@@ -294,8 +282,7 @@ def _train(
         with terminal.progress() as report_progress:
             model = kind(plan, **network).fit(
                 table,
-                ledger=budget,
-                who=who,
+                **payment,
                 what=f"model {output.name}",
                 checkpoint=kept,
                 is_resumed=is_resumed,
@@ -323,8 +310,7 @@ records: they are as confidential as they are.
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
 @thread_option
-@common_options
-@click.pass_obj
+@with_terminal
 def predict(
     terminal: Terminal,
     *,
@@ -339,8 +325,7 @@ def predict(
 ) -> None:
     """Predict the target of each record of a table."""
     import dpsgd
-    from ckm.cli.dpsgd.predictions import predicted, write_table
-    from ckm.cli.dpsgd.records import check_columns, read_columns
+    from ckm.cli.dpsgd.records import check_columns, predicted, read_columns, write_table
 
     if output.suffix.lower() not in {".csv", ".parquet"}:
         raise click.UsageError("The output must end in .csv or .parquet.")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ckm.cli.check import show_feasibility, tell_few_outcomes
-from ckm.cli.ptable.options import as_command, as_fields, noise_options, not_both
+from ckm.cli.ptable.options import as_command, as_fields, named, noise_options, not_both
 from ckm.cli.terminal.click_group import common_options
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.exit_codes import INFEASIBLE
@@ -72,10 +73,10 @@ def advise(
         found = _judge(terminal, read_noise_spec(spec).to_dict())
     elif "max_noise" not in given:
         raise click.UsageError("Give SPEC.toml, or at least --max-noise.", ctx)
+    elif tolerance is not None and stay_about is None:
+        raise click.UsageError("--tolerance can only go with --stay-about.", ctx)
     elif stay_about is not None or "variance" not in given:
         found = _serve(terminal, _goal(ctx, given, wishes))
-    elif tolerance is not None:
-        raise click.UsageError("--tolerance can only go with --stay-about.", ctx)
     else:
         found = _judge(terminal, as_fields(given))
     if not found:
@@ -90,18 +91,12 @@ def _goal(ctx: click.Context, given: Mapping[str, Any], wishes: Mapping[str, Any
     foreign = sorted(given.keys() - _WISHES)
     listed = sorted(name for name, value in given.items() if isinstance(value, tuple))
     if foreign:
-        names = ", ".join("--" + name.replace("_", "-") for name in foreign)
-        raise click.UsageError(f"A goal does not take {names}; give --variance instead.", ctx)
+        problem = f"A goal does not take {named(foreign)}; give --variance instead."
+        raise click.UsageError(problem, ctx)
     if [name for name in listed if name != "variance"]:
         raise click.UsageError("A goal takes one value of each option, not one per row.", ctx)
-    if "stay_about" not in wishes and "tolerance" in wishes:
-        raise click.UsageError("--tolerance can only go with --stay-about.", ctx)
-    fields = dict(given)
-    if "stay_about" in wishes:
-        fields["p_stay"] = wishes["stay_about"]
-    if "tolerance" in wishes:
-        fields["tolerance"] = wishes["tolerance"]
-    return Goal(**fields)
+    names = {"stay_about": "p_stay"}
+    return Goal(**given, **{names.get(name, name): wish for name, wish in wishes.items()})
 
 
 def _judge(terminal: Terminal, fields: dict[str, Any]) -> bool:
@@ -130,22 +125,13 @@ def _judge(terminal: Terminal, fields: dict[str, Any]) -> bool:
 
 def _show_limits(terminal: Terminal, answer: Feasibility) -> None:
     """Say what limits the variance from either side, once for rows that have it in common."""
-    from rich.table import Table
-
-    table = Table(title="What limits the variance", title_justify="left")
-    for name in ("counts", "not smaller because", "not larger because"):
-        table.add_column(name)
-    groups: list[tuple[list[int], tuple[str, str]]] = []
-    for row in answer.rows:
-        limits = row.limits
-        if groups and groups[-1][1] == limits:
-            groups[-1][0].append(row.count)
-        else:
-            groups.append(([row.count], limits))
-    for counts, limits in groups:
+    lines = []
+    for limits, rows in groupby(answer.rows, key=lambda row: row.limits):
+        counts = [row.count for row in rows]
         span = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-        table.add_row(span, *limits)
-    terminal.out.print(table)
+        lines.append((span, *limits))
+    columns = ("counts", "not smaller because", "not larger because")
+    terminal.table(columns, lines, left=columns, title="What limits the variance")
 
 
 def _show_alternatives(found: tuple[Alternative, ...]) -> None:
@@ -179,30 +165,31 @@ def _serve(terminal: Terminal, goal: Goal) -> bool:
 
 def _show_figures(terminal: Terminal, found: tuple[Advice, ...]) -> None:
     """Draw the figures, one line a proposal."""
-    from rich.table import Table
-
-    table = Table(title="What the noise does", title_justify="left", caption_justify="left")
-    for name in ("", "D", "js", "V", "stays", "all rows", "size", "bits", "same diff.", "true"):
-        table.add_column(name, justify="right")
-    table.caption = (
-        "V, stays, size, bits: variance, P(no noise), mean size and entropy of large counts; "
-        "all rows: least and greatest P(no noise) where it may be; same diff.: P(two large "
-        "cells keep their difference); true: P(count is j, given that j is published) for the "
-        "smallest j, all counts from 1 on being equally likely beforehand"
-    )
+    columns = ("", "D", "js", "V", "stays", "all rows", "size", "bits", "same diff.", "true")
+    lines = []
     for number, one in enumerate(found, start=1):
         risk = one.figures
         low, high = risk.p_stay_range
-        table.add_row(
-            str(number),
-            str(one.spec.max_noise),
-            str(one.spec.small),
-            f"{risk.variance:.3g}",
-            f"{risk.p_stay:.1%}",
-            f"{low:.1%} to {high:.1%}",
-            f"{risk.mean_size:.2f}",
-            f"{risk.entropy:.2f}",
-            f"{risk.p_same_difference:.1%}",
-            ", ".join(f"{j}: {p:.0%}" for j, p in risk.p_source),
+        lines.append(
+            (
+                str(number),
+                str(one.spec.max_noise),
+                str(one.spec.small),
+                f"{risk.variance:.3g}",
+                f"{risk.p_stay:.1%}",
+                f"{low:.1%} to {high:.1%}",
+                f"{risk.mean_size:.2f}",
+                f"{risk.entropy:.2f}",
+                f"{risk.p_same_difference:.1%}",
+                ", ".join(f"{j}: {p:.0%}" for j, p in risk.p_source),
+            )
         )
-    terminal.out.print(table)
+    terminal.table(
+        columns,
+        lines,
+        title="What the noise does",
+        caption="V, stays, size, bits: variance, P(no noise), mean size and entropy of large "
+        "counts; all rows: least and greatest P(no noise) where it may be; same diff.: P(two "
+        "large cells keep their difference); true: P(count is j, given that j is published) "
+        "for the smallest j, all counts from 1 on being equally likely beforehand",
+    )

@@ -8,18 +8,41 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.check import show_feasibility, tell_few_outcomes
-from ckm.cli.ptable.guarantee import tell_guarantee
-from ckm.cli.ptable.mechanism import asked_mechanism, mechanism_options
-from ckm.cli.ptable.options import asked_spec, noise_options
-from ckm.cli.terminal.click_group import common_options
+from ckm.cli.ptable.options import asked_spec, named, noise_options
+from ckm.cli.terminal.click_group import common_options, options
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import check_output
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ptable import NoiseSpec, PTable
     from ptable.design.mechanisms import Mechanism
 
 _PATH = click.Path(path_type=Path)
+#: What each mechanism needs, and what it takes besides.
+_MECHANISMS: dict[str, tuple[set[str], set[str]]] = {
+    "rounding": ({"base"}, set()),
+    "random-rounding": ({"base"}, set()),
+    "small-count-rounding": ({"base"}, set()),
+    "ons-10-5": (set(), set()),
+    "discrete-laplace": ({"epsilon", "max_noise"}, {"edge"}),
+    "discrete-gaussian": ({"variance", "max_noise"}, {"edge"}),
+}
+_mechanism_options = options(
+    click.option(
+        "--mechanism",
+        type=click.Choice(list(_MECHANISMS)),
+        help="A known mechanism instead of solving.",
+    ),
+    click.option("--base", type=click.IntRange(min=2), help="What rounding rounds to."),
+    click.option("--epsilon", type=float, help="Rate of the discrete Laplace law."),
+    click.option(
+        "--edge",
+        type=click.Choice(["clamp", "fold", "truncate"]),
+        help="What becomes of results below 0.",
+    ),
+)
 
 
 @click.command(
@@ -34,7 +57,7 @@ Examples:
 @click.argument("spec", type=_PATH, required=False, metavar="[SPEC.toml]")
 @click.option("-o", "--output", required=True, type=_PATH, help="A .parquet or .json file.")
 @noise_options
-@mechanism_options
+@_mechanism_options
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @click.option("--dry-run", is_flag=True, help="Show what is feasible, write nothing.")
 @common_options
@@ -53,7 +76,7 @@ def build(
     terminal = ctx.ensure_object(Terminal)
     check_output(output, force=force, endings=(".parquet", ".json"))
     given = {name: v for name, v in options.items() if v is not None}
-    mechanism = asked_mechanism(ctx, given, has_file=spec is not None)
+    mechanism = _asked_mechanism(ctx, given, has_file=spec is not None)
     if mechanism is None:
         table = _solve(terminal, asked_spec(ctx, spec, given), shows_reach=dry_run)
     else:
@@ -84,5 +107,33 @@ def _build(terminal: Terminal, mechanism: Mechanism) -> PTable:
     from ptable.proof.guarantees import guarantee
 
     table = mechanism.build()
-    tell_guarantee(terminal, guarantee(table, epsilon=mechanism.epsilon or 1.0))
+    proof = guarantee(table, epsilon=mechanism.epsilon or 1.0)
+    for line in proof.summary().splitlines():
+        terminal.step("guarantee", line)
     return table
+
+
+def _asked_mechanism(
+    ctx: click.Context, options: Mapping[str, Any], *, has_file: bool
+) -> Mechanism | None:
+    """Return the mechanism that the options name, or None where they name none."""
+    from ptable.design.mechanisms import Mechanism
+
+    rest = dict(options)
+    name = rest.pop("mechanism", None)
+    if name is None:
+        own = [option for option in ("base", "epsilon", "edge") if option in rest]
+        if own:
+            raise click.UsageError(f"{named(own)} can only go with --mechanism.", ctx)
+        return None
+    if has_file:
+        raise click.UsageError("Give a file or --mechanism, not both.", ctx)
+    needs, takes = _MECHANISMS[name]
+    problems = []
+    if missing := sorted(needs - rest.keys()):
+        problems.append(f"needs {named(missing)}")
+    if foreign := sorted(rest.keys() - needs - takes):
+        problems.append(f"does not take {named(foreign)}")
+    if problems:
+        raise click.UsageError(f"--mechanism {name} {' and '.join(problems)}.", ctx)
+    return Mechanism.ons_10_5() if name == "ons-10-5" else Mechanism(name=name, **rest)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.check import tell_few_outcomes
-from ckm.cli.ptable.layouts import reading_options
+from ckm.cli.ptable.options import reading_options
 from ckm.cli.terminal.click_group import common_options
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
@@ -120,56 +120,56 @@ def _draw_figures(
 ) -> None:
     """Draw what each row does, computed from its thresholds."""
     from rich.markup import escape
-    from rich.table import Table
 
-    picture = Table(title=escape(f"Figures of each row{title}"), title_justify="left")
-    for name in ("count", "stays", "mean", "variance", "from the design"):
-        picture.add_column(name, justify="right")
-    picture.add_column("remark")
-    last = answer.rows[-1].count
-    left_out = len(answer.rows) - _MAX_ROWS
+    columns = ("count", "stays", "mean", "variance", "from the design", "remark")
+    last, lines = answer.rows[-1].count, []
     for row in answer.rows[:_MAX_ROWS]:
-        remarks = []
-        if row.is_biased:
-            remarks.append("the mean is not 0")
+        remarks = ["the mean is not 0"] if row.is_biased else []
         if row.distance is not None and row.distance > answer.tolerance:
             remarks.append("not as in the design")
         serves_more = row.count == last and table.large_counts == "last"
-        picture.add_row(
-            f"{row.count}{'+' if serves_more else ''}",
-            f"{row.p_stay:.2%}",
-            f"{row.bias + 0:.2g}",
-            f"{row.variance:.6g}",
-            "" if row.distance is None else f"{row.distance:.1e}",
-            "; ".join(remarks),
+        lines.append(
+            (
+                f"{row.count}{'+' if serves_more else ''}",
+                f"{row.p_stay:.2%}",
+                f"{row.bias + 0:.2g}",
+                f"{row.variance:.6g}",
+                "" if row.distance is None else f"{row.distance:.1e}",
+                "; ".join(remarks),
+            )
         )
-    if left_out > 0:
-        picture.caption = f"and {left_out} more rows"
-    terminal.out.print(picture)
+    left_out = len(answer.rows) - _MAX_ROWS
+    terminal.table(
+        columns,
+        lines,
+        left=("remark",),
+        title=escape(f"Figures of each row{title}"),
+        caption=f"and {left_out} more rows" if left_out > 0 else None,
+    )
 
 
 def _draw_certificate(terminal: Terminal, certificate: Certificate) -> None:
     """Draw what the certificate says of each row."""
     from rich.markup import escape
-    from rich.table import Table
 
-    picture = Table(title="Certificate, recomputed", title_justify="left")
-    for name in ("count", "variance asked", "variance", "bias", "entropy gap", "residual"):
-        picture.add_column(name, justify="right")
-    picture.add_column("verdict")
-    for row in certificate.rows[:_MAX_ROWS]:
-        picture.add_row(
-            str(row.count),
-            f"{row.requested_variance:.6g}",
-            f"{row.variance:.6g}",
-            f"{row.bias:.1e}",
-            f"{max(row.gap, 0):.1e}",
-            f"{row.residual:.1e}",
-            row.note or "as asked",
-        )
     programs = ", ".join(f"{name} {version}" for name, version in certificate.solver.items())
     more = len(certificate.rows) - _MAX_ROWS
     caption = escape(f"solved with {programs}, as the file says")
-    picture.caption = f"and {more} more rows; {caption}" if more > 0 else caption
-    picture.caption_justify = "left"
-    terminal.out.print(picture)
+    terminal.table(
+        ("count", "variance asked", "variance", "bias", "entropy gap", "residual", "verdict"),
+        (
+            (
+                str(row.count),
+                f"{row.requested_variance:.6g}",
+                f"{row.variance:.6g}",
+                f"{row.bias:.1e}",
+                f"{max(row.gap, 0):.1e}",
+                f"{row.residual:.1e}",
+                row.note or "as asked",
+            )
+            for row in certificate.rows[:_MAX_ROWS]
+        ),
+        left=("verdict",),
+        title="Certificate, recomputed",
+        caption=f"and {more} more rows; {caption}" if more > 0 else caption,
+    )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.ptable.layouts import LAYOUTS, reading_options
+from ckm.cli.ptable.options import LAYOUTS, reading_options
 from ckm.cli.terminal.click_group import common_options
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import check_output
@@ -79,7 +79,7 @@ def convert(
     **options: Any,
 ) -> None:
     """Convert a p-table from one layout to another, and say what is lost."""
-    from ptable.dialects import detect, write_tables
+    from ptable.dialects import detect, read_tables, write_tables
 
     terminal = ctx.ensure_object(Terminal)
     if not source.is_file():
@@ -93,7 +93,7 @@ def convert(
         options.pop("small_n")
     if not is_text:
         options["digits"] = digits
-    tables = _chosen(ctx, _read(source, layout, options), kind, source)
+    tables = _chosen(ctx, read_tables(source, dialect=layout, **options), kind, source)
     terminal.step(
         "p-table read",
         f"{source.name}: {layout}, {_rows(tables)}",
@@ -110,7 +110,12 @@ def convert(
     if n_keys is not None:
         tables = {name: _in_keys(terminal, table, n_keys) for name, table in tables.items()}
     if seed is not None:
-        tables = {name: _shuffled(table, seed) for name, table in tables.items()}
+        import numpy as np
+
+        tables = {
+            name: table.shuffle(np.random.default_rng(seed), piece="key")
+            for name, table in tables.items()
+        }
     losses = write_tables(
         tables,
         target,
@@ -130,12 +135,6 @@ def convert(
     click.echo(str(target))
 
 
-def _read(source: Path, layout: str, options: dict[str, Any]) -> dict[str, PTable]:
-    from ptable.dialects import read_tables
-
-    return read_tables(source, dialect=layout, **options)
-
-
 def _in_keys(terminal: Terminal, table: PTable, n_keys: int) -> PTable:
     """Quantise a table and say what that changed."""
     from ptable import quantise
@@ -148,12 +147,6 @@ def _in_keys(terminal: Terminal, table: PTable, n_keys: int) -> PTable:
     for line in rest[1:]:
         terminal.warn("drift", line)
     return answer.table
-
-
-def _shuffled(table: PTable, seed: int) -> PTable:
-    import numpy as np
-
-    return table.shuffle(np.random.default_rng(seed), piece="key")
 
 
 def _chosen(

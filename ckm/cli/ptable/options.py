@@ -1,19 +1,53 @@
-"""The options that state what the noise must satisfy, shared by the verbs that take them."""
+"""The options that several verbs take: what the noise must satisfy, how a file is read."""
 
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from ckm.cli.terminal.click_group import options
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from ptable import NoiseSpec
 
-_Command = TypeVar("_Command", bound="Callable[..., Any]")
+LAYOUTS = (
+    "cantabular",
+    "ckm",
+    "destatis",
+    "frame",
+    "ons",
+    "r-ptable",
+    "sas",
+    "superstar",
+    "tau-argus",
+)
+
+#: How the p-table of another tool is to be read.
+reading_options = options(
+    click.option(
+        "--from",
+        "dialect",
+        type=click.Choice(LAYOUTS),
+        help="Layout of the file read; else found out.",
+    ),
+    click.option(
+        "--boundary",
+        type=click.Choice(["[)", "(]"]),
+        default="[)",
+        help="Which end of an interval read belongs to it.",
+    ),
+    click.option("--key-range", type=click.IntRange(2, 2**64), help="How many keys it counts."),
+    click.option("--large-counts", help="last or cycle:N; else the habit of the file's tool."),
+    click.option("--anchors", is_flag=True, help="Counts without a row in it are meant."),
+    click.option(
+        "--small-n", type=click.IntRange(min=1), default=10, help="SuperSTAR's SmallN."
+    ),
+)
 
 
 class _PerRow(click.ParamType[Any]):
@@ -70,14 +104,15 @@ _OPTIONS: tuple[tuple[str, click.ParamType[Any], str], ...] = (
 )
 
 
-def noise_options(command: _Command) -> _Command:
-    """Add one option for every field of a specification.
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
 
-    Those that may differ by row take one value, or one per row between commas.
-    """
-    for name, kind, text in reversed(_OPTIONS):
-        command = click.option(_flag(name), name, type=kind, help=text)(command)
-    return command
+
+#: One option for every field of a specification; those that may differ by row take one value,
+#: or one per row between commas.
+noise_options = options(
+    *(click.option(_flag(name), name, type=kind, help=text) for name, kind, text in _OPTIONS)
+)
 
 
 def asked_spec(ctx: click.Context, file: Path | None, options: Mapping[str, Any]) -> NoiseSpec:
@@ -97,8 +132,12 @@ def asked_spec(ctx: click.Context, file: Path | None, options: Mapping[str, Any]
 def not_both(ctx: click.Context, options: Mapping[str, Any]) -> None:
     """Refuse options beside a file."""
     if options:
-        names = ", ".join(map(_flag, options))
-        raise click.UsageError(f"Give a file or {names}, not both.", ctx)
+        raise click.UsageError(f"Give a file or {named(options)}, not both.", ctx)
+
+
+def named(options: Iterable[str]) -> str:
+    """Name options as they are typed."""
+    return ", ".join(map(_flag, options))
 
 
 def as_fields(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -115,13 +154,9 @@ def as_command(spec: NoiseSpec) -> str:
     plain = type(spec)(max_noise=1, variance=1.0)
     for name, value in spec.to_dict().items():
         if name in {"max_noise", "variance"} or value != getattr(plain, name):
-            words += _as_words(name, value)
+            values = value if isinstance(value, list) else [value]
+            words += [_flag(name), ",".join(map(_say, values))]
     return shlex.join([*words, "-o", "pt.parquet"])
-
-
-def _as_words(name: str, value: Any) -> list[str]:
-    values = value if isinstance(value, list) else [value]
-    return [_flag(name), ",".join(map(_say, values))]
 
 
 def _say(value: Any) -> str:
@@ -130,7 +165,3 @@ def _say(value: Any) -> str:
     if isinstance(value, float):
         return repr(int(value)) if value == int(value) and abs(value) < 1e9 else repr(value)
     return "none" if value is None else str(value)
-
-
-def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")

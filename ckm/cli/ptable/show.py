@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from ckm.cli.ptable.guarantee import show_guarantee
 from ckm.cli.terminal.click_group import common_options
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import check_output
@@ -15,7 +15,7 @@ from ckm.cli.terminal.output import check_output
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from ptable import PTable
+    from ptable import Guarantee, PTable
 
 _PATH = click.Path(path_type=Path)
 _BARS = " ▁▂▃▄▅▆▇█"
@@ -79,7 +79,13 @@ def show(
         raise click.UsageError(
             "--guarantee shows all rows; leave out --row and --picture.", ctx
         )
-    _check_options(ctx, row=row, picture=picture, output=output, force=force)
+    if (picture is None) != (output is None):
+        raise click.UsageError("A picture needs both --picture and --output.", ctx)
+    if force and output is None:
+        raise click.UsageError("--force goes with --picture and --output.", ctx)
+    if picture is not None and row is not None:
+        raise click.UsageError("A picture shows all rows; leave out --row.", ctx)
+    check_output(output, force=force, endings=(".svg",))
     table = PTable.read(file)
     if picture is not None and output is not None:
         _write(terminal, table, picture, output, force=force)
@@ -91,44 +97,19 @@ def show(
         _draw_row(terminal, table, row)
 
 
-def _check_options(
-    ctx: click.Context,
-    *,
-    row: int | None,
-    picture: str | None,
-    output: Path | None,
-    force: bool,
-) -> None:
-    if (picture is None) != (output is None):
-        raise click.UsageError("A picture needs both --picture and --output.", ctx)
-    if output is None:
-        if force:
-            raise click.UsageError("--force goes with --picture and --output.", ctx)
-        return
-    if row is not None:
-        raise click.UsageError("A picture shows all rows; leave out --row.", ctx)
-    check_output(output, force=force, endings=(".svg",))
-
-
 def _write(terminal: Terminal, table: PTable, name: str, output: Path, *, force: bool) -> None:
     from ptable import pictures
 
-    draw = {
-        "heatmap": pictures.heatmap,
-        "distributions": pictures.distributions,
-        "perturbation": pictures.perturbation,
-    }[name]
-    draw(table).write(output, overwrite=force)
+    getattr(pictures, name)(table).write(output, overwrite=force)
     terminal.step("picture written", "the picture shows the parameters: keep it inside")
     click.echo(str(output))
 
 
 def _draw_rows(terminal: Terminal, table: PTable) -> None:
     """Draw every row as a line of bars, one bar per noise or, where they are many, a few."""
-    from rich.table import Table
+    from rich.table import Column
 
-    from ptable.pictures.facts import row_facts, table_notes
-    from ptable.pictures.grid import bin_width
+    from ptable.pictures.facts import bin_width, binned, row_facts, table_notes
     from ptable.pictures.words import decimal, percent
 
     shown = list(range(table.n_rows))
@@ -141,63 +122,86 @@ def _draw_rows(terminal: Terminal, table: PTable) -> None:
     most = max(_FEWEST_BARS, terminal.out.width - others)
     wide = bin_width(table.max_noise, most)
     side = (table.max_noise + wide // 2) // wide
-    laws = [_binned(row.law, wide) for row in rows]
+    laws = [binned(row.law, wide) for row in rows]
     peak = _peak(laws)
-    picture = Table(
-        title="P(noise) for each count", title_justify="left", caption_justify="left"
-    )
     caption = [f"bars from 0 to {float(peak):.0%}; {_BLOCKED} cannot occur"]
     caption += [f"each bar sums {wide} neighbouring noise values"] if wide > 1 else []
-    picture.caption = "\n".join([*caption, *table_notes(table, shown)])
     gap = " " if 4 * side + others < terminal.out.width else ""
-    picture.add_column("count", justify="right", min_width=5)
-    picture.add_column(_scale(table, side * wide, side, gap), no_wrap=True)
-    for name in ("stays", "mean", "variance"):
-        picture.add_column(name, justify="right", min_width=len(name))
-    if longest:
-        picture.add_column("remark")
-    for row, law, remark in zip(rows, laws, remarks, strict=True):
-        bars = gap.join(_bar(law.get(v), peak) for v in range(-side, side + 1))
-        picture.add_row(
+    columns: list[str | Column] = [
+        Column("count", justify="right", min_width=5),
+        Column(_scale(table, side * wide, side, gap), no_wrap=True),
+    ]
+    figures = ("stays", "mean", "variance")
+    columns += [Column(name, justify="right", min_width=len(name)) for name in figures]
+    columns += ["remark"] if longest else []
+    lines = [
+        (
             row.name.replace(" and more", "+"),
-            bars,
+            gap.join(_bar(law.get(v), peak) for v in range(-side, side + 1)),
             f"{percent(row.stays, 1)}%",
             _plain(decimal(row.mean)),
             _plain(decimal(row.variance)),
             *([remark] if longest else []),
         )
-    terminal.out.print(picture)
+        for row, law, remark in zip(rows, laws, remarks, strict=True)
+    ]
+    terminal.table(
+        columns,
+        lines,
+        left=("remark",),
+        title="P(noise) for each count",
+        caption="\n".join([*caption, *table_notes(table, shown)]),
+    )
 
 
 def _draw_row(terminal: Terminal, table: PTable, count: int) -> None:
     """Draw the row that serves a count, with its probabilities."""
-    from rich.table import Table
-
     from ptable.pictures.facts import row_facts, row_of
     from ptable.pictures.words import signed
 
     row = row_facts(table, row_of(table, count))
     takes = "" if row.count == count else f" (takes the row of {row.name})"
-    picture = Table(title=f"Count {count}{takes}: what may be published", title_justify="left")
-    for name in ("published", "noise", "probability"):
-        picture.add_column(name, justify="right")
-    picture.add_column("")
     peak = max(row.law.values())
-    for v, p in row.law.items():
-        published = f"{(count * table.step + v) / table.step:.12g}"
-        width = round(40 * p / peak)
-        picture.add_row(
-            published, _plain(signed(v, table.step)), f"{float(p):.4%}", "█" * width
-        )
-    terminal.out.print(picture)
+    terminal.table(
+        ("published", "noise", "probability", ""),
+        (
+            (
+                f"{(count * table.step + v) / table.step:.12g}",
+                _plain(signed(v, table.step)),
+                f"{float(p):.4%}",
+                "█" * round(40 * p / peak),
+            )
+            for v, p in row.law.items()
+        ),
+        left=("",),
+        title=f"Count {count}{takes}: what may be published",
+    )
 
 
-def _binned(law: dict[int, Fraction], wide: int) -> dict[int, Fraction]:
-    binned: dict[int, Fraction] = {}
-    for v, p in law.items():
-        place = (v + wide // 2) // wide
-        binned[place] = binned.get(place, 0 * p) + p
-    return binned
+def show_guarantee(terminal: Terminal, proof: Guarantee) -> None:
+    """Draw what each row of a p-table guarantees."""
+    from ptable.proof.wording import upwards
+
+    columns = ["count", "stays", "mean", "variance", "noise"]
+    if proof.has_privacy:
+        columns.append(f"delta at epsilon {proof.epsilon:g}")
+        columns.append(f"epsilon at delta {proof.delta:g}")
+    last, lines = proof.rows[-1].count, []
+    for row in proof.rows:
+        serves_more = row.count == last and proof.table.large_counts == "last"
+        figures = [
+            f"{row.count}{'+' if serves_more else ''}",
+            f"{float(row.p_stay):.1%}",
+            f"{float(row.mean):.3g}",
+            f"{float(row.variance):.4g}",
+            f"{float(row.least_noise):g} to {float(row.greatest_noise):g}",
+        ]
+        if row.delta is not None and row.epsilon is not None:
+            epsilon = "none" if row.epsilon == math.inf else upwards(row.epsilon)
+            figures += [upwards(row.delta), epsilon]
+        lines.append(figures)
+    title = "What each count is guaranteed"
+    terminal.table(columns, lines, title=title, caption=proof.summary())
 
 
 def _peak(laws: list[dict[int, Fraction]]) -> Fraction:

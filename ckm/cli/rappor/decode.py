@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.click_group import options, with_terminal
 from ckm.cli.terminal.output import check_output
 from footing.files import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ckm.cli.terminal.console import Terminal
     from rappor.decoding.candidates import Candidates
     from rappor.decoding.result import Decoding
@@ -27,42 +25,32 @@ _CORRECTIONS = click.Choice(
 _SHOWN = 25
 
 
-def _decoding_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what every decoding needs."""
-    for option in (
-        click.option(
-            "--confidence",
-            type=click.FloatRange(0, 1, min_open=True, max_open=True),
-            default=0.95,
-            show_default=True,
-            help="Of each interval.",
-        ),
-        click.option(
-            "--alpha",
-            type=click.FloatRange(0, 1, min_open=True, max_open=True),
-            default=0.05,
-            show_default=True,
-            help="Level of the tests.",
-        ),
-        click.option(
-            "--correction",
-            type=_CORRECTIONS,
-            default="benjamini-hochberg",
-            show_default=True,
-            help="How many tests at once are allowed for.",
-        ),
-        click.option("--hash", "hash_name", type=_HASHES, help="For a .csv; else md5."),
-        click.option("--params", type=_PATH, help="Needed with counts in .csv."),
-        click.option(
-            "--candidates",
-            required=True,
-            type=_PATH,
-            help="A .txt file, one a line, or a .csv map of google/rappor.",
-        ),
-        click.argument("counts", type=_PATH, metavar="COUNTS"),
-    ):
-        command = option(command)
-    return command
+_SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+#: What every decoding needs.
+_decoding_options = options(
+    click.argument("counts", type=_PATH, metavar="COUNTS"),
+    click.option(
+        "--candidates",
+        required=True,
+        type=_PATH,
+        help="A .txt file, one a line, or a .csv map of google/rappor.",
+    ),
+    click.option("--params", type=_PATH, help="Needed with counts in .csv."),
+    click.option("--hash", "hash_name", type=_HASHES, help="For a .csv; else md5."),
+    click.option(
+        "--correction",
+        type=_CORRECTIONS,
+        default="benjamini-hochberg",
+        show_default=True,
+        help="How many tests at once are allowed for.",
+    ),
+    click.option(
+        "--alpha", type=_SHARE, default=0.05, show_default=True, help="Level of the tests."
+    ),
+    click.option(
+        "--confidence", type=_SHARE, default=0.95, show_default=True, help="Of each interval."
+    ),
+)
 
 
 @click.command(
@@ -76,8 +64,7 @@ Examples:
 @_decoding_options
 @click.option("-o", "--output", type=_PATH, help="A .csv or .json file with every candidate.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
-@common_options
-@click.pass_obj
+@with_terminal
 def decode(terminal: Terminal, /, *, output: Path | None, force: bool, **asked: Any) -> None:
     """Estimate how many reports each candidate had, and test which had any."""
     if output is not None:
@@ -85,13 +72,10 @@ def decode(terminal: Terminal, /, *, output: Path | None, force: bool, **asked: 
     found = _decoded(terminal, **asked)
     _show(terminal, found)
     if output is not None:
-        is_json = output.suffix.lower() == ".json"
-        frame = found.to_frame()
-        text = (
-            found.report().to_json()
-            if is_json
-            else frame.to_csv(index=False, lineterminator="\n")
-        )
+        if output.suffix.lower() == ".json":
+            text = found.report().to_json()
+        else:
+            text = found.to_frame().to_csv(index=False, lineterminator="\n")
         write_whole(output, text, is_private=False)
         terminal.step("candidates written", f"written to {output.name}")
         click.echo(str(output))
@@ -109,8 +93,7 @@ Examples:
 @click.option("--lang", type=click.Choice(["en", "fr"]), default="en", show_default=True)
 @click.option("-o", "--output", required=True, type=_PATH, help="An .html file.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
-@common_options
-@click.pass_obj
+@with_terminal
 def report(
     terminal: Terminal, /, *, title: str, lang: str, output: Path, force: bool, **asked: Any
 ) -> None:
@@ -129,9 +112,7 @@ def _decoded(
     candidates: Path,
     params: Path | None,
     hash_name: Any,
-    correction: Any,
-    alpha: float,
-    confidence: float,
+    **settings: Any,
 ) -> Decoding:
     from rappor.counts import Counts
     from rappor.decoding.decode import decode as run
@@ -147,7 +128,7 @@ def _decoded(
         shown = ", ".join(repr(name) for name in names[:5])
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
         terminal.warn("rappor-collision", f"{shown}{more} set the same bits: decoded as one.")
-    return run(read, known, correction=correction, alpha=alpha, confidence=confidence)
+    return run(read, known, **settings)
 
 
 def _candidates(path: Path, parameters: Parameters) -> Candidates:
@@ -167,22 +148,29 @@ def _candidates(path: Path, parameters: Parameters) -> Candidates:
 
 
 def _show(terminal: Terminal, found: Decoding) -> None:
-    from rich import box
-    from rich.table import Table
+    from rich.table import Column
     from rich.text import Text
 
     frame = found.to_frame()
     detected = frame[frame["is_detected"]].sort_values("estimate", ascending=False)
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
-    table.add_column("candidate", overflow="fold", min_width=10)
-    for heading in ("reports", "sd", "from", "to", "adjusted p"):
-        table.add_column(heading, justify="right", no_wrap=True)
     shown = detected.head(_SHOWN)
     numbers = shown[["estimate", "sd", "low", "high"]].to_numpy()
-    for name, row, chance in zip(shown["candidate"], numbers, shown["adjusted"], strict=True):
-        table.add_row(Text(name), *(f"{number:,.0f}" for number in row), f"{chance:.2g}")
     if len(detected):
-        terminal.out.print(table)
+        headings = ("reports", "sd", "from", "to", "adjusted p")
+        terminal.table(
+            (
+                Column("candidate", overflow="fold", min_width=10),
+                *(Column(heading, justify="right", no_wrap=True) for heading in headings),
+            ),
+            (
+                (Text(name), *(f"{number:,.0f}" for number in row), f"{chance:.2g}")
+                for name, row, chance in zip(
+                    shown["candidate"], numbers, shown["adjusted"], strict=True
+                )
+            ),
+            is_plain=True,
+            padding=(0, 1, 0, 0),
+        )
     if len(detected) > _SHOWN:
         terminal.out.print(
             f"… and {len(detected) - _SHOWN} more: with -o found.csv", markup=False

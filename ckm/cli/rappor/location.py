@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.click_group import with_terminal
 from ckm.cli.terminal.output import check_output
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from rappor.location import Experiment
 
 _SHOWN = 10
+_COUNT = click.IntRange(min=1)
+_NUMBER = click.IntRange(min=0)
 
 
 @click.command(
@@ -30,12 +32,10 @@ The box is as wide as --size and cut 1, 2, 3 … times in both directions; --lev
 cuts that are collected, coarse to fine.
 """
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), required=True, help="Same seed, same figures."
-)
-@click.option("--people", type=click.IntRange(min=1), default=400, show_default=True)
-@click.option("--population", type=click.IntRange(min=1), default=10_000, show_default=True)
-@click.option("--days", type=click.IntRange(min=1), default=14, show_default=True)
+@click.option("--seed", type=_NUMBER, required=True, help="Same seed, same figures.")
+@click.option("--people", "n_people", type=_COUNT, default=400, show_default=True)
+@click.option("--population", type=_COUNT, default=10_000, show_default=True)
+@click.option("--days", "n_days", type=_COUNT, default=14, show_default=True)
 @click.option("--size", type=float, default=16.0, show_default=True, help="Width in km.")
 @click.option("--levels", default="2,4", show_default=True)
 @click.option("--f", type=float, default=0.5, show_default=True)
@@ -43,15 +43,14 @@ cuts that are collected, coarse to fine.
 @click.option("--q", type=float, default=0.75, show_default=True)
 @click.option("--cap", type=float, help="Largest loss of a person; more is not sent.")
 @click.option("--epsilon", type=float, default=0.5, show_default=True, help="Of noise, per km.")
-@click.option("--crowd", type=click.IntRange(min=1), default=10, show_default=True)
-@click.option("--zones", type=click.IntRange(min=0), default=10, show_default=True)
-@click.option("--dummies", type=click.IntRange(min=0), default=5, show_default=True)
+@click.option("--crowd", "k", type=_COUNT, default=10, show_default=True)
+@click.option("--zones", "n_zones", type=_NUMBER, default=10, show_default=True)
+@click.option("--dummies", "n_dummies", type=_NUMBER, default=5, show_default=True)
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="Empty cells shown.")
 @click.option("--confidence", type=float, default=0.95, show_default=True)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="A .json file.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
-@common_options
-@click.pass_obj
+@with_terminal
 def location(terminal: Terminal, /, *, output: Path | None, force: bool, **asked: Any) -> None:
     """Simulate moving people; compare ways to share where they are, and draw the map."""
     from footing.files import write_whole
@@ -73,24 +72,16 @@ def _simulated(asked: dict[str, Any]) -> Experiment:
     from rappor.location import Collection, Grid, experiment
     from tables.secret import Secret
 
-    rng = np.random.default_rng(asked["seed"])
-    size = asked["size"]
-    grid = Grid(west=0, south=0, east=size, north=size, levels=_levels(asked["levels"]))
-    design = {name: asked[name] for name in ("f", "p", "q", "cap")}
+    rng = np.random.default_rng(asked.pop("seed"))
+    size = asked.pop("size")
+    grid = Grid(west=0, south=0, east=size, north=size, levels=_levels(asked.pop("levels")))
+    design = {name: asked.pop(name) for name in ("f", "p", "q", "cap")}
     return experiment(
         grid,
         collection=Collection(areas=grid.areas(), **design),
         secret=Secret(rng.bytes(32)),
         rng=rng,
-        n_people=asked["people"],
-        population=asked["population"],
-        n_days=asked["days"],
-        alpha=asked["alpha"],
-        confidence=asked["confidence"],
-        k=asked["crowd"],
-        n_zones=asked["zones"],
-        n_dummies=asked["dummies"],
-        epsilon=asked["epsilon"],
+        **asked,
     )
 
 
@@ -155,15 +146,6 @@ def _show(terminal: Terminal, found: Experiment) -> None:
 
 
 def _table(terminal: Terminal, header: Sequence[str], rows: list[tuple[str, ...]]) -> None:
-    from rich import box
-    from rich.table import Table
-
-    if not rows:
-        return
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
-    for number, name in enumerate(header):
-        table.add_column(name, justify="right" if number else "left")
-    for row in rows:
-        table.add_row(*row)
-    terminal.out.print(table)
-    terminal.out.print("")
+    if rows:
+        terminal.table(header, rows, left=header[:1], is_plain=True, padding=(0, 1, 0, 0))
+        terminal.out.print("")

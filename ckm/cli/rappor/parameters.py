@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.click_group import with_terminal
 
 if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rappor.solver import Design, Goal
 
 _PATH = click.Path(path_type=Path)
+_COUNT = click.IntRange(min=1)
 _HASHES = click.Choice(["mmh3", "md5", "index"])
 _SHOWN_REPORTS = (1, 2, 5, 10, 30)
 _SHOWN_HASHES = (1, 2, 4)
@@ -35,16 +36,17 @@ Examples:
 @click.option("--hash", "hash_name", type=_HASHES, help="For a .csv; else md5.")
 @click.option("--epsilon-one", type=float, help="Largest loss of one report.")
 @click.option("--epsilon-permanent", type=float, help="Largest loss of all of a value's.")
-@click.option("--population", type=click.IntRange(min=1), help="Number of clients.")
-@click.option("--candidates", type=click.IntRange(min=1), default=200, show_default=True)
+@click.option("--population", type=_COUNT, help="Number of clients.")
+@click.option("--candidates", "n_candidates", type=_COUNT, default=200, show_default=True)
 @click.option("--frequency", type=float, help="Share of clients to be found; else the best.")
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="False discovery.")
 @click.option("--power", type=float, default=0.8, show_default=True, help="Chance to find.")
-@click.option("--closed", is_flag=True, help="The candidates are all values there are.")
+@click.option(
+    "--closed", "is_closed", is_flag=True, help="The candidates are all values there are."
+)
 @click.option("-o", "--output", type=_PATH, help="A .json or .csv file.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
-@common_options
-@click.pass_obj
+@with_terminal
 def params(
     terminal: Terminal,
     /,
@@ -62,7 +64,9 @@ def params(
         from rappor.parameters import Parameters
 
         found = Parameters.read(file, hash=hash_name)
-        _show_design(terminal, found, _goal(asked, found))
+        # A prediction ignores the losses.
+        losses = {"epsilon_one": 1.0, "epsilon_permanent": 1.0}
+        _show_design(terminal, found, _goal(asked | losses))
         return
     missing = [
         name
@@ -74,7 +78,7 @@ def params(
         raise click.UsageError(f"A design needs {words}; to show one, name its file.")
     from rappor.solver import solve
 
-    goal = _goal(asked, None)
+    goal = _goal(asked)
     design = solve(goal)
     _show_design(terminal, design.parameters, goal)
     if not goal.is_closed:
@@ -84,21 +88,10 @@ def params(
         terminal.step("parameters written", f"written to {output.name}")
 
 
-def _goal(asked: dict[str, Any], shown: Parameters | None) -> Goal:
+def _goal(asked: dict[str, Any]) -> Goal:
     from rappor.solver import Goal
 
-    losses = {name: asked[name] for name in ("epsilon_one", "epsilon_permanent")}
-    if shown is not None:
-        losses = {"epsilon_one": 1.0, "epsilon_permanent": 1.0}  # a prediction ignores them
-    return Goal(
-        **losses,
-        population=asked["population"] or 10**6,
-        n_candidates=asked["candidates"],
-        frequency=asked["frequency"],
-        alpha=asked["alpha"],
-        power=asked["power"],
-        is_closed=asked["closed"],
-    )
+    return Goal(**asked | {"population": asked["population"] or 10**6})
 
 
 def _show_design(terminal: Terminal, parameters: Parameters, goal: Goal) -> None:
@@ -129,7 +122,7 @@ def _show_design(terminal: Terminal, parameters: Parameters, goal: Goal) -> None
         ),
         (f"found with chance {goal.power:g}, {goal.n_candidates:,} candidates", _share(design)),
     ]
-    _show(terminal, ("", ""), rows)
+    terminal.table(("", ""), rows, left=("",), show_header=False)
 
 
 def _show_hashes(terminal: Terminal, goal: Goal) -> None:
@@ -142,18 +135,8 @@ def _show_hashes(terminal: Terminal, goal: Goal) -> None:
         with contextlib.suppress(RapporError):
             design = solve(goal, n_hashes=[h])
             rows.append((str(h), _number(design.standard_error), _share(design)))
-    _show(terminal, ("hashes, at the same losses", "standard error", "found from"), rows)
-
-
-def _show(terminal: Terminal, header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
-    from rich.table import Table
-
-    table = Table(show_header=any(header))
-    for number, name in enumerate(header):
-        table.add_column(name, justify="right" if number else "left")
-    for row in rows:
-        table.add_row(*row)
-    terminal.out.print(table)
+    headings = ("hashes, at the same losses", "standard error", "found from")
+    terminal.table(headings, rows, left=headings[:1])
 
 
 def _number(value: float) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from itertools import compress
 from pathlib import Path
@@ -12,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.rappor.parameters import params
-from ckm.cli.terminal.click_group import Group, common_options
+from ckm.cli.terminal.click_group import Group, options, with_terminal
+from ckm.cli.terminal.secret import secret_of
+from footing.files import csv_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from rappor.parameters import Parameters
     from tables.secret import Secret
 
-__all__ = ["asked_parameters", "parameter_options", "rappor"]
 
 _PATH = click.Path(path_type=Path)
 _HASHES = click.Choice(["mmh3", "md5", "index"])
@@ -51,14 +50,11 @@ def rappor() -> None:
 rappor.add_command(params)
 
 
-def parameter_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that name the parameters of a collection."""
-    for option in (
-        click.option("--hash", "hash_name", type=_HASHES, help="For a .csv; else md5."),
-        click.option("--params", required=True, type=_PATH, help="A .json or .csv file."),
-    ):
-        command = option(command)
-    return command
+#: What names the parameters of a collection.
+parameter_options = options(
+    click.option("--params", required=True, type=_PATH, help="A .json or .csv file."),
+    click.option("--hash", "hash_name", type=_HASHES, help="For a .csv; else md5."),
+)
 
 
 def asked_parameters(params: Path, hash_name: Any) -> Parameters:
@@ -100,8 +96,7 @@ nor values. Keep it. The sum does not cover that, and when, a client's value cha
 @click.option("--skip", is_flag=True, help="Leave out reports beyond the cap.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @click.option("--dry-run", is_flag=True, help="Encode everything, write nothing.")
-@common_options
-@click.pass_obj
+@with_terminal
 def encode(
     terminal: Terminal,
     *,
@@ -129,7 +124,7 @@ def encode(
     if not metric.strip():
         raise click.UsageError("--metric must name the question.")
     parameters = asked_parameters(params, hash_name)
-    secret = _secret(secret_file)
+    secret = secret_of(secret_file)
     if output.exists() and data.exists() and output.samefile(data):
         raise click.UsageError("The output must be another file than the data.")
     most = usual_cap(parameters) if cap is None else cap
@@ -142,13 +137,13 @@ def encode(
     with terminal.progress() as report_progress, ClientLedger(kept, secret=secret) as clients:
         pieces = _pieces(
             answers(data, value=value, client=client, parameters=parameters),
-            parameters,
+            clients,
             secret=secret,
-            metric=metric,
-            clients=clients,
             cap=most,
             skip=skip,
             report_progress=report_progress,
+            parameters=parameters,
+            metric=metric,
         )
         if dry_run:
             for _ in pieces:
@@ -175,28 +170,22 @@ def _charged(pieces: Iterable[Reports], clients: ClientLedger) -> Iterator[Repor
 
 def _pieces(
     answers: Iterable[tuple[list[Any], list[str]]],
-    parameters: Parameters,
+    clients: ClientLedger,
     *,
     secret: Secret,
-    metric: str,
-    clients: ClientLedger,
     cap: float,
     skip: bool,
     report_progress: Callable[[str, int, int], None],
+    **question: Any,
 ) -> Iterator[Reports]:
     from rappor.client.client import encode_stream
     from rappor.errors import CapError
 
     done = 0
     for values, names in answers:
-        kept = clients.charge(values, names, parameters=parameters, metric=metric, cap=cap)
-        yield from encode_stream(
-            list(compress(values, kept)),
-            list(compress(names, kept)),
-            parameters=parameters,
-            secret=secret,
-            metric=metric,
-        )
+        kept = clients.charge(values, names, cap=cap, **question)
+        pair = (list(compress(several, kept)) for several in (values, names))
+        yield from encode_stream(*pair, secret=secret, **question)
         done += len(values)
         report_progress("encoding", done, 0)
     if clients.over and not skip:
@@ -206,18 +195,6 @@ def _pieces(
             hint="ask less often or for coarser values; --skip leaves these reports out, and "
             "--cap allows more",
         )
-
-
-def _secret(file: Path | None) -> Secret:
-    from ckm.errors import ConfigError
-    from tables.errors import SourceError
-    from tables.secret import Secret
-
-    try:
-        return Secret.from_env() if file is None else Secret.from_file(file)
-    except SourceError as error:
-        # A secret is part of the command, not of the data.
-        raise ConfigError(error.problem, hint=error.hint) from None
 
 
 @rappor.command(
@@ -233,8 +210,7 @@ Examples:
 @click.option("--hash", "hash_name", type=_HASHES, help="For a .csv; else md5.")
 @click.option("-o", "--output", required=True, type=_PATH, help="A .json or .csv file.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
-@common_options
-@click.pass_obj
+@with_terminal
 def sum_command(
     terminal: Terminal,
     *,
@@ -246,7 +222,7 @@ def sum_command(
 ) -> None:
     """Sum reports by cohort and bit, and say what looks wrong."""
     from rappor.decoding.diagnostics import diagnostics
-    from rappor.stream import sum_files
+    from rappor.report_files import sum_files
 
     parameters = None if params is None else asked_parameters(params, hash_name)
     with terminal.progress() as report_progress:
@@ -284,8 +260,7 @@ The folder gets counts.json, counts.csv, candidates.txt and truth.csv.
     "--seed", type=click.IntRange(min=0), required=True, help="Same seed, same files."
 )
 @click.option("-o", "--output", required=True, type=_PATH, help="A new folder.")
-@common_options
-@click.pass_obj
+@with_terminal
 def simulate(
     terminal: Terminal,
     *,
@@ -316,10 +291,7 @@ def simulate(
     counts.write(output / "counts.csv")
     lines = "".join(f"{name}\n" for name in names)
     (output / "candidates.txt").write_text(lines, encoding="utf-8")
-    truth = io.StringIO()
-    writer = csv.writer(truth, lineterminator="\n")
-    writer.writerow(("string", "count"))
-    writer.writerows(zip(names, held.tolist(), strict=True))
-    (output / "truth.csv").write_text(truth.getvalue(), encoding="utf-8")
+    truth = csv_text((("string", "count"), *zip(names, held.tolist(), strict=True)))
+    (output / "truth.csv").write_text(truth, encoding="utf-8")
     terminal.step("population simulated", f"{clients:,} clients, {values:,} values")
     click.echo(str(output))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.click_group import options, with_terminal
 from ckm.cli.terminal.output import check_output
 from footing.files import write_whole
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ckm.cli.terminal.console import Terminal
-    from synth.evaluation import Evaluation, Kind, Plan
+    from synth.evaluation import Evaluation, Plan
 
 _PATH = click.Path(path_type=Path)
 _GROUPS = (
@@ -30,50 +30,43 @@ _WIDE, _MAX_TELLING = 100, ("holdout", "independent")
 _SUFFIXES = (".csv", ".json", ".html")
 
 
-def _measure_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what evaluate and compare have in common."""
-    options = (
-        click.option(
-            "--holdout", type=_PATH, help="Real records that the synthesis never saw."
-        ),
-        click.option("--schema", type=_PATH, help="The declared columns, as JSON."),
-        click.option("--class", "classes", multiple=True, help="A column to learn. Repeat."),
-        click.option("--number", "numbers", multiple=True, help="Numbers to learn. Repeat."),
-        click.option("--key", "keys", multiple=True, help="What an intruder knows. Repeat."),
-        click.option(
-            "--sensitive", multiple=True, help="A column that the intruder wants. Repeat."
-        ),
-        click.option(
-            "--only",
-            "groups",
-            multiple=True,
-            type=click.Choice(_GROUPS),
-            help="Only this group of figures. Repeat.",
-        ),
-        click.option(
-            "--learner",
-            type=click.Choice(["histogram", "xgboost"]),
-            default="histogram",
-            show_default=True,
-        ),
-        click.option(
-            "--drop", multiple=True, help="A column to leave out, as a weight. Repeat."
-        ),
-        click.option(
-            "--seed",
-            type=click.IntRange(min=0),
-            default=0,
-            show_default=True,
-            help="Of all samples: no secret depends on it.",
-        ),
-        click.option("--title", default="", help="Of the page."),
-        click.option("-o", "--output", type=_PATH, help="A file: .csv, .json or .html."),
-        click.option("--lang", type=click.Choice(["en", "fr"]), help="Of the page."),
-        click.option("--force", is_flag=True, help="Replace the output if it exists."),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+#: What evaluate and compare have in common.
+_measure_options = options(
+    click.option("--holdout", type=_PATH, help="Real records that the synthesis never saw."),
+    click.option("--schema", type=_PATH, help="The declared columns, as JSON."),
+    click.option("--class", "classes", multiple=True, help="A column to learn. Repeat."),
+    click.option("--number", "numbers", multiple=True, help="Numbers to learn. Repeat."),
+    click.option("--key", "keys", multiple=True, help="What an intruder knows. Repeat."),
+    click.option(
+        "--sensitive", multiple=True, help="A column that the intruder wants. Repeat."
+    ),
+    click.option(
+        "--only",
+        "groups",
+        multiple=True,
+        type=click.Choice(_GROUPS),
+        help="Only this group of figures. Repeat.",
+    ),
+    click.option(
+        "--learner",
+        type=click.Choice(["histogram", "xgboost"]),
+        default="histogram",
+        show_default=True,
+    ),
+    click.option("--drop", multiple=True, help="A column to leave out, as a weight. Repeat."),
+    click.option(
+        "--seed",
+        type=click.IntRange(min=0),
+        default=0,
+        show_default=True,
+        help="Of all samples: no secret depends on it.",
+    ),
+    click.option("--title", default="", help="Of the page."),
+    click.option("-o", "--output", type=_PATH, help="A file: .csv, .json or .html."),
+    click.option("--lang", type=click.Choice(["en", "fr"]), help="Of the page."),
+    click.option("--force", is_flag=True, help="Replace the output if it exists."),
+    with_terminal,
+)
 
 
 @click.command(
@@ -90,11 +83,9 @@ The output is internal: its figures follow from confidential records without noi
 @click.argument("train", type=_PATH, metavar="TRAIN")
 @click.argument("synthetic", type=_PATH, metavar="SYNTHETIC")
 @_measure_options
-@common_options
-@click.pass_obj
-def evaluate(terminal: Terminal, /, *, train: Path, synthetic: Path, **options: Any) -> None:
+def evaluate(terminal: Terminal, /, *, train: Path, synthetic: Path, **asked: Any) -> None:
     """Measure synthetic records against the real ones they were made from."""
-    _run(terminal, train, {synthetic.stem: synthetic}, options)
+    _run(terminal, train, {synthetic.stem: synthetic}, asked)
 
 
 @click.command(
@@ -110,34 +101,33 @@ The output is internal: its figures follow from confidential records without noi
 @click.argument("train", type=_PATH, metavar="TRAIN")
 @click.argument("synthetic", type=_PATH, nargs=-1, required=True, metavar="SYNTHETIC...")
 @_measure_options
-@common_options
-@click.pass_obj
 def compare(
-    terminal: Terminal, /, *, train: Path, synthetic: tuple[Path, ...], **options: Any
+    terminal: Terminal, /, *, train: Path, synthetic: tuple[Path, ...], **asked: Any
 ) -> None:
     """Measure several sets of synthetic records against the same real ones."""
     named = {path.stem: path for path in synthetic}
     if len(named) < len(synthetic):
         raise click.UsageError("Two sets of synthetic records have the same name.")
-    _run(terminal, train, named, options)
+    _run(terminal, train, named, asked)
 
 
 def _run(
-    terminal: Terminal, train: Path, synthetic: Mapping[str, Path], options: dict[str, Any]
+    terminal: Terminal, train: Path, synthetic: Mapping[str, Path], asked: dict[str, Any]
 ) -> None:
     from dataclasses import replace
 
     from synth.evaluation import evaluate as measure
+    from synth.evaluation import read_kinds
     from synth.guarantee import guarantee_beside
 
-    output: Path | None = options["output"]
-    check_output(output, lang=options["lang"], force=options["force"], endings=_SUFFIXES)
-    declared = _declared(options["schema"])
-    dropped = {*options["drop"], *_left_out(declared)}
+    output: Path | None = asked["output"]
+    check_output(output, lang=asked["lang"], force=asked["force"], endings=_SUFFIXES)
+    declared = _declared(asked["schema"])
+    dropped = {*asked["drop"], *_left_out(declared)}
     real = _read(train, dropped)
-    holdout = None if options["holdout"] is None else _read(options["holdout"], dropped)
-    kinds = _kinds(declared, real)
-    plan = _plan(options)
+    holdout = None if asked["holdout"] is None else _read(asked["holdout"], dropped)
+    kinds = {name: kind for name, kind in read_kinds(declared).items() if name in real.columns}
+    plan = _plan(asked)
     found: dict[str, Evaluation] = {}
     for name, path in synthetic.items():
         terminal.step("synthetic records read", path.name)
@@ -158,26 +148,19 @@ def _run(
     if output is None:
         show_figures(terminal, found)
         return
-    text = _WRITERS[output.suffix.lower()](found, options["title"], options["lang"] or "en")
+    text = _WRITERS[output.suffix.lower()](found, asked["title"], asked["lang"] or "en")
     write_whole(output, text, is_private=True)
     terminal.step("evaluation written", "it follows from confidential records: keep it inside")
     click.echo(str(output))
 
 
-def _plan(options: dict[str, Any]) -> Plan:
+def _plan(asked: dict[str, Any]) -> Plan:
     from synth.evaluation import Plan
 
-    if options["sensitive"] and not options["keys"]:
+    if asked["sensitive"] and not asked["keys"]:
         raise click.UsageError("--sensitive needs at least one --key.")
-    return Plan(
-        classes=options["classes"],
-        numbers=options["numbers"],
-        keys=options["keys"],
-        sensitive=options["sensitive"],
-        groups=options["groups"] or _GROUPS,
-        learner=options["learner"],
-        seed=options["seed"],
-    )
+    names = ("classes", "numbers", "keys", "sensitive", "learner", "seed")
+    return Plan(groups=asked["groups"] or _GROUPS, **{name: asked[name] for name in names})
 
 
 def _read(path: Path, dropped: set[str]) -> pd.DataFrame:
@@ -226,12 +209,6 @@ def _left_out(declared: Any) -> set[str]:
     return {*schema.ignored, *filter(None, [schema.unit.identifier])}
 
 
-def _kinds(declared: Any, real: pd.DataFrame) -> dict[str, Kind]:
-    from synth.evaluation import read_kinds
-
-    return {name: kind for name, kind in read_kinds(declared).items() if name in real.columns}
-
-
 def _with_controls(found: dict[str, Evaluation]) -> dict[str, Evaluation]:
     """Give every set the controls of the first."""
     from dataclasses import replace
@@ -250,8 +227,7 @@ def _with_controls(found: dict[str, Evaluation]) -> dict[str, Evaluation]:
 
 def show_figures(terminal: Terminal, found: Mapping[str, Evaluation]) -> None:
     """Show figures beside their controls on the terminal."""
-    from rich import box
-    from rich.table import Table
+    from rich.table import Column
     from rich.text import Text
 
     from reports.catalogues.synthesis import CONTROLS, FIGURES, GOOD
@@ -262,12 +238,13 @@ def show_figures(terminal: Terminal, found: Mapping[str, Evaluation]) -> None:
     is_wide = terminal.out.width >= _WIDE
     if not is_wide:
         controls = [c for c in controls if c in _MAX_TELLING]
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
-    table.add_column("figure", overflow="fold", min_width=16)
-    for heading in (*found, *(CONTROLS[c].lower() for c in controls)):
-        table.add_column(heading, justify="right", overflow="fold")
-    if is_wide:
-        table.add_column("good", overflow="fold")
+    headings = (*found, *(CONTROLS[c].lower() for c in controls))
+    columns = [
+        Column("figure", overflow="fold", min_width=16),
+        *(Column(heading, justify="right", overflow="fold") for heading in headings),
+        *[Column("good", overflow="fold")] * is_wide,
+    ]
+    rows = []
     for figure in first.figures:
         subject = None if figure.name.startswith("tvd") else figure.subject
         known = FIGURES[figure.name]
@@ -275,8 +252,8 @@ def show_figures(terminal: Terminal, found: Mapping[str, Evaluation]) -> None:
         values = [evaluation.value(figure.name, subject) for evaluation in found.values()]
         values += [figure.controls.get(c) for c in controls]
         cells = ["none" if value is None else _written(value) for value in values]
-        table.add_row(Text(name), *cells, *[GOOD[known.good]] * is_wide)
-    terminal.out.print(table)
+        rows.append((Text(name), *cells, *[GOOD[known.good]] * is_wide))
+    terminal.table(columns, rows, is_plain=True, padding=(0, 1, 0, 0))
     for name, evaluation in found.items():
         if "guarantee" in evaluation.settings:
             promised = Guarantee.from_record(evaluation.settings["guarantee"])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.synth.evaluate import page_of, show_figures
-from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.click_group import with_terminal
 from ckm.cli.terminal.output import check_output, printable
 from footing.files import write_whole
 
@@ -38,8 +38,7 @@ confidential records: its page is internal.
 @click.option("-o", "--output", type=_PATH, help="The page of an evaluation: .html.")
 @click.option("--lang", type=click.Choice(["en", "fr"]), help="Of the page.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
-@common_options
-@click.pass_obj
+@with_terminal
 def report(
     terminal: Terminal,
     /,

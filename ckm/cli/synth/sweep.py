@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.synth.evaluate import page_of
-from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.click_group import with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 from ckm.cli.terminal.output import check_output
 from footing.files import write_whole
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
     from ckm.config.sweeps import SweepPlan
     from synth import Schema
-    from synth.evaluation import Evaluation, Plan
+    from synth.evaluation import Plan
     from synth.evaluation.sweep import Sweep
 
 _PATH = click.Path(path_type=Path)
@@ -73,8 +73,7 @@ comes from seeds, and the output follows from confidential records: it is intern
 @click.option("--lang", type=click.Choice(["en", "fr"]), help="Of the page.")
 @click.option("--dry-run", is_flag=True, help="Check everything, fit nothing.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
-@common_options
-@click.pass_obj
+@with_terminal
 def sweep(
     terminal: Terminal,
     /,
@@ -106,6 +105,7 @@ def sweep(
             click.echo(name)
         return 0
     from synth.evaluation import sweep as run
+    from synth.evaluation.sweep import lines_of, summarise
 
     with terminal.progress() as report_progress:
         found = run(
@@ -120,37 +120,18 @@ def sweep(
             path=journal or file.with_name(f"{file.stem}.runs.jsonl"),
             progress=lambda done, of, _name: report_progress("runs", done, of),
         )
-    _finish(terminal, found, controls=tuple(controls), settings=_settings(frame, plan, schema),
-            output=output, words=(title, lang or "en"))  # fmt: skip
-    return _failures(terminal, found)
-
-
-def _finish(
-    terminal: Terminal,
-    found: Sweep,
-    *,
-    controls: tuple[str, ...],
-    settings: Mapping[str, Any],
-    output: Path | None,
-    words: tuple[str, str],
-) -> None:
-    """Show the sweep, or write it."""
-    from synth.evaluation.summary import lines_of, summarise
-
     if output is None:
         _show(terminal, found)
-        return
-    if output.suffix.lower() == ".csv":
-        text = str(lines_of(found).to_csv(index=False, lineterminator="\n"))
     else:
-        means: dict[str, Evaluation] = summarise(found, controls=controls, settings=settings)
-        text = page_of(means, *words)
-    write_whole(output, text, is_private=True)
-    terminal.step("sweep written", "it follows from confidential records: keep it inside")
-    click.echo(str(output))
-
-
-def _failures(terminal: Terminal, found: Sweep) -> int:
+        if output.suffix.lower() == ".csv":
+            text = str(lines_of(found).to_csv(index=False, lineterminator="\n"))
+        else:
+            settings = _settings(frame, plan, schema)
+            means = summarise(found, controls=tuple(controls), settings=settings)
+            text = page_of(means, title, lang or "en")
+        write_whole(output, text, is_private=True)
+        terminal.step("sweep written", "it follows from confidential records: keep it inside")
+        click.echo(str(output))
     failed = [one for one in found.runs if one.error]
     for one in failed:
         terminal.warn("run failed", f"{one.name}, fold {one.fold + 1}: {one.error}")
@@ -230,22 +211,26 @@ def _settings(frame: pd.DataFrame, plan: SweepPlan, schema: Schema) -> dict[str,
 
 def _show(terminal: Terminal, found: Sweep) -> None:
     """Show mean and deviation over the folds, a line per way."""
-    from rich import box
-    from rich.table import Table
+    from rich.table import Column
     from rich.text import Text
 
     keys = dict.fromkeys(key for run in found.runs for key in run.figures)
     most = _MAX_WIDE if terminal.out.width >= _WIDE else _MAX_NARROW
     shown = [key for name in _SHOWN for key in keys if key.partition(":")[0] == name][:most]
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
-    table.add_column("way", overflow="fold", min_width=16)
-    for key in shown:
-        table.add_column(Text(key.replace(":", "\n")), justify="right", no_wrap=True)
-    means = {key: found.aggregate(key) for key in shown}
-    for name in dict.fromkeys(run.name for run in found.runs):
-        cells = [_spread(*means[key].loc[name, ["mean", "sd"]]) for key in shown]
-        table.add_row(Text(name), *cells)
-    terminal.out.print(table)
+    means = [found.aggregate(key) for key in shown]
+    headings = (Text(key.replace(":", "\n")) for key in shown)
+    terminal.table(
+        (
+            Column("way", overflow="fold", min_width=16),
+            *(Column(heading, justify="right", no_wrap=True) for heading in headings),
+        ),
+        (
+            (Text(name), *(_spread(*mean.loc[name, ["mean", "sd"]]) for mean in means))
+            for name in dict.fromkeys(run.name for run in found.runs)
+        ),
+        is_plain=True,
+        padding=(0, 1, 0, 0),
+    )
     terminal.out.print(
         "Mean ± standard deviation over the folds. All figures: with -o sweep.csv or .html",
         markup=False,

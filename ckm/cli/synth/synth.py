@@ -13,18 +13,17 @@ import click
 from ckm.cli.synth.evaluate import compare, evaluate
 from ckm.cli.synth.report import report
 from ckm.cli.synth.sweep import sweep
-from ckm.cli.terminal.click_group import Group, common_options
+from ckm.cli.terminal.click_group import Group, common_options, options, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 from ckm.cli.terminal.output import check_output
 from footing.files import new_file, require_private
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from ckm.cli.terminal.console import Terminal
     from synth import Budget, Claim
 
-__all__ = ["synth"]
 
 _PATH = click.Path(path_type=Path)
 
@@ -43,14 +42,12 @@ def synth() -> None:
     """Make synthetic microdata, differentially private."""
 
 
-def _output_options(command: Callable[..., None]) -> Callable[..., None]:
-    for option in (
-        click.option("--dry-run", is_flag=True, help="Check everything, write nothing."),
-        click.option("--force", is_flag=True, help="Replace the output if it exists."),
-        click.option("-o", "--output", type=_PATH, required=True, help="The file to write."),
-    ):
-        command = option(command)
-    return command
+_output_options = options(
+    click.option("-o", "--output", type=_PATH, required=True, help="The file to write."),
+    click.option("--force", is_flag=True, help="Replace the output if it exists."),
+    click.option("--dry-run", is_flag=True, help="Check everything, write nothing."),
+    with_terminal,
+)
 
 
 @synth.command()
@@ -72,8 +69,6 @@ def check(*, file: Path, data: Path | None) -> int:
 @click.argument("file", metavar="OTHER", type=_PATH)
 @click.option("--declared-by", default="", help="Who declared it, from what.")
 @_output_options
-@common_options
-@click.pass_obj
 def schema(
     terminal: Terminal,
     *,
@@ -135,8 +130,6 @@ def schema(
 @click.option("--simulate", type=int, metavar="SEED", help="Noise from a seed: NOT PRIVATE.")
 @click.option("--picture", type=_PATH, help="Also draw the structure, as SVG.")
 @_output_options
-@common_options
-@click.pass_obj
 def fit(
     terminal: Terminal,
     *,
@@ -225,8 +218,6 @@ def fit(
 @click.option("--certificate", type=_PATH, help="By default beside the records.")
 @click.option("--key", type=_PATH, help="A secret file, to seal the certificate.")
 @_output_options
-@common_options
-@click.pass_obj
 def sample(
     terminal: Terminal,
     *,
@@ -287,8 +278,7 @@ def sample(
 @click.option("--data", type=_PATH, help="The synthetic records it should be of.")
 @click.option("--schema", "schema_file", type=_PATH, help="The schema that was to be used.")
 @click.option("--key", type=_PATH, help="The secret file that sealed it.")
-@common_options
-@click.pass_obj
+@with_terminal
 def verify(
     terminal: Terminal,
     *,

@@ -174,55 +174,51 @@ def _signals(stops: list[int]) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _set_style(ctx: click.Context, _parameter: click.Parameter, value: str | None) -> None:
-    terminal = ctx.find_object(Terminal)
-    if terminal is not None and value is not None:
-        terminal.set_style(value)
+def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Join options into one decorator, in the order in which the help lists them."""
+
+    def add(command: Any) -> Any:
+        for decorator in reversed(decorators):
+            command = decorator(command)
+        return command
+
+    return add
 
 
-def _set_quiet(ctx: click.Context, _parameter: click.Parameter, value: object) -> None:
-    terminal = ctx.find_object(Terminal)
-    if terminal is not None and value:
-        terminal.is_quiet = True
+def _told(change: Callable[[Terminal, Any], None]) -> dict[str, Any]:
+    """Change the terminal as soon as an option is read, whatever else is wrong."""
+
+    def callback(ctx: click.Context, _parameter: click.Parameter, value: Any) -> None:
+        terminal = ctx.find_object(Terminal)
+        if terminal is not None and value:
+            change(terminal, value)
+
+    return {"expose_value": False, "is_eager": True, "callback": callback}
 
 
-def _set_verbose(ctx: click.Context, _parameter: click.Parameter, value: object) -> None:
-    terminal = ctx.find_object(Terminal)
-    if terminal is not None and value:
-        terminal.is_verbose = True
-
-
-def common_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what every verb understands: how much to tell, and how."""
-    options = (
-        click.option(
-            "--log-format",
-            type=click.Choice(_STYLES),
-            envvar=_STYLE_VARIABLE,
-            expose_value=False,
-            is_eager=True,
-            callback=_set_style,
-            help="Messages as text, or one JSON object per line; auto looks at the terminal.",
-        ),
-        click.option(
-            "-q",
-            "--quiet",
-            is_flag=True,
-            expose_value=False,
-            is_eager=True,
-            callback=_set_quiet,
-            help="Only warnings and errors.",
-        ),
-        click.option(
-            "-v",
-            "--verbose",
-            is_flag=True,
-            expose_value=False,
-            is_eager=True,
-            callback=_set_verbose,
-            help="Every event of the engine.",
-        ),
-    )
-    for option in options:
-        command = option(command)
-    return command
+#: What every verb understands: how much to tell, and how.
+common_options = options(
+    click.option(
+        "-v",
+        "--verbose",
+        is_flag=True,
+        help="Every event of the engine.",
+        **_told(lambda terminal, value: setattr(terminal, "is_verbose", value)),
+    ),
+    click.option(
+        "-q",
+        "--quiet",
+        is_flag=True,
+        help="Only warnings and errors.",
+        **_told(lambda terminal, value: setattr(terminal, "is_quiet", value)),
+    ),
+    click.option(
+        "--log-format",
+        type=click.Choice(_STYLES),
+        envvar=_STYLE_VARIABLE,
+        help="Messages as text, or one JSON object per line; auto looks at the terminal.",
+        **_told(Terminal.set_style),
+    ),
+)
+#: The same, for a verb that takes the terminal first.
+with_terminal = options(common_options, click.pass_obj)

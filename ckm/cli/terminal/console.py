@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from rich.console import Console
+    from rich.table import Column
 
     from ckm.cli.terminal.exit_codes import Failure
 
@@ -85,6 +86,32 @@ class Terminal:
                 stderr=name == "stderr", highlight=False, width=width
             )
         return self._consoles[name]
+
+    def table(
+        self,
+        headings: Iterable[str | Column],
+        rows: Iterable[Iterable[Any]],
+        *,
+        left: Collection[str] = (),
+        is_plain: bool = False,
+        **style: Any,
+    ) -> None:
+        """Print a table on stdout: numbers to the right, the columns of `left` to the left."""
+        from rich import box
+        from rich.table import Column, Table
+
+        if is_plain:
+            style = {"box": box.SIMPLE_HEAD, "show_edge": False, **style}
+        columns = (
+            Column(one, justify="left" if one in left else "right")
+            if isinstance(one, str)
+            else one
+            for one in headings
+        )
+        table = Table(*columns, title_justify="left", caption_justify="left", **style)
+        for row in rows:
+            table.add_row(*row)
+        self.out.print(table)
 
     def step(self, event: str, message: str, **fields: object) -> None:
         """Tell that a step is done."""

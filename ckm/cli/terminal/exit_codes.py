@@ -15,15 +15,6 @@ from footing.errors import ExplainedError
 if TYPE_CHECKING:
     from types import TracebackType
 
-__all__ = [
-    "CHECK_FAILED",
-    "INFEASIBLE",
-    "INTERNAL",
-    "INTERRUPTED",
-    "WRONG_REQUEST",
-    "Failure",
-    "explain",
-]
 
 CHECK_FAILED = 1
 WRONG_REQUEST = 2

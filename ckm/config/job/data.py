@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from ckm.config.reading import files_of
-from ckm.config.section import FilePath, Name, ReadAs, Section
+from ckm.config.section import FilePath, Name, ReadAs, Section, optional
 
 if TYPE_CHECKING:
     from ckm.config.reading import Reading
@@ -18,7 +18,7 @@ class Records(Section):
     """The microdata: one row per person or unit."""
 
     path: FilePath = Field(description="A Parquet or CSV file, a glob, or a DuckDB file.")
-    table: Name | None = Field(default=None, description="The table of a DuckDB file.")
+    table: Name | None = optional("The table of a DuckDB file.")
 
     def files(self) -> tuple[Path, ...]:
         """Return the files that `path` stands for, sorted.
@@ -39,22 +39,16 @@ class Records(Section):
 class JobData(Records):
     """The microdata of a job: one row per person or unit."""
 
-    id: Name | None = Field(
-        default=None, description="Column of stable identifiers; needs a secret."
+    id: Name | None = optional("Column of stable identifiers; needs a secret.")
+    record_key: Name | None = optional("Column of stored random keys, instead of id.")
+    key_range: Annotated[int, Field(gt=1)] | None = optional(
+        "Stored keys run from 0 to key_range - 1; for example 256."
     )
-    record_key: Name | None = Field(
-        default=None, description="Column of stored random keys, instead of id."
+    weight: Name | None = optional("Column of weights.")
+    engine: Literal["duckdb", "spark"] = optional(
+        "What tabulates the records; the numbers are the same.", default="duckdb"
     )
-    key_range: Annotated[int, Field(gt=1)] | None = Field(
-        default=None, description="Stored keys run from 0 to key_range - 1; for example 256."
-    )
-    weight: Name | None = Field(default=None, description="Column of weights.")
-    engine: Literal["duckdb", "spark"] = Field(
-        default="duckdb", description="What tabulates the records; the numbers are the same."
-    )
-    master: Name | None = Field(
-        default=None, description='For spark: "local[*]" or "spark://host:7077".'
-    )
+    master: Name | None = optional('For spark: "local[*]" or "spark://host:7077".')
 
     def add_problems(self, reading: Reading) -> None:
         """Note keys that do not go together, and files that are not there."""
@@ -105,12 +99,12 @@ SecretPath = Annotated[Path, ReadAs(Name, _secret)]
 class JobKeys(Section):
     """Where the secret lies, and how strictly keys are judged."""
 
-    secret: SecretPath | None = Field(
-        default=None, repr=False, description="Path of a secret file. Without it: CKM_SECRET."
+    secret: SecretPath | None = optional(
+        "Path of a secret file. Without it: CKM_SECRET.", repr=False
     )
-    checks: Literal["stop", "warn", "skip"] = Field(
-        default="stop", description="What to do when the keys are poor."
+    checks: Literal["stop", "warn", "skip"] = optional(
+        "What to do when the keys are poor.", default="stop"
     )
-    mix: bool = Field(
-        default=True, description="Mix cell keys with the secret; false replays other tools."
+    mix: bool = optional(
+        "Mix cell keys with the secret; false replays other tools.", default=True
     )

@@ -18,18 +18,26 @@ from ckm.config.job.suppression import JobSuppression
 from ckm.config.job.table import JobTable
 from ckm.config.job.variable import JobVariable, add_problems_of_variables
 from ckm.config.problems import did_you_mean
-from ckm.config.section import Items, Name, ReadAs, Section, SettingsFile, Some, Words
-from ckm.config.words import LANGUAGES, one_text
+from ckm.config.section import (
+    LANGUAGES,
+    Items,
+    Name,
+    ReadAs,
+    Section,
+    SettingsFile,
+    Some,
+    Texts,
+    Words,
+    one_text,
+    optional,
+)
 from ckm.engine.request import variable_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ckm.config.reading import Reading
-    from ckm.config.words import Texts
     from ckm.engine.request import TableRequest
-
-__all__ = ["Categories", "Hierarchies", "Job", "add_problems_of_dimensions"]
 
 
 class CodeTreeSection(Section):
@@ -67,25 +75,22 @@ Categories = Annotated[
 class Job(SettingsFile):
     """One release: data, keys, noise and tables. `ckm.config.read_job` reads one."""
 
-    title: Words = Field(
-        default={},
-        description="What the release is called; one text, or { en = …, fr = … }.",
+    title: Words = optional(
+        "What the release is called; one text, or { en = …, fr = … }.", default={}
     )
     data: JobData
     keys: JobKeys = JobKeys()
-    ptable: JobNoise | None = Field(
-        default=None, description="The noise; needed where there is no [suppression]."
-    )
-    suppression: JobSuppression | None = Field(
-        default=None, description="For ckm suppress: which cells are hidden, instead of noise."
+    ptable: JobNoise | None = optional("The noise; needed where there is no [suppression].")
+    suppression: JobSuppression | None = optional(
+        "For ckm suppress: which cells are hidden, instead of noise."
     )
     hierarchies: Hierarchies = Field(default={})
     categories: Categories = Field(default={})
-    variable: Items[JobVariable] = Field(
-        default=(), description="Words for dimensions, as in a service file."
+    variable: Items[JobVariable] = optional(
+        "Words for dimensions, as in a service file.", default=()
     )
-    magnitude: Items[JobMagnitude] = Field(
-        default=(), description="The noise of sums and means, by variable."
+    magnitude: Items[JobMagnitude] = optional(
+        "The noise of sums and means, by variable.", default=()
     )
     output: JobOutput = JobOutput()
     report: JobReport = JobReport()

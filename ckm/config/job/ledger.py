@@ -7,9 +7,7 @@ from pathlib import Path  # noqa: TC003  (pydantic reads the types)
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field
-
-from ckm.config.section import FilePath, Items, Name, Section
+from ckm.config.section import FilePath, Items, Name, Section, optional
 
 if TYPE_CHECKING:
     from ckm.config.reading import Reading
@@ -21,19 +19,15 @@ _WHERE = "[ledger]"
 class JobLedger(Section):
     """The record of what was published, which no table may contradict by a few records."""
 
-    path: FilePath | None = Field(default=None, description="The ledger's file.")
-    url: Name | None = Field(default=None, description="Or a database, postgresql://…")
-    threshold: int = Field(
-        default=2, ge=1, le=4, description="Differences of so few records are thin."
+    path: FilePath | None = optional("The ledger's file.")
+    url: Name | None = optional("Or a database, postgresql://…")
+    threshold: int = optional("Differences of so few records are thin.", default=2, ge=1, le=4)
+    policy: Literal["refuse", "flag"] = optional(
+        "refuse publishes nothing then, flag tells and publishes.", default="refuse"
     )
-    policy: Literal["refuse", "flag"] = Field(
-        default="refuse", description="refuse publishes nothing then, flag tells and publishes."
-    )
-    smallest: int = Field(default=1, ge=1, description="Smaller cells are not compared.")
-    history: Name = Field(default="public", description="Tables with the same readers.")
-    also: Items[Name] = Field(
-        default=(), description="Further histories that these readers know."
-    )
+    smallest: int = optional("Smaller cells are not compared.", default=1, ge=1)
+    history: Name = optional("Tables with the same readers.", default="public")
+    also: Items[Name] = optional("Further histories that these readers know.", default=())
 
     @property
     def target(self) -> Path | str:

@@ -11,7 +11,7 @@ from ckm.config.job.suppression import (
     DominanceSection,
     PriorPosteriorSection,
 )
-from ckm.config.section import AsTuple, FilePath, Name, Section, Words
+from ckm.config.section import AsTuple, FilePath, Name, Section, Words, optional
 from ckm.errors import ConfigError
 from ptable import NoiseSpec, PTable, PTableError
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ckm.config.reading import Reading
     from ckm.engine.magnitudes import Condition, Flex, MagnitudeNoise
 
-__all__ = ["JobMagnitude"]
 
 _PTABLES = ("ptable", "even", "odd", "small_cells")
 _NAMED = 'named_cells = [{ region = "North", branch = "steel" }]'
@@ -36,7 +35,7 @@ class FlexSection(Section):
     point: float = Field(gt=0, description="Up to this amount the share is small.")
     small: float = Field(gt=0, le=1, description="The share of small amounts.")
     large: float = Field(gt=0, le=1, description="The share of very large amounts.")
-    power: int = Field(default=3, ge=1, le=20, description="How fast the share falls.")
+    power: int = optional("How fast the share falls.", default=3, ge=1, le=20)
 
     def made(self) -> Flex:
         """Return the scale; a ConfigError says what it cannot be."""
@@ -48,12 +47,10 @@ class FlexSection(Section):
 class AmountTableSection(Section):
     """The p-table of amounts: a specification to solve, or a file."""
 
-    path: FilePath | None = Field(default=None, description="A p-table file.")
-    max_noise: int | None = Field(
-        default=None, ge=1, le=1000, description="Largest noise, in steps."
-    )
-    variance: float | None = Field(default=None, gt=0, description="Variance of the noise.")
-    step: int | None = Field(default=None, ge=1, le=1000, description="Parts of a step.")
+    path: FilePath | None = optional("A p-table file.")
+    max_noise: int | None = optional("Largest noise, in steps.", ge=1, le=1000)
+    variance: float | None = optional("Variance of the noise.", gt=0)
+    step: int | None = optional("Parts of a step.", ge=1, le=1000)
 
     @property
     def given(self) -> dict[str, Any]:
@@ -70,13 +67,11 @@ class AmountTableSection(Section):
 class SensitiveSection(Section):
     """Which cells are sensitive: those that any of these finds."""
 
-    few: int | None = Field(default=None, ge=2, description="Fewer contributors than this.")
-    dominance: DominanceSection | None = Field(default=None, description="The nk rule.")
-    p_percent: float | None = Field(default=None, gt=0, lt=100, description="The p % rule.")
-    prior_posterior: PriorPosteriorSection | None = Field(
-        default=None, description="The p-q rule."
-    )
-    weighted: bool = Field(default=False, description="Hold them to weighted totals.")
+    few: int | None = optional("Fewer contributors than this.", ge=2)
+    dominance: DominanceSection | None = optional("The nk rule.")
+    p_percent: float | None = optional("The p % rule.", gt=0, lt=100)
+    prior_posterior: PriorPosteriorSection | None = optional("The p-q rule.")
+    weighted: bool = optional("Hold them to weighted totals.", default=False)
 
     def made(self) -> tuple[Condition, ...]:
         """Return the conditions; a ConfigError says what one of them cannot be."""
@@ -97,52 +92,40 @@ class SensitiveSection(Section):
 class JobMagnitude(Section):
     """The noise of the sums and means of a variable, before its p-tables are there."""
 
-    name: Name | None = Field(
-        default=None, description="The column; without it, all other variables."
+    name: Name | None = optional("The column; without it, all other variables.")
+    unit: Words = optional("Of its amounts: euros.", default={})
+    rules: Literal["ckm", "cellkey", "tauargus"] = optional(
+        "ckm, or another tool's rules to repeat its releases.", default="ckm"
     )
-    unit: Words = Field(default={}, description="Of its amounts: euros.")
-    rules: Literal["ckm", "cellkey", "tauargus"] = Field(
-        default="ckm", description="ckm, or another tool's rules to repeat its releases."
-    )
-    spread: float | None = Field(
-        default=None, gt=0, le=1, description="Standard deviation, as a share of the base."
-    )
-    share: float | None = Field(
-        default=None, gt=0, le=1, description="One step of noise, as a share of the base."
-    )
-    flex: FlexSection | None = Field(default=None, description="A share that falls.")
-    base: Literal["top", "mean", "range", "sum"] = Field(
-        default="top", description="What noise is a share of."
+    spread: float | None = optional("Standard deviation, as a share of the base.", gt=0, le=1)
+    share: float | None = optional("One step of noise, as a share of the base.", gt=0, le=1)
+    flex: FlexSection | None = optional("A share that falls.")
+    base: Literal["top", "mean", "range", "sum"] = optional(
+        "What noise is a share of.", default="top"
     )
     factors: Annotated[
         tuple[Annotated[float, Field(gt=0, le=1)], ...], AsTuple(least=1, most=6)
-    ] = Field(default=(1.0,), description="One for each contributor.")
-    ptable: AmountTableSection | None = Field(default=None, description="The p-table.")
-    even: AmountTableSection | None = Field(default=None, description="Of even numbers.")
-    odd: AmountTableSection | None = Field(default=None, description="Of odd numbers.")
-    small_cells: AmountTableSection | None = Field(
-        default=None, description="Of cells below the separation point."
+    ] = optional("One for each contributor.", default=(1.0,))
+    ptable: AmountTableSection | None = optional("The p-table.")
+    even: AmountTableSection | None = optional("Of even numbers.")
+    odd: AmountTableSection | None = optional("Of odd numbers.")
+    small_cells: AmountTableSection | None = optional("Of cells below the separation point.")
+    sensitive: SensitiveSection | None = optional("Which cells are sensitive.")
+    named_cells: list[dict[str, str]] = optional(
+        "Further sensitive cells, by dimension and category.", default=[]
     )
-    sensitive: SensitiveSection | None = Field(
-        default=None, description="Which cells are sensitive."
-    )
-    named_cells: list[dict[str, str]] = Field(
-        default=[], description="Further sensitive cells, by dimension and category."
-    )
-    least_noise: float | None = Field(
-        default=None, ge=0, description="What sensitive cells have more, in steps."
-    )
-    signed: bool = Field(default=False, description="Whether amounts may be negative.")
-    zero_keys: bool = Field(default=False, description="Whether zeros count in the key.")
-    jitter: bool = Field(default=True, description="Spread noise evenly within its step.")
+    least_noise: float | None = optional("What sensitive cells have more, in steps.", ge=0)
+    signed: bool = optional("Whether amounts may be negative.", default=False)
+    zero_keys: bool = optional("Whether zeros count in the key.", default=False)
+    jitter: bool = optional("Spread noise evenly within its step.", default=True)
     given_decimals: Literal["all"] | Annotated[int, Field(ge=-15, le=15)] | None = Field(
         default=None,
         alias="decimals",
         description="Decimals of published sums, -3 for thousands.",
     )
-    period: str = Field(default="", description="That of the data: 2027.")
-    same_key: bool = Field(default=True, description="Of cellkey: the first key unturned.")
-    key_decimals: int = Field(default=8, ge=1, le=15, description="Of tauargus.")
+    period: str = optional("That of the data: 2027.", default="")
+    same_key: bool = optional("Of cellkey: the first key unturned.", default=True)
+    key_decimals: int = optional("Of tauargus.", default=8, ge=1, le=15)
 
     @property
     def decimals(self) -> int | None:

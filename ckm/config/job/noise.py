@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import Field
 
-from ckm.config.section import FilePath, Items, ReadAs, Section, Some
+from ckm.config.section import FilePath, Items, ReadAs, Section, Some, optional
 from ptable import NoiseSpec, PTableError
 
 if TYPE_CHECKING:
@@ -22,45 +22,30 @@ _Probability = Annotated[float, Field(ge=0, lt=1)]
 class PTableSection(Section):
     """The noise: a specification to solve, or a file."""
 
-    path: FilePath | None = Field(default=None, description="A p-table file.")
-    max_noise: _PerRow[_MaxNoise] = Field(
-        default=None, description="Largest noise, D; one, or one per row."
+    path: FilePath | None = optional("A p-table file.")
+    max_noise: _PerRow[_MaxNoise] = optional("Largest noise, D; one, or one per row.")
+    variance: _PerRow[float] = optional("Variance of the noise, V; one number, or one per row.")
+    small: int | None = optional("No published count in 1..small.", ge=0)
+    p_stay: _PerRow[float] = optional(
+        "Probability that a count is published as it is; one, or one per row."
     )
-    variance: _PerRow[float] = Field(
-        default=None, description="Variance of the noise, V; one number, or one per row."
+    p_stay_rule: _PerRow[Literal["exact", "at-least", "at-most"]] = optional(
+        "Whether p_stay is met, or a bound; one, or one per row."
     )
-    small: int | None = Field(default=None, ge=0, description="No published count in 1..small.")
-    p_stay: _PerRow[float] = Field(
-        default=None,
-        description="Probability that a count is published as it is; one, or one per row.",
+    monotone: _PerRow[Literal["none", "left", "both", "unimodal"]] = optional(
+        "The shape of the probabilities; one, or one per row."
     )
-    p_stay_rule: _PerRow[Literal["exact", "at-least", "at-most"]] = Field(
-        default=None, description="Whether p_stay is met, or a bound; one, or one per row."
+    symmetric: _PerRow[bool] = optional("Whether noise v and -v are equally likely.")
+    variance_rule: _PerRow[Literal["exact", "at-most", "nearest"]] = optional(
+        "What to do where a row cannot reach the variance."
     )
-    monotone: _PerRow[Literal["none", "left", "both", "unimodal"]] = Field(
-        default=None, description="The shape of the probabilities; one, or one per row."
+    min_probability: _PerRow[_Probability] = optional(
+        "Every allowed noise has at least this probability."
     )
-    symmetric: _PerRow[bool] = Field(
-        default=None, description="Whether noise v and -v are equally likely."
-    )
-    variance_rule: _PerRow[Literal["exact", "at-most", "nearest"]] = Field(
-        default=None, description="What to do where a row cannot reach the variance."
-    )
-    min_probability: _PerRow[_Probability] = Field(
-        default=None, description="Every allowed noise has at least this probability."
-    )
-    zero_bias: float | None = Field(
-        default=None, ge=0, description="Mean noise of a count of 0; zeros stay without."
-    )
-    zero_variance: float | None = Field(
-        default=None, gt=0, description="Variance of the noise of a count of 0."
-    )
-    step: int | None = Field(
-        default=None, ge=1, description="Noise in multiples of 1/step, for magnitudes."
-    )
-    anchors: Some[int] | None = Field(
-        default=None, description="The counts that have a row, for magnitudes."
-    )
+    zero_bias: float | None = optional("Mean noise of a count of 0; zeros stay without.", ge=0)
+    zero_variance: float | None = optional("Variance of the noise of a count of 0.", gt=0)
+    step: int | None = optional("Noise in multiples of 1/step, for magnitudes.", ge=1)
+    anchors: Some[int] | None = optional("The counts that have a row, for magnitudes.")
 
     @property
     def given(self) -> dict[str, Any]:

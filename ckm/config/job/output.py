@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from ckm.config.problems import did_you_mean
-from ckm.config.section import Name, ReadAs, Section, Some, Words
+from ckm.config.section import Name, ReadAs, Section, Some, Words, optional
 from ckm.formats import FORMAT_NAMES, without_repeats
 
 if TYPE_CHECKING:
     from ckm.config.job.job import Job
     from ckm.config.reading import Reading
-    from ckm.config.words import Texts
+    from ckm.config.section import Texts
 
 _SHOWN = 5
 
@@ -39,27 +39,24 @@ _Formats = Annotated[
 class JobOutput(Section):
     """The files that a release writes of each table, and what all of them say."""
 
-    formats: _Formats = Field(default=("csv", "parquet"), description="Formats of each table.")
+    formats: _Formats = optional("Formats of each table.", default=("csv", "parquet"))
     languages: _OneOrMore = Field(
         default=("en",),
         alias="language",
         description='Language of all words in the files; ["en", "fr"] for files in both.',
     )
-    source: Words = Field(default={}, description="Who is responsible for the numbers.")
-    unit: Words = Field(default={}, description="What is counted: persons.")
-    description: Words = Field(default={}, description="A sentence or two.")
-    total_label: Name = Field(
-        default="Total", description="What totals are called in the tables."
+    source: Words = optional("Who is responsible for the numbers.", default={})
+    unit: Words = optional("What is counted: persons.", default={})
+    description: Words = optional("A sentence or two.", default={})
+    total_label: Name = optional("What totals are called in the tables.", default="Total")
+    missing_label: Name = optional(
+        "What missing categories are called in the tables.", default="(missing)"
     )
-    missing_label: Name = Field(
-        default="(missing)", description="What missing categories are called in the tables."
+    additive: bool = optional(
+        "Change published counts again until tables add up.", default=False
     )
-    additive: bool = Field(
-        default=False, description="Change published counts again until tables add up."
-    )
-    csv_formulas: CsvFormulas = Field(
-        default="keep",
-        description="escape puts an apostrophe before texts of CSV that could be formulas.",
+    csv_formulas: CsvFormulas = optional(
+        "escape puts an apostrophe before texts of CSV that could be formulas.", default="keep"
     )
 
     def add_problems(self, reading: Reading) -> None:

@@ -6,32 +6,57 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from ckm.config.job.check_names import ALLOWABLE, ATTACKS
 from ckm.config.job.output import Languages
 from ckm.config.problems import did_you_mean
-from ckm.config.section import Date, FilePath, Items, Name, Section
+from ckm.config.section import Date, FilePath, Items, Name, Section, optional
 
 if TYPE_CHECKING:
     from ckm.config.reading import Reading
 
+#: The checks of a release.
+CHECKS = (
+    "noise-bound",
+    "small-counts",
+    "zeros-kept",
+    "same-records",
+    "noise-mean",
+    "noise-variance",
+    "noise-distribution",
+    "keys",
+    "certificate",
+    "posterior",
+    "posterior-set",
+    "attacks",
+    "utility",
+    "public-scan",
+)
+#: The checks that somebody may allow to fail; nobody may publish what the scan found.
+ALLOWABLE = CHECKS[:-1]
+#: The attacks that a limit may be set for.
+ATTACKS = (
+    "differencing",
+    "geographic-differencing",
+    "two-partition",
+    "small-cell",
+    "repeated-answers",
+    "hidden-bound",
+    "linear-reconstruction",
+    "subset-sums",
+    "margin-bounds",
+    "additive-keys",
+)
 _Limit = Annotated[float, Field(ge=0, le=1)]
 
 
 class JobLimits(Section):
     """What the office allows; None and names that are missing set no limit."""
 
-    posterior: _Limit | None = Field(
-        default=None, description="Largest P(original | published) of a sensitive count."
+    posterior: _Limit | None = optional("Largest P(original | published) of a sensitive count.")
+    posterior_set: _Limit | None = optional("Largest P(the original is sensitive | published).")
+    attacks: dict[str, _Limit] = optional(
+        "Name of an attack = its largest probability of success.", default={}
     )
-    posterior_set: _Limit | None = Field(
-        default=None, description="Largest P(the original is sensitive | published)."
-    )
-    attacks: dict[str, _Limit] = Field(
-        default={}, description="Name of an attack = its largest probability of success."
-    )
-    aad: float | None = Field(
-        default=None, ge=0, description="Largest mean deviation of a table, in counts."
-    )
+    aad: float | None = optional("Largest mean deviation of a table, in counts.", ge=0)
 
     def add_problems(self, reading: Reading) -> None:
         """Note the attacks that are unknown."""
@@ -48,32 +73,25 @@ class Allowance(Section):
     who: Name = Field(description="Who allowed it.")
     when: Date = Field(description="When it was allowed: a date without quotes.")
     why: Name = Field(description="Why it was allowed.")
-    check: Name | None = Field(
-        default=None, description="A check of the release that may fail."
-    )
+    check: Name | None = optional("A check of the release that may fail.")
 
 
 class JobReport(Section):
     """What the reports of a release say beside its numbers; texts are empty for none."""
 
-    id: Name = Field(default="", description="What the release is called.")
-    date: Date = Field(default="", description="Of the release, without quotes.")
-    contact: Name = Field(default="", description="Whom readers may ask; shown to everybody.")
-    ptable_label: Name = Field(
-        default="",
-        description="Your own name of the p-table, shown to everybody; no parameter, no hash.",
+    id: Name = optional("What the release is called.", default="")
+    date: Date = optional("Of the release, without quotes.", default="")
+    contact: Name = optional("Whom readers may ask; shown to everybody.", default="")
+    ptable_label: Name = optional(
+        "Your own name of the p-table, shown to everybody; no parameter, no hash.", default=""
     )
-    languages: Languages = Field(default=("en", "fr"), description="Languages of the pages.")
-    designs: FilePath | None = Field(
-        default=None, description="A file of other designs to compare."
-    )
-    sensitive: int = Field(
-        default=4, ge=1, le=1000, description="Counts from 1 to this one are sensitive."
+    languages: Languages = optional("Languages of the pages.", default=("en", "fr"))
+    designs: FilePath | None = optional("A file of other designs to compare.")
+    sensitive: int = optional(
+        "Counts from 1 to this one are sensitive.", default=4, ge=1, le=1000
     )
     limits: JobLimits = JobLimits()
-    exceptions: Items[Allowance] = Field(
-        default=(), description="What somebody allowed, and why."
-    )
+    exceptions: Items[Allowance] = optional("What somebody allowed, and why.", default=())
 
     def add_problems(self, reading: Reading) -> None:
         """Note designs that are not there, and checks that nobody may allow to fail."""

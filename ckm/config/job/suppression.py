@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from ckm.config.section import ReadAs, Section
+from ckm.config.section import ReadAs, Section, optional
 
 if TYPE_CHECKING:
     from ckm.config.job.job import Job
@@ -41,32 +41,25 @@ _PriorPosterior = Annotated[
 class JobSuppression(Section):
     """Cells are hidden instead of changed; all others are published as they are."""
 
-    threshold: int | None = Field(
-        default=None, ge=2, description="Cells of fewer contributors are unsafe."
+    threshold: int | None = optional("Cells of fewer contributors are unsafe.", ge=2)
+    margin: float = optional(
+        "Protection of such cells of amounts, per cent.", default=10.0, gt=0, le=1000
     )
-    margin: float = Field(
-        default=10.0,
-        gt=0,
-        le=1000,
-        description="Protection of such cells of amounts, per cent.",
+    dominance: _Dominance | None = optional("The nk rule.")
+    p_percent: float | None = optional("The p % rule.", gt=0, lt=100)
+    prior_posterior: _PriorPosterior | None = optional("The p-q rule.")
+    singles: bool = optional("Guard cells from who is alone in the cell beside.", default=True)
+    costs: Literal["value", "one"] = optional(
+        "What it costs to hide a cell: its number, or 1.", default="value"
     )
-    dominance: _Dominance | None = Field(default=None, description="The nk rule.")
-    p_percent: float | None = Field(default=None, gt=0, lt=100, description="The p % rule.")
-    prior_posterior: _PriorPosterior | None = Field(default=None, description="The p-q rule.")
-    singles: bool = Field(
-        default=True, description="Guard cells from who is alone in the cell beside."
+    method: Literal["auto", "exact", "sequential", "hypercube"] = optional(
+        "How secondary cells are chosen.", default="auto"
     )
-    costs: Literal["value", "one"] = Field(
-        default="value", description="What it costs to hide a cell: its number, or 1."
+    limit_s: float = optional(
+        "When the exact method stops with the best found.", default=60.0, gt=0
     )
-    method: Literal["auto", "exact", "sequential", "hypercube"] = Field(
-        default="auto", description="How secondary cells are chosen."
-    )
-    limit_s: float = Field(
-        default=60.0, gt=0, description="When the exact method stops with the best found."
-    )
-    audit: bool = Field(
-        default=True, description="Compute what readers can work out of each hidden cell."
+    audit: bool = optional(
+        "Compute what readers can work out of each hidden cell.", default=True
     )
 
     def add_problems(self, reading: Reading) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from ckm.config.section import Items, Name, Section, Some, Words
+from ckm.config.section import Items, Name, Section, Some, Words, optional
 from ckm.engine.request import TableRequest
 from ckm.errors import ConfigError
 
@@ -27,29 +27,22 @@ class JobTable(Section):
     """One table to publish."""
 
     name: Name = Field(description="Name of the table and of its files.")
-    title: Words = Field(
-        default={}, description="What it shows; one text, or { en = …, fr = … }."
-    )
-    dataflow: Name | None = Field(
-        default=None, description='What SDMX knows it by: "AGENCY:ID(1.0)".'
-    )
+    title: Words = optional("What it shows; one text, or { en = …, fr = … }.", default={})
+    dataflow: Name | None = optional('What SDMX knows it by: "AGENCY:ID(1.0)".')
     dimensions: Some[str] = Field(description="Columns, or names of hierarchies.")
-    measures: Some[str] = Field(
+    measures: Some[str] = optional(
+        '"count", "weighted", and "sum:income", "mean:income" of a variable.',
         default=("count",),
-        description='"count", "weighted", and "sum:income", "mean:income" of a variable.',
     )
-    margins: Literal["all", "none"] | Items[Items[str]] = Field(
-        default="all",
-        description="Which totals to publish beside the finest cells, which every table has.",
+    margins: Literal["all", "none"] | Items[Items[str]] = optional(
+        "Which totals to publish beside the finest cells, which every table has.", default="all"
     )
-    where: Name | None = Field(
-        default=None, description="Which rows count, for example: age >= 15"
+    where: Name | None = optional("Which rows count, for example: age >= 15")
+    empty_cells: Literal["auto", "grid", "drop"] = optional(
+        "grid lists every combination, drop no published zero.", default="auto"
     )
-    empty_cells: Literal["auto", "grid", "drop"] = Field(
-        default="auto", description="grid lists every combination, drop no published zero."
-    )
-    missing_values: Literal["stop", "skip"] = Field(
-        default="stop", description="What sums do about records without a value."
+    missing_values: Literal["stop", "skip"] = optional(
+        "What sums do about records without a value.", default="stop"
     )
 
     @cached_property

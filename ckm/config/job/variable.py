@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 from functools import partial
 from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from ckm.config.problems import did_you_mean
-from ckm.config.section import FilePath, Name, Section, Words
-from ckm.config.words import read_codelist
+from ckm.config.section import LANGUAGES, FilePath, Name, Section, Texts, Words, optional
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from ckm.config.reading import Reading
 
@@ -21,14 +22,14 @@ class JobVariable(Section):
     """The words for a dimension or a column, by language; no labels stand for the name."""
 
     name: Name = Field(description="A dimension, or a column of a hierarchy.")
-    labels: Words = Field(default={}, description="What readers see.")
-    is_area: bool = Field(default=False, description="Whether it tells places.")
-    levels: dict[str, Words] = Field(
-        default={}, description="Level of the hierarchy → what readers see."
+    labels: Words = optional("What readers see.", default={})
+    is_area: bool = optional("Whether it tells places.", default=False)
+    levels: dict[str, Words] = optional(
+        "Level of the hierarchy → what readers see.", default={}
     )
-    categories: dict[str, Words] = Field(default={}, description="Code → what readers see.")
-    codelist: FilePath | None = Field(
-        default=None, description="A CSV file of columns code, en, fr instead of categories."
+    categories: dict[str, Words] = optional("Code → what readers see.", default={})
+    codelist: FilePath | None = optional(
+        "A CSV file of columns code, en, fr instead of categories."
     )
 
     def add_problems(self, reading: Reading) -> None:
@@ -39,7 +40,7 @@ class JobVariable(Section):
         if self.categories:
             reading.add(where, "has both codelist and categories.", "keep one of the two")
         reading.require_file(where, "codelist", self.codelist)
-        categories = read_codelist(self.codelist, add=partial(reading.add, where))
+        categories = _read_codelist(self.codelist, add=partial(reading.add, where))
         object.__setattr__(self, "categories", categories)
 
 
@@ -64,3 +65,25 @@ def add_problems_of_variables(
                     f"{level!r} is no level of it.",
                 )
                 reading.add(where, text, did_you_mean(level, levels))
+
+
+def _read_codelist(path: Path, *, add: Callable[[str, str | None], None]) -> dict[str, Texts]:
+    r"""Read a code list: code → what readers see, by language."""
+    if not path.is_file():
+        return {}
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.DictReader(file))
+    except (OSError, UnicodeDecodeError, csv.Error):
+        rows = []
+    if not rows or not {"code", *LANGUAGES} <= set(rows[0]):
+        add("codelist must be a CSV file in UTF-8 with the columns code, en, fr.", None)
+        return {}
+    codes = [row["code"] for row in rows]
+    if None in codes or len(set(codes)) < len(codes):
+        add("codelist names a code twice, or none.", "give each code a line of its own")
+        return {}
+    return {
+        row["code"]: {language: row[language] or row["code"] for language in LANGUAGES}
+        for row in rows
+    }

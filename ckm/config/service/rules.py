@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import Discriminator, Field, Tag
 
-from ckm.config.section import Items, Name, ReadAs, Section
+from ckm.config.section import Items, Name, ReadAs, Section, optional
 
 _Kind = TypeVar("_Kind")
 _Count = Annotated[int, Field(ge=1)]
@@ -48,38 +48,34 @@ class RuleSettings(Section):
     (0.25, None)
     """
 
-    maximum_cells: _MostCount = Field(default=100_000, description="Cells of an answer.")
-    maximum_categories: _MostCount = Field(
-        default=62_000, description="Categories of one variable."
+    maximum_cells: _MostCount = optional("Cells of an answer.", default=100_000)
+    maximum_categories: _MostCount = optional("Categories of one variable.", default=62_000)
+    maximum_variables: _MostCount = optional("Variables, filters too.", default=6)
+    small_areas: Items[Name] = optional("Levels of areas that are small.", default=())
+    maximum_variables_small_areas: _MostCount = optional(
+        "Variables of a table of small areas.", default=4
     )
-    maximum_variables: _MostCount = Field(default=6, description="Variables, filters too.")
-    small_areas: Items[Name] = Field(default=(), description="Levels of areas that are small.")
-    maximum_variables_small_areas: _MostCount = Field(
-        default=4, description="Variables of a table of small areas."
+    exclusive: Items[Items[Name]] = optional(
+        "Groups of variables of which a table has one at most.", default=()
     )
-    exclusive: Items[Items[Name]] = Field(
-        default=(), description="Groups of variables of which a table has one at most."
+    mandatory: Items[Name] = optional("Variables every table must have.", default=())
+    minimum_population: _MostCount = optional("Persons of an area.", default=10)
+    sparsity_a: _MostShare = optional(
+        "Largest share of ones among cells that are not empty.", default=0.25
     )
-    mandatory: Items[Name] = Field(default=(), description="Variables every table must have.")
-    minimum_population: _MostCount = Field(default=10, description="Persons of an area.")
-    sparsity_a: _MostShare = Field(
-        default=0.25, description="Largest share of ones among cells that are not empty."
+    sparsity_b: _MostShare = optional(
+        "Largest share of ones and twos among those.", default=0.5
     )
-    sparsity_b: _MostShare = Field(
-        default=0.5, description="Largest share of ones and twos among those."
+    permille_zeros: _MostPermille = optional("Such as 718.")
+    permille_ones: _MostPermille = optional("Such as 281.")
+    permille_dominant: _MostPermille = optional("Largest share of one category, such as 828.")
+    mean_cell_size: _LeastMean = optional("Persons per cell of an area.", default=2.0)
+    group_disclosure: _MostPersons = optional(
+        "Sensitive variables: all but so many are in one category.", default=1
     )
-    permille_zeros: _MostPermille = Field(default=None, description="Such as 718.")
-    permille_ones: _MostPermille = Field(default=None, description="Such as 281.")
-    permille_dominant: _MostPermille = Field(
-        default=None, description="Largest share of one category, such as 828."
+    permille_disclosive: _Permille = optional(
+        "Share of such groups that is borne.", default=45.0
     )
-    mean_cell_size: _LeastMean = Field(default=2.0, description="Persons per cell of an area.")
-    group_disclosure: _MostPersons = Field(
-        default=1, description="Sensitive variables: all but so many are in one category."
-    )
-    permille_disclosive: _Permille = Field(
-        default=45.0, description="Share of such groups that is borne."
-    )
-    judge_filters: bool = Field(
-        default=True, description="Variables of a filter count as if the table showed them."
+    judge_filters: bool = optional(
+        "Variables of a filter count as if the table showed them.", default=True
     )

@@ -10,8 +10,7 @@ from pydantic import Field
 from ckm.config.job.ledger import JobLedger
 from ckm.config.job.output import CsvFormulas, Languages
 from ckm.config.job.variable import JobVariable
-from ckm.config.section import FilePath, Items, Name, ReadAs, Section, Words
-from ckm.config.words import texts_of
+from ckm.config.section import FilePath, Items, Name, ReadAs, Section, Words, optional, texts_of
 
 if TYPE_CHECKING:
     from ckm.config.reading import Reading
@@ -29,28 +28,27 @@ _Count = Annotated[int, Field(ge=1)]
 class ServiceAbout(Section):
     """What the service calls itself, and where it listens."""
 
-    id: str = Field(
+    id: str = optional(
+        "Name of the table in addresses: /tables/{id}.",
         default="data",
         pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$",
-        description="Name of the table in addresses: /tables/{id}.",
     )
     title: Words = Field(description="Title, one for both languages or { en = …, fr = … }.")
-    description: Words = Field(default={}, description="A sentence or two.")
-    source: Words = Field(default={}, description="Who is responsible for the data.")
-    contact: Name = Field(default="", description="Whom to ask.")
-    unit: Words = Field(default={}, description="What is counted: persons.")
-    updated: dt.date | None = Field(default=None, description="Date of the data.")
-    languages: Languages = Field(
-        default=("en", "fr"), description="Languages; the first is the default."
+    description: Words = optional("A sentence or two.", default={})
+    source: Words = optional("Who is responsible for the data.", default={})
+    contact: Name = optional("Whom to ask.", default="")
+    unit: Words = optional("What is counted: persons.", default={})
+    updated: dt.date | None = optional("Date of the data.")
+    languages: Languages = optional(
+        "Languages; the first is the default.", default=("en", "fr")
     )
-    listen: Name = Field(default="127.0.0.1", description="Address to listen on.")
-    port: int = Field(default=8080, ge=0, le=65535, description="Port; 0 takes a free one.")
-    workers: int = Field(default=1, ge=1, le=64, description="Processes.")
-    total_label: Name = Field(default="Total", description="The code of totals.")
-    missing_label: Name = Field(default="(missing)", description="The code of missing.")
-    csv_formulas: CsvFormulas = Field(
-        default="keep",
-        description="escape puts an apostrophe before texts of CSV that could be formulas.",
+    listen: Name = optional("Address to listen on.", default="127.0.0.1")
+    port: int = optional("Port; 0 takes a free one.", default=8080, ge=0, le=65535)
+    workers: int = optional("Processes.", default=1, ge=1, le=64)
+    total_label: Name = optional("The code of totals.", default="Total")
+    missing_label: Name = optional("The code of missing.", default="(missing)")
+    csv_formulas: CsvFormulas = optional(
+        "escape puts an apostrophe before texts of CSV that could be formulas.", default="keep"
     )
 
 
@@ -58,8 +56,8 @@ class OfferedVariable(JobVariable):
     """A variable that the service offers, with its words by language."""
 
     name: Name = Field(description="A column, or the name of a hierarchy.")
-    is_area: bool = Field(default=False, description="Rules are judged area by area.")
-    is_sensitive: bool = Field(default=False, description="Looked at for group disclosure.")
+    is_area: bool = optional("Rules are judged area by area.", default=False)
+    is_sensitive: bool = optional("Looked at for group disclosure.", default=False)
 
     def add_problems(self, reading: Reading) -> None:
         """Let the name stand for labels that are not there."""
@@ -71,40 +69,34 @@ class OfferedVariable(JobVariable):
 class ServiceLimits(Section):
     """What one caller, and all callers together, may use."""
 
-    requests_per_hour: _Count = Field(default=1000, description="Of one token or address.")
-    requests_per_hour_researcher: _Count = Field(default=5000, description="Of a researcher.")
-    requests_per_hour_officer: _Count = Field(default=50_000, description="Of an officer.")
-    requests_per_day: _Count | None = Field(
-        default=None, description="Of one token or address, whatever its role."
+    requests_per_hour: _Count = optional("Of one token or address.", default=1000)
+    requests_per_hour_researcher: _Count = optional("Of a researcher.", default=5000)
+    requests_per_hour_officer: _Count = optional("Of an officer.", default=50_000)
+    requests_per_day: _Count | None = optional("Of one token or address, whatever its role.")
+    thin_difference_cost: int = optional(
+        "Requests that a refusal by the ledger counts for.", default=50, ge=0
     )
-    thin_difference_cost: int = Field(
-        default=50, ge=0, description="Requests that a refusal by the ledger counts for."
+    cells_researcher: _Count | None = optional("maximum_cells of researchers and officers.")
+    request_bytes: int = optional("Largest request.", default=65_536, ge=1024)
+    seconds: float = optional("Longest a request may work.", default=30.0, gt=0)
+    concurrent_scans: _Count = optional("Scans at a time.", default=2)
+    concurrent_requests: _Count = optional("Requests at a time.", default=64)
+    cache_bytes: int = optional(
+        "Memory for cells and for answers, each half.", default=256_000_000, ge=0
     )
-    cells_researcher: _Count | None = Field(
-        default=None, description="maximum_cells of researchers and officers."
+    large_cells: _Count = optional(
+        "Cells of a job; above maximum_cells, answers wait.", default=1_000_000
     )
-    request_bytes: int = Field(default=65_536, ge=1024, description="Largest request.")
-    seconds: float = Field(default=30.0, gt=0, description="Longest a request may work.")
-    concurrent_scans: _Count = Field(default=2, description="Scans at a time.")
-    concurrent_requests: _Count = Field(default=64, description="Requests at a time.")
-    cache_bytes: int = Field(
-        default=256_000_000, ge=0, description="Memory for cells and for answers, each half."
+    jobs: _Count = optional("Jobs that are kept or wait.", default=32)
+    job_seconds: float = optional("Longest a job may work.", default=300.0, gt=0)
+    job_hours: float = optional("How long results are kept.", default=24.0, gt=0)
+    job_bytes: _Count = optional("Bytes of all results together.", default=1_000_000_000)
+    ledger_sets: _Count = optional(
+        "Sets of records in the ledger; then no new table.", default=5_000_000
     )
-    large_cells: _Count = Field(
-        default=1_000_000, description="Cells of a job; above maximum_cells, answers wait."
-    )
-    jobs: _Count = Field(default=32, description="Jobs that are kept or wait.")
-    job_seconds: float = Field(default=300.0, gt=0, description="Longest a job may work.")
-    job_hours: float = Field(default=24.0, gt=0, description="How long results are kept.")
-    job_bytes: _Count = Field(
-        default=1_000_000_000, description="Bytes of all results together."
-    )
-    ledger_sets: _Count = Field(
-        default=5_000_000, description="Sets of records in the ledger; then no new table."
-    )
-    connections: _Count = Field(default=512, description="Connections of one process.")
-    memory_limit: Name | None = Field(default=None, description='DuckDB memory: "2GB".')
-    threads: _Count | None = Field(default=None, description="DuckDB threads; all by default.")
+    connections: _Count = optional("Connections of one process.", default=512)
+    memory_limit: Name | None = optional('DuckDB memory: "2GB".')
+    threads: _Count | None = optional("DuckDB threads; all by default.")
 
     def per_hour(self, role: str) -> int:
         """Return the requests per hour of a role."""
@@ -118,27 +110,26 @@ class ServiceLimits(Section):
 class ServiceAccess(Section):
     """Who may ask."""
 
-    mode: Literal["open", "tokens"] = Field(
-        default="open", description="open answers anybody, tokens only who has one."
+    mode: Literal["open", "tokens"] = optional(
+        "open answers anybody, tokens only who has one.", default="open"
     )
-    tokens: FilePath | None = Field(default=None, description="The file of hashed tokens.")
-    audit: FilePath | None = Field(default=None, description="The file of the audit log.")
-    budgets: FilePath | None = Field(
-        default=None, description="The file of used budgets, so that a restart keeps them."
+    tokens: FilePath | None = optional("The file of hashed tokens.")
+    audit: FilePath | None = optional("The file of the audit log.")
+    budgets: FilePath | None = optional(
+        "The file of used budgets, so that a restart keeps them."
     )
-    trusted_proxies: Items[Name] = Field(
-        default=(), description="Addresses whose X-Forwarded-For is believed."
+    trusted_proxies: Items[Name] = optional(
+        "Addresses whose X-Forwarded-For is believed.", default=()
     )
-    filters: Role = Field(
-        default="officer",
-        description="The least role that may filter, or count some categories alone.",
+    filters: Role = optional(
+        "The least role that may filter, or count some categories alone.", default="officer"
     )
-    accepts_reconstruction: Annotated[bool, ReadAs(Reconstruction, lambda *_: True)] = Field(
+    accepts_reconstruction: Annotated[bool, ReadAs(Reconstruction, lambda *_: True)] = optional(
+        "What the office has to say where the mode is open and the public filters.",
         default=False,
-        description="What the office has to say where the mode is open and the public filters.",
     )
-    origins: Items[Name] = Field(
-        default=(), description='Web sites whose scripts may ask (CORS); ["*"] for all.'
+    origins: Items[Name] = optional(
+        'Web sites whose scripts may ask (CORS); ["*"] for all.', default=()
     )
 
     @property
@@ -172,7 +163,7 @@ class ServiceAccess(Section):
 class ServiceLedger(JobLedger):
     """The record of what was published, by this service and by batch jobs."""
 
-    smallest: int = Field(default=10, ge=1, description="Smaller cells are not compared.")
-    official: Items[FilePath] = Field(
-        default=(), description="Job files whose tables are recorded before callers are heard."
+    smallest: int = optional("Smaller cells are not compared.", default=10, ge=1)
+    official: Items[FilePath] = optional(
+        "Job files whose tables are recorded before callers are heard.", default=()
     )

@@ -3,9 +3,7 @@
 The program's own rules are `noise` and `plan`; `cellkey` and `tauargus` repeat other tools.
 """
 
-from ckm.engine.magnitudes.errors import MagnitudeError
-from ckm.engine.magnitudes.identity import noise_identities
-from ckm.engine.magnitudes.means import published_ratio
+from ckm.engine.magnitudes.measures import noise_identities, published_ratio
 from ckm.engine.magnitudes.noise.perturb import perturb_magnitudes
 from ckm.engine.magnitudes.noise.plan import Plan, plan_noise
 from ckm.engine.magnitudes.noise.scale import Flex, Proportional
@@ -19,6 +17,7 @@ from ckm.engine.magnitudes.sensitive.conditions import (
     sensitive_cells,
 )
 from ckm.engine.magnitudes.settings import MagnitudeNoise
+from ckm.errors import MagnitudeError
 
 __all__ = [
     "Condition",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tables.magnitudes.magnitudes import Magnitudes
+from tables import Magnitudes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,73 +1,74 @@
-"""The sums and means of a table, from protected parts alone."""
+"""Means and ratios from published parts alone, and what names the noise of sums."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckm.engine.magnitudes.means import published_ratio
-from ckm.engine.magnitudes.noise.perturb import perturb_magnitudes
-from ckm.engine.request import variable_of
+from ckm.errors import MagnitudeError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from ckm.engine.magnitudes.settings import MagnitudeNoise
-    from tables import Cells, Secret
+    from footing.arrays import Floats
 
 _MORE = 2  # decimals of a mean beyond those of its sum
 _MOST = 15
 
 
-def published_sums(
-    cells: Cells,
-    published: NDArray[np.int64],
-    *,
-    variables: Sequence[str],
-    noises: Mapping[str, MagnitudeNoise],
-    weight: str | None = None,
-    secret: Secret | None = None,
-) -> dict[str, NDArray[np.float64]]:
-    """Return the published sums of cells.
+def published_ratio(published: ArrayLike, by: ArrayLike) -> NDArray[np.float64]:
+    """Divide published numbers by published numbers: means, shares, rates.
 
-    A sum is 0 where the published count is 0, as in an empty cell: any other number there
-    would tell that somebody is in the cell.
+    Parameters
+    ----------
+    published
+        What is divided: published totals.
+    by
+        What it is divided by: published counts, weighted counts or totals, aligned.
+
+    Returns
+    -------
+    numpy.ndarray
+        The ratios; not a number where the divisor is published as 0: there is no ratio then,
+        which is neither a missing nor a suppressed one.
+
+    Notes
+    -----
+    A ratio of published numbers tells nothing beyond them. An original mean beside a published
+    total would tell the original count to who divides, and the original total to who
+    multiplies; so neither part may be an original one. The ratio is nearly unbiased where the
+    divisor's noise is small beside it, and is not elsewhere.
+
+    Examples
+    --------
+    >>> published_ratio([1200.0, 90.0, 5.0], [10, 3, 0]).tolist()
+    [120.0, 30.0, nan]
     """
-    found = {}
-    for variable in variables:
-        magnitudes = (cells.magnitudes or {})[variable]
-        total = perturb_magnitudes(
-            replace(magnitudes, variable=noise_name(variable, weight)),
-            noises[variable],
-            secret=secret,
-            cell_keys=cells.cell_key,
+    above, below = np.asarray(published, np.float64), np.asarray(by, np.float64)
+    if above.shape != below.shape:
+        raise MagnitudeError(
+            f"Both parts of a ratio must have the same shape, not {above.shape} and "
+            f"{below.shape}."
         )
-        found[variable] = np.where(published > 0, total, 0.0)
+    found = np.full(above.shape, np.nan)
+    np.divide(above, below, out=found, where=below != 0)
     return found
 
 
-def published_amounts(
-    sums: Mapping[str, NDArray[np.float64]],
-    *,
-    measures: Sequence[str],
-    noises: Mapping[str, MagnitudeNoise],
-    divisor: NDArray[np.float64],
-) -> dict[str, NDArray[np.float64]]:
-    """Return the published numbers of sums and means.
+def mean_before_sum(published: ArrayLike, totals: ArrayLike) -> Floats:
+    """Give the totals that cellKey publishes when asked for means before sums.
 
-    A mean is the published sum over the published count, whether or not these are shown.
+    ``P**2 / X``, and 0 for a total of 0: the relative noise counts twice. It is here to repeat
+    past releases.
     """
-    found = {}
-    for measure in measures:
-        variable = variable_of(measure)
-        if variable is not None:
-            is_sum = measure.startswith("sum:")
-            total = sums[variable]
-            found[measure] = total if is_sum else _mean(total, divisor, noises[variable])
+    seen, total = np.asarray(published, np.float64), np.asarray(totals, np.float64)
+    found = np.zeros_like(total)
+    np.divide(seen * seen, total, out=found, where=total != 0)
     return found
 
 
@@ -85,12 +86,57 @@ def mean_decimals(decimals: int | None) -> int | None:
     return None if decimals is None else min(max(decimals, 0) + _MORE, _MOST)
 
 
-def _mean(
-    total: NDArray[np.float64], divisor: NDArray[np.float64], noise: MagnitudeNoise
-) -> NDArray[np.float64]:
+def published_mean(total: Floats, divisor: Floats, noise: MagnitudeNoise) -> Floats:
+    """Return the published means of cells, masked where the divisor is published as 0."""
     mean = published_ratio(total, divisor)
     decimals = mean_decimals(noise.decimals)
     if decimals is not None:
         mean = np.round(mean, decimals) + 0.0  # no minus before a zero
     mask = np.isnan(mean)
     return np.ma.array(np.where(mask, 0.0, mean), mask=mask)
+
+
+def noise_identities(
+    variables: Iterable[str],
+    noises: Mapping[str, MagnitudeNoise],
+    *,
+    weight: str | None = None,
+) -> dict[str, str]:
+    """Return what names the noise of variables, and what it is made of; keep it inside.
+
+    Parameters
+    ----------
+    variables
+        The variables.
+    noises
+        Variable → how it is perturbed.
+    weight
+        The column of weights, or None.
+
+    Returns
+    -------
+    dict
+        A name for each variable, its weight and its period → a text that is another one for
+        another noise. Decimals do not count: they round one noise.
+
+    Examples
+    --------
+    >>> from ckm import MagnitudeNoise
+    >>> one = {"income": MagnitudeNoise.start(spread=0.15, period="2027")}
+    >>> two = {"income": MagnitudeNoise.start(spread=0.2, period="2027")}
+    >>> list(noise_identities(["income"], one))
+    ['["income", "2027"]']
+    >>> noise_identities(["income"], one) == noise_identities(["income"], two)
+    False
+    """
+    return {
+        json.dumps([noise_name(name, weight), noises[name].period]): _content(noises[name])
+        for name in variables
+    }
+
+
+def _content(noise: MagnitudeNoise) -> str:
+    content: list[object] = [noise.rules, noise.fingerprint]
+    if noise.rules != "ckm":  # what else the digits of other tools depend on
+        content += [noise.zero_keys, noise.same_key, noise.key_decimals]
+    return json.dumps(content)

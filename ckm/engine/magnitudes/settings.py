@@ -1,15 +1,15 @@
-"""How the amounts of a table are perturbed."""
+"""How the amounts of a table are perturbed: the noise of a variable, and of every one."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
-from ckm.engine.magnitudes.noise.bases import Base
-from ckm.engine.magnitudes.noise.scale import Flex, Proportional, Scale
+from ckm.engine.magnitudes.noise.scale import Base, Flex, Proportional, Scale
 from ckm.engine.magnitudes.sensitive.conditions import (
     Condition,
     Dominance,
@@ -22,13 +22,12 @@ from ckm.errors import ConfigError
 from footing.checks import is_number, problems_of, require_number
 from ptable import PTable
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
 Rules: TypeAlias = Literal["ckm", "cellkey", "tauargus"]
 
 _MAX_COMPONENTS = 6
 _MAX_DECIMALS = 15
+
+_MOST = 6  # the aggregation finds so many of the largest contributors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -314,3 +313,59 @@ def _plain(part: Scale | Condition) -> list[object]:
 def _last_variance(table: PTable) -> float:
     units = table.units(int(table.counts[-1]))
     return sum(v * v * n for v, n in units.items()) / table.key_range / table.step**2
+
+
+class VariableNoises(Mapping[str, MagnitudeNoise]):
+    """Variable → how its sums are perturbed; every name has an answer.
+
+    Parameters
+    ----------
+    given
+        One noise for all variables, or variable → noise. Variables that are not named have
+        `MagnitudeNoise.start`, whose p-table is built when it is first asked for.
+    """
+
+    def __init__(self, given: MagnitudeNoise | Mapping[str, MagnitudeNoise] | None) -> None:
+        self._common = given if isinstance(given, MagnitudeNoise) else None
+        self._own = dict(given) if isinstance(given, Mapping) else {}
+        is_sound = given is None or isinstance(given, MagnitudeNoise | Mapping)
+        noises = [*self._own.values(), *filter(None, [self._common])]
+        are_sound = all(isinstance(name, str) for name in self._own) and all(
+            isinstance(noise, MagnitudeNoise) for noise in noises
+        )
+        if not (is_sound and are_sound):
+            raise ConfigError(
+                "magnitudes must be a MagnitudeNoise, or map variables to one.",
+                hint='magnitudes = {"income": MagnitudeNoise.start(spread=0.15)}',
+            )
+        for noise in noises:
+            if noise.n_top > _MOST:
+                raise ConfigError(
+                    f"The noise of amounts looks at the {noise.n_top} largest contributors of "
+                    f"a cell; at most {_MOST} are found.",
+                    hint="let dominance look at fewer",
+                )
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The variables that have a noise of their own."""
+        return tuple(self._own)
+
+    def __getitem__(self, variable: str) -> MagnitudeNoise:
+        if variable in self._own:
+            return self._own[variable]
+        if self._common is None:
+            self._common = MagnitudeNoise.start()
+        return self._common
+
+    def __contains__(self, variable: object) -> bool:
+        return isinstance(variable, str)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._own)
+
+    def __len__(self) -> int:
+        return len(self._own)
+
+    def __repr__(self) -> str:
+        return f"VariableNoises({', '.join(map(repr, self._own))})"

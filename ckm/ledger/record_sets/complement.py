@@ -16,11 +16,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from footing.arrays import Flags, Integers, Words
     from tables import Axis, Cells
     from tables.cells.sketch import Sketch
 
-    Numbers = NDArray[np.int64]
-    Words = NDArray[np.uint64]
     Columns = Sequence[NDArray[np.integer]]
 
 _SEED = 20_270_301
@@ -38,9 +37,9 @@ class NestedDifferences:
         Number of that axis.
     """
 
-    whole: Numbers
-    part: Numbers
-    axis: Numbers
+    whole: Integers
+    part: Integers
+    axis: Integers
 
     def __len__(self) -> int:
         return len(self.whole)
@@ -51,9 +50,10 @@ class NestedDifferences:
         )
 
 
-def nested_differences(cells: Cells, is_shown: NDArray[np.bool_]) -> NestedDifferences:
+def nested_differences(cells: Cells, is_shown: Flags) -> NestedDifferences:
     """Find every cell of a table and every published cell around it along one dimension."""
-    found: list[tuple[Numbers, Numbers, Numbers]] = []
+    none = np.zeros(0, np.int64)
+    found: list[tuple[Integers, Integers, Integers]] = [(none, none, none)]
     shown = np.flatnonzero(is_shown)
     columns = [ranks[shown].astype(np.int64) for ranks in cells.ranks]
     places = _Places(columns)
@@ -67,21 +67,18 @@ def nested_differences(cells: Cells, is_shown: NDArray[np.bool_]) -> NestedDiffe
             pair = np.flatnonzero(whole >= 0)
             found.append((shown[whole[pair]], shown[part[pair]], np.full(len(pair), number)))
             rank = above[rank]
-    if not found:
-        none = np.zeros(0, np.int64)
-        return NestedDifferences(whole=none, part=none, axis=none)
     whole, part, axes = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return NestedDifferences(whole=whole, part=part, axis=axes)
 
 
-def nested_difference_sums(sketch: Sketch, pairs: NestedDifferences) -> tuple[Words, Numbers]:
+def nested_difference_sums(sketch: Sketch, pairs: NestedDifferences) -> tuple[Words, Integers]:
     """Return partitions and powers of the whole of every pair without its part."""
     power_sums = sketch.power_sums[pairs.whole] - sketch.power_sums[pairs.part]
     power_sums += (power_sums < 0) * PRIME
     return sketch.partitions[pairs.whole] ^ sketch.partitions[pairs.part], power_sums
 
 
-def complement_members(cells: Cells, pairs: NestedDifferences) -> tuple[Numbers, Words]:
+def complement_members(cells: Cells, pairs: NestedDifferences) -> tuple[Integers, Words]:
     """Return the members of what is left, for pairs where that has an empty partition.
 
     They are those of the finest cells in the whole but outside the part of each pair.
@@ -142,14 +139,14 @@ def sketch_of(cells: Cells) -> Sketch:
     return cells.sketch
 
 
-def _grouped(rows: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
+def _grouped(rows: Integers) -> Iterator[tuple[Integers, Integers]]:
     """Yield each distinct row with the places where it stands."""
     distinct, place = np.unique(rows, axis=0, return_inverse=True)
     for number, row in enumerate(distinct):
         yield row, np.flatnonzero(place.ravel() == number)
 
 
-def _matches(wanted: Columns, given: Columns) -> tuple[Numbers, Numbers]:
+def _matches(wanted: Columns, given: Columns) -> tuple[Integers, Integers]:
     """Return all places of rows in `wanted` with an equal row in `given`, and of that row."""
     factors = _factors(len(wanted))
     sought, known = _number(wanted, factors), _number(given, factors)
@@ -161,7 +158,7 @@ def _matches(wanted: Columns, given: Columns) -> tuple[Numbers, Numbers]:
     return first, order[low[first] + within]
 
 
-def _above(axis: Axis) -> Numbers:
+def _above(axis: Axis) -> Integers:
     """Return for every category, by rank, the next coarser one, or -1 for the total."""
     above = np.full(axis.size, -1, np.int64)
     for level, coarser in zip(axis.levels, axis.levels[1:], strict=False):
@@ -173,14 +170,14 @@ def _above(axis: Axis) -> Numbers:
 class _Places:
     """Finds cells by their ranks."""
 
-    def __init__(self, columns: list[Numbers]) -> None:
+    def __init__(self, columns: list[Integers]) -> None:
         self._ranks = columns
         self._factors = _factors(len(columns))
         self._place = _number(columns, self._factors)
         self._order = np.argsort(self._place)
         self._sorted = self._place[self._order]
 
-    def find(self, cells: Numbers, axis: int, ranks: Numbers) -> Numbers:
+    def find(self, cells: Integers, axis: int, ranks: Integers) -> Integers:
         """Return the cells like these but for the rank on one axis, or -1."""
         shift = (ranks - self._ranks[axis][cells]).astype(np.uint64)
         moved = self._place[cells] + shift * self._factors[axis]

@@ -9,12 +9,10 @@ import numpy as np
 from tables.cells.sketch import PRIME
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Residues = NDArray[np.int64]
+    from footing.arrays import Flags, Integers
 
 
-def differ_by_at_most(threshold: int, first: Residues, second: Residues) -> NDArray[np.bool_]:
+def differ_by_at_most(threshold: int, first: Integers, second: Integers) -> Flags:
     """Tell which pairs of sets differ by at most a few records.
 
     Notes
@@ -41,7 +39,7 @@ def differ_by_at_most(threshold: int, first: Residues, second: Residues) -> NDAr
     return found
 
 
-def _series(threshold: int, power_sums: Residues) -> list[Residues]:
+def _series(threshold: int, power_sums: Integers) -> list[Integers]:
     """Return the coefficients c[0] to c[threshold + 1]: n c[n] = -Σ P_i c[n - i]."""
     series = [np.ones(len(power_sums), np.int64)]
     for n in range(1, threshold + 2):
@@ -52,12 +50,12 @@ def _series(threshold: int, power_sums: Residues) -> list[Residues]:
     return series
 
 
-def _determinant(series: list[Residues], square: list[list[int]]) -> Residues:
+def _determinant(series: list[Integers], square: list[list[int]]) -> Integers:
     """Expand row by row over sets of columns; coefficients before the first are zero."""
     size = len(square)
-    minors: dict[frozenset[int], Residues] = {frozenset(): np.ones_like(series[0])}
+    minors: dict[frozenset[int], Integers] = {frozenset(): np.ones_like(series[0])}
     for row in square:
-        larger: dict[frozenset[int], Residues] = {}
+        larger: dict[frozenset[int], Integers] = {}
         for used, minor in minors.items():
             for column in set(range(size)) - used:
                 if row[column] < 0:

@@ -18,15 +18,11 @@ from ckm.ledger.storage.record import Record, names_of
 from tables.cells.sketch import smallest_members
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ckm.ledger.definition import Definition
     from ckm.ledger.storage.seal import Seal
+    from footing.arrays import Flags, Integers, Words
     from tables import Cells
 
-    Words = NDArray[np.uint64]
-    Numbers = NDArray[np.int64]
-    Mask = NDArray[np.bool_]
 
 # What digests are for; partitions have their own numbers.
 _IDENTITY, _MEMBER = 15, 14
@@ -60,10 +56,10 @@ class Entry:
     cells: Cells
     identity: Words
     partitions: Words
-    power_sums: Numbers
-    cell: Numbers
-    axis: Numbers
-    whole: Numbers
+    power_sums: Integers
+    cell: Integers
+    axis: Integers
+    whole: Integers
 
     def __len__(self) -> int:
         return len(self.identity)
@@ -80,7 +76,7 @@ class Entry:
         seal: Seal,
         with_complements: bool = True,
         smallest: int = 1,
-        shown: Mask | None = None,
+        shown: Flags | None = None,
     ) -> Entry:
         """Find the distinct sets of a table.
 
@@ -126,7 +122,7 @@ class Entry:
             whole=np.concatenate([none, pairs.whole])[first],
         )
 
-    def record(self, is_new: Mask) -> Record:
+    def record(self, is_new: Flags) -> Record:
         """Return what the ledger keeps of this table.
 
         Parameters
@@ -154,7 +150,7 @@ class Entry:
             **names_of(self.cells, self.cell[new], self.axis[new], self.whole[new]),
         )
 
-    def _words(self, sets: Numbers) -> tuple[Numbers, Words, Numbers]:
+    def _words(self, sets: Integers) -> tuple[Integers, Words, Integers]:
         """Return, still bare, by what sets meet others: places in `sets`, words, purposes."""
         partitions = self.partitions[sets]
         owners, partition = np.nonzero(partitions)
@@ -168,7 +164,7 @@ class Entry:
             np.concatenate([partition, np.full(len(key), _MEMBER)]),
         )
 
-    def _members(self, sets: Numbers) -> tuple[Numbers, Words]:
+    def _members(self, sets: Integers) -> tuple[Integers, Words]:
         """Return places in `sets`, and smallest keys, of those with an empty partition."""
         sketch = sketch_of(self.cells)
         is_cell = self.axis[sets] < 0
@@ -187,7 +183,7 @@ class Entry:
         )
 
 
-def _first(words: Words) -> Numbers:
+def _first(words: Words) -> Integers:
     """Return the first place of each word, in order."""
     if not len(words):
         return np.zeros(0, np.int64)

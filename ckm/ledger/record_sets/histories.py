@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import OrderedDict
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -11,26 +10,22 @@ import numpy as np
 
 from ckm.ledger.definition import Definition
 from ckm.ledger.errors import LedgerError
-from ckm.ledger.record_sets.index import Index
-from ckm.ledger.record_sets.pair import ThinPair
-from ckm.ledger.storage.pending import Pending
-from ckm.ledger.storage.record import Record
+from ckm.ledger.record_sets.index import Index, Pending
+from ckm.ledger.storage.record import Record, ThinPair
 from ckm.ledger.storage.settings import Head, read_head, write_head
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from ckm.ledger.record_sets.entry import Entry
-    from ckm.ledger.record_sets.index import Pairs
-    from ckm.ledger.record_sets.pair import CellName
+    from ckm.ledger.record_sets.index import Pair
+    from ckm.ledger.storage.record import CellName
     from ckm.ledger.storage.seal import Seal
-    from ckm.ledger.storage.store import Row, Store
+    from ckm.ledger.storage.store import Database, Row
     from ckm.ledger.storage.writer import Submission
+    from footing.arrays import Flags
 
     Source = tuple[Index, Pending | None]
-    Mask = NDArray[np.bool_]
 
 _KEPT = 500_000  # sets of unsealed records at hand for naming
 
@@ -48,17 +43,14 @@ class Histories:
         The width of its sketches.
     """
 
-    def __init__(self, store: Store, *, seal: Seal, width: int) -> None:
+    def __init__(self, store: Database, *, seal: Seal, width: int) -> None:
         self._store = store
         self._seal = seal
-        self._width = width
+        self.width = width
         self._indexes: dict[str, Index] = {}
         self.head = Head()  # where the ledger ends, as far as was looked
         self._opened: OrderedDict[int, Record] = OrderedDict()
         self._sets = 0
-
-    def __repr__(self) -> str:
-        return f"Histories({self.head.number} entries)"
 
     @property
     def sets(self) -> int:
@@ -147,7 +139,7 @@ class Histories:
 
     def index(self, history: str) -> Index:
         """Return the sets of a history."""
-        return self._indexes.setdefault(history, Index(self._width))
+        return self._indexes.setdefault(history, Index(self.width))
 
     def draft(self, entry: Entry, history: str) -> Record:
         """Return what a table would add to a history, as far as is known in memory.
@@ -174,7 +166,7 @@ class Histories:
         history, records = submission.history, submission.records
         fresh: list[int] = []
         pairs: list[ThinPair] = []
-        own = Pending(self._width)
+        own = Pending(self.width)
         mine = [*self._sources(history, accepted), (own.index(history), own)]
         others = [
             source
@@ -189,8 +181,8 @@ class Histories:
             is_known |= _known(record, others)
             for index, pending in (*mine, *others):
                 found = index.pairs(record, threshold=threshold, is_known=is_known)
-                most = submission.most - len(pairs)
-                pairs += self._named(record, found, pending, most=most)
+                most = max(submission.most - len(pairs), 0)
+                pairs += self._named(record, found[:most], pending)
             if place < len(records) - 1:  # for those that follow
                 own.add(record, history)
             fresh.append(place)
@@ -199,7 +191,7 @@ class Histories:
     def audit(self, history: str | None, threshold: int) -> Iterator[ThinPair]:
         """Yield the thin differences of a history, or of each by itself, as they came up."""
         for row, record, found in self._added(history, threshold):
-            yield from self._named(record, found, None, most=len(found[0]), number=row.number)
+            yield from self._named(record, found, number=row.number)
 
     def standing(
         self, again: Mapping[bytes, Entry], *, history: str, last: int, threshold: int
@@ -209,15 +201,14 @@ class Histories:
             table = again.get(row.digest)
             if table is None:
                 continue
-            is_still = np.isin(record.identity[found[0]], table.identity)
-            kept = [list(itertools.compress(column, is_still)) for column in found]
-            pairs = (kept[0], kept[1], kept[2])
-            for pair in self._named(record, pairs, None, most=len(kept[0]), number=row.number):
+            is_still = np.isin(record.identity, table.identity)
+            kept = [pair for pair in found if is_still[pair[0]]]
+            for pair in self._named(record, kept, number=row.number):
                 yield replace(pair, cell=replace(pair.cell, table=table.definition.name))
 
     def _added(
         self, history: str | None, threshold: int, *, last: int | None = None
-    ) -> Iterator[tuple[Row, Record, Pairs]]:
+    ) -> Iterator[tuple[Row, Record, list[Pair]]]:
         """Go through the entries in order, each with the thin differences that it added."""
         indexes: dict[str, Index] = {}
         for row in self._store.rows() if last is None or last else ():
@@ -226,7 +217,7 @@ class Histories:
             if history is not None and row.history != history:
                 continue
             record = self._unseal(row)
-            index = indexes.setdefault(row.history, Index(self._width))
+            index = indexes.setdefault(row.history, Index(self.width))
             is_known = index.knows(record.identity)
             yield row, record, index.pairs(record, threshold=threshold, is_known=is_known)
             index.add(record, number=row.number)
@@ -245,16 +236,14 @@ class Histories:
     def _named(
         self,
         record: Record,
-        found: Pairs,
-        pending: Pending | None,
+        found: Sequence[Pair],
+        pending: Pending | None = None,
         *,
-        most: int,
         number: int | None = None,
     ) -> list[ThinPair]:
         """Name pairs, each published table being opened once."""
-        rows = list(zip(*(column[: max(most, 0)] for column in found), strict=True))
         published: dict[tuple[int, int], CellName] = {}
-        for table, one in sorted({(table, one) for _, table, one in rows}):
+        for table, one in sorted({(table, one) for _, table, one in found}):
             published[table, one] = (
                 self.record(table).name(one, entry=table)
                 if pending is None
@@ -262,7 +251,7 @@ class Histories:
             )
         return [
             ThinPair(cell=record.name(new, entry=number), published=published[table, one])
-            for new, table, one in rows
+            for new, table, one in found
         ]
 
     def _keep(self, number: int, record: Record) -> None:
@@ -286,7 +275,7 @@ def _missing(first: int, last: int) -> str:
     return one if first == last else f"entries {first} to {last} are missing"
 
 
-def _known(record: Record, sources: Sequence[Source]) -> Mask:
+def _known(record: Record, sources: Sequence[Source]) -> Flags:
     """Tell which new sets of a table some indexes have."""
     is_known = np.zeros(len(record), bool)
     for index, _ in sources:

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ckm.ledger.record_sets.difference import differ_by_at_most
-from ckm.ledger.record_sets.runs import Runs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckm.ledger.storage.record import Record
+    from footing.arrays import Flags, Integers, Words
 
-    Words = NDArray[np.uint64]
-    Numbers = NDArray[np.int64]
-    Pairs = tuple[list[int], list[int], list[int]]
+    Pair = tuple[int, int, int]
+    Places = NDArray[np.uint32]
 
 _CHUNK = 2**18
 
@@ -45,10 +44,7 @@ class Index:
     def __len__(self) -> int:
         return len(self._identity.values)
 
-    def __repr__(self) -> str:
-        return f"Index({len(self)} sets)"
-
-    def knows(self, identity: Words) -> NDArray[np.bool_]:
+    def knows(self, identity: Words) -> Flags:
         """Tell which sets are in the history already."""
         return self._identities.has(identity)
 
@@ -67,27 +63,29 @@ class Index:
         self._entry.extend(np.full(len(new), number, np.uint32))
         self._number.extend(new.astype(np.uint32))
 
-    def pairs(self, record: Record, *, threshold: int, is_known: NDArray[np.bool_]) -> Pairs:
-        """Find the thin differences that a table adds to the history."""
+    def pairs(self, record: Record, *, threshold: int, is_known: Flags) -> list[Pair]:
+        """Find the thin differences that a table adds to the history.
+
+        Each is a set of the table, the number of an entry, and a set of that entry.
+        """
         if not len(self) or is_known.all():
-            return [], [], []
+            return []
         words, sets = _words(record, ~is_known)
         shown = np.sort(np.concatenate([record.identity, record.others]))
         pairs = np.zeros(0, np.uint64)
         for start in range(0, len(words), _CHUNK):
             part = slice(start, start + _CHUNK)
             met = self._meet(words[part], sets[part], shown)
-            is_near = self._differ_by_few(record, met, threshold)
+            ours = record.power_sums[(met >> np.uint64(32)).astype(np.int64)].astype(np.int64)
+            theirs = self._power_sums.values[_theirs(met)].astype(np.int64)
+            is_near = differ_by_at_most(threshold, ours, theirs)
             pairs = np.concatenate([pairs, met[is_near]])
         mine, other = np.divmod(_distinct(pairs), np.uint64(2**32))
         at = other.astype(np.int64)
-        return (
-            mine.tolist(),
-            self._entry.values[at].tolist(),
-            self._number.values[at].tolist(),
-        )
+        entry, number = self._entry.values[at], self._number.values[at]
+        return list(zip(mine.tolist(), entry.tolist(), number.tolist(), strict=True))
 
-    def _meet(self, words: Words, sets: Numbers, shown: Words) -> Words:
+    def _meet(self, words: Words, sets: Integers, shown: Words) -> Words:
         """Return pairs of sets that share a word, as one number each, unless both are shown."""
         query, other = self._near.find(words)
         pairs = _distinct(sets[query].astype(np.uint64) << np.uint64(32) | other)
@@ -95,15 +93,8 @@ class Index:
         at = np.minimum(np.searchsorted(shown, theirs), len(shown) - 1)
         return np.asarray(pairs[shown[at] != theirs])
 
-    def _differ_by_few(self, record: Record, pairs: Words, threshold: int) -> NDArray[np.bool_]:
-        mine = (pairs >> np.uint64(32)).astype(np.int64)
-        power_sums = self._power_sums.values[_theirs(pairs)].astype(np.int64)
-        return differ_by_at_most(
-            threshold, record.power_sums[mine].astype(np.int64), power_sums
-        )
 
-
-def _words(record: Record, is_wanted: NDArray[np.bool_]) -> tuple[Words, Numbers]:
+def _words(record: Record, is_wanted: Flags) -> tuple[Words, Integers]:
     """Return the digests by which near sets meet, and whose they are."""
     owners = record.owners
     if is_wanted.all():
@@ -112,7 +103,7 @@ def _words(record: Record, is_wanted: NDArray[np.bool_]) -> tuple[Words, Numbers
     return record.words[wanted], owners[wanted]
 
 
-def _theirs(pairs: Words) -> Numbers:
+def _theirs(pairs: Words) -> Integers:
     return (pairs & np.uint64(2**32 - 1)).astype(np.int64)
 
 
@@ -141,3 +132,80 @@ class _Grown:
             self._room = room
         self._room[self._size : needed] = values
         self._size = needed
+
+
+class Pending:
+    """Tables about to be written.
+
+    Parameters
+    ----------
+    width
+        The width of the ledger's sketches.
+    """
+
+    def __init__(self, width: int) -> None:
+        self.records: list[Record] = []
+        self._width = width
+        self._indexes: dict[str, Index] = {}
+        self._known: set[tuple[bytes, str]] = set()
+
+    def index(self, history: str) -> Index:
+        """Return their sets in a history."""
+        return self._indexes.setdefault(history, Index(self._width))
+
+    def add(self, record: Record, history: str) -> None:
+        """Add a table."""
+        self.index(history).add(record, number=len(self.records))
+        self.records.append(record)
+        self._known.add((record.definition.identity, history))
+
+    def has(self, identity: bytes, history: str) -> bool:
+        """Whether a table of this definition is among them."""
+        return (identity, history) in self._known
+
+
+class Runs:
+    """Words, each with the place of what it belongs to."""
+
+    def __init__(self) -> None:
+        self._runs: tuple[tuple[Words, Places], ...] = ()
+
+    def add(self, words: Words, places: Places) -> None:
+        """Add words; runs of like size become one, so that there are few."""
+        if not len(words):
+            return
+        runs = list(self._runs)
+        while runs and len(runs[-1][0]) < 2 * len(words):
+            known, owners = runs.pop()
+            words, places = np.concatenate([known, words]), np.concatenate([owners, places])
+        order = np.argsort(words)
+        # Whole and at once: other threads may be looking words up.
+        self._runs = (*runs, (words[order], places[order]))
+
+    def has(self, words: Words) -> Flags:
+        """Tell which words are there."""
+        found = np.zeros(len(words), bool)
+        if not len(words) or not self._runs:
+            return found
+        order = np.argsort(words)  # lookups in order stay near each other in memory
+        words = words[order]
+        for known, _ in self._runs:
+            at = np.minimum(np.searchsorted(known, words), len(known) - 1)
+            found[order] |= known[at] == words
+        return found
+
+    def find(self, words: Words) -> tuple[NDArray[np.intp], Places]:
+        """Return which words are there, and each place of each of them."""
+        queries, found = [np.zeros(0, np.intp)], [np.zeros(0, np.uint32)]
+        order = np.argsort(words)
+        words = words[order]
+        for known, places in self._runs:
+            low = np.searchsorted(known, words, "left")
+            met = np.flatnonzero(known[np.minimum(low, len(known) - 1)] == words)
+            low = low[met]
+            size = np.searchsorted(known, words[met], "right") - low
+            query = np.repeat(np.arange(len(met)), size)
+            within = np.arange(len(query)) - np.repeat(np.cumsum(size) - size, size)
+            queries.append(order[met[query]])
+            found.append(places[low[query] + within])
+        return np.concatenate(queries), np.concatenate(found)

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from footing.arrays import Words
     from tables import Secret
 
 _CHUNK = 2**26  # hashlib limits what one call squeezes out of SHAKE
 _NONCE = _MAC = 16
 _LENGTH = 8
 _LEAST = 4096
-_PIECE = 8192  # what is being hashed stays in the processor's cache
 _PURPOSES = 16
 
 
@@ -93,7 +93,7 @@ class Seal:
         """Return a keyed digest of 16 bytes, by which a text is recognised."""
         return hashlib.blake2b(text, key=self._named, digest_size=16).digest()
 
-    def folded(self, columns: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+    def folded(self, columns: Sequence[Words]) -> Words:
         """Return one word for each row; equal rows have equal words.
 
         Rows are added up with secret odd factors modulo 2**64. Rows that differ meet with a
@@ -104,19 +104,13 @@ class Seal:
             total += column * factor
         return total
 
-    def digests(
-        self, words: NDArray[np.uint64], purposes: NDArray[np.integer] | int
-    ) -> NDArray[np.uint64]:
+    def digests(self, words: Words, purposes: NDArray[np.integer] | int) -> Words:
         """Return keyed digests of words; those of different purposes never meet.
 
         SipHash-1-3, as in Python itself, under one key for each purpose.
         """
         keys = np.broadcast_to(self._keys[:, np.atleast_1d(purposes)], (2, len(words)))
-        answer = np.empty(len(words), np.uint64)
-        for start in range(0, len(words), _PIECE):
-            part = slice(start, start + _PIECE)
-            answer[part] = siphash(words[part], keys[:, part], rounds=(1, 3))
-        return answer
+        return siphash(words, keys, rounds=(1, 3))
 
     def __repr__(self) -> str:
         return "Seal(…)"

@@ -1,4 +1,4 @@
-"""What a ledger was made for: its form, its secret, its width; and where it ends."""
+"""What a ledger was made for: its form, its secret, its width, its noises; and its end."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ckm.ledger.storage.seal import Seal
-    from ckm.ledger.storage.store import Store
+    from ckm.ledger.storage.store import Database
 
 _SCHEMA = "3"
 _HEAD = "head"
 _WIDTH = 2
+
+_PREFIX = "amount "
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ def read_head(settings: Mapping[str, str], seal: Seal) -> Head:
 
 
 def write_head(
-    store: Store, seal: Seal, head: Head, new: Mapping[str, str] | None = None
+    store: Database, seal: Seal, head: Head, new: Mapping[str, str] | None = None
 ) -> None:
     """Write where a ledger ends, and new settings, in the transaction of the caller."""
     new = new or {}
@@ -104,7 +106,7 @@ def require_parameters(threshold: int | None, smallest: int) -> None:
         raise ConfigError(f"smallest must be a positive integer, not {smallest!r}.")
 
 
-def width_of(store: Store, seal: Seal, threshold: int | None) -> int:
+def width_of(store: Database, seal: Seal, threshold: int | None) -> int:
     """Return the width of a ledger's sketches; a new ledger gets one."""
     with store.writing():
         settings = store.settings()
@@ -122,7 +124,7 @@ def width_of(store: Store, seal: Seal, threshold: int | None) -> int:
     return _width(store.settings(), seal, threshold)
 
 
-def require_noise(store: Store, seal: Seal, noise: str, *, create: bool) -> None:
+def require_noise(store: Database, seal: Seal, noise: str, *, create: bool) -> None:
     """Raise unless the tables of a ledger have this noise."""
     wanted = seal.digest(f"noise {noise}".encode()).hex()
     known = store.settings().get("noise")
@@ -162,3 +164,28 @@ def _width(settings: dict[str, str], seal: Seal, threshold: int | None) -> int:
             hint="start a new ledger with the larger threshold",
         )
     return width
+
+
+def sealed_noises(noises: Mapping[str, str], *, seal: Seal) -> dict[str, str]:
+    """Return what a ledger keeps of the noise of variables.
+
+    Names and settings stay inside: both are keyed digests, the second of the name too, so
+    that nobody sees which variables have the same noise.
+    """
+    return {
+        _PREFIX + seal.digest(f"amount {name}".encode()).hex(): seal.digest(
+            f"amount noise {len(name)} {name} {noise}".encode()
+        ).hex()
+        for name, noise in noises.items()
+    }
+
+
+def new_noises(wanted: Mapping[str, str], *, known: Mapping[str, str]) -> dict[str, str]:
+    """Return those of the sealed noises that are not known; raise where one is another."""
+    if any(known.get(name, noise) != noise for name, noise in wanted.items()):
+        raise LedgerError(
+            "A variable of these tables is in the ledger with another noise of sums: its "
+            "[[magnitude]] changed, and readers could average two noises of one cell.",
+            hint="go back to those settings, or start a new ledger with a new secret",
+        )
+    return {name: noise for name, noise in wanted.items() if name not in known}

@@ -9,14 +9,13 @@ import sqlite3
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ckm.ledger.errors import LedgerError
 from footing.files import require_private
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from contextlib import AbstractContextManager
 
 _APPLICATION = 0x636B6D4C  # "ckmL" in the header of the file
 _META = "CREATE TABLE IF NOT EXISTS ckm_ledger (name TEXT PRIMARY KEY, content TEXT NOT NULL)"
@@ -51,39 +50,9 @@ class Row:
         )
 
 
-class Store(Protocol):
-    """What a ledger asks of a database. One transaction writes at a time."""
-
-    def settings(self) -> dict[str, str]:
-        """Return the settings written when the ledger was made; none in a new one."""
-
-    def write_settings(self, settings: dict[str, str]) -> None:
-        """Write settings, in the place of older ones of these names."""
-
-    def writing(self) -> AbstractContextManager[None]:
-        """Let nobody else write; commit at the end, or take everything back."""
-
-    def insert(self, row: Row) -> None:
-        """Write an entry."""
-
-    def rows(
-        self, *, after: int = 0, number: int | None = None, is_open: bool = False
-    ) -> Iterator[Row]:
-        """Yield entries in order: later ones, or one; `is_open` leaves what is sealed out."""
-
-    def has(self, history: str, digest: bytes) -> bool:
-        """Whether a history has an entry of this definition."""
-
-    def numbers(self, history: str, digest: bytes) -> tuple[int, ...]:
-        """Return the numbers of a history's entries of this definition, in order."""
-
-    def close(self) -> None:
-        """Close the connection."""
-
-
 def open_store(
     target: str | os.PathLike[str], *, create: bool = True, timeout_s: float = 30.0
-) -> Store:
+) -> Database:
     """Open the database of a ledger, or make it."""
     text = os.fspath(target)
     if _is_postgres(text):
@@ -114,7 +83,7 @@ def _is_postgres(target: str) -> bool:
 
 
 class Database:
-    """What both databases share: statements with ``?``, one connection, one lock."""
+    """A ledger's database: one connection, one lock; one transaction writes at a time."""
 
     _mark = "?"
     _number = "INTEGER PRIMARY KEY"
@@ -126,7 +95,7 @@ class Database:
         self._lock = threading.RLock()
 
     def settings(self) -> dict[str, str]:
-        """Return the settings; none in a new ledger."""
+        """Return the settings written when the ledger was made; none in a new one."""
         return dict(self._fetch("SELECT name, content FROM ckm_ledger"))
 
     def write_settings(self, settings: dict[str, str]) -> None:
@@ -151,7 +120,7 @@ class Database:
     def rows(
         self, *, after: int = 0, number: int | None = None, is_open: bool = False
     ) -> Iterator[Row]:
-        """Yield entries in order."""
+        """Yield entries in order: later ones, or one; `is_open` leaves what is sealed out."""
         where, value = ("number = ?", number) if number is not None else ("number > ?", after)
         numbers = self._fetch(
             f"SELECT number FROM ckm_ledger_entry WHERE {where} ORDER BY number",  # noqa: S608
@@ -176,8 +145,7 @@ class Database:
 
     def has(self, history: str, digest: bytes) -> bool:
         """Whether a history has an entry of this definition."""
-        sql = "SELECT 1 FROM ckm_ledger_entry WHERE history = ? AND digest = ? LIMIT 1"
-        return bool(self._fetch(sql, (history, digest)))
+        return bool(self.numbers(history, digest))
 
     def numbers(self, history: str, digest: bytes) -> tuple[int, ...]:
         """Return the numbers of a history's entries of this definition, in order."""

@@ -7,17 +7,16 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ckm.ledger.amounts import new_noises
 from ckm.ledger.errors import LedgerError, ThinDifferenceError
-from ckm.ledger.storage.pending import Pending
+from ckm.ledger.record_sets.index import Pending
+from ckm.ledger.storage.settings import new_noises
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from ckm.ledger.record_sets.histories import Histories
-    from ckm.ledger.record_sets.pair import ThinPair
-    from ckm.ledger.storage.record import Record
-    from ckm.ledger.storage.store import Row, Store
+    from ckm.ledger.storage.record import Record, ThinPair
+    from ckm.ledger.storage.store import Database, Row
 
 
 def _not_written() -> LedgerError:
@@ -58,8 +57,8 @@ class Submission:
     rows: Sequence[Row]
     history: str
     also: Sequence[str]
-    allowed: Collection[ThinPair] | None
     most: int
+    allowed: Collection[ThinPair] | None = None
     noises: Mapping[str, str] = field(default_factory=dict)
     new: dict[str, str] = field(default_factory=dict)
     fresh: list[int] = field(default_factory=list)
@@ -80,22 +79,16 @@ class Writer:
         The database.
     histories
         What was recorded.
-    threshold, width
-        The largest difference that counts, and that the sketches serve.
+    threshold
+        The largest difference that counts.
     """
 
-    def __init__(
-        self, store: Store, histories: Histories, *, threshold: int, width: int
-    ) -> None:
+    def __init__(self, store: Database, histories: Histories, *, threshold: int) -> None:
         self._store = store
         self._histories = histories
         self._threshold = threshold
-        self._width = width
         self._lock = threading.Lock()
         self._waiting: deque[Submission] = deque()
-
-    def __repr__(self) -> str:
-        return f"Writer(threshold {self._threshold})"
 
     def refresh(self) -> None:
         """Take in what others recorded."""
@@ -151,7 +144,7 @@ class Writer:
 
     def _judge(self, group: Sequence[Submission]) -> None:
         """Check every submission against what is recorded and those accepted before it."""
-        accepted = Pending(self._width)
+        accepted = Pending(self._histories.width)
         has_noises = any(submission.noises for submission in group)
         known = self._store.settings() if has_noises else {}
         for submission in group:

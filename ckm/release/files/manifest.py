@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ckm import __version__
-from footing.files import read_data
+from footing.data_files import read_data
 from reports.facts.release import FileFact
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ckm.errors import CkmError
 from ckm.formats import words
-from footing.files import read_data
+from footing.data_files import read_data
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

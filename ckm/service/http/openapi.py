@@ -12,7 +12,7 @@ from ckm.service.answering.messages import notice_of
 from ckm.service.answering.pxweb_selection import CONTENTS
 from ckm.service.http.request_bodies import RequestBody, body_schemas
 from ckm.service.http.request_parsing import DEEP
-from footing.files import read_data
+from footing.data_files import read_data
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

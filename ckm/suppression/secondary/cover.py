@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ckm.suppression.secondary.problem import Demands, Problem
+    from footing.arrays import Floats, Integers
 
-    Numbers = NDArray[np.float64]
-    Places = NDArray[np.int64]
 
 _TOLERANCE = 1e-6
 
@@ -37,8 +34,8 @@ class Change:
     Change(2 cells)
     """
 
-    cells: Places
-    moves: Numbers
+    cells: Integers
+    moves: Floats
 
     def __repr__(self) -> str:
         return f"Change({len(self.cells)} cells)"
@@ -63,7 +60,7 @@ class Cover:
         self.is_high_met = self.demands.upper <= 0
         self.changes: list[Change] = []
 
-    def open_demands(self) -> Places:
+    def open_demands(self) -> Integers:
         """List the demands that nothing proves met, the most valuable cells first."""
         found = np.flatnonzero(~(self.is_low_met & self.is_high_met))
         value = self.problem.value[self.demands.cell[found]]
@@ -73,9 +70,8 @@ class Cover:
         """Hide the cells of a change, and note what it proves."""
         self.hidden[change.cells] = True
         self.changes.append(change)
-        numbers, below, above = self._taken(change)
-        self.is_low_met[numbers] |= below >= self.demands.lower[numbers]
-        self.is_high_met[numbers] |= above >= self.demands.upper[numbers]
+        for number, sign in self.proven_by(change):
+            (self.is_high_met if sign > 0 else self.is_low_met)[number] = True
 
     def proofs(self) -> dict[tuple[int, int], Change]:
         """Give for demands, up (1) and down (-1), the smallest change that proves them met."""
@@ -87,18 +83,6 @@ class Cover:
 
     def proven_by(self, change: Change) -> list[tuple[int, int]]:
         """List the demands, up (1) and down (-1), that a change proves met."""
-        numbers, below, above = self._taken(change)
-        found = []
-        for sign, far, need in (
-            (1, above, self.demands.upper[numbers]),
-            (-1, below, self.demands.lower[numbers]),
-        ):
-            proven = numbers[(far >= need) & (need > 0)]
-            found += [(number, sign) for number in proven.tolist()]
-        return found
-
-    def _taken(self, change: Change) -> tuple[Places, Numbers, Numbers]:
-        """List demands on cells that a change moves, and how far down and up it takes them."""
         moves = np.zeros(len(self.problem.value) + 1)  # the last: no cell is known
         moves[change.cells] = change.moves
         own = moves[self.demands.cell]
@@ -108,8 +92,14 @@ class Cover:
         rises = room[change.moves < 0].min(initial=np.inf)
         own = own[numbers]
         far = np.abs(own) * (1 + _TOLERANCE)
-        below = far * np.where(own > 0, falls, rises)
-        return numbers, below, far * np.where(own > 0, rises, falls)
+        found = []
+        for sign, reached, need in (
+            (1, far * np.where(own > 0, rises, falls), self.demands.upper[numbers]),
+            (-1, far * np.where(own > 0, falls, rises), self.demands.lower[numbers]),
+        ):
+            proven = numbers[(reached >= need) & (need > 0)]
+            found += [(number, sign) for number in proven.tolist()]
+        return found
 
     def cost(self) -> float:
         """Return what hiding the secondary cells costs."""

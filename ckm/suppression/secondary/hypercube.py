@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -10,13 +11,10 @@ from ckm.suppression.secondary.cover import Change
 from ckm.suppression.secondary.region import Incidence
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ckm.suppression.grid import Grid
     from ckm.suppression.secondary.cover import Cover
+    from footing.arrays import Floats, Integers
 
-    Numbers = NDArray[np.float64]
-    Places = NDArray[np.int64]
     #: for one axis, the categories that move with the cell and those that move against it
     Sides: TypeAlias = tuple[list[int], list[int]]
 
@@ -59,7 +57,7 @@ def protect_by_hypercubes(cover: Cover) -> None:
 class _Boxes:
     """Boxes in one table."""
 
-    def __init__(self, cover: Cover, grid: Grid, number: Places) -> None:
+    def __init__(self, cover: Cover, grid: Grid, number: Integers) -> None:
         self.cover, self.grid, self.number = cover, grid, number
         self.room = cover.problem.room[number]
         self.can_move = (cover.problem.is_open | cover.problem.must_hide)[number]
@@ -94,7 +92,7 @@ class _Boxes:
             return None
         return Change(cells=number[moves != 0], moves=moves[moves != 0])
 
-    def _look(self, ranks: list[Places]) -> tuple[Places, Numbers, Numbers]:
+    def _look(self, ranks: list[Integers]) -> tuple[Integers, Floats, Floats]:
         """Return cells, costs and values over a product of categories."""
         cells = self.grid.find(list(np.ix_(*ranks)))
         usable = (cells >= 0) & self.can_move[cells] & (cells != self.known)
@@ -104,8 +102,8 @@ class _Boxes:
 
     def _across(self, own: list[int]) -> list[Sides] | None:
         """Choose the other category on each axis; none where the cell is a total over it."""
-        paths: list[Places] = []
-        others: list[Places] = []
+        paths: list[Integers] = []
+        others: list[Integers] = []
         for axis, rank in enumerate(own):
             path, tree, siblings = [rank], self.grid.parents[axis], np.zeros(0, np.int64)
             while tree[path[-1]] >= 0:
@@ -153,7 +151,9 @@ class _Boxes:
                     sides[axis][side].insert(0, chosen)
         return True
 
-    def _child(self, sides: list[Sides], axis: int, side: int, children: Places) -> int | None:
+    def _child(
+        self, sides: list[Sides], axis: int, side: int, children: Integers
+    ) -> int | None:
         """Choose the cheapest large enough; -1 if none is shown, None if none will do."""
         ranks = [np.array([*plus, *minus]) for plus, minus in sides]
         signs = [np.array([1] * len(plus) + [-1] * len(minus)) for plus, minus in sides]
@@ -162,9 +162,7 @@ class _Boxes:
         cells, cost, value = self._look(ranks)
         if (cells < 0).all():
             return -1
-        sign = signs[0]
-        for more in signs[1:]:
-            sign = np.multiply.outer(sign, more)
+        sign = functools.reduce(np.multiply.outer, signs)
         rest = tuple(a for a in range(len(sides)) if a != axis)
         total = cost.sum(axis=rest)
         rise = np.where(sign > 0, value, np.inf).min(axis=rest)
@@ -174,20 +172,19 @@ class _Boxes:
             return None
         return int(children[int(np.argmin(np.where(good, total, np.inf)))])
 
-    def _corners(self, sides: list[Sides]) -> tuple[Places, Places]:
+    def _corners(self, sides: list[Sides]) -> tuple[Integers, Integers]:
         cells = self.grid.find(
             list(np.ix_(*(np.array([*plus, *minus]) for plus, minus in sides)))
         )
-        sign = np.ones((), np.int64)
-        for plus, minus in sides:
-            sign = np.multiply.outer(sign, np.array([1] * len(plus) + [-1] * len(minus)))
+        signs = [np.array([1] * len(plus) + [-1] * len(minus)) for plus, minus in sides]
+        sign = functools.reduce(np.multiply.outer, signs)
         shown = cells >= 0
         return cells[shown], sign[shown]
 
 
 def _fold(
-    sums: tuple[Numbers, Numbers, Numbers], axis: int, *, n_path: int, has_other: bool
-) -> tuple[Numbers, Numbers, Numbers]:
+    sums: tuple[Floats, Floats, Floats], axis: int, *, n_path: int, has_other: bool
+) -> tuple[Floats, Floats, Floats]:
     """Join the path of an axis with each other category of it.
 
     Of all cells so far: cost, the least value of those that move with the cell, and against.

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from ckm.suppression.primary import Primary
     from ckm.suppression.relations import Relations
+    from footing.arrays import Flags, Floats
 
-    Numbers = NDArray[np.float64]
 
 _ADDS_UP = 1e-9
 
@@ -45,8 +45,8 @@ class Demands:
 
     cell: NDArray[np.int64]
     known: NDArray[np.int64]
-    lower: Numbers
-    upper: Numbers
+    lower: Floats
+    upper: Floats
 
     def __len__(self) -> int:
         return len(self.cell)
@@ -118,9 +118,9 @@ class Problem:
     kept: ArrayLike | None = None
     singles: ArrayLike | None = None
     unseen: ArrayLike | None = None
-    value: Numbers = field(init=False)
-    room: Numbers = field(init=False)
-    cost: Numbers = field(init=False)
+    value: Floats = field(init=False)
+    room: Floats = field(init=False)
+    cost: Floats = field(init=False)
     must_hide: NDArray[np.bool_] = field(init=False)
     is_open: NDArray[np.bool_] = field(init=False)
     demands: Demands = field(init=False)
@@ -152,7 +152,7 @@ class Problem:
             raise ConfigError("Nothing can be suppressed: " + "; ".join(problems) + ".")
         self._fill(value.astype(np.float64), cost.astype(np.float64))
 
-    def _fill(self, value: Numbers, cost: Numbers) -> None:
+    def _fill(self, value: Floats, cost: Floats) -> None:
         scale = max(1.0, float(value.max(initial=0.0)))
         off = np.abs(self.relations.residuals(value)) > _ADDS_UP * scale
         if off.any():
@@ -174,7 +174,7 @@ class Problem:
         object.__setattr__(self, "is_open", (value > 0) & ~kept & ~must_hide)
         object.__setattr__(self, "demands", self._demands())
 
-    def _floor(self) -> Numbers:
+    def _floor(self) -> Floats:
         """Return the floors of all cells: a total is not below those of its parts together."""
         n, relations = self.relations.n_cells, self.relations
         floor = np.broadcast_to(np.asarray(self.primary.floor, np.float64), n).copy()
@@ -203,7 +203,7 @@ class Problem:
         upper = self.primary.upper[cells]
         return Demands(cell=cells, known=known, lower=lower, upper=upper)
 
-    def _pairs(self, single: NDArray[np.bool_]) -> tuple[Any, Any]:
+    def _pairs(self, single: Flags) -> tuple[Any, Any]:
         """Pair primary cells with the single contributors' cells of their relations."""
         found = []
         cells, starts = self.relations.cells, self.relations.starts

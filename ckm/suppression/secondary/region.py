@@ -1,26 +1,101 @@
-"""The cheapest change of some cells that takes one of them far enough."""
+"""Linear programs over the changes of a table: the farthest, and the cheapest one."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ckm.errors import InternalError
 from ckm.suppression.secondary.cover import Change
 from risk.reconstruction.program import Program, Rows
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ckm.suppression.relations import Relations
     from ckm.suppression.secondary.problem import Demands, Problem
-
-    Numbers = NDArray[np.float64]
-    Places = NDArray[np.int64]
+    from footing.arrays import Floats, Integers
 
 #: No cell needs to move by so many times what another one must.
 FARTHEST = 1e3
 _NOTHING = 1e-7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Reach:
+    """How far a cell can move, by which change, and what holds it.
+
+    Parameters
+    ----------
+    distance
+        How far, at most as far as asked.
+    moves
+        The change of every cell.
+    weights
+        The weights of a bound on the distance: over all changes that leave the sums as they
+        are, it is at most the sum of the parts above 0 times how far each cell may fall, and
+        of those below 0, without sign, times how far it may rise.
+    """
+
+    distance: float
+    moves: Floats
+    weights: Floats
+
+
+class Attack:
+    """Move one cell as far as the others allow, over and over.
+
+    Parameters
+    ----------
+    relations
+        Which cells add up to which.
+    cells
+        Cells that may move, rising; by default all.
+    """
+
+    def __init__(self, relations: Relations, cells: Integers | None = None) -> None:
+        self.relations = relations
+        self.cells = np.arange(relations.n_cells) if cells is None else cells
+        place = np.full(relations.n_cells, -1)
+        place[self.cells] = np.arange(len(self.cells))
+        column = place[relations.cells]
+        rows, row = np.unique(relations.rows[column >= 0], return_inverse=True)
+        self._rows = rows
+        nothing = np.zeros(len(rows))
+        self._program = Program(
+            Rows(
+                starts=np.searchsorted(row, np.arange(len(rows) + 1)),
+                columns=column[column >= 0],
+                weights=relations.signs[column >= 0].astype(np.float64),
+                lower=nothing,
+                upper=nothing,
+            ),
+            lower=np.zeros(len(self.cells)),
+            upper=np.zeros(len(self.cells)),
+        )
+        self._place = place
+
+    def reach(self, cell: int, *, sign: int, down: Floats, up: Floats, most: float) -> Reach:
+        """Move a cell up or down as far as it goes."""
+        own, n = int(self._place[cell]), len(self.cells)
+        low, high = -down[self.cells], up[self.cells]
+        if sign > 0:
+            high[own] = min(high[own], most)
+        else:
+            low[own] = max(low[own], -most)
+        self._program.hold(np.arange(n), low, high)
+        answer = self._program.least([own], [-float(sign)])
+        if answer is None:
+            raise InternalError("No change at all keeps the sums, though none does.")
+        prices = np.zeros(self.relations.n_relations)
+        prices[self._rows] = self._program.prices
+        parts = prices[self.relations.rows] * self.relations.signs
+        sums = np.bincount(self.relations.cells, parts, minlength=len(down))
+        weights = -sums.astype(np.float64)
+        weights[cell] -= sign
+        moves = np.zeros(len(down))
+        moves[self.cells] = answer.point
+        return Reach(distance=-answer.bound, moves=moves, weights=weights)
 
 
 class Incidence:
@@ -37,7 +112,7 @@ class Incidence:
         self._rows, self._signs = relations.rows[order], relations.signs[order]
         self._starts = np.searchsorted(relations.cells[order], np.arange(relations.n_cells + 1))
 
-    def rows_of(self, cells: Places) -> Places:
+    def rows_of(self, cells: Integers) -> Integers:
         """List the relations of some cells, one cell after another."""
         return ranges(self._starts, cells, self._rows)
 
@@ -66,7 +141,7 @@ class Region:
 
     # each cell has two columns, its rise and its fall
     def __init__(
-        self, problem: Problem, demands: Demands, incidence: Incidence, cells: Places
+        self, problem: Problem, demands: Demands, incidence: Incidence, cells: Integers
     ) -> None:
         self.room, self.demands, self.cells = problem.room[cells], demands, cells
         relations = problem.relations
@@ -94,7 +169,7 @@ class Region:
             bounds_move=True,
         )
 
-    def change(self, demand: int, sign: int, cost: Numbers) -> Change | None:
+    def change(self, demand: int, sign: int, cost: Floats) -> Change | None:
         """Find the cheapest change that takes a demand's cell as far as it must go."""
         n = len(self.cells)
         need = float((self.demands.upper if sign > 0 else self.demands.lower)[demand])
@@ -118,9 +193,11 @@ class Region:
         return Change(cells=self.cells[kept], moves=moves[kept])
 
 
-def ranges(starts: Places, numbers: Places, entries: Places) -> Places:
+def ranges(starts: Integers, numbers: Integers, entries: Integers) -> Integers:
     """Collect the entries of some rows, one row after another."""
     sizes = starts[numbers + 1] - starts[numbers]
     before = np.repeat(np.cumsum(sizes) - sizes, sizes)
-    found: Places = entries[np.repeat(starts[numbers], sizes) + np.arange(sizes.sum()) - before]
+    found: Integers = entries[
+        np.repeat(starts[numbers], sizes) + np.arange(sizes.sum()) - before
+    ]
     return found

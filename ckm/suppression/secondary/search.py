@@ -14,14 +14,14 @@ from ckm.suppression.audit import Audit, audit, check_changes
 from ckm.suppression.secondary.cover import Cover
 from ckm.suppression.secondary.exact import protect_exactly
 from ckm.suppression.secondary.hypercube import protect_by_hypercubes
-from ckm.suppression.secondary.prune import prune, thin
-from ckm.suppression.secondary.sequential import protect_in_turn
+from ckm.suppression.secondary.sequential import protect_in_turn, prune, thin
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from ckm.suppression.secondary.cover import Change
     from ckm.suppression.secondary.problem import Problem
+    from footing.arrays import Integers
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ _EXACT_CELLS, _SEQUENTIAL_CELLS = 2_500, 5_000
 class UnprotectedError(CheckFailedError):
     """No choice of cells protects some of them."""
 
-    def __init__(self, cells: NDArray[np.int64], problem: str, *, hint: str | None) -> None:
+    def __init__(self, cells: Integers, problem: str, *, hint: str | None) -> None:
         super().__init__(problem, hint=hint)
         self.cells = cells
 
@@ -228,8 +228,7 @@ def suppress(
     elif chosen == "sequential":
         cover = prune(cover)
     else:
-        cover, bound = protect_exactly(cover, deadline=started + limit_s)
-        least = bound.least
+        cover, least = protect_exactly(cover, deadline=started + limit_s)
     status = np.where(cover.hidden, SECONDARY, PUBLISHED).astype(np.int8)
     status[problem.primary.is_primary] = PRIMARY
     seconds = time.monotonic() - started
@@ -255,7 +254,7 @@ def _chosen(problem: Problem, method: str) -> str:
     return "sequential" if n <= _SEQUENTIAL_CELLS else "hypercube"
 
 
-def _require_met(problem: Problem, failed: NDArray[np.int64]) -> None:
+def _require_met(problem: Problem, failed: Integers) -> None:
     if failed.size:
         cells = np.unique(problem.demands.cell[failed])
         raise UnprotectedError(

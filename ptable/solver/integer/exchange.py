@@ -6,6 +6,7 @@ Two or three such moves reach almost every repair; they are found by meeting in 
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -28,6 +29,23 @@ _MAX_STEPS = 200
 _FAR = 2**62
 
 
+@cache
+def grid(n: int, reach: int) -> _Int:
+    """List all vectors of `n` integers from ``-reach`` to `reach`, one per line."""
+    if n == 0:
+        return np.zeros((1, 0), dtype=np.int64)
+    axes = np.meshgrid(*[np.arange(-reach, reach + 1)] * n, indexing="ij")
+    moves = np.stack([axis.ravel() for axis in axes], axis=1).astype(np.int64)
+    moves.setflags(write=False)
+    return moves
+
+
+def sums(units: Sequence[int], noise: Sequence[int]) -> tuple[int, int, int]:
+    """Add up units, times noise, and times squared noise."""
+    pairs = list(zip(units, noise, strict=True))
+    return sum(units), sum(n * v for n, v in pairs), sum(n * v * v for n, v in pairs)
+
+
 def exchange(
     noise: Sequence[int],
     exact: Sequence[int],
@@ -44,8 +62,9 @@ def exchange(
             movable[:_NEAREST], key=lambda index: step * (units[index] * _MICRO - exact[index])
         )
         units[easiest] += step
-    first = goal[1] - sum(n * v for n, v in zip(units, noise, strict=True))
-    second = goal[2] - sum(n * v * v for n, v in zip(units, noise, strict=True))
+    _, first, second = (
+        wanted - known for wanted, known in zip(goal, sums(units, noise), strict=True)
+    )
     chosen = _spread(movable)
     values = np.array([noise[index] for index in chosen], dtype=np.int64)
     slack = np.array([units[index] * _MICRO - exact[index] for index in chosen], dtype=np.int64)
@@ -76,8 +95,9 @@ def approach(
         units[lacking[place % len(lacking)]] += step
     values = np.array([noise[index] for index in movable], dtype=np.int64)
     slack = np.array([units[index] * _MICRO - exact[index] for index in movable])
-    first = goal[1] - sum(n * v for n, v in zip(units, noise, strict=True))
-    second = goal[2] - sum(n * v * v for n, v in zip(units, noise, strict=True))
+    _, first, second = (
+        wanted - known for wanted, known in zip(goal, sums(units, noise), strict=True)
+    )
     away = values[None, :] - values[:, None]
     bend = values[None, :] ** 2 - values[:, None] ** 2
     scale = int(np.abs(values).max())

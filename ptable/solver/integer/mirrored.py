@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ptable.errors import InternalError
-from ptable.solver.integer.grids import grid
+from ptable.solver.integer.exchange import grid
 
 if TYPE_CHECKING:
     from ptable.solver.thresholds import UnitRow
@@ -34,7 +34,7 @@ def apportion_symmetric(row: UnitRow, *, total: int) -> tuple[int, ...]:
     least = math.floor(row.floor * total)
     centre = row.noise.index(0) if 0 in row.noise else None
     held = row.held_units(total, parity=True)
-    goal = row.variance * total / 2
+    goal = row.second_moment * total / 2
     second = math.floor(goal) if row.at_most else round(goal)
     units: dict[int, int] = {}
     owed = Fraction(0)

@@ -1,4 +1,4 @@
-"""Numbers short enough to be read, on the safe side of an exact end."""
+"""Numbers as they print, and short enough to be read, on the safe side of an exact end."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ import math
 from fractions import Fraction
 
 _DIGITS = 3
+
+
+def exact(number: float) -> Fraction:
+    """Take a number as it prints."""
+    return Fraction(repr(float(number)))
 
 
 def inward(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from risk.attacks.oracle.laws import row_of
+from risk.distributions.noise_distributions import row_of
 from risk.errors import RiskError
 from risk.wellformed import read_array
 

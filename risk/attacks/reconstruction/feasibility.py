@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from risk.attacks.margins import MarginBounds
-from risk.attacks.oracle.checks import require_integers, truth_of
-from risk.attacks.oracle.oracle import CountRequest, Questioner
+from risk.attacks.oracle.oracle import Analyst
 from risk.errors import RiskError
-from risk.reconstruction.counts import PublishedCounts
+from risk.reconstruction.counts import PublishedCounts, all_margins
 from risk.reconstruction.intervals import Intervals, intervals
-from risk.reconstruction.origins import all_margins
+from risk.wellformed import require_integers, truth_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,9 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ptable import PTable
-    from risk.attacks.oracle.oracle import Oracle
-    from risk.attacks.oracle.result import AttackResult
-    from risk.attacks.pairs import Group
+    from risk.attacks.oracle.oracle import AttackResult, Group, Oracle
 
 _MAX_CELLS = 100_000
 
@@ -139,18 +136,16 @@ class FeasibilityIntervals:
         """
         lines = truth_of(truth, n_columns=math.prod(self.shape))
         groups = self.groups
-        questioner = Questioner(oracle=oracle)
+        analyst = Analyst("feasibility intervals", oracle, closed_form)
         determined: dict[tuple[int | None, ...], dict[int, int]] = {}
-        successes = 0
         for line, counts in enumerate(lines):
-            answers = tuple(questioner.ask(CountRequest(groups=groups, line=line)))
+            answers = tuple(analyst.ask(groups, line=line))
             if answers not in determined:  # small lines often get the same answers
                 known = [(g, a) for g, a in zip(groups, answers, strict=True) if a is not None]
                 determined[answers] = self._determined(known, ptable) if known else {}
-            successes += sum(bool(counts[cell] == n) for cell, n in determined[answers].items())
-        return questioner.result(
-            "feasibility intervals", successes, trials=lines.size, closed_form=closed_form
-        )
+            found = determined[answers].items()
+            analyst.successes += sum(bool(counts[cell] == n) for cell, n in found)
+        return analyst.result(trials=lines.size)
 
     def closed_form(self, ptable: PTable, *, counts: Sequence[int] | None = None) -> float:
         """Give the probability that a base cell of a one-way table is determined.

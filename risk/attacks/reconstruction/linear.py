@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from risk.attacks._solvers.linear import rebuild_counts
-from risk.attacks.oracle.checks import require_integers, truth_of
-from risk.attacks.oracle.laws import noise_law, p_mean_rounds_to_zero, row_of
-from risk.attacks.oracle.oracle import CountRequest, Questioner
+from risk.attacks.oracle.oracle import Analyst
 from risk.distributions.distribution import Law
+from risk.distributions.noise_distributions import noise_law, p_mean_rounds_to_zero, row_of
 from risk.errors import RiskError
+from risk.wellformed import read_array, require_integers, truth_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,9 +22,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from ptable import PTable
-    from risk.attacks.oracle.oracle import Oracle
-    from risk.attacks.oracle.result import AttackResult
-    from risk.attacks.pairs import Group
+    from risk.attacks.oracle.oracle import AttackResult, Group, Oracle
+
+_HALF = 0.5 + 1e-9  # halves go up, whatever the last digits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,18 +110,16 @@ class LinearReconstruction:
         3
         """
         lines = truth_of(truth, n_columns=self.n_categories)
-        questioner = Questioner(oracle=oracle)
-        groups, successes = self.groups, 0
+        analyst = Analyst("linear reconstruction", oracle, closed_form)
+        groups = self.groups
         asked = membership(groups, n_places=self.n_categories)
         for line, counts in enumerate(lines):
-            answers = questioner.ask(CountRequest(groups=groups, line=line))
+            answers = analyst.ask(groups, line=line)
             known = [place for place, answer in enumerate(answers) if answer is not None]
             if known:
                 seen = np.array([answers[place] for place in known], np.int64)
-                successes += int((rebuild_counts(asked[known], seen) == counts).sum())
-        return questioner.result(
-            "linear reconstruction", successes, trials=lines.size, closed_form=closed_form
-        )
+                analyst.successes += int((rebuild_counts(asked[known], seen) == counts).sum())
+        return analyst.result(trials=lines.size)
 
     def closed_form(self, ptable: PTable, *, counts: Sequence[int] | None = None) -> float:
         """Give the expected share of categories whose count is found, under a keyed mix.
@@ -198,3 +195,31 @@ def membership(groups: Sequence[Group], *, n_places: int) -> NDArray[np.bool_]:
     for row, group in zip(asked, groups, strict=True):
         row[list(group)] = True
     return asked
+
+
+def read_sums(
+    queries: ArrayLike, answers: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Read sums of columns and what was published for them."""
+    asked, seen = read_array(queries, name="queries"), read_array(answers, name="answers")
+    fits = asked.ndim == 2 and seen.shape == asked.shape[:1] and 0 not in asked.shape
+    if not fits or asked.dtype.kind not in "biuf" or seen.dtype.kind not in "biuf":
+        raise RiskError("queries must have one row of numbers per answer, which is a number.")
+    asked, seen = asked.astype(np.float64), seen.astype(np.float64)
+    if not np.isfinite(asked).all() or not np.isfinite(seen).all():
+        raise RiskError(
+            "queries and answers must be finite numbers.", hint="leave out what was refused"
+        )
+    return asked, seen
+
+
+def least_squares(queries: ArrayLike, answers: ArrayLike) -> NDArray[np.float64]:
+    """Solve for what each column holds; the shortest solution where several are as good."""
+    asked, seen = read_sums(queries, answers)
+    return np.asarray(np.linalg.lstsq(asked, seen, rcond=None)[0], np.float64)
+
+
+def rebuild_counts(queries: ArrayLike, answers: ArrayLike) -> NDArray[np.int64]:
+    """Guess counts from noisy counts of sums of them, rounded, halves going up."""
+    rounded = np.floor(least_squares(queries, answers) + _HALF)
+    return np.maximum(rounded, 0).astype(np.int64)

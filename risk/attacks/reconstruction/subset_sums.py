@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from risk.attacks._solvers.subset_sums import decode_bits, expected_share_right
-from risk.attacks.oracle.checks import require_integers, truth_of
-from risk.attacks.oracle.laws import noise_law
-from risk.attacks.oracle.oracle import CountRequest, Questioner
+from footing.checks import is_integer, is_number, require_number
+from risk.attacks.oracle.oracle import Analyst
+from risk.attacks.reconstruction.linear import least_squares, read_sums
+from risk.distributions.noise_distributions import noise_law
 from risk.errors import RiskError
-from risk.wellformed import require_between
+from risk.wellformed import require_integers, truth_of
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from ptable import PTable
-    from risk.attacks.oracle.oracle import Oracle
-    from risk.attacks.oracle.result import AttackResult
+    from risk.attacks.oracle.oracle import AttackResult, Oracle
+
+    Method = Literal["least-squares", "linear-program"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +41,7 @@ class SubsetSums:
     share_asked
         The probability that a person is in a subset.
     method
-        As for `risk.attacks._solvers.subset_sums.decode_bits`.
+        ``"least-squares"``, or ``"linear-program"``, which bounds every bit by 0 and 1.
 
     References
     ----------
@@ -56,7 +58,7 @@ class SubsetSums:
     n_people: int
     n_queries: int
     share_asked: float = 0.5
-    method: Literal["least-squares", "linear-program"] = "least-squares"
+    method: Method = "least-squares"
 
     def __post_init__(self) -> None:
         require_integers(
@@ -64,9 +66,7 @@ class SubsetSums:
             n_people=(self.n_people, 1, None),
             n_queries=(self.n_queries, 1, None),
         )
-        require_between(self.share_asked, name="share_asked", most=1)
-        if self.share_asked == 0:
-            raise RiskError("share_asked must be above 0: an empty subset has no count.")
+        require_number(self.share_asked, "share_asked", error=RiskError, above=0, maximum=1)
         if self.method not in {"least-squares", "linear-program"}:
             raise RiskError(
                 f"method must be 'least-squares' or 'linear-program', not {self.method!r}."
@@ -112,23 +112,20 @@ class SubsetSums:
         lines = truth_of(truth, n_columns=self.n_people)
         if lines.max() > 1:
             raise RiskError("truth must hold bits, 0 or 1: one person per category.")
-        questioner = Questioner(oracle=oracle)
-        successes = 0
+        analyst = Analyst("subset sums", oracle, closed_form)
         for line, bits in enumerate(lines):
             asked = rng.random((self.n_queries, self.n_people)) < self.share_asked
             asked = asked[asked.any(axis=1)]
             if not len(asked):
                 continue
             groups = tuple(tuple(np.flatnonzero(row).tolist()) for row in asked)
-            answers = questioner.ask(CountRequest(groups=groups, line=line))
+            answers = analyst.ask(groups, line=line)
             known = [place for place, answer in enumerate(answers) if answer is not None]
             if known:
                 seen = np.array([answers[place] for place in known], np.int64)
                 found = decode_bits(asked[known], seen, method=self.method)
-                successes += int((found == bits).sum())
-        return questioner.result(
-            "subset sums", successes, trials=lines.size, closed_form=closed_form
-        )
+                analyst.successes += int((found == bits).sum())
+        return analyst.result(trials=lines.size)
 
     def closed_form(self, ptable: PTable) -> float:
         """Approximate the share of bits that are right, by least squares and large counts.
@@ -140,8 +137,8 @@ class SubsetSums:
 
         Notes
         -----
-        See `_solvers.subset_sums.expected_share_right`; good to about a percent, and
-        there is no such formula for linear programs.
+        See `expected_share_right`; good to about a percent, and there is no such formula for
+        linear programs.
 
         Examples
         --------
@@ -158,3 +155,56 @@ class SubsetSums:
             variance=noise_law(ptable).variance,
             share_asked=self.share_asked,
         )
+
+
+def decode_bits(
+    queries: ArrayLike, answers: ArrayLike, *, method: Method = "least-squares"
+) -> NDArray[np.bool_]:
+    """Guess each person's bit from counts of subsets, whoever published them.
+
+    References
+    ----------
+    C. Dwork, F. McSherry, K. Talwar (2007), The price of privacy and the limits of LP
+    decoding, STOC.
+    """
+    if method not in {"least-squares", "linear-program"}:
+        raise RiskError(f"method must be 'least-squares' or 'linear-program', not {method!r}.")
+    if method == "least-squares":
+        return least_squares(queries, answers) > 0.5
+    asked, seen = read_sums(queries, answers)
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_matrix, hstack, identity
+
+    n_queries, n_people = asked.shape
+    slack = identity(n_queries, format="csr")
+    equations: Any = hstack([csr_matrix(asked), slack, -slack])
+    solved = linprog(
+        np.concatenate([np.zeros(n_people), np.ones(2 * n_queries)]),
+        A_eq=equations,
+        b_eq=seen,
+        bounds=[(0, 1)] * n_people + [(0, None)] * (2 * n_queries),
+        method="highs",
+    )
+    if solved.x is None:
+        raise RiskError("The linear program of the bits has no solution.")
+    return np.asarray(solved.x[:n_people]) > 0.5
+
+
+def expected_share_right(
+    *, n_people: int, n_queries: int, variance: float, share_asked: float = 0.5
+) -> float:
+    """Approximate the share of bits that least squares gets right.
+
+    A solution is off by a normal error of variance ``V / (s (1 - s) (q - n - 1))``, the mean of
+    the inverse Wishart law of the queries, and a bit is right while the error is below a half.
+    """
+    fits = is_integer(n_people, minimum=1) and is_integer(n_queries, minimum=n_people + 2)
+    is_noise = is_number(variance, above=0)
+    if not fits or not is_noise or not is_number(share_asked, above=0, below=1):
+        raise RiskError(
+            "The approximation needs n_queries above n_people + 1, a positive variance and "
+            "share_asked between 0 and 1."
+        )
+    spare = n_queries - n_people - 1
+    deviation = math.sqrt(variance / (share_asked * (1 - share_asked) * spare))
+    return 0.5 * (1 + math.erf(0.5 / deviation / math.sqrt(2)))

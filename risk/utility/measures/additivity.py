@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from risk.distributions.band import Band
 from risk.errors import RiskError
-from risk.utility.measure import Measure, defined, undefined
-from risk.utility.measures.noise import row_moments
+from risk.utility.catalogue import Measure, defined, undefined
+from risk.utility.measures.noise import row_variances
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -166,8 +167,8 @@ def _variance(
         if not 0 <= float(noise) < np.inf:
             raise RiskError(f"The variance of noise must be at least 0, not {noise!r}.")
         return np.where(counts > 0, float(noise), 0.0)
-    moments = row_moments(noise)
-    return moments.variance[moments.rows(counts)]
+    rows = Band.of(noise).rows(counts)
+    return row_variances(noise)[rows]
 
 
 def _measures(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from risk.errors import RiskError
-from risk.utility.measure import Measure, defined, undefined
+from risk.utility.catalogue import Measure, defined, undefined
 from risk.utility.pairs import counts_of
 
 if TYPE_CHECKING:

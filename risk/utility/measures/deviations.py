@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from risk.distributions.band import Band
 from risk.errors import RiskError
-from risk.utility.catalogue import DEFINITIONS, LEVELS, QUANTILES
-from risk.utility.measure import Measure, defined, undefined
-from risk.utility.measures.noise import row_moments
+from risk.utility.catalogue import DEFINITIONS, LEVELS, QUANTILES, Measure, defined, undefined
+from risk.utility.measures.noise import row_variances
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -184,8 +184,8 @@ def bias(pairs: Pairs, *, ptable: PTable | None) -> Measure:
         return undefined("bias_z", "there are no cells")
     if ptable is None:
         return undefined("bias_z", "no p-table was given", base=pairs.n_cells)
-    moments = row_moments(ptable)
-    variance = float((moments.variance * moments.cells(pairs.o)).sum())
+    cells = np.bincount(Band.of(ptable).rows(pairs.o), minlength=ptable.n_rows)
+    variance = float((row_variances(ptable) * cells).sum())
     if not variance:
         return undefined("bias_z", "the p-table gives these cells no noise", base=pairs.n_cells)
     drift = int(pairs.noise.sum())

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ptable.lookup import cycle_length
-from risk.errors import RiskError
+from risk.utility.catalogue import Measure, defined, undefined
+from risk.wellformed import require_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,54 +79,46 @@ def noise_distribution(pairs: Pairs) -> NoiseDistribution:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RowMoments:
-    """The mean, the variance and the chance of no noise of each row of a p-table.
-
-    Parameters
-    ----------
-    mean, variance, p_stay
-        One number per row.
-    cycle
-        How many of the last rows serve larger counts in turn.
-    """
-
-    mean: NDArray[np.float64]
-    variance: NDArray[np.float64]
-    p_stay: NDArray[np.float64]
-    cycle: int
-
-    def rows(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Give the row that serves each count."""
-        n_rows = len(self.mean)
-        if self.cycle == 1:
-            return np.minimum(counts, n_rows - 1)
-        turned = n_rows - self.cycle + (counts - n_rows) % self.cycle
-        return np.where(counts < n_rows, counts, turned)
-
-    def cells(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Count the cells that each row serves."""
-        return np.bincount(self.rows(counts), minlength=len(self.mean)).astype(np.int64)
-
-
-def row_moments(ptable: PTable) -> RowMoments:
-    """Compute the moments of the noise of each row of a p-table for counts."""
-    if ptable.step != 1 or ptable.anchors is not None:
-        raise RiskError(
-            "Utility is measured for counts; this p-table is for magnitudes.",
-            hint="give a p-table with step 1 and no anchors",
-        )
-    mean, variance, stay = [], [], []
+def row_variances(ptable: PTable) -> NDArray[np.float64]:
+    """Compute the variance of the noise of each row, from whole numbers of keys."""
+    size = ptable.key_range
+    variances = []
     for count in range(ptable.n_rows):
         law = ptable.units(count)
         first = sum(v * n for v, n in law.items())
         second = sum(v * v * n for v, n in law.items())
-        mean.append(first / ptable.key_range)
-        variance.append((second * ptable.key_range - first**2) / ptable.key_range**2)
-        stay.append(law.get(0, 0) / ptable.key_range)
-    return RowMoments(
-        mean=np.array(mean),
-        variance=np.array(variance),
-        p_stay=np.array(stay),
-        cycle=cycle_length(ptable.large_counts, n_rows=ptable.n_rows),
+        variances.append((second * size - first**2) / size**2)
+    return np.array(variances)
+
+
+def zeros(pairs: Pairs, *, threshold: int = 4) -> tuple[Measure, ...]:
+    """Count zeros, false zeros and false non-zeros.
+
+    Parameters
+    ----------
+    pairs
+        The cells.
+    threshold
+        The largest small count.
+
+    Examples
+    --------
+    >>> from risk.utility import Pairs
+    >>> found = zeros(Pairs(original=[1, 0, 9], published=[0, 0, 9]), threshold=4)
+    >>> {m.name: m.value for m in found if m.name in {"false_zeros", "true_zeros_pct"}}
+    {'false_zeros': 1.0, 'true_zeros_pct': 50.0}
+    """
+    require_whole(threshold, name="threshold", least=1)
+    n, was_zero, is_zero = pairs.n_cells, pairs.o == 0, pairs.p == 0
+    kept, gone = was_zero & is_zero, is_zero & ~was_zero
+    n_zero = np.count_nonzero(is_zero)
+    return (
+        defined("zeros_original", np.count_nonzero(was_zero), base=n),
+        defined("zeros_published", n_zero, base=n),
+        defined("false_zeros", np.count_nonzero(gone), base=n),
+        defined("false_nonzeros", np.count_nonzero(was_zero & ~is_zero), base=n),
+        defined("small_to_zero", np.count_nonzero(pairs.o[gone] <= threshold), base=n),
+        defined("true_zeros_pct", 100 * np.count_nonzero(kept) / n_zero, base=n_zero)
+        if n_zero
+        else undefined("true_zeros_pct", "no published count is 0"),
     )

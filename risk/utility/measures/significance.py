@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from risk.utility.measure import Measure, defined, undefined
-from risk.utility.measures.noise import row_moments
-from risk.utility.measures.ranks import double_ranks
+from risk.distributions.band import Band
+from risk.utility.catalogue import Measure, defined, undefined
+from risk.utility.measures.distances import double_ranks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -121,13 +121,13 @@ def changed_by_row(pairs: Pairs, *, ptable: PTable) -> tuple[RowTest, ...]:
     >>> changed_by_row(Pairs(original=[1, 5], published=[2, 4]), ptable=table)
     (RowTest(count=1, cells=2, changed=2, p_changed=0.5, p_value=0.5),)
     """
-    moments = row_moments(ptable)
-    rows = moments.rows(pairs.o)
+    band = Band.of(ptable)
+    rows, p_stay = band.rows(pairs.o), band.p_stay
     cells = np.bincount(rows, minlength=ptable.n_rows)
     changed = np.bincount(rows[pairs.noise != 0], minlength=ptable.n_rows)
     found = []
     for row in np.flatnonzero(cells):
-        n, x, p = int(cells[row]), int(changed[row]), 1 - float(moments.p_stay[row])
+        n, x, p = int(cells[row]), int(changed[row]), 1 - float(p_stay[row])
         found.append(
             RowTest(
                 count=int(row),
@@ -172,7 +172,7 @@ def _symmetric(pairs: Pairs, ptable: PTable) -> NDArray[np.int64]:
     least = _ASYMMETRY * ptable.key_range
     laws = [ptable.units(row) for row in range(ptable.n_rows)]
     is_even = [all(abs(n - law.get(-v, 0)) <= least for v, n in law.items()) for law in laws]
-    is_kept = np.array(is_even, bool)[row_moments(ptable).rows(pairs.o)]
+    is_kept = np.array(is_even, bool)[Band.of(ptable).rows(pairs.o)]
     return np.asarray(pairs.noise[is_kept], np.int64)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from risk.errors import RiskError
-from risk.utility.measure import Measure, defined, undefined
+from risk.utility.catalogue import Measure, defined, undefined
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

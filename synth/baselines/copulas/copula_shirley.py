@@ -1,22 +1,18 @@
-"""COPULA-SHIRLEY: noisy margins, and a vine on what they make of the records."""
+"""COPULA-SHIRLEY: noisy margins and a vine; beside it a vine without any privacy."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from footing.checks import require_number
-from synth.baselines.account import Account, Charge, checked_epsilon
-from synth.baselines.coded import code_frame, decode_frame
-from synth.baselines.copulas.drawing import drawn_frame, fit_active
-from synth.baselines.dp_histogram import charge_bins
-from synth.baselines.folds import split_records
-from synth.baselines.layout import lay_out
-from synth.baselines.margins import exact_margins, noisy_correlation, noisy_margins
-from synth.baselines.model import BaselineModel
+from footing.checks import require_number, require_one_of
+from synth.baselines.coded import code_frame
+from synth.baselines.copulas.layout import LayoutVine, lay_out
+from synth.baselines.model import Account, Charge, charge_bins, checked_epsilon
+from synth.baselines.noise import exact_margins, noisy_correlation, noisy_margins
 from synth.copulas.pair import FAMILIES
 from synth.copulas.vine import gaussian_vine
 from synth.errors import SynthError
@@ -24,18 +20,16 @@ from synth.errors import SynthError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from synth.arrays import Integers
     from synth.baselines.coded import CodedColumn
-    from synth.baselines.layout import Encoder, Layout
+    from synth.baselines.copulas.layout import Encoder
+    from synth.baselines.model import BaselineModel
     from synth.baselines.noise import Mechanism
-    from synth.copulas.margins import Margin
     from synth.copulas.pair import Criterion
-    from synth.copulas.vine import FittedVine, Truncation
-
-__all__ = ["copula_shirley"]
+    from synth.copulas.vine import Measure, Truncation
 
 Mode = Literal["thesis", "strict"]
+_LEAST = 2
 
 
 def copula_shirley(
@@ -52,7 +46,7 @@ def copula_shirley(
     mechanism: Mechanism = "laplace",
     delta: float = 1e-3,
     truncation: Truncation = 2,
-    measure: Literal["tau", "rho"] = "rho",
+    measure: Measure = "rho",
     families: Sequence[str] = FAMILIES,
     criterion: Criterion = "aic",
     rng: np.random.Generator | None = None,
@@ -109,8 +103,7 @@ def copula_shirley(
     >>> print(model.account)
     NOT DP as claimed: epsilon 8 claimed; bins unbounded, margins 16, dependence unbounded
     """
-    if mode not in {"thesis", "strict"}:
-        raise SynthError(f"Unknown mode {mode!r}.", hint="known: thesis, strict")
+    require_one_of(mode, "mode", get_args(Mode), error=SynthError)
     epsilon = checked_epsilon(epsilon, may_be_zero=mode == "thesis")
     if mode == "strict" and domains is None:
         raise SynthError(
@@ -129,90 +122,45 @@ def copula_shirley(
             delta=delta,
             rng=rng,
         )
-    fit = _VineFit(truncation, measure, tuple(families), criterion, threads)
-    noise = _MarginNoise(mechanism, delta)
     other = None if encoder_records is None else _other(encoder_records, columns)
     learns = encoder in {"woe", "glmm"}
-    folds = _folds(
-        len(columns[0].codes),
-        epsilon=epsilon,
-        histogram_share=histogram_share,
-        encoder_share=encoder_share if learns and other is None else 0.0,
-        rng=rng,
-    )
-    rows = folds["encoder"] if learns and other is None else None
+    learns_here = learns and other is None
+    n = len(columns[0].codes)
+    folds = dict.fromkeys(("encoder", "histogram", "copula"), np.arange(n))
+    if epsilon > 0:  # without noise nothing is split, as published
+        share = encoder_share if learns_here else 0.0
+        folds = split_records(n, histogram_share=histogram_share, encoder_share=share, rng=rng)
+    rows = folds["encoder"] if learns_here else None
     layout = lay_out(columns, encoder=encoder, target=target, fitted_on=other, rows=rows)
     account = Account(claimed=epsilon)
     charge_bins(account, columns)
     if learns:
         account.pay(Charge(part="encoders", what=encoder, epsilon=math.inf))
-    return _published(
-        columns, layout, folds, epsilon=epsilon, account=account, fit=fit, noise=noise, rng=rng
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _VineFit:
-    truncation: Truncation
-    measure: Literal["tau", "rho"]
-    families: tuple[str, ...]
-    criterion: Criterion
-    threads: int
-
-
-@dataclass(frozen=True, slots=True)
-class _MarginNoise:
-    mechanism: Mechanism
-    delta: float
-
-
-def _published(
-    columns: list[CodedColumn],
-    layout: Layout,
-    folds: dict[str, NDArray[np.int64]],
-    *,
-    epsilon: float,
-    account: Account,
-    fit: _VineFit,
-    noise: _MarginNoise,
-    rng: np.random.Generator | None,
-) -> BaselineModel:
     counted = [one[folds["histogram"]] for one in layout.bins]
-    if epsilon == 0:
-        account.pay(Charge(part="margins", what="exact margins", epsilon=math.inf))
-        margins = exact_margins(counted, layout.sizes)
-    else:
-        margins = noisy_margins(
-            counted,
-            layout.sizes,
-            names=layout.names,
-            epsilon=epsilon,
-            account=account,
-            mechanism=noise.mechanism,
-            delta=noise.delta,
-            rng=rng,
-        )
+    margins = noisy_margins(
+        counted,
+        layout.sizes,
+        names=layout.names,
+        epsilon=epsilon,
+        account=account,
+        mechanism=mechanism,
+        delta=delta,
+        rng=rng,
+    )
     account.pay(Charge(part="dependence", what="vine without noise", epsilon=math.inf))
     seen = [one[folds["copula"]] for one in layout.bins]
-    u = np.column_stack([m.pit(one) for m, one in zip(margins, seen, strict=True)])
-    vine, active = fit_active(
-        u,
-        truncation=fit.truncation,
-        measure=fit.measure,
-        families=fit.families,
-        criterion=fit.criterion,
-        threads=fit.threads,
-    )
-    return _model(
-        "COPULA-SHIRLEY as published, NOT DP as claimed",
-        columns,
+    vine = LayoutVine.fitted(
         layout,
-        margins=margins,
-        vine=vine,
-        active=active,
-        account=account,
-        folds=folds,
+        margins,
+        np.column_stack([m.pit(one) for m, one in zip(margins, seen, strict=True)]),
+        truncation=truncation,
+        measure=measure,
+        families=tuple(families),
+        criterion=criterion,
+        threads=threads,
     )
+    label = "COPULA-SHIRLEY as published, NOT DP as claimed"
+    return vine.baseline(label, columns, account, folds=folds)
 
 
 def _strict(
@@ -249,64 +197,10 @@ def _strict(
         matrix = noisy_correlation(
             layout.bins, epsilon=epsilon - part, account=account, rng=rng
         )
-        depth = n - 1 if truncation is None else int(truncation)
-        vine = gaussian_vine(matrix, depth=depth)
-    active = np.arange(n) if n > 1 else np.arange(0)
-    return _model(
-        "COPULA-SHIRLEY within its budget",
-        columns,
-        layout,
-        margins=margins,
-        vine=vine,
-        active=active,
-        account=account,
-        folds={},
-    )
-
-
-def _model(
-    label: str,
-    columns: list[CodedColumn],
-    layout: Layout,
-    *,
-    margins: list[Margin],
-    vine: FittedVine | None,
-    active: NDArray[np.int64],
-    account: Account,
-    folds: dict[str, NDArray[np.int64]],
-) -> BaselineModel:
-    return BaselineModel(
-        label=label,
-        account=account,
-        draw=lambda n, source: decode_frame(
-            columns,
-            drawn_frame(n, source, layout=layout, margins=margins, vine=vine, active=active),
-        ),
-        details={
-            "folds": folds,
-            "collisions": layout.collisions,
-            "margins": dict(zip(layout.names, margins, strict=True)),
-            "vine": vine,
-            "active": active,
-            "layout": replace(layout, bins=()),
-        },
-    )
-
-
-def _folds(
-    n: int,
-    *,
-    epsilon: float,
-    histogram_share: float,
-    encoder_share: float,
-    rng: np.random.Generator | None,
-) -> dict[str, NDArray[np.int64]]:
-    if epsilon > 0:
-        return split_records(
-            n, histogram_share=histogram_share, encoder_share=encoder_share, rng=rng
-        )
-    everything = np.arange(n)  # without noise nothing is split, as published
-    return {"encoder": everything, "histogram": everything, "copula": everything}
+        vine = gaussian_vine(matrix, depth=n - 1 if truncation is None else int(truncation))
+    active = np.arange(n if n > 1 else 0)
+    found = LayoutVine(layout=layout, margins=margins, vine=vine, active=active)
+    return found.baseline("COPULA-SHIRLEY within its budget", columns, account, folds={})
 
 
 def _other(records: Any, columns: list[CodedColumn]) -> list[CodedColumn]:
@@ -330,3 +224,96 @@ def _refuse_learned(encoder: str) -> None:
             f"Mode 'strict' has no budget for the encoder {encoder!r}.",
             hint="declare the categories in a sensible order and use 'ordinal'",
         )
+
+
+def split_records(
+    n: int,
+    *,
+    histogram_share: float,
+    encoder_share: float = 0.0,
+    rng: np.random.Generator | None = None,
+) -> dict[str, Integers]:
+    """Deal the records at random to the steps of a method; no record goes to two."""
+    require_number(histogram_share, "histogram_share", error=SynthError, above=0, below=1)
+    require_number(encoder_share, "encoder_share", error=SynthError, minimum=0, below=1)
+    order = np.random.default_rng(rng).permutation(n)
+    first = max(_LEAST, round(n * encoder_share)) if encoder_share else 0
+    second = first + max(1, round((n - first) * histogram_share))
+    if n - second < _LEAST:
+        raise SynthError(
+            f"{n} records are too few to be split.", hint="give more, or set epsilon to 0"
+        )
+    parts = np.split(order, [first, second])
+    return {
+        name: np.sort(part)
+        for name, part in zip(("encoder", "histogram", "copula"), parts, strict=True)
+    }
+
+
+def vine_without_privacy(
+    frame: Any,
+    *,
+    domains: Mapping[str, Sequence[Any]] | None = None,
+    encoder: Encoder = "ordinal",
+    target: str | None = None,
+    truncation: Truncation = None,
+    measure: Measure = "tau",
+    families: Sequence[str] = FAMILIES,
+    criterion: Criterion = "aic",
+    is_discrete: bool = True,
+    rng: np.random.Generator | None = None,
+    threads: int = 1,
+) -> BaselineModel:
+    """Fit a vine to the records as they are.
+
+    Parameters
+    ----------
+    frame
+        The records.
+    domains
+        Per column its values; by default those of the records.
+    encoder, target
+        How categories are ordered.
+    truncation, measure, families, criterion
+        The vine.
+    is_discrete
+        Whether the steps of the margins are taken into account; kernels need that. Otherwise
+        every value is spread evenly over its step.
+    rng
+        A generator, for the spreading.
+    threads
+        How many processors a fit uses.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> x = rng.integers(0, 9, 300)
+    >>> model = vine_without_privacy({"a": x, "b": 8 - x}, families=["gaussian"], rng=rng)
+    >>> print(model.account)
+    NOT DP as claimed: epsilon 0 claimed; dependence unbounded
+    """
+    columns = code_frame(frame, domains=domains)
+    layout = lay_out(columns, encoder=encoder, target=target)
+    margins = exact_margins(layout.bins, layout.sizes)
+    account = Account(claimed=0.0)
+    account.pay(Charge(part="dependence", what="everything, without noise", epsilon=math.inf))
+    pairs = list(zip(margins, layout.bins, strict=True))
+    u = np.column_stack([margin.pit(one) for margin, one in pairs])
+    below = np.column_stack([margin.pit_before(one) for margin, one in pairs])
+    if not is_discrete:
+        source = np.random.default_rng(rng)
+        u = below + (u - below) * source.random(u.shape)
+        constant = np.array([one.max() == one.min() for one in layout.bins])
+        u[:, constant] = 1.0
+    vine = LayoutVine.fitted(
+        layout,
+        margins,
+        u,
+        before=below if is_discrete else None,
+        truncation=truncation,
+        measure=measure,
+        families=families,
+        criterion=criterion,
+        threads=threads,
+    )
+    return vine.baseline("Vine without privacy", columns, account)

@@ -6,259 +6,276 @@ says what they really cost.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 import numpy as np
 
-from synth.baselines.copulas.ceiling import vine_without_privacy
-from synth.baselines.copulas.copula_shirley import copula_shirley
-from synth.baselines.copulas.drawing import drawn_frame
-from synth.baselines.layout import Layout
+from footing.checks import is_integer, require_number, require_one_of
+from synth.baselines.copulas.copula_shirley import copula_shirley, vine_without_privacy
+from synth.baselines.copulas.layout import Encoder, Layout, LayoutVine
+from synth.baselines.noise import Mechanism
 from synth.baselines.published import (
+    JointModel,
     account_record,
     as_frame,
-    refuse_conditions,
+    margins_of_codes,
     refuse_others,
     seeded_by,
 )
-from synth.baselines.settings import ThesisSettings, VineSettings
-from synth.copulas.margins import Margin
-from synth.copulas.vine import FittedVine
+from synth.copulas.pair import FAMILIES
+from synth.copulas.vine import FittedVine, Measure
 from synth.errors import SynthError
-from synth.marginals.measuring import Neighbours
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from synth.arrays import Integers
     from synth.baselines.model import BaselineModel
     from synth.claims import Claim
-    from synth.marginals.noise import NoiseSource
-    from synth.marginals.spending.accountant import Spend
+    from synth.marginals.measuring import Neighbours, NoiseSource
+    from synth.marginals.spending import Spend
 
-_FORMAT = "ckm-synth-vine"
 _LEARNED = ("woe", "glmm")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VineSettings:
+    """What may be chosen of a vine.
+
+    Parameters
+    ----------
+    encoder
+        How categories without an order get one: ``"ordinal"``, ``"one-hot"``, ``"woe"`` or
+        ``"glmm"``; the last two need a label.
+    truncation
+        How many trees; ``"all"``, or ``"auto"`` for as many as mBICV wants.
+    measure
+        Which dependence decides the trees: ``"tau"`` or ``"rho"``.
+    families
+        The candidates for every pair.
+    """
+
+    encoder: str = "ordinal"
+    truncation: int | str = "all"
+    measure: str = "tau"
+    families: tuple[str, ...] = FAMILIES
+
+    def __post_init__(self) -> None:
+        require_one_of(self.encoder, "encoder", get_args(Encoder), error=SynthError)
+        require_one_of(self.measure, "measure", get_args(Measure), error=SynthError)
+        depth = self.truncation
+        if depth not in ("all", "auto") and not is_integer(depth, minimum=1):
+            raise SynthError("truncation is a whole number from 1, 'all' or 'auto'.")
+        given: object = self.families  # one name, where somebody wrote it as text
+        names = (given,) if isinstance(given, str) else tuple(self.families)
+        object.__setattr__(self, "families", names)
+        for name in names:
+            require_one_of(name, "families", FAMILIES, error=SynthError)
+
+    @property
+    def trees(self) -> int | str | None:
+        """How many trees, as a fit of a vine takes it."""
+        return None if self.truncation == "all" else self.truncation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThesisSettings(VineSettings):
+    """What may be chosen of COPULA-SHIRLEY as published; the defaults are those of the source.
+
+    Parameters
+    ----------
+    encoder, truncation, measure, families
+        See `VineSettings`.
+    ratio
+        The share of the records for the histograms; the vine has the others.
+    encoder_ratio
+        The share of the records for an encoder that has a label.
+    mechanism
+        ``"laplace"``, ``"geometric"`` or ``"gaussian"``.
+    delta
+        Of the Gaussian alone.
+    """
+
+    truncation: int | str = 2
+    measure: str = "rho"
+    ratio: float = 0.5
+    encoder_ratio: float = 0.2
+    mechanism: str = "laplace"
+    delta: float = 1e-3
+
+    def __post_init__(self) -> None:
+        VineSettings.__post_init__(self)
+        require_one_of(self.mechanism, "mechanism", get_args(Mechanism), error=SynthError)
+        for name in ("ratio", "encoder_ratio", "delta"):
+            require_number(getattr(self, name), name, error=SynthError, above=0, below=1)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class VineModel:
+class VineModel(JointModel):
     """Margins of ordered columns, and a vine between them.
 
     Parameters
     ----------
-    parts
-        Per column the places of its ordered columns: one, or one per category.
-    values_of
-        Per column the code that stands for each bin.
-    margins
-        One per ordered column.
     vine
-        Between those that vary; None where fewer than two do.
-    active
-        Which ordered columns the vine is about.
+        What draws records; it holds none.
     account
         What it really cost; see `synth.Model.account`.
     """
 
-    parts: tuple[tuple[int, ...], ...]
-    values_of: tuple[NDArray[np.int64], ...]
-    margins: tuple[Margin, ...]
-    vine: FittedVine | None = None
-    active: tuple[int, ...] = ()
+    kind: ClassVar[str] = "vine"
+
+    vine: LayoutVine
     account: dict[str, Any]
     spends: tuple[Spend, ...] = ()
 
     @property
     def sizes(self) -> list[int]:
         """How many codes each column has."""
-        return [int(values.max()) + 1 for values in self.values_of]
+        return [int(values.max()) + 1 for values in self.vine.layout.values_of]
 
-    def sample(
-        self,
-        number: int,
-        *,
-        rng: np.random.Generator,
-        conditions: Mapping[int, int] | None = None,
-    ) -> NDArray[np.int32]:
-        """Draw records."""
-        refuse_conditions(conditions)
-        if number == 0:
-            return np.zeros((0, len(self.parts)), np.int32)
-        layout = Layout(
-            names=tuple(map(str, range(len(self.margins)))),
-            bins=(),
-            sizes=tuple(len(margin.values) for margin in self.margins),
-            parts=self.parts,
-            values_of=self.values_of,
-            collisions={},
-        )
-        drawn = drawn_frame(
-            number,
-            rng,
-            layout=layout,
-            margins=self.margins,
-            vine=self.vine,
-            active=np.array(self.active, np.int64),
-        )
-        return np.column_stack(drawn).astype(np.int32)
+    def drawn(self, number: int, rng: np.random.Generator) -> list[Integers]:
+        """Draw the codes of each column."""
+        return self.vine.draw(number, rng)
 
-    def to_json(self) -> str:
-        """Return the model as text."""
-        return json.dumps(
-            {
-                "format": _FORMAT,
-                "parts": [list(places) for places in self.parts],
-                "values_of": [values.tolist() for values in self.values_of],
-                "margins": [margin.cumulative.tolist() for margin in self.margins],
-                "vine": None if self.vine is None else self.vine.to_json(),
-                "active": list(self.active),
-                "account": self.account,
-            },
-            allow_nan=False,
-        )
+    def parts(self) -> dict[str, Any]:
+        """Return what is written."""
+        fitted = self.vine.vine
+        return {
+            "parts": self.vine.layout.parts,
+            "values_of": self.vine.layout.values_of,
+            "margins": [margin.cumulative for margin in self.vine.margins],
+            "vine": None if fitted is None else fitted.to_json(),
+            "active": self.vine.active,
+            "account": self.account,
+        }
 
     @classmethod
-    def from_json(cls, text: str) -> VineModel:
-        """Read what `to_json` wrote."""
-        try:
-            found = json.loads(text)
-            if found["format"] != _FORMAT:
-                raise SynthError("The file is no model of a vine.")
-            heights = [np.array(one, np.float64) for one in found["margins"]]
-            model = cls(
-                parts=tuple(tuple(int(one) for one in places) for places in found["parts"]),
-                values_of=tuple(np.array(one, np.int64) for one in found["values_of"]),
-                margins=tuple(
-                    Margin(values=np.arange(len(one), dtype=np.float64), cumulative=one)
-                    for one in heights
-                ),
-                vine=None if found["vine"] is None else FittedVine.from_json(found["vine"]),
-                active=tuple(int(one) for one in found["active"]),
-                account=dict(found["account"]),
-            )
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-            if isinstance(error, SynthError):
-                raise
-            raise SynthError("The model of a vine cannot be read.") from None
-        return model.checked()
-
-    def checked(self) -> VineModel:
-        """Return the model itself, or refuse it if its parts do not fit each other."""
-        places = [place for column in self.parts for place in column]
-        fits = len(self.parts) == len(self.values_of) and all(self.parts)
-        fits = fits and places == list(range(len(self.margins)))
-        for column, values in zip(self.parts, self.values_of, strict=False):
-            bins = len(column) if len(column) > 1 else len(self.margins[column[0]].values)
-            fits = fits and values.shape == (bins,) and values.min(initial=0) >= 0
-        n = 0 if self.vine is None else self.vine.n
-        fits = fits and n == len(self.active) and {*self.active} <= {*places}
-        if not fits:
+    def of_parts(cls, found: Mapping[str, Any]) -> Self:
+        """Return the model whose parts these are, or refuse what does not fit."""
+        margins = margins_of_codes(found["margins"])
+        layout = Layout(
+            names=tuple(map(str, range(len(margins)))),
+            bins=(),
+            sizes=tuple(len(margin.values) for margin in margins),
+            parts=tuple(tuple(int(one) for one in places) for places in found["parts"]),
+            values_of=tuple(np.array(one, np.int64) for one in found["values_of"]),
+            collisions={},
+        )
+        vine = LayoutVine(
+            layout=layout,
+            margins=margins,
+            vine=None if found["vine"] is None else FittedVine.from_json(found["vine"]),
+            active=np.array([int(one) for one in found["active"]], np.int64),
+        )
+        if not _fits(vine):
             raise SynthError("The parts of the model do not fit each other.")
-        return self
+        return cls(vine=vine, account=dict(found["account"]))
+
+
+def _fits(vine: LayoutVine) -> bool:
+    """Tell whether columns, margins and vine are about each other."""
+    layout, active = vine.layout, vine.active.tolist()
+    places = [place for column in layout.parts for place in column]
+    if not all(layout.parts) or places != list(range(len(layout.sizes))):
+        return False
+    bins = [
+        len(column) if len(column) > 1 else layout.sizes[column[0]] for column in layout.parts
+    ]
+    return (
+        [values.shape for values in layout.values_of] == [(size,) for size in bins]
+        and all(values.min(initial=0) >= 0 for values in layout.values_of)
+        and len(active) == (0 if vine.vine is None else vine.vine.n)
+        and {*active} <= {*places}
+    )
 
 
 def fit_copula_shirley(
     codes: NDArray[np.integer],
     *,
-    sizes: Sequence[int],
     claim: Claim,
-    ordered: Sequence[bool],
-    label: int | None = None,
-    noise: NoiseSource | None = None,
-    neighbours: Neighbours | None = None,
+    neighbours: Neighbours,
     settings: ThesisSettings | None = None,
-    **others: Any,
+    **given: Any,
 ) -> VineModel:
     """Fit COPULA-SHIRLEY as published, which is **not differentially private as claimed**.
 
     Here the domains are those of the schema: the published method reads them off the records.
     """
     settings = settings or ThesisSettings()
-    _refuse(others, label, settings)
+    common = _common(codes, settings, **given)
     if claim.epsilon is None:
         raise SynthError("The method claims an epsilon; 0 is no noise.", hint="--epsilon 1")
-    coded = as_frame(codes, sizes=sizes, ordered=ordered)
     model = copula_shirley(
-        coded.frame,
+        **common,
         epsilon=claim.epsilon,
-        encoder=settings.encoder,  # type: ignore[arg-type]
-        target=None if label is None else str(label),
-        domains=coded.domains,
         histogram_share=settings.ratio,
         encoder_share=settings.encoder_ratio,
         mechanism=settings.mechanism,  # type: ignore[arg-type]
         delta=settings.delta,
-        truncation=settings.trees,  # type: ignore[arg-type]
-        measure=settings.measure,  # type: ignore[arg-type]
-        families=settings.families,
-        rng=seeded_by(noise),
     )
-    account = account_record(
-        model.account,
-        label="COPULA-SHIRLEY as published",
-        claimed=claim.epsilon,
-        rows=(neighbours or Neighbours()).rows,
-    )
-    return _taken(model, account)
+    return _taken(model, "COPULA-SHIRLEY as published", claim, neighbours)
 
 
 def fit_vine_without_privacy(
     codes: NDArray[np.integer],
     *,
-    sizes: Sequence[int],
     claim: Claim,
-    ordered: Sequence[bool],
-    label: int | None = None,
-    noise: NoiseSource | None = None,
-    neighbours: Neighbours | None = None,
+    neighbours: Neighbours,
     settings: VineSettings | None = None,
-    **others: Any,
+    **given: Any,
 ) -> VineModel:
     """Fit a vine to the records as they are: what the others could reach at best."""
-    del neighbours
-    settings = settings or VineSettings()
-    _refuse(others, label, settings)
+    common = _common(codes, settings or VineSettings(), **given)
     if claim.epsilon is not None:
         raise SynthError(
             "A vine without privacy keeps to no epsilon.", hint="leave it out: Claim()"
         )
-    coded = as_frame(codes, sizes=sizes, ordered=ordered)
-    model = vine_without_privacy(
-        coded.frame,
-        domains=coded.domains,
-        encoder=settings.encoder,  # type: ignore[arg-type]
-        target=None if label is None else str(label),
-        truncation=settings.trees,  # type: ignore[arg-type]
-        measure=settings.measure,  # type: ignore[arg-type]
-        families=settings.families,
-        rng=seeded_by(noise),
-    )
-    return _taken(
-        model,
-        account_record(model.account, label="A vine without privacy", claimed=None, rows=1),
-    )
+    return _taken(vine_without_privacy(**common), "A vine without privacy", claim, neighbours)
 
 
-def _taken(model: BaselineModel, account: dict[str, Any]) -> VineModel:
-    """Take from a baseline what draws records; the records themselves stay behind."""
-    layout = model.details["layout"]
-    return VineModel(
-        parts=layout.parts,
-        values_of=layout.values_of,
-        margins=tuple(model.details["margins"].values()),
-        vine=model.details["vine"],
-        active=tuple(int(one) for one in model.details["active"]),
-        account=account,
-    )
-
-
-def _refuse(others: dict[str, Any], label: int | None, settings: VineSettings) -> None:
+def _common(
+    codes: NDArray[np.integer],
+    settings: VineSettings,
+    *,
+    sizes: Sequence[int],
+    ordered: Sequence[bool],
+    noise: NoiseSource,
+    label: int | None = None,
+    **others: Any,
+) -> dict[str, Any]:
+    """Return what both methods are told, or refuse what neither can use."""
     refuse_others(others)
     if (label is not None) != (settings.encoder in _LEARNED):
         raise SynthError(
             "The encoders 'woe' and 'glmm' need a label, and nothing else here uses one.",
             hint="settings=ThesisSettings(encoder='woe'), label=…",
         )
+    frame, domains = as_frame(codes, sizes=sizes, ordered=ordered)
+    return {
+        "frame": frame,
+        "domains": domains,
+        "encoder": settings.encoder,
+        "target": None if label is None else str(label),
+        "truncation": settings.trees,
+        "measure": settings.measure,
+        "families": settings.families,
+        "rng": seeded_by(noise),
+    }
+
+
+def _taken(model: BaselineModel, label: str, claim: Claim, neighbours: Neighbours) -> VineModel:
+    """Take from a baseline what draws records; the records themselves stay behind."""
+    found = model.details
+    vine = LayoutVine(
+        layout=found["layout"],
+        margins=tuple(found["margins"].values()),
+        vine=found["vine"],
+        active=found["active"],
+    )
+    account = account_record(
+        model.account, label=label, claimed=claim.epsilon, rows=neighbours.rows
+    )
+    return VineModel(vine=vine, account=account)

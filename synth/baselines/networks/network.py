@@ -1,4 +1,4 @@
-"""Networks of columns with few parents: candidates, information, tables, records."""
+"""Networks of columns with few parents: bins, candidates, information, tables, records."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
+
+    from synth.arrays import Floats, Integers
+    from synth.baselines.coded import CodedColumn
 
 #: A column and its parents.
 Family = tuple[int, tuple[int, ...]]
@@ -38,7 +41,7 @@ class NetworkTable:
     child: int
     parents: tuple[int, ...]
     sizes: tuple[int, ...]
-    cumulative: NDArray[np.float64]
+    cumulative: Floats
 
 
 def information_sensitivity(records: int, *, is_binary: bool) -> float:
@@ -90,12 +93,10 @@ def candidates_of(sizes: Sequence[int], chosen: Sequence[int], *, degree: int) -
 
 def cells_of(
     codes: NDArray[np.integer], columns: Sequence[int], *, sizes: Sequence[int]
-) -> NDArray[np.int64]:
+) -> Integers:
     """Return the cell of each record in the table of some columns."""
-    flat = np.zeros(len(codes), dtype=np.int64)
-    for one in columns:
-        flat = flat * sizes[one] + codes[:, one]
-    return flat
+    places = tuple(codes[:, one] for one in columns)
+    return np.ravel_multi_index(places, [sizes[one] for one in columns]).astype(np.int64)
 
 
 def measured_places(network: Sequence[Family], *, degree: int) -> list[int]:
@@ -110,8 +111,7 @@ def measured_places(network: Sequence[Family], *, degree: int) -> list[int]:
 
 
 def tables_of(
-    network: Sequence[Family],
-    held: Mapping[int, tuple[tuple[int, ...], NDArray[np.float64]]],
+    network: Sequence[Family], held: Mapping[int, tuple[tuple[int, ...], Floats]]
 ) -> list[NetworkTable]:
     """Return the laws that follow from measured tables."""
     tables = []
@@ -123,7 +123,7 @@ def tables_of(
 
 def draw_network(
     number: int, tables: Sequence[NetworkTable], *, rng: np.random.Generator
-) -> NDArray[np.int64]:
+) -> Integers:
     """Draw records, a column after its parents."""
     drawn = np.zeros((number, len(tables)), dtype=np.int64)
     for table in tables:
@@ -138,15 +138,15 @@ def draw_network(
     return drawn
 
 
-def _entropy(counts: NDArray[np.int64]) -> float:
+def _entropy(counts: Integers) -> float:
     held = counts[counts > 0]
     total = held.sum()
     return float(math.log(total) - (held * np.log(held)).sum() / total)
 
 
 def _shared(
-    held: Mapping[int, tuple[tuple[int, ...], NDArray[np.float64]]], wanted: tuple[int, ...]
-) -> tuple[tuple[int, ...], NDArray[np.float64]]:
+    held: Mapping[int, tuple[tuple[int, ...], Floats]], wanted: tuple[int, ...]
+) -> tuple[tuple[int, ...], Floats]:
     """Return the table of some columns as a margin of one that was measured."""
     order, joint = next(one for one in held.values() if set(wanted) <= set(one[0]))
     others = tuple(axis for axis, one in enumerate(order) if one not in wanted)
@@ -155,9 +155,7 @@ def _shared(
     return wanted, np.transpose(summed, [left.index(one) for one in wanted])
 
 
-def _conditional(
-    held: NDArray[np.float64], child: int, parents: tuple[int, ...]
-) -> NetworkTable:
+def _conditional(held: Floats, child: int, parents: tuple[int, ...]) -> NetworkTable:
     rows = held.reshape(-1, held.shape[-1]).copy()
     rows[rows.sum(axis=1) <= 0] = 1.0
     cumulative = np.cumsum(rows, axis=1)
@@ -166,4 +164,58 @@ def _conditional(
         parents=parents,
         sizes=held.shape[:-1],
         cumulative=cumulative / cumulative[:, -1:],
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Binned:
+    """Codes of few bins, and per column the bin of each code."""
+
+    codes: Integers
+    members: tuple[Integers, ...]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many bins each column has."""
+        return sizes_of(self.members)
+
+
+def sizes_of(members: Sequence[Integers]) -> tuple[int, ...]:
+    """Return how many bins each column has."""
+    return tuple(int(bin_of.max()) + 1 for bin_of in members)
+
+
+def spread_bins(
+    drawn: Integers, members: Sequence[Integers], rng: np.random.Generator
+) -> list[Integers]:
+    """Turn bins into codes, each code of a bin alike."""
+    found = []
+    for k, bin_of in enumerate(members):
+        order = np.argsort(bin_of, kind="stable")
+        many = np.bincount(bin_of)
+        start = np.cumsum(many) - many
+        within = (rng.random(len(drawn)) * many[drawn[:, k]]).astype(np.int64)
+        found.append(order[start[drawn[:, k]] + within])
+    return found
+
+
+def bin_columns(columns: Sequence[CodedColumn], *, most: int = 20) -> Binned:
+    """Put numbers of many values into bins of equal width."""
+    members = []
+    for column in columns:
+        bin_of = np.arange(column.size)
+        if column.is_numeric and column.size > most:
+            known = [value for value in column.domain if value is not None]
+            numbers = np.array(known, dtype=np.float64)
+            edges = np.linspace(numbers[0], numbers[-1], most + 1)[1:-1]
+            raw = np.searchsorted(edges, numbers, side="left")
+            if len(known) < column.size:
+                raw = np.append(raw, most)
+            _, bin_of = np.unique(raw, return_inverse=True)  # bins without values are left out
+        members.append(np.asarray(bin_of, dtype=np.int64))
+    return Binned(
+        codes=np.column_stack(
+            [bin_of[one.codes] for bin_of, one in zip(members, columns, strict=True)]
+        ),
+        members=tuple(members),
     )

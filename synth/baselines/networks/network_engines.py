@@ -2,52 +2,69 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from dp import Adjacency, Exponential
-from synth.baselines.binned import Binned
+from dp import Exponential
+from footing.checks import require_integer
 from synth.baselines.networks.network import (
     NetworkTable,
     candidates_of,
     draw_network,
     information_of,
     measured_places,
+    sizes_of,
+    spread_bins,
     tables_of,
 )
+from synth.baselines.networks.priv_bayes import priv_bayes
 from synth.baselines.published import (
+    JointModel,
     account_record,
     as_frame,
-    refuse_conditions,
+    refuse_add_remove,
     refuse_others,
     seeded_by,
 )
-from synth.baselines.settings import NetworkSettings
 from synth.errors import SynthError
-from synth.marginals.measuring import Measurer, Neighbours
-from synth.marginals.noise import SecureNoise
-from synth.marginals.spending.accountant import PrivacyAccountant, Spend
+from synth.marginals.measuring import Measurer
+from synth.marginals.spending import PrivacyAccountant, Spend
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from synth.arrays import Floats, Integers
     from synth.baselines.networks.network import Family
     from synth.claims import Claim
-    from synth.marginals.noise import NoiseSource
+    from synth.marginals.measuring import Neighbours, NoiseSource
 
-_FORMAT = "ckm-synth-network"
 _MAX_BINS = 20
 _EXACT = 1 - 1e-9
 _SLACK = 1 + 1e-6  # logarithms are rounded
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkSettings:
+    """What may be chosen of PrivBayes.
+
+    Parameters
+    ----------
+    degree
+        The most parents of a column.
+    """
+
+    degree: int = 3
+
+    def __post_init__(self) -> None:
+        require_integer(self.degree, "degree", error=SynthError, minimum=1)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class NetworkModel:
+class NetworkModel(JointModel):
     """A network of columns, each with the law given its parents.
 
     Parameters
@@ -62,7 +79,9 @@ class NetworkModel:
         What it really cost, where it does not; see `synth.Model.account`.
     """
 
-    bins: tuple[NDArray[np.int64], ...]
+    kind: ClassVar[str] = "network"
+
+    bins: tuple[Integers, ...]
     tables: tuple[NetworkTable, ...]
     spends: tuple[Spend, ...] = ()
     account: dict[str, Any] | None = None
@@ -72,67 +91,39 @@ class NetworkModel:
         """How many codes each column has."""
         return [len(one) for one in self.bins]
 
-    def sample(
-        self,
-        number: int,
-        *,
-        rng: np.random.Generator,
-        conditions: Mapping[int, int] | None = None,
-    ) -> NDArray[np.int32]:
-        """Draw records."""
-        refuse_conditions(conditions)
-        sizes = tuple(int(one.max()) + 1 for one in self.bins)
-        nobody = np.zeros((0, len(sizes)), np.int64)
-        binned = Binned(codes=nobody, sizes=sizes, members=self.bins)
-        drawn = draw_network(number, self.tables, rng=rng)
-        return np.column_stack(binned.spread(drawn, rng)).astype(np.int32)
+    def drawn(self, number: int, rng: np.random.Generator) -> list[Integers]:
+        """Draw the codes of each column."""
+        return spread_bins(draw_network(number, self.tables, rng=rng), self.bins, rng)
 
-    def to_json(self) -> str:
-        """Return the model as text."""
-        return json.dumps(
-            {
-                "format": _FORMAT,
-                "bins": [one.tolist() for one in self.bins],
-                "tables": [
-                    {
-                        "child": table.child,
-                        "parents": list(table.parents),
-                        "cumulative": table.cumulative.tolist(),
-                    }
-                    for table in self.tables
-                ],
-                "spends": [spend.record() for spend in self.spends],
-                "account": self.account,
-            },
-            allow_nan=False,
-        )
+    def parts(self) -> dict[str, Any]:
+        """Return what is written."""
+        return {
+            "bins": self.bins,
+            "tables": [
+                {"child": one.child, "parents": one.parents, "cumulative": one.cumulative}
+                for one in self.tables
+            ],
+            "spends": [spend.record() for spend in self.spends],
+            "account": self.account,
+        }
 
     @classmethod
-    def from_json(cls, text: str) -> NetworkModel:
-        """Read what `to_json` wrote."""
-        try:
-            found = json.loads(text)
-            if found["format"] != _FORMAT:
-                raise SynthError("The file is no model of a network.")
-            bins = tuple(np.array(one, np.int64) for one in found["bins"])
-            sizes = [int(one.max()) + 1 for one in bins]
-            tables = tuple(
-                NetworkTable(
-                    child=int(one["child"]),
-                    parents=tuple(int(parent) for parent in one["parents"]),
-                    sizes=tuple(sizes[parent] for parent in one["parents"]),
-                    cumulative=np.array(one["cumulative"], np.float64),
-                )
-                for one in found["tables"]
+    def of_parts(cls, found: Mapping[str, Any]) -> Self:
+        """Return the model whose parts these are, or refuse what does not fit."""
+        bins = tuple(np.array(one, np.int64) for one in found["bins"])
+        sizes = sizes_of(bins)
+        tables = tuple(
+            NetworkTable(
+                child=int(one["child"]),
+                parents=tuple(int(parent) for parent in one["parents"]),
+                sizes=tuple(sizes[parent] for parent in one["parents"]),
+                cumulative=np.array(one["cumulative"], np.float64),
             )
-            spends = tuple(Spend.from_record(spend) for spend in found["spends"])
-            account = found["account"]
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-            if isinstance(error, SynthError):
-                raise
-            raise SynthError("The model of a network cannot be read.") from None
+            for one in found["tables"]
+        )
         _check_tables(tables, sizes)
-        return cls(bins=bins, tables=tables, spends=spends, account=account)
+        spends = tuple(Spend.from_record(spend) for spend in found["spends"])
+        return cls(bins=bins, tables=tables, spends=spends, account=found["account"])
 
 
 def fit_priv_bayes(
@@ -140,10 +131,10 @@ def fit_priv_bayes(
     *,
     sizes: Sequence[int],
     rho: float,
-    ordered: Sequence[bool] | None = None,
-    present: Sequence[int] | None = None,
-    noise: NoiseSource | None = None,
-    neighbours: Neighbours | None = None,
+    ordered: Sequence[bool],
+    present: Sequence[int],
+    noise: NoiseSource,
+    neighbours: Neighbours,
     settings: NetworkSettings | None = None,
     **others: Any,
 ) -> NetworkModel:
@@ -160,16 +151,11 @@ def fit_priv_bayes(
     Zhang, Cormode, Procopiuc, Srivastava, Xiao 2017.
     """
     refuse_others(others)
-    neighbours = neighbours or Neighbours()
-    if neighbours.adjacency is not Adjacency.REPLACE:
-        raise SynthError(
-            "The choice of a network needs a public number of records.",
-            hint="Budget(…, adjacency='replace'), or --adjacency replace",
-        )
+    refuse_add_remove(neighbours, "The choice of a network")
     degree = min((settings or NetworkSettings()).degree, len(sizes) - 1)
-    bins = _bins(sizes, ordered or [False] * len(sizes), present or sizes)
+    bins = _bins(sizes, ordered, present)
     accountant = PrivacyAccountant(float(rho))
-    measurer = _NetworkMeasurer(codes, sizes, neighbours, accountant, noise or SecureNoise())
+    measurer = _NetworkMeasurer(codes, sizes, neighbours, accountant, noise)
     measurer.regroup(bins)
     share = 0.5 if len(sizes) > 1 else 0.0
     rng = seeded_by(noise) or np.random.default_rng()
@@ -191,9 +177,8 @@ def fit_priv_bayes_legacy(
     sizes: Sequence[int],
     claim: Claim,
     ordered: Sequence[bool],
-    present: Sequence[int] | None = None,
-    noise: NoiseSource | None = None,
-    neighbours: Neighbours | None = None,
+    noise: NoiseSource,
+    neighbours: Neighbours,
     settings: NetworkSettings | None = None,
     **others: Any,
 ) -> NetworkModel:
@@ -202,17 +187,14 @@ def fit_priv_bayes_legacy(
     **Not differentially private as claimed**: the noise is too small by as many times as there
     are records. The account says what that costs.
     """
-    from synth.baselines.networks.priv_bayes import priv_bayes
-
-    del present
     refuse_others(others)
     if not claim.epsilon:
         raise SynthError("The method claims an epsilon above 0.", hint="--epsilon 1")
-    coded = as_frame(codes, sizes=sizes, ordered=ordered)
+    frame, domains = as_frame(codes, sizes=sizes, ordered=ordered)
     model = priv_bayes(
-        coded.frame,
+        frame,
         epsilon=claim.epsilon,
-        domains=coded.domains,
+        domains=domains,
         degree=(settings or NetworkSettings()).degree,
         is_legacy=True,
         rng=seeded_by(noise),
@@ -221,7 +203,7 @@ def fit_priv_bayes_legacy(
         model.account,
         label="PrivBayes with noise too small",
         claimed=claim.epsilon,
-        rows=(neighbours or Neighbours()).rows,
+        rows=neighbours.rows,
     )
     return NetworkModel(
         bins=model.details["members"], tables=tuple(model.details["tables"]), account=account
@@ -239,23 +221,13 @@ class _NetworkMeasurer(Measurer):
             adjacency=self._neighbours.adjacency,
             unit=self._neighbours.unit,
         )
-        self._accountant.pay(
-            Spend(
-                what="choice",
-                columns=(),
-                sensitivity=how.sensitivity,
-                scale=how.scale,
-                rho=how.guarantee.rho,
-            )
-        )
+        self._accountant.pay(Spend.of("choice", how))
         families = candidates_of(self._sizes, chosen, degree=degree)
         codes = np.column_stack(self._columns)
         scores = [information_of(codes, one, sizes=self._sizes) for one in families]
         return families[self._noise.choose(np.array(scores, np.float64), how)]
 
-    def family(
-        self, family: Family, *, rho: float
-    ) -> tuple[tuple[int, ...], NDArray[np.float64]]:
+    def family(self, family: Family, *, rho: float) -> tuple[tuple[int, ...], Floats]:
         """Return columns and the noisy table of a column and its parents, none below 0."""
         child, parents = family
         columns = tuple(sorted((*parents, child)))
@@ -267,7 +239,7 @@ class _NetworkMeasurer(Measurer):
 
 def _bins(
     sizes: Sequence[int], ordered: Sequence[bool], present: Sequence[int]
-) -> tuple[NDArray[np.int64], ...]:
+) -> tuple[Integers, ...]:
     """Put ordered codes into bins of equal width; kinds of missing keep their own."""
     bins = []
     for size, is_ordered, known in zip(sizes, ordered, present, strict=True):

@@ -9,17 +9,16 @@ import numpy as np
 
 from dp import Adjacency, Exponential, Laplace, Sensitivity
 from footing.checks import require_integer
-from synth.baselines.account import Account, Charge, checked_epsilon
-from synth.baselines.binned import bin_columns
 from synth.baselines.coded import code_frame, decode_frame
-from synth.baselines.dp_histogram import charge_bins
-from synth.baselines.model import BaselineModel
+from synth.baselines.model import Account, BaselineModel, Charge, charge_bins, checked_epsilon
 from synth.baselines.networks.network import (
+    bin_columns,
     candidates_of,
     cells_of,
     draw_network,
     information_of,
     measured_places,
+    spread_bins,
     tables_of,
 )
 from synth.baselines.noise import choose, noisy
@@ -29,10 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pandas as pd
-    from numpy.typing import NDArray
 
-    from synth.baselines.binned import Binned
-    from synth.baselines.networks.network import Family
+    from synth.arrays import Floats
+    from synth.baselines.networks.network import Binned, Family
 
 
 def priv_bayes(
@@ -97,7 +95,7 @@ def priv_bayes(
     n = len(columns)
     k = min(degree, n - 1)
     half = epsilon / 2 if n > 1 else 0.0
-    source = np.random.default_rng() if rng is None else rng
+    source = np.random.default_rng(rng)
     root = int(source.integers(n))
     if n > 1:
         account.pay(Charge(part="dependence", what="network", epsilon=half))
@@ -115,11 +113,11 @@ def priv_bayes(
 
     def draw(size: int, source: np.random.Generator) -> pd.DataFrame:
         drawn = draw_network(size, tables, rng=source)
-        return decode_frame(columns, binned.spread(drawn, source))
+        return decode_frame(columns, spread_bins(drawn, binned.members, source))
 
     label = "PrivBayes" + (" with noise too small" if is_legacy else "")
     return BaselineModel(
-        label=label if account.is_as_claimed else f"{label}, NOT DP as claimed",
+        label=account.label(label),
         account=account,
         draw=draw,
         details={
@@ -160,10 +158,10 @@ def _held(
     measured: list[int],
     scale: float,
     rng: np.random.Generator | None,
-) -> dict[int, tuple[tuple[int, ...], NDArray[np.float64]]]:
+) -> dict[int, tuple[tuple[int, ...], Floats]]:
     """Return the noisy tables of some places, none of their counts below 0."""
     noise = Laplace(sensitivity=Sensitivity(l1=2, adjacency=Adjacency.REPLACE), scale=scale)
-    held: dict[int, tuple[tuple[int, ...], NDArray[np.float64]]] = {}
+    held: dict[int, tuple[tuple[int, ...], Floats]] = {}
     for place in measured:
         child, parents = network[place]
         order = (*parents, child)

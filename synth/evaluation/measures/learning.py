@@ -1,20 +1,17 @@
-"""Train on synthetic records, test on real ones that the synthesis never saw."""
+"""What a learning machine makes of records: real from synthetic, and one column from others."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from synth.evaluation.errors import EvaluationError
-from synth.evaluation.measures.learners import probabilities
+from synth.errors import EvaluationError
 from synth.evaluation.measures.scores import auc, mcc, rmse
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from synth.evaluation.measures.learners import Learner
+    from synth.arrays import Floats, Integers
     from synth.evaluation.records import Records
 
 
@@ -101,11 +98,11 @@ def regression(train: Records, test: Records, *, target: str) -> float | None:
     return unit * rmse(truth[1] / unit, second @ weights)
 
 
-def _labels(column: NDArray[np.float64]) -> NDArray[np.float64]:
+def _labels(column: Floats) -> Floats:
     return np.where(np.isnan(column), np.inf, column)
 
 
-def _area(truth: NDArray[np.int64], chances: NDArray[np.float64]) -> float | None:
+def _area(truth: Integers, chances: Floats) -> float | None:
     if chances.shape[1] == 2:
         return auc(truth == 1, chances[:, 1])
     areas = [(auc(truth == k, chances[:, k]), float(np.mean(truth == k))) for k in set(truth)]
@@ -113,3 +110,141 @@ def _area(truth: NDArray[np.int64], chances: NDArray[np.float64]) -> float | Non
     if not kept:
         return None
     return sum(area * share for area, share in kept) / sum(share for _, share in kept)
+
+
+#: Boosted histograms of scikit-learn, or xgboost where it is installed.
+Learner: TypeAlias = Literal["histogram", "xgboost"]
+#: As in the source of the framework.
+_TREES, _DEPTH = 512, 64
+
+
+def classifier(learner: Learner, *, seed: int) -> Any:
+    """Give an untrained classifier."""
+    if learner == "histogram":
+        try:
+            from sklearn.ensemble import HistGradientBoostingClassifier
+        except ImportError as error:
+            raise EvaluationError(
+                "Trained measures need scikit-learn, which is not installed.",
+                hint="in the project's folder: pip install '.[synth]'",
+            ) from error
+        return HistGradientBoostingClassifier(random_state=seed)
+    if learner != "xgboost":
+        raise EvaluationError(
+            f"There is no learner {learner!r}.", hint="take 'histogram' or 'xgboost'"
+        )
+    try:
+        from xgboost import XGBClassifier
+    except ImportError as error:
+        raise EvaluationError(
+            "The learner 'xgboost' needs the package xgboost, which is not installed.",
+            hint="pip install xgboost, or take 'histogram'",
+        ) from error
+    return XGBClassifier(n_estimators=_TREES, max_depth=_DEPTH, random_state=seed)
+
+
+def probabilities(
+    features: Floats,
+    labels: Integers,
+    asked: Floats,
+    *,
+    n_classes: int,
+    learner: Learner = "histogram",
+    seed: int = 0,
+) -> Floats:
+    """Train on records and give the probability of each class for others."""
+    shown, codes = np.unique(labels, return_inverse=True)
+    found = np.zeros((len(asked), n_classes))
+    if len(shown) == 1:
+        found[:, shown[0]] = 1.0
+        return found
+    # A column that is missing throughout says nothing, and some learners warn about it.
+    tells = ~np.isnan(features).all(axis=0)
+    if not tells.any():
+        found[:, shown] = np.bincount(codes) / len(codes)
+        return found
+    machine = classifier(learner, seed=seed)
+    from threadpoolctl import threadpool_limits
+
+    # The same sums on every machine; and threads that wait for each other cost most where a
+    # machine is busy.
+    with threadpool_limits(limits=1):
+        machine.fit(features[:, tells], codes)
+        found[:, shown] = machine.predict_proba(asked[:, tells])
+    return found
+
+
+_MOST = 8000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detected:
+    """How well synthetic records were told from real ones.
+
+    Parameters
+    ----------
+    auc
+        Area under the curve: 0.5 where nothing tells them apart, 1 where everything does.
+    pmse
+        Mean squared distance of the propensity from the share of synthetic records: 0 to 0.25.
+    n
+        Records on each side.
+    """
+
+    auc: float
+    pmse: float
+    n: int
+
+
+def detection(
+    real: Records,
+    synthetic: Records,
+    *,
+    most: int = _MOST,
+    folds: int = 3,
+    learner: Learner = "histogram",
+    seed: int = 0,
+) -> Detected:
+    """Train a classifier to tell synthetic from real, and judge it on records it never saw.
+
+    Notes
+    -----
+    pMSE = 1/N Σ (pᵢ - ½)², over out-of-fold propensities.
+
+    References
+    ----------
+    .. [1] J. Snoke, G. M. Raab, B. Nowok, C. Dibben, A. Slavkovic, "General and specific
+       utility measures for synthetic data", *JRSS A* 181 (2018).
+    """
+    size = min(len(real), len(synthetic), most)
+    if size < folds or folds < 2:
+        raise EvaluationError(
+            f"Detection in {folds} folds needs at least 2 folds and as many records on each "
+            f"side; one side has {size}.",
+            hint="give more records, or leave detection out",
+        )
+    rng = np.random.default_rng(seed)
+    sides = [
+        records.values[rng.choice(len(records), size=size, replace=False)]
+        for records in (real, synthetic)
+    ]
+    features = np.vstack(sides)
+    labels = np.repeat(np.array([0, 1]), size)
+    fold = np.concatenate([rng.permutation(size) % folds for _ in sides])
+    propensity = np.empty(2 * size)
+    for number in range(folds):
+        is_out = fold == number
+        propensity[is_out] = probabilities(
+            features[~is_out],
+            labels[~is_out],
+            features[is_out],
+            n_classes=2,
+            learner=learner,
+            seed=seed,
+        )[:, 1]
+    area = auc(labels == 1, propensity)
+    return Detected(
+        auc=0.5 if area is None else area,
+        pmse=float(np.mean((propensity - 0.5) ** 2)),
+        n=size,
+    )

@@ -8,8 +8,7 @@ from rappor.counts import Counts
 from rappor.decoding.candidates import Candidates
 from rappor.decoding.decode import decode
 from rappor.decoding.diagnostics import diagnostics
-from rappor.decoding.observed import observe
-from rappor.decoding.regression import Normal, fit
+from rappor.decoding.regression import Normal, fit, observe
 from rappor.decoding.screening import lasso, needs_screening, strong
 from rappor.decoding.simplex_projection import project_to_simplex
 from rappor.errors import MismatchError, RapporError
@@ -43,7 +42,7 @@ def test_a_fit_of_all_candidates_is_weighted_least_squares():
     expected, squares, _, _ = np.linalg.lstsq(
         columns * root[:, None], seen.share * root, rcond=None
     )
-    assert np.allclose([*found.estimates, found.rest], expected, rtol=1e-9, atol=1e-12)
+    assert np.allclose([*found.estimates, found.rest[0]], expected, rtol=1e-9, atol=1e-12)
     dispersion = squares[0] / (len(root) - 5)
     assert found.dispersion == pytest.approx(dispersion)
     covariance = np.linalg.inv((columns * normal.weights[:, None]).T @ columns)

@@ -8,8 +8,7 @@ from rappor.client.simulate import simulate_counts
 from rappor.counts import Counts
 from rappor.decoding.candidates import Candidates
 from rappor.decoding.decode import decode
-from rappor.decoding.joint import joint
-from rappor.decoding.likelihood import likelihoods
+from rappor.decoding.joint import joint, likelihoods
 from rappor.decoding.ngrams import discover
 from rappor.encoded import Reports
 from rappor.parameters import Parameters

@@ -12,8 +12,7 @@ from rappor.decoding.diagnostics import diagnostics
 from rappor.encoded import Reports
 from rappor.errors import MismatchError, RapporError, ReportFileError
 from rappor.parameters import Parameters
-from rappor.report_files import read_reports, write_reports
-from rappor.stream import sum_files, sum_reports
+from rappor.report_files import read_reports, sum_files, sum_reports, write_reports
 from tables.secret import Secret
 
 SMALL = Parameters(n_bits=12, n_hashes=2, n_cohorts=4, f=0.5, p=0.5, q=0.75)

@@ -6,8 +6,7 @@ from scipy.optimize import minimize
 
 from rappor.client.client import bloom_filter
 from rappor.decoding.candidates import Candidates
-from rappor.decoding.joint import joint
-from rappor.decoding.likelihood import likelihoods
+from rappor.decoding.joint import joint, likelihoods
 from rappor.encoded import Reports
 from rappor.errors import MismatchError, RapporError
 from rappor.parameters import Parameters

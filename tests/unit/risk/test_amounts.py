@@ -8,7 +8,7 @@ from ckm.engine.magnitudes.examples import amounts
 from risk.amounts import AmountNoise, chance_within, largest_bounds, largest_posterior
 from risk.errors import RiskError
 from tables import Secret
-from tables.magnitudes.magnitudes import Magnitudes
+from tables.magnitudes.amounts import Magnitudes
 
 SECRET = Secret(bytes(range(32)))
 N = 40_000

@@ -72,7 +72,7 @@ def test_the_salaries_of_the_literature_are_as_far_apart_as_there():
 
 def test_two_moves_of_eight_balls_are_a_twelfth_on_four_ordered_bins():
     """1, 1, 4, 2 against 2, 1, 3, 2: two unit moves, 2 / 8 balls / 3 steps."""
-    from risk.anonymity.distances import ordered_distances
+    from risk.anonymity.diversity import ordered_distances
 
     found = ordered_distances(
         np.zeros(4, dtype=np.int64),

@@ -66,10 +66,10 @@ from risk.attacks import (
     reveal,
     wilson,
 )
-from risk.attacks._solvers.geographic import find_slivers
-from risk.attacks._solvers.linear import rebuild_counts
-from risk.attacks._solvers.linkage import link
-from risk.attacks._solvers.subset_sums import decode_bits, expected_share_right
+from risk.attacks.reconstruction.geographic import find_slivers
+from risk.attacks.reconstruction.linear import rebuild_counts
+from risk.attacks.reconstruction.linkage import link
+from risk.attacks.reconstruction.subset_sums import decode_bits, expected_share_right
 from risk.reconstruction.counts import PublishedCounts
 from risk.reconstruction.differences import sliver_posterior
 from risk.utility import (

@@ -20,7 +20,7 @@ from synth import (
     Whole,
 )
 from synth.certificate import _digest
-from synth.marginals.spending.calls import Call
+from synth.marginals.spending import Call
 
 SIMULATED = "The noise was simulated: nobody is protected."
 KEY = b"a secret of the office"

@@ -375,7 +375,7 @@ def test_conditions_outside_the_model_are_refused():
 
 def test_the_accountant_refuses_before_anything_is_measured():
     from synth.marginals.measuring import Measurer
-    from synth.marginals.spending.accountant import PrivacyAccountant
+    from synth.marginals.spending import PrivacyAccountant
 
     noise = _Recording()
     measurer = Measurer(related(10), SIZES, Neighbours(), PrivacyAccountant(0.01), noise)

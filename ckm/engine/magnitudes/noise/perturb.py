@@ -1,24 +1,34 @@
-"""Amounts in, published totals out."""
+"""Amounts in, published totals out; the program's own noise is unbiased and keyed."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import functools
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from ckm.engine.magnitudes.errors import MagnitudeError
-from ckm.engine.magnitudes.noise.smooth import own_totals
+from ckm.engine.key_mixing import siphash
+from ckm.engine.magnitudes.noise.plan import plan_noise, require_finite
 from ckm.engine.magnitudes.other_tools.cellkey import trace_cellkey
 from ckm.engine.magnitudes.other_tools.rotation import decimal_keys
 from ckm.engine.magnitudes.other_tools.tauargus import trace_tauargus
+from ckm.engine.magnitudes.sensitive.conditions import sensitive_cells
 from ckm.errors import ConfigError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ckm.engine.magnitudes.noise.plan import Plan
     from ckm.engine.magnitudes.settings import MagnitudeNoise
-    from tables import Secret
-    from tables.magnitudes.magnitudes import Magnitudes
+    from footing.arrays import Floats, Integers, Words
+    from tables import Magnitudes, Secret
+
+Purpose: TypeAlias = Literal["noise", "jitter", "rounding"]
+_KEYS = 2**64
+_BITS = 52  # with the half after them they fit a float, so that nothing is rounded
+_EXACT = 2.0**52
 
 
 def perturb_magnitudes(
@@ -71,7 +81,7 @@ def perturb_magnitudes(
                 hint='give it, or choose rules="cellkey" to repeat another tool',
             )
         return own_totals(magnitudes, noise, secret=secret)
-    _require_finite(magnitudes)
+    require_finite(magnitudes, [magnitudes.total, magnitudes.top])
     keys = magnitudes.key
     if noise.zero_keys:
         if cell_keys is None:
@@ -84,9 +94,113 @@ def perturb_magnitudes(
     return trace.totals
 
 
-def _require_finite(magnitudes: Magnitudes) -> None:
-    if not np.isfinite(magnitudes.total).all() or not np.isfinite(magnitudes.top).all():
-        raise MagnitudeError(
-            f"The variable {magnitudes.variable!r} has infinite or undefined amounts.",
-            hint="leave such records out by a filter, or make their amounts missing",
-        )
+def own_totals(magnitudes: Magnitudes, noise: MagnitudeNoise, *, secret: Secret) -> Floats:
+    """Give the published totals under the program's own rules.
+
+    ``X + sum_j s_j (v_j + m sign(v_j) + u_j)``: v_j from the row of the p-table at a keyed
+    number of the contributors, the variable and j; m the least noise of sensitive cells; u_j
+    uniform in half a step on either side, from another keyed number. Cells without
+    contributors are published as 0. The result goes up or down to `decimals` by a third
+    number, with the probabilities that keep its mean. Cells that are named, and sensitive for
+    no other reason, have random numbers of their own.
+    """
+    plan = plan_noise(magnitudes, noise)
+    numbers = functools.partial(_numbers, magnitudes, noise, secret)
+    totals = magnitudes.total.copy()
+    for column in range(noise.n_components):
+        cells = np.flatnonzero(plan.steps[:, column] > 0)
+        units, widths = _units(plan, cells, numbers("noise", column + 1)[cells])
+        if noise.jitter:
+            jitter = keyed_fractions(numbers("jitter", column + 1)[cells])
+            units += widths * (jitter - 0.5)
+        totals[cells] += plan.steps[cells, column] * units
+    if not noise.signed:  # only the rounding of floats can be below zero
+        totals = np.maximum(totals, 0.0)
+    totals[magnitudes.contributors == 0] = 0.0
+    if noise.decimals is None:
+        return totals
+    fractions = keyed_fractions(numbers("rounding", 1))
+    return _rounded(totals, noise.decimals, fractions)
+
+
+def _units(plan: Plan, cells: Integers, keys: Words) -> tuple[Floats, Floats]:
+    """Look the noise of one component up, in its units; return the width of the jitter too."""
+    units, widths = np.zeros(len(cells)), np.zeros(len(cells))
+    regime_of = plan.regime[cells]
+    for place, regime in enumerate(plan.regimes):
+        here = np.flatnonzero(regime_of == place)
+        steps = regime.table.lookup(plan.row[cells[here]], keys[here], key_range=_KEYS)
+        units[here] = steps / regime.table.step + regime.least_noise * np.sign(steps)
+        widths[here] = regime.width
+    return units, widths
+
+
+def _numbers(
+    magnitudes: Magnitudes,
+    noise: MagnitudeNoise,
+    secret: Secret,
+    purpose: Purpose,
+    component: int,
+) -> Words:
+    given: dict[str, Any] = {
+        "secret": secret,
+        "variable": magnitudes.variable,
+        "purpose": purpose,
+        "component": component,
+        "period": noise.period,
+    }
+    found = keyed_numbers(magnitudes.key, settings=noise.fingerprint, **given)
+    if magnitudes.named.any():
+        rest = replace(magnitudes, named=np.zeros_like(magnitudes.named))
+        alone = magnitudes.named & ~sensitive_cells(rest, noise.sensitive)
+        # A cell that was published before it was named would be two equations otherwise.
+        settings = f"{noise.fingerprint} named"
+        found[alone] = keyed_numbers(magnitudes.key[alone], settings=settings, **given)
+    return found
+
+
+def _rounded(totals: Floats, decimals: int, fractions: Floats) -> Floats:
+    """Round up with the probability of what lies beyond the multiple below."""
+    unit = float(10 ** abs(decimals))
+    fits = np.abs(totals) < (_EXACT / unit if decimals >= 0 else _EXACT * unit)
+    held = np.where(fits, totals, 0.0)
+    scaled = held * unit if decimals >= 0 else held / unit
+    whole = np.floor(scaled)
+    whole += fractions < scaled - whole
+    rounded = whole / unit if decimals >= 0 else whole * unit
+    return np.where(fits, rounded, totals)
+
+
+def keyed_numbers(
+    keys: Words,
+    *,
+    secret: Secret,
+    variable: str,
+    purpose: Purpose,
+    component: int = 1,
+    period: str = "",
+    settings: str = "",
+) -> Words:
+    """Turn sums of record keys into 64-bit numbers that nobody without the secret foresees.
+
+    SipHash-2-4 of the key as 8 little-endian bytes, under the first 16 bytes of
+    HMAC-SHA256(secret, text), where the text is the JSON list ``["ckm magnitude v1",
+    variable, period, settings, purpose, component]`` without spaces. Numbers of different
+    variables, periods, settings, purposes or components are independent for everybody without
+    the secret.
+    """
+    text = json.dumps(
+        ["ckm magnitude v1", variable, period, settings, purpose, component],
+        separators=(",", ":"),
+    )
+    key = np.frombuffer(secret.derive(text)[:16], "<u8")
+    return siphash(keys, key)
+
+
+def keyed_fractions(numbers: Words) -> Floats:
+    """Turn 64-bit numbers into the middles of 2**52 equal parts of [0, 1], exactly.
+
+    Fraction and one minus fraction are equally likely, so that their mean is one half exactly.
+    """
+    upper = (numbers >> np.uint64(64 - _BITS)).astype(np.float64)
+    return np.asarray((upper + 0.5) / 2.0**_BITS, np.float64)

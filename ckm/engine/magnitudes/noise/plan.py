@@ -1,23 +1,29 @@
-"""What the noise of every cell may be, before any key is looked at."""
+"""What the noise of every cell may be, before any key is looked at, and its p-tables."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ckm.engine.magnitudes.errors import MagnitudeError
-from ckm.engine.magnitudes.noise.bases import bases
+from ckm.engine.magnitudes.noise.scale import bases
 from ckm.engine.magnitudes.sensitive.conditions import sensitive_cells
-from ckm.engine.magnitudes.sensitive.two_sided import two_sided
+from ckm.errors import MagnitudeError
+from ptable import PTable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from ckm.engine.magnitudes.settings import MagnitudeNoise
-    from ptable import PTable
-    from tables.magnitudes.magnitudes import Magnitudes
+    from footing.arrays import Flags, Floats, Integers
+    from tables import Magnitudes
+
+_KEYS = 2**64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,10 +158,7 @@ def plan_noise(magnitudes: Magnitudes, noise: MagnitudeNoise) -> Plan:
 
 
 def _regimes(
-    noise: MagnitudeNoise,
-    magnitudes: Magnitudes,
-    is_small: NDArray[np.bool_],
-    sensitive: NDArray[np.bool_],
+    noise: MagnitudeNoise, magnitudes: Magnitudes, is_small: Flags, sensitive: Flags
 ) -> tuple[tuple[Regime, ...], NDArray[np.int8]]:
     """Give the p-tables in use, plain and for sensitive cells, and the place of each cell's."""
     tables = [noise.ptable] if noise.ptable is not None else [noise.even, noise.odd]
@@ -179,9 +182,7 @@ def _regimes(
     return tuple(regimes), place
 
 
-def _fit(
-    steps: NDArray[np.float64], regime: Regime, totals: NDArray[np.float64] | None
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _fit(steps: Floats, regime: Regime, totals: Floats | None) -> tuple[Integers, Floats]:
     """Give each cell's row, and what its units must be multiplied by to stay above zero."""
     anchors = regime.table.counts[1:]
     factor = np.ones(len(steps))
@@ -198,15 +199,20 @@ def _fit(
     return anchors[np.maximum(place, 0)], factor
 
 
-def _require_sound(magnitudes: Magnitudes, noise: MagnitudeNoise) -> None:
-    parts = [magnitudes.total, magnitudes.raw_total, magnitudes.weighted_contributors]
-    parts += [magnitudes.top, magnitudes.top_weight, magnitudes.largest]
-    parts += [magnitudes.low, magnitudes.high]
+def require_finite(magnitudes: Magnitudes, parts: Sequence[NDArray[Any]]) -> None:
+    """Refuse amounts that are infinite or undefined."""
     if not all(np.isfinite(part).all() for part in parts):
         raise MagnitudeError(
             f"The variable {magnitudes.variable!r} has infinite or undefined amounts.",
             hint="leave such records out by a filter, or make their amounts missing",
         )
+
+
+def _require_sound(magnitudes: Magnitudes, noise: MagnitudeNoise) -> None:
+    parts = [magnitudes.total, magnitudes.raw_total, magnitudes.weighted_contributors]
+    parts += [magnitudes.top, magnitudes.top_weight, magnitudes.largest]
+    parts += [magnitudes.low, magnitudes.high]
+    require_finite(magnitudes, parts)
     if bool((magnitudes.top_weight < 0).any()):
         raise MagnitudeError(f"Some weights of {magnitudes.variable!r} are negative.")
     if noise.signed:
@@ -218,3 +224,50 @@ def _require_sound(magnitudes: Magnitudes, noise: MagnitudeNoise) -> None:
             hint="in a job file, signed = true in its [[magnitude]] lets them in (in Python, "
             "signed=True); totals may then cross zero",
         )
+
+
+@lru_cache(maxsize=64)
+def two_sided(table: PTable, *, least_noise: float) -> PTable:
+    """Take no noise out of a p-table, for noise that gets more in its own direction.
+
+    With ``m`` for `least_noise`, noise v becomes ``v + sign(v) m``. Its mean size on either
+    side is ``M+ = m + E(v | v > 0)`` and ``M- = m + E(-v | v < 0)``. The side is up with
+    probability ``M- / (M+ + M-)`` and down with ``M+ / (M+ + M-)``; given the side, v has its
+    law of before. The mean is ``(M- M+ - M+ M-) / (M+ + M-) = 0``. Out of 2**64 keys
+    probabilities are off by less than one key, and means by less than 2**-50 units.
+    """
+    rows = []
+    for count in table.counts.tolist():
+        units = table.units(count)
+        rows.append(units if count == 0 else _row(units, table.step, Fraction(least_noise)))
+    rows[0] = {0: _KEYS}
+    return PTable.from_units(
+        rows, key_range=_KEYS, step=table.step, anchors=table.counts.tolist()
+    )
+
+
+def _row(units: dict[int, int], step: int, least_noise: Fraction) -> dict[int, int]:
+    up = {v: n for v, n in units.items() if v > 0 and n}
+    down = {v: n for v, n in units.items() if v < 0 and n}
+    if not up or not down:
+        raise MagnitudeError(
+            "The p-table of sensitive cells must have noise on both sides in every row but the "
+            "first.",
+            hint="use a p-table with a variance above 0",
+        )
+    sizes = [
+        least_noise
+        + Fraction(abs(sum(v * n for v, n in side.items())), step * sum(side.values()))
+        for side in (up, down)
+    ]
+    wanted = {}
+    for side, other in ((down, sizes[0]), (up, sizes[1])):
+        chance = other / (sizes[0] + sizes[1])
+        for v, n in side.items():
+            wanted[v] = chance * Fraction(n, sum(side.values())) * _KEYS
+    found, running, given = {}, Fraction(0), 0
+    for v in sorted(wanted):
+        running += wanted[v]
+        found[v] = round(running) - given
+        given += found[v]
+    return found

@@ -1,19 +1,25 @@
-"""How large a step of noise is, as a share of the amount it must hide."""
+"""The amounts that noise must hide, and how large a step of noise is as a share of them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
+from ckm.engine.magnitudes.sensitive.conditions import largest_contributions
 from ckm.errors import ConfigError
 from footing.checks import require_integer, require_number
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from footing.arrays import Floats
+    from tables import Magnitudes
+
 _LARGEST_POWER = 20
+
+Base: TypeAlias = Literal["top", "mean", "range", "sum"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +139,7 @@ Scale: TypeAlias = Flex | Proportional
 
 def flex_curve(
     amounts: ArrayLike, *, point: float, small: float, large: float, power: int
-) -> NDArray[np.float64]:
+) -> Floats:
     """Evaluate the formula of the flex function, which serves amounts from `point` on.
 
     Notes
@@ -160,3 +166,62 @@ def flex_curve(
 
 def _share(name: str, value: object) -> float:
     return require_number(value, name, error=ConfigError, above=0, maximum=1)
+
+
+def bases(magnitudes: Magnitudes, *, base: Base, components: int) -> Floats:
+    """Give the amounts that noise is scaled to, one column per component, without sign.
+
+    Records that contribute zero change none of them. The range includes 0, because that of a
+    single contributor would be 0 otherwise, and so would its noise. With weights the largest
+    contribution to a total need not be that of the largest value: noise made for a value of
+    100 that stands for one would leave one of 90 that stands for fifty bare.
+    """
+    if base == "top":
+        values = _largest(magnitudes, components)
+    elif base == "mean":
+        values = _ratio(magnitudes.total, magnitudes.weighted_contributors)
+    elif base == "range":
+        spread = np.maximum(magnitudes.high, 0) - np.minimum(magnitudes.low, 0)
+        values = np.maximum(spread, magnitudes.largest)
+    else:
+        values = magnitudes.total
+    return np.abs(values.reshape(len(magnitudes), components))
+
+
+def bases_of_records(magnitudes: Magnitudes, *, base: Base, components: int) -> Floats:
+    """Give the amounts that other tools scale noise to, with their sign.
+
+    The mean and the range are those of all records, zeros among them; the range of a single
+    record is 0.
+    """
+    if base == "top":
+        values = _top(magnitudes, components)
+    elif base == "mean":
+        values = _ratio(magnitudes.total, magnitudes.weight)
+    elif base == "range":
+        has_zero = magnitudes.records > magnitudes.contributors
+        high = np.where(has_zero, np.maximum(magnitudes.high, 0), magnitudes.high)
+        low = np.where(has_zero, np.minimum(magnitudes.low, 0), magnitudes.low)
+        values = high - low
+    else:
+        values = magnitudes.total
+    return values.reshape(len(magnitudes), components)
+
+
+def _largest(magnitudes: Magnitudes, components: int) -> Floats:
+    """Give the largest weighted values, the very largest first even if `top` lacks it."""
+    if components == 1:
+        return magnitudes.largest
+    held = -np.sort(-np.abs(_top(magnitudes, components)), axis=1)
+    lacks = magnitudes.largest > held[:, 0]
+    shifted = np.column_stack([magnitudes.largest, held[:, :-1]])
+    return np.where(lacks[:, None], shifted, held)
+
+
+def _top(magnitudes: Magnitudes, components: int) -> Floats:
+    values, weights = largest_contributions(magnitudes, components, of="noise")
+    return np.asarray(values * weights, np.float64)
+
+
+def _ratio(total: Floats, divisor: Floats) -> Floats:
+    return np.divide(total, divisor, out=np.zeros_like(total), where=divisor != 0)

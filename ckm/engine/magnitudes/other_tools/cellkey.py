@@ -7,24 +7,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckm.engine.magnitudes.noise.bases import bases_of_records
-from ckm.engine.magnitudes.noise.scale import Flex
+from ckm.engine.magnitudes.noise.scale import Flex, bases_of_records
 from ckm.engine.magnitudes.other_tools.rotation import printed_rotations, require_numbers
-from ckm.engine.magnitudes.other_tools.trace import Trace, looked_up, table_names
+from ckm.engine.magnitudes.other_tools.trace import Trace, clamped_noise, looked_up, table_names
 from ckm.engine.magnitudes.sensitive.conditions import sensitive_cells
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ckm.engine.magnitudes.settings import MagnitudeNoise
-    from tables.magnitudes.magnitudes import Magnitudes
+    from footing.arrays import Flags, Floats, Words
+    from tables import Magnitudes
 
 _UNITS = 10**18
 
 
-def trace_cellkey(
-    magnitudes: Magnitudes, noise: MagnitudeNoise, *, keys: NDArray[np.float64]
-) -> Trace:
+def trace_cellkey(magnitudes: Magnitudes, noise: MagnitudeNoise, *, keys: Floats) -> Trace:
     """Repeat what cellKey does.
 
     Where cellKey stops because a running value is 0, or because the simple approach has
@@ -54,7 +50,7 @@ def trace_cellkey(
             keys=_whole(np.where(acting, turned[:, column], 0.0)),
             key_range=_UNITS,
         )
-        change = _change(running, step, v, extra)
+        change = clamped_noise(running, step, v, extra)
         found[:, column] = np.where(acts & ~stays, change, 0.0)
         steps[:, column] = np.where(acts, step, 1.0)
         tables[:, column] = names
@@ -67,11 +63,8 @@ def trace_cellkey(
 
 
 def _step(
-    noise: MagnitudeNoise,
-    values: NDArray[np.float64],
-    running: NDArray[np.float64],
-    column: int,
-) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
+    noise: MagnitudeNoise, values: Floats, running: Floats, column: int
+) -> tuple[Floats, Flags, Flags]:
     """Give one unit, where the p-table of small cells serves, and where nothing is added."""
     factor = noise.factors[column]
     is_flex = isinstance(noise.scale, Flex)
@@ -91,20 +84,6 @@ def _step(
     return step, small | falls, stays
 
 
-def _change(
-    running: NDArray[np.float64],
-    step: NDArray[np.float64],
-    v: NDArray[np.float64],
-    extra: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Give the noise; what lessens an amount does not take it beyond zero."""
-    side = np.where(running >= 0, 1.0, -1.0)
-    way = np.where(v >= 0, 1.0, -1.0)
-    change = side * np.abs(step) * (way * (extra + np.abs(v)))
-    clamped = np.where(side < 0, np.minimum(change, -running), np.maximum(change, -running))
-    return np.where(way < 0, clamped, change)
-
-
-def _whole(keys: NDArray[np.float64]) -> NDArray[np.uint64]:
+def _whole(keys: Floats) -> Words:
     """Take decimals as they are printed, so that comparing them needs no rounding."""
     return np.array([int(Decimal(repr(key)) * _UNITS) for key in keys.tolist()], np.uint64)

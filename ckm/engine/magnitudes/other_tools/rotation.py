@@ -7,22 +7,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckm.engine.magnitudes.errors import MagnitudeError
+from ckm.errors import MagnitudeError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from footing.arrays import Floats, Words
 
 _DIGITS = 15  # what R prints of a number
 
 
-def decimal_keys(keys: NDArray[np.uint64], *, key_range: int) -> NDArray[np.float64]:
+def decimal_keys(keys: Words, *, key_range: int) -> Floats:
     """Turn integer keys into the decimals in [0, 1) that other tools calculate with."""
     return np.array([key / key_range for key in keys.tolist()], np.float64)
 
 
-def rotations(
-    keys: NDArray[np.uint64], *, key_range: int, decimals: int, components: int
-) -> NDArray[np.uint64]:
+def rotations(keys: Words, *, key_range: int, decimals: int, components: int) -> Words:
     """Rotate keys at fixed decimals, once for the first component, twice for the second ..."""
     size = 10**decimals
     found = np.empty((len(keys), components), np.uint64)
@@ -34,9 +32,7 @@ def rotations(
     return found
 
 
-def printed_rotations(
-    keys: NDArray[np.float64], *, components: int, same_key: bool
-) -> NDArray[np.float64]:
+def printed_rotations(keys: Floats, *, components: int, same_key: bool) -> Floats:
     """Rotate the digits of keys as R prints them.
 
     What moves to the end is the third character of the text, also where that is not a digit:
@@ -57,7 +53,7 @@ def printed_rotations(
     return found
 
 
-def require_numbers(keys: NDArray[np.float64]) -> None:
+def require_numbers(keys: Floats) -> None:
     """Refuse keys that a rotation left without a number, at which cellKey stops."""
     if np.isnan(keys).any():
         raise MagnitudeError(

@@ -6,27 +6,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckm.engine.magnitudes.noise.bases import bases_of_records
-from ckm.engine.magnitudes.noise.scale import Flex
+from ckm.engine.magnitudes.noise.scale import Flex, bases_of_records
 from ckm.engine.magnitudes.other_tools.rotation import rotations
-from ckm.engine.magnitudes.other_tools.trace import Trace, looked_up, table_names
+from ckm.engine.magnitudes.other_tools.trace import Trace, clamped_noise, looked_up, table_names
 from ckm.engine.magnitudes.sensitive.conditions import sensitive_cells
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ckm.engine.magnitudes.settings import MagnitudeNoise
-    from tables.magnitudes.magnitudes import Magnitudes
+    from footing.arrays import Flags, Floats, Words
+    from tables import Magnitudes
 
 _NEAR = 1e-8
 
 
 def trace_tauargus(
-    magnitudes: Magnitudes,
-    noise: MagnitudeNoise,
-    *,
-    keys: NDArray[np.uint64],
-    key_range: int,
+    magnitudes: Magnitudes, noise: MagnitudeNoise, *, keys: Words, key_range: int
 ) -> Trace:
     """Repeat what τ-ARGUS does.
 
@@ -67,7 +61,8 @@ def trace_tauargus(
             tolerance=_NEAR,
         )
         if column == 0:
-            change = _clamped(running, step, v, _extra(magnitudes, noise, values[:, 0]))
+            extra = _extra(magnitudes, noise, values[:, 0])
+            change = clamped_noise(running, step, v, extra)
         else:
             change = np.where(running >= 0, 1.0, -1.0) * np.abs(step) * v
         found[:, column] = np.where(acts, change, 0.0)
@@ -78,7 +73,7 @@ def trace_tauargus(
     return Trace(keys=used / size, steps=steps, tables=tables, noise=found, totals=totals)
 
 
-def _shares(noise: MagnitudeNoise, values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _shares(noise: MagnitudeNoise, values: Floats) -> Floats:
     sizes = np.abs(values)
     shares = noise.scale.shares(sizes)
     is_flat = np.full(len(sizes), fill_value=True)
@@ -88,11 +83,8 @@ def _shares(noise: MagnitudeNoise, values: NDArray[np.float64]) -> NDArray[np.fl
 
 
 def _step(
-    noise: MagnitudeNoise,
-    values: NDArray[np.float64],
-    running: NDArray[np.float64],
-    column: int,
-) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
+    noise: MagnitudeNoise, values: Floats, running: Floats, column: int
+) -> tuple[Floats, Flags, Flags]:
     """Give one unit, and where the p-table of all and of small cells serves."""
     separation, factor = noise.separation, noise.factors[column]
     is_large = np.abs(values) >= separation
@@ -108,23 +100,7 @@ def _step(
     return step, is_large, ~is_large & (noise.small_cells is not None)
 
 
-def _extra(
-    magnitudes: Magnitudes, noise: MagnitudeNoise, values: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _extra(magnitudes: Magnitudes, noise: MagnitudeNoise, values: Floats) -> Floats:
     flagged = sensitive_cells(magnitudes, noise.sensitive)
     flagged &= np.abs(values) >= noise.separation
     return np.where(flagged, noise.least_noise, 0.0)
-
-
-def _clamped(
-    running: NDArray[np.float64],
-    step: NDArray[np.float64],
-    v: NDArray[np.float64],
-    extra: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Give the noise; what lessens an amount does not take it beyond zero."""
-    side = np.where(running >= 0, 1.0, -1.0)
-    way = np.where(v >= 0, 1.0, -1.0)
-    change = side * np.abs(step) * way * (extra + np.abs(v))
-    least = np.where(running < 0, np.minimum(change, -running), np.maximum(change, -running))
-    return np.where(v >= 0, change, least)

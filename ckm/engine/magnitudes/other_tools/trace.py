@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckm.engine.magnitudes.settings import MagnitudeNoise
+    from footing.arrays import Floats, Words
     from ptable import PTable
-    from tables.magnitudes.magnitudes import Magnitudes
+    from tables import Magnitudes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -33,21 +34,16 @@ class Trace:
         Per cell the total with all noise.
     """
 
-    keys: NDArray[np.float64]
-    steps: NDArray[np.float64]
+    keys: Floats
+    steps: Floats
     tables: NDArray[np.str_]
-    noise: NDArray[np.float64]
-    totals: NDArray[np.float64]
+    noise: Floats
+    totals: Floats
 
 
 def interpolated(
-    table: PTable,
-    ratios: NDArray[np.float64],
-    keys: NDArray[np.uint64],
-    *,
-    key_range: int,
-    tolerance: float = 0.0,
-) -> NDArray[np.float64]:
+    table: PTable, ratios: Floats, keys: Words, *, key_range: int, tolerance: float = 0.0
+) -> Floats:
     """Look up noise, mixed between the two anchors around each ratio at one key.
 
     ``(1 - l) v_low + l v_high`` with ``l = (a - a_low) / (a_high - a_low)``. Mixed in this way
@@ -78,12 +74,12 @@ def looked_up(
     noise: MagnitudeNoise,
     names: NDArray[np.str_],
     *,
-    totals: NDArray[np.float64],
-    steps: NDArray[np.float64],
-    keys: NDArray[np.uint64],
+    totals: Floats,
+    steps: Floats,
+    keys: Words,
     key_range: int,
     tolerance: float = 0.0,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Look up the noise of every cell in the p-table of its name; a total of 0 has none."""
     found = np.zeros(len(names))
     tables = {
@@ -103,3 +99,12 @@ def looked_up(
             table, ratios, keys[here], key_range=key_range, tolerance=tolerance
         )
     return found
+
+
+def clamped_noise(running: Floats, step: Floats, v: Floats, extra: Floats) -> Floats:
+    """Give the noise; what lessens an amount does not take it beyond zero."""
+    side = np.where(running >= 0, 1.0, -1.0)
+    way = np.where(v >= 0, 1.0, -1.0)
+    change = side * np.abs(step) * way * (extra + np.abs(v))
+    clamped = np.where(side < 0, np.minimum(change, -running), np.maximum(change, -running))
+    return np.where(way < 0, clamped, change)

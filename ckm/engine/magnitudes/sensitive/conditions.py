@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 
-from ckm.engine.magnitudes.errors import MagnitudeError
-from ckm.errors import ConfigError
+from ckm.errors import ConfigError, MagnitudeError
 from footing.checks import is_number, require_integer
 
 if TYPE_CHECKING:
@@ -20,7 +19,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tables.magnitudes.magnitudes import Magnitudes
+    from footing.arrays import Flags, Floats
+    from tables import Magnitudes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,33 +274,37 @@ def sensitive_cells(
     return found & (magnitudes.contributors > 0)
 
 
-def _estimated(magnitudes: Magnitudes, share: float, *, weighted: bool) -> NDArray[np.bool_]:
+def _estimated(magnitudes: Magnitudes, share: float, *, weighted: bool) -> Flags:
     total, top = _parts(magnitudes, 2, weighted=weighted)
     return np.asarray(total - top[:, 0] - top[:, 1] < share * top[:, 0])
 
 
-def _parts(
-    magnitudes: Magnitudes, n: int, *, weighted: bool
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _parts(magnitudes: Magnitudes, n: int, *, weighted: bool) -> tuple[Floats, Floats]:
     """Give totals and the largest values of every cell, or refuse."""
-    held = magnitudes.top.shape[1]
-    if held < n and bool((magnitudes.contributors > held).any()):
-        raise MagnitudeError(
-            f"The condition needs the {n} largest contributors of "
-            f"{magnitudes.variable!r}; there are {held}.",
-            hint="ask the aggregation for as many as the noise's n_top says",
-        )
+    top, _ = largest_contributions(magnitudes, n, of="condition")
     if bool((magnitudes.low < 0).any()):
         raise MagnitudeError(
             f"The variable {magnitudes.variable!r} has negative values; dominance, p % and p-q "
             "are rules for amounts that are not negative.",
             hint="use FewContributors alone, or tabulate gains and losses apart",
         )
-    total = magnitudes.total if weighted else magnitudes.raw_total
-    top = magnitudes.top[:, :n]
-    if top.shape[1] < n:
-        top = np.pad(top, ((0, 0), (0, n - top.shape[1])))
-    return total, top
+    return magnitudes.total if weighted else magnitudes.raw_total, top
+
+
+def largest_contributions(magnitudes: Magnitudes, n: int, *, of: str) -> tuple[Floats, Floats]:
+    """Give the largest values of every cell and their weights, 0 where there are fewer."""
+    held = magnitudes.top.shape[1]
+    if held < n and bool((magnitudes.contributors > held).any()):
+        raise MagnitudeError(
+            f"The {of} needs the {n} largest contributors of "
+            f"{magnitudes.variable!r}; there are {held}.",
+            hint="ask the aggregation for as many as the noise's n_top says",
+        )
+    lacking = ((0, 0), (0, max(n - held, 0)))
+    values, weights = (
+        np.pad(part[:, :n], lacking) for part in (magnitudes.top, magnitudes.top_weight)
+    )
+    return values, weights
 
 
 def _whole(name: str, value: object, least: int) -> int:

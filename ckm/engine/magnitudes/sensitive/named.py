@@ -8,18 +8,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ckm.engine.magnitudes.errors import MagnitudeError
 from ckm.engine.request import TableRequest
-from ckm.errors import ConfigError
+from ckm.errors import ConfigError, MagnitudeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numpy.typing import NDArray
-
     from ckm.engine.magnitudes.settings import MagnitudeNoise
-    from tables import Cells
-    from tables.magnitudes.magnitudes import Magnitudes
+    from footing.arrays import Flags
+    from tables import Cells, Magnitudes
 
 #: Dimension and category, by dimension.
 NamedCell: TypeAlias = tuple[tuple[str, str], ...]
@@ -104,7 +101,7 @@ class NamedKeys:
         )
 
 
-def _here(cell: NamedCell, cells: Cells, variable: str) -> NDArray[np.bool_]:
+def _here(cell: NamedCell, cells: Cells, variable: str) -> Flags:
     """Tell which cell is meant; none where nobody is in it."""
     is_here = np.ones(len(cells), np.bool_)
     for (dimension, category), axis, ranks in zip(cell, cells.axes, cells.ranks, strict=True):
@@ -125,7 +122,7 @@ def _here(cell: NamedCell, cells: Cells, variable: str) -> NDArray[np.bool_]:
     return is_here
 
 
-def _named(magnitudes: Magnitudes, keys: frozenset[tuple[int, int]]) -> NDArray[np.bool_]:
+def _named(magnitudes: Magnitudes, keys: frozenset[tuple[int, int]]) -> Flags:
     wanted = np.array(sorted({key for key, _ in keys}), np.uint64)
     named = np.isin(magnitudes.key, wanted) & (magnitudes.contributors > 0)
     for place in np.flatnonzero(named).tolist():

@@ -12,7 +12,7 @@ import pytest
 
 import ckm
 from ckm.engine.magnitudes import Flex, MagnitudeError, MagnitudeNoise, perturb_magnitudes
-from ckm.engine.magnitudes.variables import VariableNoises
+from ckm.engine.magnitudes.settings import VariableNoises
 from ckm.ledger import Ledger
 from ckm.ledger.watch import Watch
 from ptable import PTable

@@ -28,7 +28,7 @@ from risk.attacks import (
     SubsetSums,
     TwoPartition,
 )
-from risk.attacks._solvers.geographic import find_slivers
+from risk.attacks.reconstruction.geographic import find_slivers
 from risk.errors import RiskError
 from tables import RequestError, Secret
 from tests.unit.risk.attacks.support import agrees, r_table, reordered, uniform_table

@@ -82,7 +82,7 @@ def test_one_measure_twice_is_refused():
 
 def test_variables_reach_the_scan_with_the_weight_of_the_engine(engine):
     wish = ckm.TableRequest(dimensions=["sex"], measures=["sum:income", "mean:income"])
-    (built,) = engine._requests({"": wish}).values()
+    (built,) = engine._fitter.fit({"": wish}).values()
     assert (built.sums, built.weight) == (("income",), "w")
     (cells,) = engine._cells([built], None)
     found = cells.magnitudes["income"]
@@ -91,7 +91,7 @@ def test_variables_reach_the_scan_with_the_weight_of_the_engine(engine):
 
 
 def test_counts_alone_ask_for_no_sum(engine):
-    (built,) = engine._requests({"": ckm.TableRequest(dimensions=["sex"])}).values()
+    (built,) = engine._fitter.fit({"": ckm.TableRequest(dimensions=["sex"])}).values()
     assert (built.sums, built.top, built.weight) == ((), 0, None)
 
 

@@ -266,7 +266,7 @@ def test_an_engine_with_a_watch_publishes_through_the_ledger(path):
         assert [e.definition.name for e in list_published(path)] == ["old", "older"]
 
         again = Watch(ledger, data="2027")
-        built = engine._requests(requests)
+        built = engine._fitter.fit(requests)
         assert again.width(built) == 0
         engine.tabulate_all(requests, watch=again)
         again.publish()

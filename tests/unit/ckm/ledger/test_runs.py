@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ckm.ledger.record_sets.runs import Runs
+from ckm.ledger.record_sets.index import Runs
 from ckm.ledger.storage.seal import Seal
 from tables import Secret
 from tests.strategies import examples

@@ -18,7 +18,7 @@ from dpsgd.accounting.budget import (
 )
 from dpsgd.accounting.claims import Claim, claims
 from dpsgd.accounting.cost import Sampling, cost_of
-from dpsgd.accounting.history import strong_composition
+from dpsgd.accounting.published import strong_composition
 from dpsgd.accounting.sensitivity import Choices, study
 from dpsgd.accounting.shuffling import shuffled_lower_bound
 

@@ -139,7 +139,9 @@ def test_attacks_by_pairs_refuse_what_they_cannot_do():
         TwoPartition(n_categories=3).closed_form(r_table(2, 1), counts=[1, 0, 2])
     with pytest.raises(RiskError, match="the pairs drawn decide"):
         TwoPartition(n_categories=3, n_pairs=1).closed_form(r_table(2, 1), counts=[1, 1, 9])
-    with pytest.raises(RiskError, match="a variance of 0 or more"):
+    with pytest.raises(
+        RiskError, match="variance must be a finite number of at least 0, not -1"
+    ):
         pairs_needed(-1)
     with pytest.raises(RiskError, match="truth must hold"):
         TwoPartition(n_categories=3).run(

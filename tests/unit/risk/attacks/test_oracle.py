@@ -8,9 +8,9 @@ import pytest
 
 from ptable import Mechanism, NoiseSpec, solve
 from risk.attacks import CountRequest, SimulatedOracle
-from risk.attacks.oracle.laws import noise_law, p_mean_rounds_to_zero, row_of
-from risk.attacks.oracle.oracle import Questioner
+from risk.attacks.oracle.oracle import Analyst
 from risk.distributions.distribution import Law
+from risk.distributions.noise_distributions import noise_law, p_mean_rounds_to_zero, row_of
 from risk.errors import RiskError
 from tests.unit.risk.attacks.support import r_table
 
@@ -69,12 +69,12 @@ def test_simulated_noise_follows_the_row_of_its_count(keys):
 
 def test_limits_and_small_counts_are_refused_and_counted():
     oracle = oracle_of([[50, 60, 1]], most_queries=4, least_published=10)
-    questioner = Questioner(oracle=oracle)
-    answers = questioner.ask(CountRequest(groups=((0,), (1,), (2,))))
+    analyst = Analyst("test", oracle)
+    answers = analyst.ask(((0,), (1,), (2,)))
     assert answers[2] is None
-    later = questioner.ask(CountRequest(groups=((0,), (1,))))
+    later = analyst.ask(((0,), (1,)))
     assert later == [answers[0], None]
-    assert (questioner.queries, questioner.refused) == (5, 2)
+    assert (analyst.queries, analyst.refused) == (5, 2)
 
 
 @pytest.mark.parametrize("error", [ValueError, PermissionError])
@@ -82,18 +82,18 @@ def test_an_oracle_that_raises_has_refused_the_whole_request(error):
     def oracle(request):
         raise error
 
-    questioner = Questioner(oracle=oracle)
-    assert questioner.ask(CountRequest(groups=((0,), (1,)))) == [None, None]
-    assert questioner.refused == 2
+    analyst = Analyst("test", oracle)
+    assert analyst.ask(((0,), (1,))) == [None, None]
+    assert analyst.refused == 2
 
 
 def test_mistakes_are_no_refusals():
     with pytest.raises(RiskError, match="1 lines and 1 categories"):
-        Questioner(oracle=oracle_of([5])).ask(CountRequest(groups=((1,),)))
+        Analyst("test", oracle_of([5])).ask(((1,),))
     with pytest.raises(RiskError, match="2 counts, one per group, not 1"):
-        Questioner(oracle=lambda _: [1]).ask(CountRequest(groups=((0,), (1,))))
+        Analyst("test", lambda _: [1]).ask(((0,), (1,)))
     with pytest.raises(ZeroDivisionError):
-        Questioner(oracle=lambda _: [1 // 0]).ask(CountRequest(groups=((0,),)))
+        Analyst("test", lambda _: [1 // 0]).ask(((0,),))
 
 
 @pytest.mark.parametrize("groups", [(), ((),), ((0, 0),), ((-1,),), (("a",),)])

@@ -20,7 +20,7 @@ from risk.attacks import (
     SmallCell,
     SubsetSums,
 )
-from risk.attacks._solvers.linear import least_squares, rebuild_counts
+from risk.attacks.reconstruction.linear import least_squares, rebuild_counts
 from risk.errors import RiskError
 from tests.unit.risk.attacks.support import SETTINGS, agrees, r_table
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ptable import Mechanism, NoiseSpec, solve
-from risk.attacks.oracle.laws import row_of
+from risk.distributions.noise_distributions import row_of
 from risk.distributions.prior import Prior
 from risk.errors import RiskError
 from risk.inference.accuracy import accuracy_of_noise, accuracy_table

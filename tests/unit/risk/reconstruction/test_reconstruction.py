@@ -8,18 +8,17 @@ import pytest
 
 from ptable import NoiseSpec, solve
 from ptable.design.mechanisms import Mechanism
-from risk.attacks._solvers.linkage import link
-from risk.attacks._solvers.subset_sums import decode_bits, expected_share_right
+from risk.attacks.reconstruction.linkage import link
+from risk.attacks.reconstruction.subset_sums import decode_bits, expected_share_right
 from risk.errors import RiskError
-from risk.reconstruction.counts import PublishedCounts
+from risk.reconstruction.counts import PublishedCounts, all_margins
 from risk.reconstruction.intervals import (
     Contradiction,
     Intervals,
     intervals,
     least_max_noise,
+    propagate,
 )
-from risk.reconstruction.origins import all_margins
-from risk.reconstruction.propagate import propagate
 
 
 @cache

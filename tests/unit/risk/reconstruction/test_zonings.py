@@ -9,13 +9,12 @@ import pytest
 
 import ckm
 from ptable import NoiseSpec, PTable, solve
-from risk.attacks._solvers.geographic import find_slivers, slivers_frame
+from risk.attacks.reconstruction.geographic import find_slivers, slivers_frame
 from risk.distributions.noise_distributions import difference_law
 from risk.errors import RiskError
-from risk.reconstruction.counts import PublishedCounts
+from risk.reconstruction.counts import PublishedCounts, all_margins
 from risk.reconstruction.differences import SliverLaw, sliver_posterior
 from risk.reconstruction.intervals import intervals
-from risk.reconstruction.origins import all_margins
 from tables import Secret
 
 

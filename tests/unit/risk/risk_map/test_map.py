@@ -18,7 +18,7 @@ from risk.inference.worst import worst_posterior
 from risk.risk_map.catalogue import FIGURES
 from risk.risk_map.designs import build_designs, keep_zeros, noise_grid
 from risk.risk_map.map import risk_utility_map
-from risk.risk_map.pareto import undominated
+from risk.risk_map.result import undominated
 from risk.utility import assess_utility
 
 COUNTS = np.floor(np.exp(np.random.default_rng(7).normal(1.8, 1.5, 4000))).astype(np.int64)

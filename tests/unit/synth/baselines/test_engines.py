@@ -26,8 +26,7 @@ from synth.baselines.engines import CopulaModel, fit_copula
 from synth.baselines.networks.network_engines import NetworkModel
 from synth.certificate import _digest
 from synth.guarantee import guarantee_of
-from synth.marginals.measuring import Neighbours
-from synth.marginals.noise import SimulatedNoise
+from synth.marginals.measuring import Neighbours, SimulatedNoise
 from synth.methods import settings_of
 
 SCHEMA = Schema(

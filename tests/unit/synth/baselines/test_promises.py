@@ -20,10 +20,9 @@ from synth.baselines import (
     vine_without_privacy,
 )
 from synth.baselines.coded import code_frame
-from synth.baselines.folds import split_records
-from synth.baselines.margins import kendall, noisy_margins
+from synth.baselines.copulas.copula_shirley import split_records
 from synth.baselines.networks.network import information_of
-from synth.baselines.noise import choose, noise_of, noisy
+from synth.baselines.noise import choose, kendall, noise_of, noisy, noisy_margins
 from tests.strategies import examples
 
 RNG = np.random.default_rng

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from risk.anonymity.audit import audit_anonymity
-from risk.anonymity.distances import ordered_distances
+from risk.anonymity.diversity import ordered_distances
 
 PROBLEMS = [
     "short of breath", "chest pain", "painful eye", "wheezing", "obesity", "chest pain",

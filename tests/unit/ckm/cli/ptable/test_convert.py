@@ -4,7 +4,7 @@ import pytest
 from click.testing import CliRunner
 
 from ckm.cli import app
-from ckm.cli.ptable.layouts import LAYOUTS
+from ckm.cli.ptable.options import LAYOUTS
 from ptable import NoiseSpec, PTable, solve
 from ptable.dialects import DIALECTS, read_tables
 

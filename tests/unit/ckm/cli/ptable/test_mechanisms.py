@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from ckm.cli import app
-from ckm.cli.ptable.guarantee import show_guarantee
+from ckm.cli.ptable.show import show_guarantee
 from ckm.cli.terminal.console import Terminal
 from ptable import NoiseSpec, PTable, solve
 from ptable.design.mechanisms import Mechanism

@@ -15,12 +15,12 @@ from ckm.engine.magnitudes import (
     plan_noise,
 )
 from ckm.engine.magnitudes.examples import amounts
-from ckm.engine.magnitudes.noise import smooth as drawing
-from ckm.engine.magnitudes.noise.keyed import keyed_fractions, keyed_numbers
+from ckm.engine.magnitudes.noise import perturb as drawing
+from ckm.engine.magnitudes.noise.perturb import keyed_fractions, keyed_numbers
 from ckm.errors import ConfigError
 from ptable import PTable
 from tables import Secret
-from tables.magnitudes.magnitudes import Magnitudes
+from tables.magnitudes.amounts import Magnitudes
 
 SECRET = Secret(bytes(range(32)))
 SKEWED = PTable(

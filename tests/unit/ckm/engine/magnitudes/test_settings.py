@@ -17,9 +17,8 @@ from ckm.engine.magnitudes import (
     plan_noise,
     published_ratio,
 )
-from ckm.engine.magnitudes.errors import MagnitudeError
 from ckm.engine.magnitudes.examples import amounts
-from ckm.errors import ConfigError
+from ckm.errors import ConfigError, MagnitudeError
 from ptable import PTable
 
 TABLE = magnitude_ptable()

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from ckm.engine.magnitudes import MagnitudeError, magnitude_ptable
-from ckm.engine.magnitudes.sensitive.two_sided import two_sided
+from ckm.engine.magnitudes.noise.plan import two_sided
 from ptable import PTable
 
 SKEWED = PTable(

@@ -1,10 +1,12 @@
-"""Values replaced by a mark."""
+"""Fewer rows, fewer columns, and values replaced by a mark."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from footing.checks import require_integer
+import numpy as np
+
+from footing.checks import require_integer, require_number
 from synth.errors import SynthError
 from synth.sanitisers.frames import checked_rows, opened
 
@@ -33,13 +35,14 @@ def suppress(
     >>> suppress({"pay": [1, 2, 3]}, cells={"pay": [1]})["pay"].tolist()
     [1, '*', 3]
     """
+    import pandas as pd
+
     table = opened(frame, list(cells))
     for name, rows in cells.items():
         hidden = set(checked_rows(rows, len(table)))
         values = table[name].tolist()
-        table[name] = _as_objects(
-            [mark if row in hidden else value for row, value in enumerate(values)]
-        )
+        kept = [mark if row in hidden else value for row, value in enumerate(values)]
+        table[name] = pd.Series(kept, dtype=object)
     return table
 
 
@@ -73,7 +76,45 @@ def suppress_rare(
     return suppress(table, cells=cells, mark=mark)
 
 
-def _as_objects(values: list[Any]) -> pd.Series[Any]:
-    import pandas as pd
+def sample_rows(
+    frame: Any, *, share: float, rng: np.random.Generator | None = None
+) -> pd.DataFrame:
+    """Keep a share of the records, drawn without replacement, in their order.
 
-    return pd.Series(values, dtype=object)
+    Parameters
+    ----------
+    frame
+        The records.
+    share
+        How many, from 0 to 1.
+    rng
+        A generator; without one the choice has no seed.
+
+    Examples
+    --------
+    >>> len(sample_rows({"a": range(20)}, share=0.45, rng=np.random.default_rng(1)))
+    9
+    """
+    table = opened(frame)
+    require_number(share, "share", error=SynthError, minimum=0, maximum=1)
+    source = np.random.default_rng(rng)
+    kept = source.choice(len(table), size=round(share * len(table)), replace=False)
+    return table.iloc[np.sort(kept)].reset_index(drop=True)
+
+
+def sample_columns(frame: Any, *, columns: Sequence[str]) -> pd.DataFrame:
+    """Keep some columns.
+
+    Parameters
+    ----------
+    frame
+        The records.
+    columns
+        Those to keep, in their new order.
+
+    Examples
+    --------
+    >>> list(sample_columns({"a": [1], "b": [2]}, columns=["b"]))
+    ['b']
+    """
+    return opened(frame, columns)[list(columns)]

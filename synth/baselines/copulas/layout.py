@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from footing.checks import require_one_of
+from synth.baselines.coded import decode_frame
 from synth.baselines.copulas.encoders import encode_glmm, encode_woe
+from synth.baselines.model import BaselineModel
+from synth.copulas.vine import fit_vine
 from synth.errors import SynthError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from synth.arrays import Bools, Floats, Integers
     from synth.baselines.coded import CodedColumn
+    from synth.baselines.model import Account
+    from synth.copulas.margins import Margin
+    from synth.copulas.vine import FittedVine
 
 Encoder = Literal["ordinal", "one-hot", "woe", "glmm"]
 _WIDEST = 200
-_ENCODERS = ("ordinal", "one-hot", "woe", "glmm")
+_ROUNDS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -43,15 +49,13 @@ class Layout:
     """
 
     names: tuple[str, ...]
-    bins: tuple[NDArray[np.int64], ...]
+    bins: tuple[Integers, ...]
     sizes: tuple[int, ...]
     parts: tuple[tuple[int, ...], ...]
-    values_of: tuple[NDArray[np.int64], ...]
+    values_of: tuple[Integers, ...]
     collisions: dict[str, tuple[tuple[Any, ...], ...]]
 
-    def codes(
-        self, drawn: Sequence[NDArray[np.int64]]
-    ) -> tuple[list[NDArray[np.int64]], NDArray[np.bool_]]:
+    def codes(self, drawn: Sequence[Integers]) -> tuple[list[Integers], Bools]:
         """Return the codes of drawn bins, and which records have a category everywhere."""
         found, is_whole = [], np.ones(len(drawn[0]), dtype=bool)
         for places, values in zip(self.parts, self.values_of, strict=True):
@@ -74,13 +78,12 @@ def lay_out(
     encoder: Encoder = "ordinal",
     target: str | None = None,
     fitted_on: Sequence[CodedColumn] | None = None,
-    rows: NDArray[np.int64] | None = None,
+    rows: Integers | None = None,
 ) -> Layout:
     """Order the categories of every column that has no numbers."""
-    if encoder not in _ENCODERS:
-        raise SynthError(f"Unknown encoder {encoder!r}.", hint=f"known: {', '.join(_ENCODERS)}")
+    require_one_of(encoder, "encoder", get_args(Encoder), error=SynthError)
     names: list[str] = []
-    bins: list[NDArray[np.int64]] = []
+    bins: list[Integers] = []
     sizes: list[int] = []
     parts: list[tuple[int, ...]] = []
     values_of, collisions = [], {}
@@ -132,23 +135,20 @@ def _refuse_too_wide(columns: Sequence[CodedColumn], encoder: Encoder) -> None:
 
 
 def _by_target(
-    column: CodedColumn, codes: NDArray[np.int64], answers: list[Any], encoder: Encoder
-) -> tuple[NDArray[np.int64], tuple[tuple[Any, ...], ...]]:
+    column: CodedColumn, codes: Integers, answers: list[Any], encoder: Encoder
+) -> tuple[Integers, tuple[tuple[Any, ...], ...]]:
     has_answer = [k for k, one in enumerate(answers) if one is not None and codes[k] >= 0]
     kept = [int(codes[place]) for place in has_answer]
     known = [answers[place] for place in has_answer]
-    listed = range(column.size)
-    if encoder == "woe":
-        found = encode_woe(kept, known, categories=listed)
-    else:
-        found = encode_glmm(kept, known, categories=listed)
+    encode = encode_woe if encoder == "woe" else encode_glmm
+    found = encode(kept, known, categories=range(column.size))
     _, bin_of = np.unique(np.array(found.numbers), return_inverse=True)
     same = tuple(tuple(column.domain[code] for code in group) for group in found.collisions)
     return bin_of.astype(np.int64), same
 
 
 def _answers(
-    columns: Sequence[CodedColumn], target: str | None, rows: NDArray[np.int64] | None
+    columns: Sequence[CodedColumn], target: str | None, rows: Integers | None
 ) -> list[Any]:
     for column in columns:
         if column.name == target:
@@ -156,3 +156,70 @@ def _answers(
             return [column.domain[code] if code >= 0 else None for code in codes]
     known = ", ".join(repr(column.name) for column in columns)
     raise SynthError(f"The encoder needs a target; there is no column {target!r}.", hint=known)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class LayoutVine:
+    """Margins of the ordered columns of a layout, and a vine between those that vary."""
+
+    layout: Layout
+    margins: Sequence[Margin]
+    vine: FittedVine | None
+    active: Integers
+
+    @classmethod
+    def fitted(
+        cls,
+        layout: Layout,
+        margins: Sequence[Margin],
+        u: Floats,
+        *,
+        before: Floats | None = None,
+        **settings: Any,
+    ) -> LayoutVine:
+        """Fit a vine to the columns that vary; none where fewer than two do."""
+        active, vine = np.flatnonzero(np.ptp(u, axis=0) > 0).astype(np.int64), None
+        if len(active) < 2:
+            active = active[:0]
+        else:
+            lower = None if before is None else before[:, active]
+            vine = fit_vine(u[:, active], before=lower, **settings)
+        return cls(layout=layout, margins=margins, vine=vine, active=active)
+
+    def draw(self, n: int, rng: np.random.Generator) -> list[Integers]:
+        """Draw codes. Records without a category are drawn again, at last given the first."""
+        parts: list[list[Integers]] = []
+        found = 0
+        for turn in range(_ROUNDS):
+            u = rng.random((n, len(self.margins)))
+            if self.vine is not None:
+                u[:, self.active] = self.vine.sample(n, rng)
+            bins = [m.inverse(u[:, k]).astype(np.int64) for k, m in enumerate(self.margins)]
+            codes, is_whole = self.layout.codes(bins)
+            if turn == _ROUNDS - 1:
+                is_whole[:] = True
+            parts.append([one[is_whole] for one in codes])
+            found += int(is_whole.sum())
+            if found >= n:
+                break
+        return [np.concatenate(column)[:n] for column in zip(*parts, strict=True)]
+
+    def baseline(
+        self, label: str, columns: Sequence[CodedColumn], account: Account, **details: Any
+    ) -> BaselineModel:
+        """Return what draws records of the columns; it holds none itself."""
+        layout = replace(self.layout, bins=())
+        vine = replace(self, layout=layout)
+        return BaselineModel(
+            label=label,
+            account=account,
+            draw=lambda n, source: decode_frame(columns, vine.draw(n, source)),
+            details={
+                **details,
+                "vine": self.vine,
+                "active": self.active,
+                "layout": layout,
+                "margins": dict(zip(layout.names, self.margins, strict=True)),
+                "collisions": layout.collisions,
+            },
+        )

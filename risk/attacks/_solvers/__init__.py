@@ -1,1 +1,0 @@
-"""The computations behind attacks of reconstruction and linkage."""

@@ -1,0 +1,510 @@
+"""The privacy budget of an engine: what may be spent, on what, and what was paid for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from dp import Adjacency, DiscreteGaussian, Sensitivity, rho_of_epsilon
+from footing.checks import require_number
+from synth.errors import CertificateError, OverspentError, SynthError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dp import Exponential
+
+_EXACT = 1 - 1e-9  # shares of the budget are rounded; what they lose stays unspent
+_LAWS = {
+    "margin": "discrete Gaussian",
+    "table": "discrete Gaussian",
+    "ranks": "discrete Gaussian",
+    "choice": "exponential",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spend:
+    """One look at the confidential records, and its price.
+
+    Parameters
+    ----------
+    what
+        ``"margin"``, ``"choice"`` or ``"table"``.
+    columns
+        The columns that were counted; of a choice, those that were chosen.
+    sensitivity
+        How far one unit moves the answer: in l2 for counts, in size for scores.
+    scale
+        Scale of the noise.
+    rho
+        The price, in zero-concentrated differential privacy.
+
+    Examples
+    --------
+    >>> Spend(what="margin", columns=(0,), sensitivity=1.0, scale=10.0, rho=0.005).rho
+    0.005
+    """
+
+    what: str
+    columns: tuple[int, ...]
+    sensitivity: float
+    scale: float
+    rho: float
+
+    def record(self) -> dict[str, Any]:
+        """Return the spend as plain values.
+
+        Examples
+        --------
+        >>> spend = Spend(what="margin", columns=(0,), sensitivity=1.0, scale=10.0, rho=0.005)
+        >>> spend.record()["columns"]
+        [0]
+        """
+        return {**asdict(self), "columns": list(self.columns)}
+
+    @classmethod
+    def of(
+        cls,
+        what: str,
+        mechanism: DiscreteGaussian | Exponential,
+        *,
+        columns: tuple[int, ...] = (),
+    ) -> Spend:
+        """Return what a look through a mechanism costs."""
+        moved = mechanism.sensitivity
+        return cls(
+            what=what,
+            columns=columns,
+            sensitivity=moved if isinstance(moved, float) else moved.l2,
+            scale=mechanism.scale,
+            rho=mechanism.guarantee.rho,
+        )
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Spend:
+        """Return the spend that `record` describes.
+
+        Parameters
+        ----------
+        record
+            Plain values.
+
+        Examples
+        --------
+        >>> spend = Spend(what="margin", columns=(0,), sensitivity=1.0, scale=10.0, rho=0.005)
+        >>> Spend.from_record(spend.record()) == spend
+        True
+        """
+        return cls(
+            what=str(record["what"]),
+            columns=tuple(int(column) for column in record["columns"]),
+            sensitivity=float(record["sensitivity"]),
+            scale=float(record["scale"]),
+            rho=float(record["rho"]),
+        )
+
+
+@dataclass(slots=True)
+class PrivacyAccountant:
+    """A budget in rho. A spend is noted before the records are looked at.
+
+    Parameters
+    ----------
+    rho
+        What may be spent in all.
+
+    Examples
+    --------
+    >>> accountant = PrivacyAccountant(0.01)
+    >>> cost = Spend(what="margin", columns=(0,), sensitivity=1.0, scale=10.0, rho=0.005)
+    >>> accountant.pay(cost)
+    >>> round(accountant.spent, 9)
+    0.005
+    """
+
+    rho: float
+    spends: list[Spend] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        way = "dp.rho_of_epsilon(1, delta=1e-5) is 0.0306"
+        require_number(self.rho, "rho", error=SynthError, hint=way, above=0)
+
+    @property
+    def spent(self) -> float:
+        """What was paid so far, rounded upwards."""
+        return _sum_up(spend.rho for spend in self.spends)
+
+    def pay(self, spend: Spend) -> None:
+        """Note a spend, or refuse it.
+
+        Parameters
+        ----------
+        spend
+            What is about to be measured.
+
+        Raises
+        ------
+        OverspentError
+            If less than its price is left.
+        """
+        total = _sum_up([*(one.rho for one in self.spends), spend.rho])
+        if not (spend.rho > 0 and total <= self.rho):
+            raise OverspentError(
+                f"A {spend.what} costs rho {spend.rho:g}; {self.rho - self.spent:g} of "
+                f"{self.rho:g} is left.",
+            )
+        self.spends.append(spend)
+
+
+def _sum_up(prices: Any) -> float:
+    """Return the sum, never below the exact one: `math.fsum` rounds to nearest."""
+    total = math.fsum(prices)
+    return math.nextafter(total, math.inf) if total else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """Epsilon and delta, or rho: the whole of it, whatever is done with it.
+
+    Parameters
+    ----------
+    epsilon, delta
+        What may be spent.
+    rho
+        The same as concentrated loss, in place of epsilon and delta.
+    adjacency
+        ``"add-remove"``: the number of records is confidential. ``"replace"``: it is public.
+
+    Examples
+    --------
+    >>> round(Budget(epsilon=1, delta=1e-5).concentrated(), 4)
+    0.0306
+    """
+
+    epsilon: float | None = None
+    delta: float = 0.0
+    rho: float | None = None
+    adjacency: Adjacency = Adjacency.ADD_REMOVE
+
+    def __post_init__(self) -> None:
+        if (self.epsilon is None) == (self.rho is None):
+            raise SynthError(
+                "A budget is an epsilon with a delta, or a rho.", hint="give one of the two"
+            )
+        if self.adjacency not in (Adjacency.ADD_REMOVE, Adjacency.REPLACE):
+            raise SynthError("The adjacency is 'add-remove' or 'replace'.")
+        object.__setattr__(self, "adjacency", Adjacency(self.adjacency))
+        if self.rho is not None and self.delta:
+            raise SynthError("A budget in rho has no delta.", hint="give epsilon and delta")
+        self.concentrated()
+
+    def concentrated(self, *, aside: float = 0.0) -> float:
+        """Return the rho that may be spent.
+
+        Parameters
+        ----------
+        aside
+            The part of delta that is put aside for finding categories.
+
+        Examples
+        --------
+        >>> Budget(rho=0.5).concentrated()
+        0.5
+        """
+        rho = self.rho
+        if rho is None:
+            if self.delta <= 0:
+                raise SynthError(
+                    "delta must be positive: the noise is Gaussian.",
+                    hint="1e-6, or less than 1 in 10 times the number of people",
+                )
+            rho = rho_of_epsilon(self.epsilon or 0.0, delta=self.delta - aside)
+        return require_number(rho, "The budget", error=SynthError, above=0)
+
+    def record(self, *, aside: float = 0.0) -> dict[str, float | None]:
+        """Return the budget as plain values.
+
+        Parameters
+        ----------
+        aside
+            The part of delta that is put aside for finding categories.
+
+        Examples
+        --------
+        >>> Budget(rho=0.5).record()["rho"]
+        0.5
+        """
+        return {
+            "rho": self.concentrated(aside=aside),
+            "delta_aside": aside,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call of a mechanism.
+
+    Parameters
+    ----------
+    what
+        What was asked for.
+    columns
+        Of which columns; none for a choice among all.
+    law
+        ``"discrete Gaussian"``, ``"exponential"``, or ``"geometric above a threshold"``.
+    sensitivity
+        How far one unit moves the answer: in l2 for the first, in l1 for the others.
+    scale
+        Scale of the noise.
+    rho, delta
+        The price.
+    threshold, keys
+        Of the last law: from which noisy count on a value is shown, and how many values of
+        its own one unit can have.
+
+    Examples
+    --------
+    >>> call = Call(
+    ...     what="margin",
+    ...     columns=("age",),
+    ...     law="discrete Gaussian",
+    ...     sensitivity=1,
+    ...     scale=5,
+    ...     rho=0.02,
+    ... )
+    >>> call.price()
+    (0.02, 0.0)
+    """
+
+    what: str
+    columns: tuple[str, ...]
+    law: str
+    sensitivity: float
+    scale: float
+    rho: float
+    delta: float = 0.0
+    threshold: float = 0.0
+    keys: int = 0
+
+    def price(self) -> tuple[float, float]:
+        """Reckon rho and delta from sensitivity and scale, whatever the call states.
+
+        Raises
+        ------
+        CertificateError
+            If nothing is known of the law.
+        """
+        if not (0 < self.sensitivity < math.inf and 0 < self.scale < math.inf):
+            raise CertificateError("A call states no positive sensitivity and scale.")
+        if self.law == "discrete Gaussian":
+            whole = Sensitivity(
+                l1=self.sensitivity, l2=self.sensitivity, adjacency=Adjacency.ADD_REMOVE
+            )
+            return DiscreteGaussian(sensitivity=whole, scale=self.scale).guarantee.rho, 0.0
+        ratio = self.sensitivity / self.scale
+        if self.law == "exponential":
+            return (2 * ratio) ** 2 / 8, 0.0
+        if self.law == "geometric above a threshold" and self.keys >= 1:
+            # One of the keys of one unit shows through, each with a count of `keys` at most.
+            slip = self.keys * math.exp(-(self.threshold - self.keys) / self.scale)
+            return ratio**2 / 2, slip
+        raise CertificateError(f"Nothing is known of the mechanism {self.law!r}.")
+
+    def record(self) -> dict[str, Any]:
+        """Return the call as plain values."""
+        found = asdict(self)
+        found["columns"] = list(self.columns)
+        return {name: value for name, value in found.items() if value or name == "columns"}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Call:
+        """Return the call that `record` describes.
+
+        Parameters
+        ----------
+        record
+            Plain values.
+
+        Examples
+        --------
+        >>> call = Call(
+        ...     what="margin",
+        ...     columns=("age",),
+        ...     law="exponential",
+        ...     sensitivity=1,
+        ...     scale=5,
+        ...     rho=0.02,
+        ... )
+        >>> Call.from_record(call.record()) == call
+        True
+        """
+        known = {one.name for one in fields(cls)}
+        if not record.keys() <= known:
+            raise CertificateError("A call has an entry that nobody knows.")
+        texts = [record["what"], record["law"], *record["columns"]]
+        numbers = [
+            value for name, value in record.items() if name not in ("what", "law", "columns")
+        ]
+        if not all(isinstance(text, str) for text in texts) or not all(
+            isinstance(number, (int, float)) and not isinstance(number, bool)
+            for number in numbers
+        ):
+            raise CertificateError("An entry of a call is of the wrong type.")
+        return cls(**{**record, "columns": tuple(record["columns"])})
+
+
+def calls_of(spends: Sequence[Spend], names: Sequence[str]) -> list[Call]:
+    """Return the spends of an engine as calls."""
+    return [
+        Call(
+            what=spend.what,
+            columns=tuple(names[column] for column in spend.columns),
+            law=_LAWS[spend.what],
+            sensitivity=spend.sensitivity,
+            scale=spend.scale,
+            rho=spend.rho,
+        )
+        for spend in spends
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How the engine spends its budget and its time. None of it depends on the records.
+
+    Parameters
+    ----------
+    margin_share
+        Share of the budget for margins.
+    choice_share
+        Share of the rest for choosing tables.
+    slack, margin_slack
+        How far the model may stay from a table, from a margin, at no cost, in scales of noise.
+    softness
+        See `fit_potentials`.
+    max_groups
+        The most groups of an ordered column; one without order may have twice as many.
+    least_group
+        The smallest group, in scales of the noise of tables.
+    most_cells
+        How many cells the cliques of the model may have together.
+    thrift
+        What a table that fills the model wholly must gain to be as good as one that does not
+        make it larger, as a share of the records.
+    tables
+        How many tables to measure; by default more, the larger the budget and the data.
+    rounds
+        In how many rounds after the first.
+    steps
+        How often each round improves the potentials; the last one three times as often.
+
+    Examples
+    --------
+    >>> Settings(tables=9).how_many(1000.0, columns=4, rho=0.5)
+    9
+    """
+
+    margin_share: float = 0.3
+    choice_share: float = 0.1
+    slack: float = 2.0
+    margin_slack: float = 0.7
+    softness: float = 1.0
+    max_groups: int = 16
+    least_group: float = 2.0
+    most_cells: int = 60_000
+    thrift: float = 0.1
+    tables: int | None = None
+    rounds: int = 5
+    steps: int = 60
+
+    def __post_init__(self) -> None:
+        shares = self.margin_share, self.choice_share
+        whole = self.max_groups, self.most_cells, self.rounds, self.steps
+        others = self.slack, self.margin_slack, self.least_group, self.thrift
+        finite = all(0 <= other < math.inf for other in others)
+        if not (all(0 < share < 1 for share in shares) and finite):
+            raise SynthError("Shares lie between 0 and 1; slacks, sizes and thrift are finite.")
+        if min(whole) < 1 or not 0 < self.softness < math.inf or (self.tables or 0) < 0:
+            raise SynthError("Numbers of groups, cells, rounds and steps are positive.")
+
+    def margin_price(self, rho: float, *, margins: int) -> float:
+        """Return what one margin may cost.
+
+        Parameters
+        ----------
+        rho
+            The budget.
+        margins
+            How many margins are measured.
+
+        Examples
+        --------
+        >>> round(Settings().margin_price(1.0, margins=3), 6)
+        0.1
+        """
+        return _EXACT * self.margin_share * rho / max(margins, 1)
+
+    def table_price(self, rho: float, *, tables: int) -> float:
+        """Return what one table may cost, without its choice.
+
+        Parameters
+        ----------
+        rho
+            The budget.
+        tables
+            How many tables are measured.
+
+        Examples
+        --------
+        >>> round(Settings().table_price(1.0, tables=7), 6)
+        0.09
+        """
+        return self._round_price(rho, tables) * (1 - self.choice_share)
+
+    def choice_price(self, rho: float, *, tables: int) -> float:
+        """Return what the choice of one table may cost.
+
+        Parameters
+        ----------
+        rho
+            The budget.
+        tables
+            How many tables are measured.
+
+        Examples
+        --------
+        >>> round(Settings().choice_price(1.0, tables=7), 6)
+        0.01
+        """
+        return self._round_price(rho, tables) * self.choice_share
+
+    def how_many(self, records: float, *, columns: int, rho: float) -> int:
+        """Return how many tables to measure: more, the more records stand out from noise.
+
+        Parameters
+        ----------
+        records
+            The number of records, from noisy counts.
+        columns
+            How many columns there are.
+        rho
+            The budget.
+
+        Examples
+        --------
+        >>> Settings().how_many(32_000.0, columns=14, rho=0.03)
+        35
+        """
+        if columns < 2:
+            return 0
+        if self.tables is not None:
+            return self.tables
+        signal = math.log2(max(records * math.sqrt(rho), 2.0)) / 5
+        return max(columns - 1, round(columns * min(signal, (columns - 1) / 2)))
+
+    def _round_price(self, rho: float, tables: int) -> float:
+        return _EXACT * (1 - self.margin_share) * rho / max(tables, 1)

@@ -1,1 +1,0 @@
-"""How the engine's privacy budget is divided and spent."""
