@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from ckm.comparison.testbed import Testbed
     from ckm.ledger.ledger import Policy
     from ptable import PTable
-    from risk.criteria.coded import CubeRequest
-    from risk.criteria.methods import CountingMethod
+    from risk.criteria.coded import CountingMethod, CubeRequest
     from tables import Secret
 
     Numbers = NDArray[np.float64]

@@ -15,7 +15,6 @@ from ptable.advice.figures import (
     smaller_variance,
 )
 from ptable.advice.infeasibility_cases import can
-from ptable.design.goal import Goal
 from ptable.design.spec import NoiseSpec
 from ptable.errors import InternalError, PTableError
 from ptable.solver.feasibility import feasible
@@ -26,8 +25,8 @@ from ptable.solver.unimodal import has_one_peak
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ptable.design.goal import Goal
 
-__all__ = ["Advice", "Goal", "advise", "conflicts"]
 
 _MOST = 12
 _BISECTIONS = 40
@@ -55,6 +54,7 @@ class Advice:
 
     Examples
     --------
+    >>> from ptable import Goal
     >>> best = advise(Goal(max_noise=5, p_stay=0.4))[0]
     >>> best.spec.variance, best.missed, round(best.figures.p_stay, 2)
     (0.995, (), 0.4)
@@ -97,6 +97,7 @@ def advise(goal: Goal, *, prior: float = 1.0) -> tuple[Advice, ...]:
 
     Examples
     --------
+    >>> from ptable import Goal
     >>> for found in advise(Goal(max_noise=5, small=2, p_stay=0.4))[:2]:
     ...     print(found.idea, found.spec.variance, round(found.figures.p_stay, 3), found.missed)
     p_stay 0.4 in all rows that may stay 2.75 0.4 ()
@@ -154,6 +155,7 @@ def conflicts(goal: Goal) -> tuple[str, ...]:
 
     Examples
     --------
+    >>> from ptable import Goal
     >>> for text in conflicts(Goal(max_noise=5, small=4)):
     ...     print(text)
     count 2 needs a variance of at least 6 (no noise strictly between -2 and 3 is allowed), \

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -35,16 +35,13 @@ class Intervals:
         How many bounds a limit on nodes left wider than they may be.
     """
 
+    #: Whether some table fits.
+    is_feasible: ClassVar[bool] = True
     lower: NDArray[np.int64]
     upper: NDArray[np.int64]
     n_programs: int
     n_whole_programs: int
     n_unproven: int
-
-    @property
-    def is_feasible(self) -> bool:
-        """Whether some table fits: always, here."""
-        return True
 
     @property
     def width(self) -> NDArray[np.int64]:
@@ -70,23 +67,12 @@ class Intervals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contradiction:
-    """Say that no table fits the published counts: the noise is larger than guessed.
+    """Say that no table fits the published counts: the noise is larger than guessed."""
 
-    Parameters
-    ----------
-    reason
-        What contradicts what.
-    """
-
-    reason: str
-
-    @property
-    def is_feasible(self) -> bool:
-        """Whether some table fits: never, here."""
-        return False
+    is_feasible: ClassVar[bool] = False
 
     def __str__(self) -> str:
-        return f"{self.reason}: max_noise or small is not what the intruder guessed"
+        return "no table fits: max_noise or small is not what the intruder guessed"
 
 
 def intervals(
@@ -135,10 +121,9 @@ def intervals(
     >>> found.lower, found.upper, found.n_unique
     (array([3, 4]), array([5, 6]), 0)
     """
-    nothing = Contradiction(reason="no table fits")
     bounds = propagate(counts)
     if bounds is None:
-        return nothing
+        return Contradiction()
     if np.isinf(bounds[1]).any():
         raise RiskError(
             "Every base cell must be part of a sum that bounds it; "
@@ -147,33 +132,26 @@ def intervals(
         )
     search = Search(_rows(counts), bounds)
     if not search.run():
-        return nothing
+        return Contradiction()
     lower = np.ceil(search.bounds[0] - TOLERANCE).astype(np.int64)
     upper = np.floor(search.bounds[1] + TOLERANCE).astype(np.int64)
     if (lower > upper).any():
-        return nothing
-    if not whole:
-        return Intervals(
-            lower=lower,
-            upper=upper,
-            n_programs=search.n_programs,
-            n_whole_programs=0,
-            n_unproven=0,
-        )
-    exact = Search(
-        _rows(counts),
-        (lower.astype(np.float64), upper.astype(np.float64)),
-        most_nodes=most_nodes,
-    )
-    exact.see_whole(search)
-    if not exact.run():
-        return nothing
+        return Contradiction()
+    last, n_whole_programs = search, 0
+    if whole:
+        ends = (lower.astype(np.float64), upper.astype(np.float64))
+        last = Search(_rows(counts), ends, most_nodes=most_nodes)
+        last.see_whole(search)
+        if not last.run():
+            return Contradiction()
+        lower, upper = (np.rint(bound).astype(np.int64) for bound in last.bounds)
+        n_whole_programs = last.n_programs
     return Intervals(
-        lower=np.rint(exact.bounds[0]).astype(np.int64),
-        upper=np.rint(exact.bounds[1]).astype(np.int64),
+        lower=lower,
+        upper=upper,
         n_programs=search.n_programs,
-        n_whole_programs=exact.n_programs,
-        n_unproven=exact.n_unproven,
+        n_whole_programs=n_whole_programs,
+        n_unproven=last.n_unproven,
     )
 
 
