@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from bench.measure import best_cpu, show
 from ptable import NoiseSpec, feasible
-from ptable.advice.advice import Goal, advise, conflicts
+from ptable.advice.advice import advise, conflicts
 from ptable.advice.alternatives import alternatives
+from ptable.design.goal import Goal
 from ptable.solver.reach import forget
 
 if TYPE_CHECKING:

@@ -18,15 +18,13 @@ from synth.guarantee import Guarantee, guarantee_beside
 from synth.marginals.engine import fit_codes
 from synth.marginals.measuring import Neighbours, NoiseSource, SecureNoise, SimulatedNoise
 from synth.marginals.model import Measured, TableModel
-from synth.marginals.settings import Settings
-from synth.marginals.spending import Budget, Call, Spend
+from synth.marginals.spending import Budget, Call, Settings, Spend
 from synth.picture import draw_structure, structure
 from synth.schema.columns import Category, Column, Date, Numeric, Real, Whole
 from synth.schema.discovery import Discovery, discover
 from synth.schema.lint import Finding, lint
 from synth.schema.migration import schema_from
-from synth.schema.priors import Prior
-from synth.schema.public import Published, Rule
+from synth.schema.public import Prior, Published, Rule
 from synth.schema.rules.rules import EditRule
 from synth.schema.schema import Schema, Unit
 from synth.synthesizer import Synthesizer

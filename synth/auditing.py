@@ -17,12 +17,11 @@ from dp import audit, gaussian_epsilon, rho_of_epsilon
 from synth.errors import SynthError
 from synth.marginals.engine import fit_codes
 from synth.marginals.measuring import SecureNoise
-from synth.marginals.settings import Settings
+from synth.marginals.spending import Settings
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from dp import DiscreteGaussian, Exponential
+    from synth.arrays import Floats, Integers
     from synth.marginals.measuring import NoiseSource
 
 _COLUMNS = 2
@@ -163,20 +162,20 @@ class _Witness:
         self._noise = noise
         self._evidence = self.precision = 0.0
 
-    def evidence(self, codes: NDArray[np.int64], rho: float) -> float:
+    def evidence(self, codes: Integers, rho: float) -> float:
         """Fit the codes; return the sum of the cells of the record, each over its variance."""
         self._evidence = self.precision = 0.0
         fit_codes(codes, sizes=[2] * _COLUMNS, rho=rho, noise=self, settings=self._settings)
         return self._evidence
 
-    def add(self, counts: NDArray[np.int64], mechanism: DiscreteGaussian) -> NDArray[np.int64]:
+    def add(self, counts: Integers, mechanism: DiscreteGaussian) -> Integers:
         noisy = self._noise.add(counts, mechanism)
         # Groups are numbered in the order of codes, so that the record is in the first cell.
         self._evidence += float(noisy.flat[0]) / mechanism.scale**2
         self.precision += 1 / mechanism.scale**2
         return noisy
 
-    def choose(self, scores: NDArray[np.float64], mechanism: Exponential) -> int:
+    def choose(self, scores: Floats, mechanism: Exponential) -> int:
         return self._noise.choose(scores, mechanism)
 
 

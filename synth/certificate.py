@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import json
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -22,7 +23,6 @@ from synth.claims import words_of, wrong_account
 from synth.errors import CertificateError
 from synth.marginals.spending import Call
 from synth.methods import COUNTED_BY, METHODS, is_unprotected
-from synth.schema.rules.constraints import constraints_of
 from synth.schema.schema import Schema
 
 if TYPE_CHECKING:
@@ -102,11 +102,14 @@ class Certificate:
         audit, utility
             What an audit found, and how well the data serve; plain values.
         """
-        calls = model.calls
+        account, unit = model.account, model.schema.unit
+        warning = (
+            {} if account is None else {"warning": words_of(account), "account": dict(account)}
+        )
         facts = {
             "format": _FORMAT,
             "version": 1,
-            **({} if model.account is None else _warning(model.account)),
+            **warning,
             "made": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
             "software": _versions(),
             "method": model.method,
@@ -120,9 +123,9 @@ class Certificate:
                 for one in model.schema.columns
             ],
             "unit": {
-                "name": model.schema.unit.name,
-                "most_records": model.schema.unit.most_records,
-                "excess": model.schema.unit.excess,
+                "name": unit.name,
+                "most_records": unit.most_records,
+                "excess": unit.excess,
             },
             "adjacency": model.adjacency,
             "noise": model.noise,
@@ -130,16 +133,16 @@ class Certificate:
             if model.noise == "secure"
             else "noise: from a seed",
             "priors": [dict(prior) for prior in model.priors],
-            "calls": [call.record() for call in calls],
-            "total": None if model.account is not None else _total(model),
-            "budget": None if model.account is not None else dict(model.budget),
+            "calls": [call.record() for call in model.calls],
+            "total": _total(model) if account is None else None,
+            "budget": dict(model.budget) if account is None else None,
             "rules": [
                 {
-                    "rule": one.rule.text,
-                    "kept_by": one.how if model.method == "tables" else "redrawing",
-                    "violations": None if violations is None else violations[one.rule.name],
+                    "rule": rule.text,
+                    "kept_by": how,
+                    "violations": None if violations is None else violations[rule.name],
                 }
-                for one in constraints_of(model.schema)
+                for rule, how in model.kept_rules()
             ],
             "data": None if data is None else _described(Path(data), data_name),
             "audit": None if audit is None else dict(audit),
@@ -261,25 +264,14 @@ class Certificate:
             return False
 
 
-def _warning(account: Mapping[str, Any]) -> dict[str, Any]:
-    return {"warning": words_of(account), "account": dict(account)}
-
-
 def _total(model: Model) -> dict[str, float]:
-    rho, delta = _rounded_up(model.calls)
-    return {"rho": rho, "delta_aside": delta, **_as_epsilon(rho, delta, model.budget)}
-
-
-def _rounded_up(calls: tuple[Call, ...]) -> tuple[float, float]:
-    rho = math.fsum(call.rho for call in calls)
-    delta = math.fsum(call.delta for call in calls)
-    return math.nextafter(rho, math.inf), delta and math.nextafter(delta, math.inf)
-
-
-def _as_epsilon(rho: float, aside: float, budget: Mapping[str, Any]) -> dict[str, float]:
-    """Return the total as epsilon and delta, at the delta of the budget or at 1e-6."""
-    delta = budget["delta"] or 1e-6 + aside
-    return {"epsilon": epsilon_of_rho(rho, delta=delta - aside), "delta": delta}
+    """Return the sum of the calls, rounded up, at the delta of the budget or at 1e-6."""
+    rho = math.nextafter(math.fsum(call.rho for call in model.calls), math.inf)
+    aside = math.fsum(call.delta for call in model.calls)
+    aside = aside and math.nextafter(aside, math.inf)
+    delta = model.budget["delta"] or 1e-6 + aside
+    epsilon = epsilon_of_rho(rho, delta=delta - aside)
+    return {"rho": rho, "delta_aside": aside, "epsilon": epsilon, "delta": delta}
 
 
 def _wrong_promise(found: Mapping[str, Any]) -> list[str]:
@@ -426,8 +418,6 @@ def _is_sealed(facts: Mapping[str, Any], key: bytes) -> bool:
 def _versions() -> dict[str, str]:
     found = {}
     for package in _PACKAGES:
-        try:
+        with suppress(PackageNotFoundError):
             found[package] = version(package)
-        except PackageNotFoundError:
-            continue
     return found

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from footing.checks import is_number
 from synth.errors import SynthError
 
 if TYPE_CHECKING:
@@ -34,16 +35,13 @@ class Claim:
     epsilon: float | None = None
 
     def __post_init__(self) -> None:
-        if self.epsilon is None:
-            return
-        given: object = self.epsilon
-        is_number = isinstance(given, (int, float)) and not isinstance(given, bool)
-        if not is_number or not 0 <= self.epsilon < math.inf:
-            raise SynthError(
-                f"The epsilon of a claim is a finite number from 0, not {self.epsilon!r}.",
-                hint="0 stands for no noise at all",
-            )
-        object.__setattr__(self, "epsilon", float(self.epsilon))
+        if self.epsilon is not None:
+            if not is_number(self.epsilon, minimum=0):
+                raise SynthError(
+                    f"The epsilon of a claim is a finite number from 0, not {self.epsilon!r}.",
+                    hint="0 stands for no noise at all",
+                )
+            object.__setattr__(self, "epsilon", float(self.epsilon))
 
 
 def words_of(account: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,39 +13,24 @@ from footing.files import new_file, write_whole
 from synth.errors import DomainError, RuleError, SynthError
 from synth.frames import CONTAINERS, from_codes
 from synth.marginals.spending import Call
-from synth.methods import is_unprotected
+from synth.methods import is_unprotected, reader_of
 from synth.sampling import Drawn, draw_kept
-from synth.schema.coding import draw_numbers, encode_column
+from synth.schema.coding import draw_numbers, encode_column, grid_numbers
 from synth.schema.columns import Numeric, Plain
 from synth.schema.rules.constraints import constraints_of, judge_records
-from synth.schema.rules.rules import EditRule, parse_rule
+from synth.schema.rules.rules import EditRule
 from synth.schema.schema import Schema
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from synth.arrays import Bools
+    from synth.methods import CodeModel
     from synth.schema.rules.rules import ParsedRule
 
 _FORMAT = "ckm-synth-fitted"
-
-
-class CodeModel(Protocol):
-    """What an engine returns: a distribution over codes."""
-
-    def sample(
-        self,
-        number: int,
-        *,
-        rng: np.random.Generator,
-        conditions: Mapping[int, int] | None = None,
-    ) -> NDArray[np.int32]:
-        """Draw records."""
-
-    def to_json(self) -> str:
-        """Return the model as text."""
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -187,7 +172,7 @@ class Model:
                 numbers[name][:] = exact
             return Drawn(np.asarray(found, np.int32), numbers)
 
-        def is_kept(drawn: Drawn) -> NDArray[np.bool_]:
+        def is_kept(drawn: Drawn) -> Bools:
             kept = np.ones(len(drawn.codes), bool)
             for verdict in self._judged(parsed, drawn):
                 kept &= ~verdict.false
@@ -205,12 +190,17 @@ class Model:
         drawn
             Drawn records.
         """
-        parsed = self._rules()
-        found = self._judged(parsed, drawn)
-        return {
-            one.rule.name: int(verdict.false.sum())
-            for one, verdict in zip(parsed, found, strict=True)
-        }
+        found = self._judged(self._rules(), drawn)
+        together = zip(self.schema.rules, found, strict=True)
+        return {rule.name: int(verdict.false.sum()) for rule, verdict in together}
+
+    def kept_rules(self) -> list[tuple[EditRule, str]]:
+        """Return each rule with how it is kept: by construction, by redrawing, or by both."""
+        is_told = self.method == "tables"
+        return [
+            (one.rule, one.how if is_told else "redrawing")
+            for one in constraints_of(self.schema)
+        ]
 
     def report(self) -> dict[str, Any]:
         """Return facts about the fit, all of them public: bill, domains, rules, noise."""
@@ -239,10 +229,7 @@ class Model:
                 for column in self.schema.columns
             ],
             "tables": [list(call.columns) for call in self.calls if call.what == "table"],
-            "rules": {
-                one.rule.name: one.how if self.method == "tables" else "redrawing"
-                for one in constraints_of(self.schema)
-            },
+            "rules": {rule.name: how for rule, how in self.kept_rules()},
             "priors": [dict(prior) for prior in self.priors],
         }
 
@@ -294,20 +281,9 @@ class Model:
             else:
                 found = json.loads(file.read_text(encoding="utf-8"))
             return cls._from_record(found)
-        except (
-            OSError,
-            ValueError,
-            KeyError,
-            TypeError,
-            AttributeError,
-            RecursionError,
-        ) as error:
-            if isinstance(error, SynthError):
-                raise
-            raise SynthError(
-                f"{file.name!r} is no model.", hint="give what save wrote"
-            ) from None
-        except pa.ArrowException:
+        except SynthError:
+            raise
+        except (pa.ArrowException, *_UNREADABLE):
             raise SynthError(
                 f"{file.name!r} is no model.", hint="give what save wrote"
             ) from None
@@ -330,14 +306,12 @@ class Model:
 
     @classmethod
     def _from_record(cls, found: dict[str, Any]) -> Model:
-        from synth.methods import reader_of
-
         if found["format"] != _FORMAT or found["version"] != 1:
             raise SynthError("The file is of another format, or of a newer version.")
         schema = Schema.from_json(json.dumps(found["schema"]))
         engine = reader_of(found["method"])(json.dumps(found["engine"]))
         sizes = [column.size for column in schema.columns]
-        if list(getattr(engine, "sizes", sizes)) != sizes:
+        if engine.sizes != sizes:
             raise SynthError("The model does not fit its schema.")
         if is_unprotected(found["method"]) != (getattr(engine, "account", None) is not None):
             raise SynthError("The model does not say what it cost.")
@@ -358,10 +332,6 @@ class Model:
             container=container,
         )
 
-    def _rules(self) -> list[ParsedRule]:
-        columns = {column.name: column for column in self.schema.columns}
-        return [parse_rule(rule, columns) for rule in self.schema.rules]
-
     def _wish(self, where: str | None) -> list[ParsedRule]:
         if where is None:
             return []
@@ -369,7 +339,10 @@ class Model:
         unknown = sorted({*rule.columns} - {*self.schema.names})
         if unknown:
             raise RuleError(f"The condition names columns that are not declared: {unknown}.")
-        return [parse_rule(rule, {column.name: column for column in self.schema.columns})]
+        return [self.schema.parsed(rule)]
+
+    def _rules(self) -> list[ParsedRule]:
+        return [self.schema.parsed(rule) for rule in self.schema.rules]
 
     def _judged(self, parsed: Sequence[ParsedRule], drawn: Drawn) -> list[Any]:
         return judge_records(
@@ -381,8 +354,6 @@ class Model:
     ) -> tuple[dict[int, int], dict[str, int]]:
         """Return the codes of conditions, and the exact numbers behind them."""
         import pandas as pd
-
-        from synth.schema.coding import grid_numbers
 
         codes: dict[int, int] = {}
         fixed: dict[str, int] = {}

@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
-    import numpy as np
     import pandas as pd
-    from numpy.typing import NDArray
 
+    from synth.arrays import AnyIntegers, Integers
     from synth.schema.columns import Column
     from synth.schema.schema import Schema
 
@@ -84,21 +83,19 @@ def _read_csv(file: Path) -> Any:
 
 def write_records(records: Any, path: str | os.PathLike[str]) -> None:
     """Write records to a Parquet or CSV file."""
+    from pyarrow import csv, parquet
+
     table, file = _arrow(records), Path(path)
-    if file.suffix.lower() == ".parquet":
-        import pyarrow.parquet as pq
-
-        with new_file(file, error=SynthError, overwrite=True, is_private=False) as draft:
-            pq.write_table(table.replace_schema_metadata(), draft)
-    elif file.suffix.lower() == ".csv":
-        from pyarrow import csv as arrow_csv
-
-        with new_file(file, error=SynthError, overwrite=True, is_private=False) as draft:
-            arrow_csv.write_csv(_plain_text(table), draft)
-    else:
+    suffix = file.suffix.lower()
+    if suffix not in (".parquet", ".csv"):
         raise DomainError(
             f"{file.name!r} is neither Parquet nor CSV.", hint="name it .parquet or .csv"
         )
+    with new_file(file, error=SynthError, overwrite=True, is_private=False) as draft:
+        if suffix == ".parquet":
+            parquet.write_table(table.replace_schema_metadata(), draft)
+        else:
+            csv.write_csv(_plain_text(table), draft)
 
 
 def _plain_text(table: Any) -> Any:
@@ -160,9 +157,9 @@ def _from_arrow(frame: Any) -> tuple[pd.DataFrame, str]:
 
 
 def from_codes(
-    codes: NDArray[np.integer],
+    codes: AnyIntegers,
     *,
-    numbers: Mapping[str, NDArray[np.int64]],
+    numbers: Mapping[str, Integers],
     schema: Schema,
     container: str = "pandas",
 ) -> Any:

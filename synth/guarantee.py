@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from reports.facts.synthesis import GuaranteeFact
 
-__all__ = ["Guarantee", "beside", "guarantee_beside", "guarantee_of"]
 
 Status = Literal["private", "unprotected", "simulated", "wrong", "other data", "absent"]
 _SIMULATED = "simulated"

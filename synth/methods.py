@@ -1,47 +1,112 @@
-"""The engines by name. Each is imported when it is used."""
+"""The engines by name, each imported when it is used, and what every one of them returns."""
 
 from __future__ import annotations
 
+import json
+from abc import ABC, abstractmethod
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
+import numpy as np
+
+from footing.checks import require_one_of
 from synth.errors import SynthError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from synth.fitted import CodeModel
+    from numpy.typing import NDArray
 
-#: Of each method: what fits codes, and what reads a model that it wrote.
+_COPULAS = "synth.baselines.engines"
+_NETWORKS = "synth.baselines.networks.network_engines"
+_VINES = "synth.baselines.copulas.vine_engines"
+
+
+class CodeModel(ABC):
+    """What an engine returns: a distribution over codes, and one object of JSON."""
+
+    kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def sizes(self) -> list[int]:
+        """How many codes each column has."""
+
+    @abstractmethod
+    def sample(
+        self,
+        number: int,
+        *,
+        rng: np.random.Generator,
+        conditions: Mapping[int, int] | None = None,
+    ) -> NDArray[np.int32]:
+        """Draw records."""
+
+    @abstractmethod
+    def _parts(self) -> dict[str, Any]:
+        """Return what is written: arrays and plain values, nothing that runs."""
+
+    @classmethod
+    @abstractmethod
+    def _of_parts(cls, found: Mapping[str, Any]) -> Self:
+        """Return the model whose parts these are, or refuse what does not fit."""
+
+    def to_json(self) -> str:
+        """Return the model as text: noisy numbers and what they cost, nothing that runs."""
+        content = {"format": f"ckm-synth-{self.kind}", **self._parts()}
+        return json.dumps(content, allow_nan=False, default=np.ndarray.tolist)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read a model.
+
+        Parameters
+        ----------
+        text
+            What `to_json` wrote.
+
+        Raises
+        ------
+        SynthError
+            If it is something else.
+        """
+        try:
+            found = json.loads(text)
+            is_one = found["format"] == f"ckm-synth-{cls.kind}" and found.get("version", 1) == 1
+            model = cls._of_parts(found) if is_one else None
+        except SynthError:
+            raise
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+            raise SynthError(
+                "The text is not a model.", hint="give what to_json wrote"
+            ) from None
+        if model is None:
+            raise SynthError("The text is of another format, or of a newer version.")
+        return model
+
+
+class _Method(NamedTuple):
+    """Where a method is: its module, what fits codes, its model, its settings if it has any."""
+
+    module: str
+    fit: str
+    model: str
+    settings: str = ""
+
+    def load(self, name: str) -> Any:
+        return getattr(import_module(self.module), name)
+
+
 METHODS = {
-    "tables": (
-        "synth.marginals.engine:fit_codes",
-        "synth.marginals.model:TableModel.from_json",
+    "tables": _Method("synth.marginals.engine", "fit_codes", "TableModel", "Settings"),
+    "histogram": _Method(_COPULAS, "fit_histogram", "CopulaModel"),
+    "copula": _Method(_COPULAS, "fit_copula", "CopulaModel"),
+    "priv-bayes": _Method(_NETWORKS, "fit_priv_bayes", "NetworkModel", "NetworkSettings"),
+    "priv-bayes-legacy": _Method(
+        _NETWORKS, "fit_priv_bayes_legacy", "NetworkModel", "NetworkSettings"
     ),
-    "histogram": (
-        "synth.baselines.engines:fit_histogram",
-        "synth.baselines.engines:CopulaModel.from_json",
-    ),
-    "copula": (
-        "synth.baselines.engines:fit_copula",
-        "synth.baselines.engines:CopulaModel.from_json",
-    ),
-    "priv-bayes": (
-        "synth.baselines.networks.network_engines:fit_priv_bayes",
-        "synth.baselines.networks.network_engines:NetworkModel.from_json",
-    ),
-    "priv-bayes-legacy": (
-        "synth.baselines.networks.network_engines:fit_priv_bayes_legacy",
-        "synth.baselines.networks.network_engines:NetworkModel.from_json",
-    ),
-    "copula-shirley": (
-        "synth.baselines.copulas.vine_engines:fit_copula_shirley",
-        "synth.baselines.copulas.vine_engines:VineModel.from_json",
-    ),
-    "vine": (
-        "synth.baselines.copulas.vine_engines:fit_vine_without_privacy",
-        "synth.baselines.copulas.vine_engines:VineModel.from_json",
-    ),
+    "copula-shirley": _Method(_VINES, "fit_copula_shirley", "VineModel", "ThesisSettings"),
+    "vine": _Method(_VINES, "fit_vine_without_privacy", "VineModel", "VineSettings"),
 }
 
 #: Methods that are not differentially private as claimed: they take a `Claim`, no `Budget`.
@@ -61,14 +126,6 @@ WEAKER = {
 #: By which calls each column was counted, where not by a margin.
 COUNTED_BY = {"priv-bayes": "table"}
 
-_SETTINGS = {
-    "tables": "synth.marginals.settings:Settings",
-    "priv-bayes": "synth.baselines.settings:NetworkSettings",
-    "priv-bayes-legacy": "synth.baselines.settings:NetworkSettings",
-    "copula-shirley": "synth.baselines.settings:ThesisSettings",
-    "vine": "synth.baselines.settings:VineSettings",
-}
-
 
 def is_unprotected(method: str) -> bool:
     """Tell whether a method is not differentially private as claimed."""
@@ -77,24 +134,26 @@ def is_unprotected(method: str) -> bool:
 
 def fitter_of(method: str) -> Callable[..., Any]:
     """Return what fits codes."""
-    fitter: Callable[..., Any] = _named(METHODS[_known(method)][0])
+    found = _known(method)
+    fitter: Callable[..., Any] = found.load(found.fit)
     return fitter
 
 
 def reader_of(method: str) -> Callable[[str], CodeModel]:
     """Return what reads a model of a method."""
-    reader: Callable[[str], CodeModel] = _named(METHODS[_known(method)][1])
+    found = _known(method)
+    reader: Callable[[str], CodeModel] = found.load(found.model).from_json
     return reader
 
 
 def settings_of(method: str, given: Mapping[str, Any]) -> Any:
     """Return the settings of a method; None where nothing is given."""
-    _known(method)
+    found = _known(method)
     if not given:
         return None
-    if method not in _SETTINGS:
+    if not found.settings:
         raise SynthError(f"The method {method!r} has no settings.")
-    kind = _named(_SETTINGS[method])
+    kind = found.load(found.settings)
     unknown = sorted({*given} - {*kind.__dataclass_fields__})
     if unknown:
         raise SynthError(
@@ -107,15 +166,6 @@ def settings_of(method: str, given: Mapping[str, Any]) -> Any:
         raise SynthError(f"A setting of the method {method!r} is of the wrong type.") from None
 
 
-def _known(method: str) -> str:
-    if method not in list(METHODS):  # what is no text cannot be looked up
-        raise SynthError(f"Unknown method {method!r}.", hint=f"known: {', '.join(METHODS)}")
-    return method
-
-
-def _named(place: str) -> Any:
-    module, _, path = place.partition(":")
-    found: Any = import_module(module)
-    for name in path.split("."):
-        found = getattr(found, name)
-    return found
+def _known(method: str) -> _Method:
+    require_one_of(method, "method", METHODS, error=SynthError)
+    return METHODS[method]

@@ -13,8 +13,7 @@ from synth.errors import SynthError
 from synth.marginals.model import TableModel
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from synth.arrays import Floats
     from synth.fitted import Model
 
 _SIZE, _RADIUS, _WIDEST = 760, 250, 9.0
@@ -136,7 +135,7 @@ def draw_structure(model: Model) -> str:
     )
 
 
-def _cramers_v(table: NDArray[np.float64]) -> float:
+def _cramers_v(table: Floats) -> float:
     table = np.clip(table, 0.0, None)
     table = table[table.sum(1) > 0][:, table.sum(0) > 0]
     total, least = table.sum(), min(table.shape) - 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
+
+    from synth.arrays import Bools, Integers
 
 _CHUNK = 250_000
 _MAX_TRIES = 50
@@ -38,7 +40,7 @@ class Drawn:
     """
 
     codes: NDArray[np.int32]
-    numbers: dict[str, NDArray[np.int64]]
+    numbers: dict[str, Integers]
     tries: int = 0
     repeated: int = 0
 
@@ -48,26 +50,11 @@ class Drawn:
         return Drawn(self.codes[kept], numbers, self.tries, self.repeated)
 
 
-@dataclass(slots=True)
-class _Pile:
-    parts: list[Drawn] = field(default_factory=list)
-    size: int = 0
-    tries: int = 0
-
-    def join(self) -> Drawn:
-        codes = np.concatenate([part.codes for part in self.parts])
-        numbers = {
-            name: np.concatenate([part.numbers[name] for part in self.parts])
-            for name in self.parts[0].numbers
-        }
-        return Drawn(codes, numbers, self.tries)
-
-
 def draw_kept(
     number: int,
     *,
     draw: Callable[[int], Drawn],
-    is_kept: Callable[[Drawn], NDArray[np.bool_]],
+    is_kept: Callable[[Drawn], Bools],
     rng: np.random.Generator,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Drawn:
@@ -76,29 +63,37 @@ def draw_kept(
     Every record that is returned was kept. After ``50 * number + 20000`` draws the rest are
     copies of kept ones, and a warning says so.
     """
-    pile, limit = _Pile(), _MAX_TRIES * number + _AT_LEAST
     if number == 0:
         return draw(0)
-    while pile.size < number and pile.tries < limit:
-        missing = number - pile.size
-        share = (pile.size + 1) / (pile.tries + 1) if pile.tries else 1.0
+    parts: list[Drawn] = []
+    size, tries, limit = 0, 0, _MAX_TRIES * number + _AT_LEAST
+    while size < number and tries < limit:
+        missing = number - size
+        share = (size + 1) / (tries + 1) if tries else 1.0
         wanted = missing if share > 0.999 else math.ceil(1.1 * missing / share) + 16
-        drawn = draw(min(wanted, _CHUNK, limit - pile.tries))
-        pile.tries += len(drawn.codes)
+        drawn = draw(min(wanted, _CHUNK, limit - tries))
+        tries += len(drawn.codes)
         kept = is_kept(drawn)
         found = drawn if kept.all() else drawn.take(kept)
         if len(found.codes):
-            pile.parts.append(found)
-            pile.size += len(found.codes)
+            parts.append(found)
+            size += len(found.codes)
         if progress is not None:
-            progress("sample", min(pile.size, number), number)
-    if not pile.size:
+            progress("sample", min(size, number), number)
+    if not size:
         raise RuleError(
-            f"None of {pile.tries} drawn records keeps the rules and conditions.",
+            f"None of {tries} drawn records keeps the rules and conditions.",
             hint="look whether they contradict each other",
         )
-    found = pile.join()
-    return found.take(np.arange(number)) if pile.size >= number else _filled(found, number, rng)
+    found = _joined(parts, tries)
+    return found.take(np.arange(number)) if size >= number else _filled(found, number, rng)
+
+
+def _joined(parts: list[Drawn], tries: int) -> Drawn:
+    codes = np.concatenate([part.codes for part in parts])
+    names = parts[0].numbers
+    numbers = {name: np.concatenate([part.numbers[name] for part in parts]) for name in names}
+    return Drawn(codes, numbers, tries)
 
 
 def _filled(found: Drawn, number: int, rng: np.random.Generator) -> Drawn:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from synth.marginals.measuring import NoiseSource
     from synth.marginals.spending import Budget, Call
-    from synth.schema.priors import Prior
+    from synth.schema.public import Prior
     from synth.schema.schema import Schema
 
 logger = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,15 +20,13 @@ from tables import Cells
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import TracebackType
 
     from numpy.typing import NDArray
 
     from ckm.comparison.testbed import Testbed
     from ckm.ledger.ledger import Policy
     from ptable import PTable
-    from risk.criteria.coded import CubeRequest
-    from risk.criteria.methods import CountingMethod
+    from risk.criteria.coded import CountingMethod, CubeRequest
     from tables import Secret
 
     Numbers = NDArray[np.float64]
@@ -157,6 +155,8 @@ class LedgerMethod:
         Differences of so few records are thin.
     smallest
         Cells of fewer records are not compared.
+
+    Whoever makes one closes it: `close` ends the engine and the ledger, which leaves no trace.
     """
 
     def __init__(
@@ -205,7 +205,7 @@ class LedgerMethod:
             )
             for request in planned:
                 self._published(request, policy="flag")
-            self._stack = stack.pop_all()
+            self.close = stack.pop_all().close
 
     def publish(self, request: CubeRequest, /) -> Numbers | None:
         """Publish a table, or refuse it."""
@@ -222,21 +222,6 @@ class LedgerMethod:
         except ThinDifferenceError:
             return None
         return _laid_out(table, self._shape(request))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the engine and the ledger, which leaves no trace."""
-        self._stack.close()
 
     def __repr__(self) -> str:
         return "LedgerMethod(…)"

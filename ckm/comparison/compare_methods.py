@@ -18,8 +18,8 @@ from ckm.config.comparison.method_settings import DEFAULTS, Experiment
 from ckm.errors import CkmError, ConfigError
 from ptable.design.mechanisms import Mechanism
 from ptable.errors import PTableError
+from risk.criteria.coded import LookedUpMethod, RecordMethod
 from risk.criteria.criteria import measure_criteria
-from risk.criteria.methods import LookedUpMethod, RecordMethod
 from risk.errors import RiskError
 from tables import TablesError
 
@@ -32,9 +32,8 @@ if TYPE_CHECKING:
     from ckm.config.comparison.method_settings import MethodChoice
     from ckm.config.job.job import Job
     from ptable import PTable
-    from risk.criteria.coded import CubeRequest
+    from risk.criteria.coded import CountingMethod, CubeRequest
     from risk.criteria.criteria import MakeMethod
-    from risk.criteria.methods import CountingMethod
     from risk.criteria.result import Criteria
     from synth.guarantee import Guarantee
     from tables import Secret
@@ -280,16 +279,16 @@ class _Builder:
         secret = self.secret
 
         def make(_office: int, planned: Sequence[CubeRequest]) -> CountingMethod:
-            return stack.enter_context(
-                LedgerMethod(
-                    self.testbed,
-                    self.ptable,
-                    secret=secret,
-                    mix=self.job.keys.mix,
-                    planned=planned,
-                    **choice.parameters,
-                )
+            method = LedgerMethod(
+                self.testbed,
+                self.ptable,
+                secret=secret,
+                mix=self.job.keys.mix,
+                planned=planned,
+                **choice.parameters,
             )
+            stack.callback(method.close)
+            return method
 
         return make
 

@@ -1,6 +1,6 @@
 """The job file: one TOML file that says what to release, from what, and how."""
 
-from ckm.config.comparison.designs import read_designs
+from ckm.config.comparison.comparanda import read_designs
 from ckm.config.job.data import JobData, JobKeys
 from ckm.config.job.job import Job
 from ckm.config.job.output import JobOutput

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ckm.engine.published_table import PublishedTable
-    from risk.attacks.oracle.oracle import CountRequest
+    from risk.attacks.oracle import CountRequest
     from risk.attacks.reconstruction.geographic import Sliver
 
     Group: TypeAlias = tuple[int, ...]

@@ -6,7 +6,7 @@ import math
 from functools import lru_cache
 
 from dp import Adjacency, PrivacyLoss, gaussian_epsilon
-from dp.accounting.drawn import fixed_batches_epsilon
+from dp.accounting.pld import fixed_batches_epsilon
 from dpsgd.errors import PlanError
 
 _PARTS = 50  # of a step's typical loss: with fewer the epsilon rises in the fourth digit

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dp.accounting.drawn import finite_epsilon_below
+from dp.accounting.pld import finite_epsilon_below
 from dp.checking import checked_count, checked_delta, checked_positive
 
 if TYPE_CHECKING:

@@ -16,8 +16,6 @@ from ptable.errors import InfeasibleError, PTableError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Alternative", "alternatives"]
-
 _Request: TypeAlias = "NoiseSpec | StackedSpec"
 _MAX_TRIED = 8
 _FREE: dict[str, Any] = {

@@ -14,7 +14,7 @@ from ptable.lookup import cycle_length, moments
 from ptable.pictures.words import ENGLISH, Wording, decimal, ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ptable.table import PTable
 
@@ -199,3 +199,21 @@ def span(rows: Sequence[RowFacts], *, wording: Wording = ENGLISH) -> str:
     if len(rows) == 1:
         return wording.words("one row, for count %(first)s") % ends
     return wording.words("%(rows)s rows, from count %(first)s to %(last)s") % ends
+
+
+def bin_width(reach: int, most: int) -> int:
+    """Say how many neighbouring noise values share a column; an odd number keeps 0 central."""
+    wide = 1
+    while 2 * ((reach + wide // 2) // wide) + 1 > most:
+        wide += 2 if wide < 99 else wide - wide % 2
+        wide += 1 - wide % 2
+    return wide
+
+
+def binned(law: Mapping[int, Fraction], wide: int) -> dict[int, Fraction]:
+    """Sum the probabilities of neighbouring noise values; the bin of 0 is 0."""
+    bins: dict[int, Fraction] = {}
+    for v, p in law.items():
+        place = (v + wide // 2) // wide
+        bins[place] = bins.get(place, Fraction(0)) + p
+    return bins

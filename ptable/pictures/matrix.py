@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from fractions import Fraction
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 from footing.svg import coordinate, moves, outline, text_width
-from ptable.pictures.facts import chosen_rows, span, table_notes
-from ptable.pictures.grid import Grid, grid_of
+from ptable.pictures.facts import (
+    bin_width,
+    binned,
+    chosen_rows,
+    never_near,
+    never_published,
+    row_facts,
+    span,
+    table_notes,
+)
 from ptable.pictures.picture import begun, finished, html_table
 from ptable.pictures.svg import HATCH, INK, MARGIN
-from ptable.pictures.words import Wording, in_english, percent, ranges
+from ptable.pictures.words import Wording, in_english, percent, ranges, signed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,6 +43,8 @@ SHADES = (
 )
 _BOUNDS = tuple(Fraction(n, 1000) for n in (1, 10, 50, 100, 200, 400, 700))
 _FIRST_DARK = 4
+_MAX_COLUMNS = 160
+_NONE = Fraction(0)
 _GRID = "#dddddd"
 
 
@@ -72,21 +82,19 @@ def heatmap(
     True
     """
     wording = Wording(words=words, decimal_mark=decimal_mark)
-    grid = grid_of(table, wording=wording)
     what = words("Transition probabilities")
     drawing = begun(table, what, title=title, width=width, wording=wording)
-    has_numbers = _draw(drawing, grid, wording)
+    grid = _Grid(table, drawing, wording)
+    grid.draw()
     entries = [("#ffffff", words("cannot occur"))]
     entries += zip(SHADES, _classes(wording), strict=True)
     entries.append(("outline", words("published as it is")))
     if any(grid.hatched):
         entries.append((HATCH, words("never published")))
     drawing.legend(words("Probability"), entries)
-    if has_numbers:
+    if grid.has_numbers:
         drawing.note(words("Numbers in cells are percent."))
-    description = _describe(table, grid, wording)
-    notes = _notes(table, grid, wording)
-    return finished(drawing, notes, description, _data(grid, wording), wording)
+    return finished(drawing, grid.notes(), grid.described(), grid.data(), wording)
 
 
 def _classes(wording: Wording) -> tuple[str, ...]:
@@ -108,73 +116,187 @@ def on_shade(place: int) -> str:
     return "#ffffff" if place >= _FIRST_DARK else INK
 
 
-def _draw(drawing: Drawing, grid: Grid, wording: Wording) -> bool:
-    """Draw the matrix with its labels, and tell whether the cells hold numbers."""
-    words, names = wording.words, [row.name for row in grid.rows]
-    n_columns = len(grid.columns)
-    # The first label may be wider than its column, and stands beside the word "count".
-    overhang = text_width(grid.columns[0], 10) / 2
-    head = text_width(words("count"), 11, bold=True) + overhang
-    left = MARGIN + max(head, *(text_width(name, 11) for name in names)) + 8
-    wide = min(46.0, (drawing.width - MARGIN - left) / n_columns)
-    high = min(24.0, max(9.0 if len(names) > 12 else 18.0, wide * 0.8))
-    top = drawing.y + 34
-    drawing.axis(left, _axis(grid, wording))
-    place = left - 6 - overhang, top - 6
-    drawing.text(place, words("count"), size=11, anchor="end", bold=True)
-    for c in _ticks(grid, wide):
-        drawing.text(
-            (left + (c + 0.5) * wide, top - 6), grid.columns[c], size=10, anchor="middle"
-        )
-    every = 1 if high >= 12 else 2
-    for line, name in enumerate(names):
-        is_last = line == len(names) - 1
-        if is_last or (line % every == 0 and line < len(names) - every):
-            base = top + (line + 0.5) * high + 4
-            drawing.text((left - 6, base), name, size=11, anchor="end")
-    box = (left, top, wide, high)
-    _draw_cells(drawing, grid, box)
-    _draw_lines(drawing, grid, box)
-    if _numbers_fit(box):
-        _draw_numbers(drawing, grid, box, wording)
-    drawing.y = top + high * len(grid.rows)
-    return _numbers_fit(box)
+class _Grid:
+    """The cells of a heat map, and where they are.
 
+    Columns are published values where these are few, and noise values otherwise; `bin_width`
+    neighbouring ones then share a column.
+    """
 
-def _axis(grid: Grid, wording: Wording) -> str:
-    if not grid.by_published:
-        return wording.words("noise: published minus count")
-    if grid.unit == 1:
-        return wording.words("published count")
-    return wording.words("published value")
+    def __init__(self, table: PTable, drawing: Drawing, wording: Wording) -> None:
+        self.table, self.drawing, self.wording = table, drawing, wording
+        chosen, step = chosen_rows(table), table.step
+        self.rows = rows = [row_facts(table, row, wording=wording) for row in chosen]
+        most = max(row.count * step + max(row.law) for row in rows)
+        is_whole = table.anchors is None and len(chosen) == table.n_rows
+        self.by_published = is_whole and most < _MAX_COLUMNS
+        reach = max(max(map(abs, row.law)) for row in rows)
+        self.bin_width = wide = 1 if self.by_published else bin_width(reach, _MAX_COLUMNS)
+        side = (reach + wide // 2) // wide
+        self.never: set[int] = set()
+        if self.by_published:
+            self.never = never_published(table, 0, most)
+            names = [f"{j / step:g}" for j in range(most + 1)]
+        else:
+            if wide == 1:
+                self.never = never_near(table, [row.count for row in rows], reach)
+            names = [signed(wide * v, step) for v in range(-side, side + 1)]
+        self.columns = list(map(wording.number, names))
+        #: Per row the column of no noise, the probability by column, and those never published.
+        self.home = [row.count * step if self.by_published else side for row in rows]
+        self.cells, self.hatched = [], []
+        for row, home in zip(rows, self.home, strict=True):
+            self.cells.append({home + v: p for v, p in binned(row.law, wide).items()})
+            self.hatched.append({j - row.count * step + home for j in self.never})
+        self.gaps = [  # before these rows others are left out
+            place
+            for place, (before, after) in enumerate(pairwise(rows), start=1)
+            if after.count > before.count + 1 and table.anchors is None
+        ]
+        self.unit = step if wide == 1 else 1
+        # The first label may be wider than its column, and stands beside the word "count".
+        self.overhang = text_width(self.columns[0], 10) / 2
+        first = text_width(wording.words("count"), 11, bold=True) + self.overhang
+        self.left = MARGIN + max(first, *(text_width(row.name, 11) for row in rows)) + 8
+        self.top = drawing.y + 34
+        self.wide = min(46.0, (drawing.width - MARGIN - self.left) / len(self.columns))
+        self.high = min(24.0, max(9.0 if len(rows) > 12 else 18.0, self.wide * 0.8))
+        self.has_numbers = self.wide >= text_width(">99", 10) + 3 and self.high >= 13
 
+    def draw(self) -> None:
+        """Draw the matrix with its labels, and move the end of the card below it."""
+        drawing, left, top = self.drawing, self.left, self.top
+        drawing.axis(left, self._axis())
+        place = left - 6 - self.overhang, top - 6
+        drawing.text(place, self.wording.words("count"), size=11, anchor="end", bold=True)
+        for c in self._ticks():
+            place = left + (c + 0.5) * self.wide, top - 6
+            drawing.text(place, self.columns[c], size=10, anchor="middle")
+        every, n_rows = 1 if self.high >= 12 else 2, len(self.rows)
+        for line, row in enumerate(self.rows):
+            if line == n_rows - 1 or (line % every == 0 and line < n_rows - every):
+                place = left - 6, top + (line + 0.5) * self.high + 4
+                drawing.text(place, row.name, size=11, anchor="end")
+        self._draw_cells()
+        self._draw_lines()
+        if self.has_numbers:
+            self._draw_numbers()
+        drawing.y = top + self.high * n_rows
 
-def _ticks(grid: Grid, wide: float) -> Iterable[int]:
-    """Choose the columns that have room for a label; 0 is always one."""
-    room = max(text_width(name, 10) for name in grid.columns) + 4
-    sizes = sorted({k * u for k in (1, 2, 5, 10, 20, 50, 100, 200) for u in (1, grid.unit)})
-    every = next((size for size in sizes if size * wide >= room), sizes[-1])
-    start = 0 if grid.by_published else grid.home[0] % every
-    columns = range(start, len(grid.columns), every)
-    half = text_width(grid.columns[columns[-1]], 10) / 2 if columns else 0.0
-    # A long label at the right end must not leave the card.
-    if columns and half > (len(grid.columns) - columns[-1] - 0.5) * wide + MARGIN - 2:
-        return columns[:-1]
-    return columns
+    def _axis(self) -> str:
+        words = self.wording.words
+        if not self.by_published:
+            return words("noise: published minus count")
+        return words("published count") if self.unit == 1 else words("published value")
 
+    def _ticks(self) -> Iterable[int]:
+        """Choose the columns that have room for a label; 0 is always one."""
+        room = max(text_width(name, 10) for name in self.columns) + 4
+        sizes = sorted({k * u for k in (1, 2, 5, 10, 20, 50, 100, 200) for u in (1, self.unit)})
+        every = next((size for size in sizes if size * self.wide >= room), sizes[-1])
+        start = 0 if self.by_published else self.home[0] % every
+        columns = range(start, len(self.columns), every)
+        half = text_width(self.columns[columns[-1]], 10) / 2 if columns else 0.0
+        # A long label at the right end must not leave the card.
+        if columns and half > (len(self.columns) - columns[-1] - 0.5) * self.wide + MARGIN - 2:
+            return columns[:-1]
+        return columns
 
-def _draw_cells(drawing: Drawing, grid: Grid, box: tuple[float, float, float, float]) -> None:
-    """Fill the cells, one path per shade, neighbours of the same shade together."""
-    left, top, wide, high = box
-    steps: list[list[str]] = [[] for _ in (*SHADES, HATCH)]
-    for place, (law, hatched) in enumerate(zip(grid.cells, grid.hatched, strict=True)):
-        shade_of = {c: bisect_right(_BOUNDS, p) for c, p in law.items() if p}
-        shade_of |= {c: len(SHADES) for c in hatched if 0 <= c < len(grid.columns)}
-        for first, last, shade in _runs(shade_of):
-            start, length = left + first * wide, (last - first + 1) * wide
-            steps[shade].append(outline(start, top + place * high, length, high))
-    for shade, colour in enumerate((*SHADES, HATCH)):
-        drawing.path(steps[shade], fill=colour)
+    def _outline(self, place: int, first: int, last: int) -> str:
+        """Outline neighbouring columns of a row."""
+        start, base = self.left + first * self.wide, self.top + place * self.high
+        return outline(start, base, (last - first + 1) * self.wide, self.high)
+
+    def _draw_cells(self) -> None:
+        """Fill the cells, one path per shade, neighbours of the same shade together."""
+        steps: list[list[str]] = [[] for _ in (*SHADES, HATCH)]
+        for place, (law, hatched) in enumerate(zip(self.cells, self.hatched, strict=True)):
+            shade_of = {c: bisect_right(_BOUNDS, p) for c, p in law.items() if p}
+            shade_of |= {c: len(SHADES) for c in hatched if 0 <= c < len(self.columns)}
+            for first, last, shade in _runs(shade_of):
+                steps[shade].append(self._outline(place, first, last))
+        for shade, colour in enumerate((*SHADES, HATCH)):
+            self.drawing.path(steps[shade], fill=colour)
+
+    def _draw_lines(self) -> None:
+        left, top, wide, high = self.left, self.top, self.wide, self.high
+        n_rows, n_columns, path = len(self.rows), len(self.columns), self.drawing.path
+        right, bottom = coordinate(left + wide * n_columns), coordinate(top + high * n_rows)
+        if wide >= 10:
+            lines = [f"{moves((left + c * wide, top))}V{bottom}" for c in range(1, n_columns)]
+            lines += [f"{moves((left, top + r * high))}H{right}" for r in range(1, n_rows)]
+            path(lines, stroke=_GRID, stroke_width=0.7)
+        self.drawing.rect((left, top, wide * n_columns, high * n_rows), stroke="#777777")
+        beyond = coordinate(left + wide * n_columns + 4)
+        cuts = [f"{moves((left - 4, top + gap * high))}H{beyond}" for gap in self.gaps]
+        path(cuts, stroke="#ffffff", stroke_width=4)
+        homes = [self._outline(place, home, home) for place, home in enumerate(self.home)]
+        path(homes, stroke=INK, stroke_width=1.6 if wide >= 10 else 1)
+
+    def _draw_numbers(self) -> None:
+        for place, law in enumerate(self.cells):
+            base = self.top + (place + 0.5) * self.high + 3.5
+            for c, p in sorted(law.items()):
+                self.drawing.text(
+                    (self.left + (c + 0.5) * self.wide, base),
+                    self.wording.number(percent(p)),
+                    size=10,
+                    anchor="middle",
+                    fill=on_shade(bisect_right(_BOUNDS, p)),
+                )
+
+    def notes(self) -> Sequence[str]:
+        """Say what is not drawn, and what columns and hatches mean."""
+        words = self.wording.words
+        notes = table_notes(self.table, chosen_rows(self.table), wording=self.wording)
+        if self.bin_width > 1:
+            sentence = words("Each column sums %(values)s neighbouring noise values.")
+            notes.insert(0, sentence % {"values": self.bin_width})
+        if not self.by_published and any(self.never):
+            hatched = words("Hatched: the value that this noise leads to is never published.")
+            notes.append(hatched)
+        return notes
+
+    def described(self) -> str:
+        """Say what the picture shows."""
+        words, last, table = self.wording.words, self.rows[-1], self.table
+        figures = {
+            "rows": span(self.rows, wording=self.wording),
+            "noise": self.wording.number(f"{table.max_noise / table.step:g}"),
+            "count": last.name,
+            "share": self.wording.number(percent(last.stays, 1)),
+        }
+        sentences = [
+            words(
+                "Heat map of the probability that each count is published as each value: "
+                "%(rows)s; the largest noise is %(noise)s."
+            ),
+            words("Count %(count)s is published as it is with %(share)s %%."),
+        ]
+        if self.never:
+            sentences.append(words("Never published: %(values)s."))
+            figures["values"] = ranges(self.never, table.step, wording=self.wording)
+        notes = table_notes(table, chosen_rows(table), wording=self.wording)
+        return " ".join([*(sentence % figures for sentence in sentences), *notes])
+
+    def data(self) -> str:
+        """Give the probabilities as a table."""
+        words, columns = self.wording.words, range(len(self.columns))
+        lines = [
+            [row.name, *(self.wording.number(percent(law.get(c, _NONE), 2)) for c in columns)]
+            for row, law in zip(self.rows, self.cells, strict=True)
+        ]
+        caption = words("Probability in percent, by count (rows) and noise (columns)")
+        if self.by_published:
+            caption = words(
+                "Probability in percent, by count (rows) and published value (columns)"
+            )
+        elif self.bin_width > 1:
+            caption = words(
+                "Probability in percent, by count (rows) and noise, %(values)s neighbouring "
+                "values a column (columns)"
+            ) % {"values": self.bin_width}
+        return html_table(caption, [words("count"), *self.columns], lines)
 
 
 def _runs(shade_of: dict[int, int]) -> Iterable[tuple[int, int, int]]:
@@ -183,108 +305,3 @@ def _runs(shade_of: dict[int, int]) -> Iterable[tuple[int, int, int]]:
     for (_, shade), run in groupby(places, lambda one: (one[1] - one[0], shade_of[one[1]])):
         columns = [column for _, column in run]
         yield columns[0], columns[-1], shade
-
-
-def _draw_lines(drawing: Drawing, grid: Grid, box: tuple[float, float, float, float]) -> None:
-    left, top, wide, high = box
-    right, bottom = left + wide * len(grid.columns), top + high * len(grid.rows)
-    if wide >= 10:
-        lines = [
-            f"{moves((left + c * wide, top))}V{coordinate(bottom)}"
-            for c in range(1, len(grid.columns))
-        ]
-        lines += [
-            f"{moves((left, top + r * high))}H{coordinate(right)}"
-            for r in range(1, len(grid.rows))
-        ]
-        drawing.path(lines, stroke=_GRID, stroke_width=0.7)
-    drawing.rect((left, top, right - left, bottom - top), stroke="#777777")
-    cuts = [
-        f"{moves((left - 4, top + gap * high))}H{coordinate(right + 4)}" for gap in grid.gaps
-    ]
-    drawing.path(cuts, stroke="#ffffff", stroke_width=4)
-    drawing.path(
-        [
-            outline(left + home * wide, top + place * high, wide, high)
-            for place, home in enumerate(grid.home)
-        ],
-        stroke=INK,
-        stroke_width=1.6 if wide >= 10 else 1,
-    )
-
-
-def _numbers_fit(box: tuple[float, float, float, float]) -> bool:
-    return box[2] >= text_width(">99", 10) + 3 and box[3] >= 13
-
-
-def _draw_numbers(
-    drawing: Drawing, grid: Grid, box: tuple[float, float, float, float], wording: Wording
-) -> None:
-    left, top, wide, high = box
-    for place, law in enumerate(grid.cells):
-        base = top + (place + 0.5) * high + 3.5
-        for c, p in sorted(law.items()):
-            drawing.text(
-                (left + (c + 0.5) * wide, base),
-                wording.number(percent(p)),
-                size=10,
-                anchor="middle",
-                fill=on_shade(bisect_right(_BOUNDS, p)),
-            )
-
-
-def _notes(table: PTable, grid: Grid, wording: Wording) -> Sequence[str]:
-    words = wording.words
-    notes = table_notes(table, chosen_rows(table), wording=wording)
-    if grid.bin_width > 1:
-        sentence = words("Each column sums %(values)s neighbouring noise values.")
-        notes.insert(0, sentence % {"values": grid.bin_width})
-    if not grid.by_published and any(grid.never):
-        notes.append(words("Hatched: the value that this noise leads to is never published."))
-    return notes
-
-
-def _describe(table: PTable, grid: Grid, wording: Wording) -> str:
-    words, last = wording.words, grid.rows[-1]
-    figures = {
-        "rows": span(grid.rows, wording=wording),
-        "noise": wording.number(f"{table.max_noise / table.step:g}"),
-        "count": last.name,
-        "share": wording.number(percent(last.stays, 1)),
-    }
-    sentences = [
-        words(
-            "Heat map of the probability that each count is published as each value: "
-            "%(rows)s; the largest noise is %(noise)s."
-        ),
-        words("Count %(count)s is published as it is with %(share)s %%."),
-    ]
-    if grid.never:
-        sentences.append(words("Never published: %(values)s."))
-        figures["values"] = ranges(grid.never, table.step, wording=wording)
-    notes = table_notes(table, chosen_rows(table), wording=wording)
-    return " ".join([*(sentence % figures for sentence in sentences), *notes])
-
-
-def _data(grid: Grid, wording: Wording) -> str:
-    words = wording.words
-    lines = [
-        (
-            row.name,
-            *(
-                wording.number(percent(law.get(c, Fraction(0)), 2))
-                for c in range(len(grid.columns))
-            ),
-        )
-        for row, law in zip(grid.rows, grid.cells, strict=True)
-    ]
-    if grid.bin_width > 1:
-        caption = words(
-            "Probability in percent, by count (rows) and noise, %(values)s neighbouring "
-            "values a column (columns)"
-        ) % {"values": grid.bin_width}
-    elif grid.by_published:
-        caption = words("Probability in percent, by count (rows) and published value (columns)")
-    else:
-        caption = words("Probability in percent, by count (rows) and noise (columns)")
-    return html_table(caption, [words("count"), *grid.columns], lines)

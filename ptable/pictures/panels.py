@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from footing.svg import across, clip, coordinate, moves, outline, text_width
 from ptable.pictures.facts import (
     RowFacts,
+    bin_width,
+    binned,
     chosen_rows,
     never_near,
     row_facts,
     span,
     table_notes,
 )
-from ptable.pictures.grid import bin_width, binned
 from ptable.pictures.picture import begun, finished, html_table
 from ptable.pictures.svg import HATCH, INK, MARGIN, MUTED
 from ptable.pictures.words import Wording, decimal, in_english, percent, signed

@@ -15,15 +15,13 @@ from typing import TYPE_CHECKING
 from footing.checks import require_integer
 from ptable.errors import PTableError
 from ptable.lookup import moments
-from ptable.quantisation.row_goal import goal_of_row
-from ptable.quantisation.row_keys import keys_of_row
+from ptable.quantisation.row_keys import goal_of_row, keys_of_row
 from ptable.table import PTable
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ptable.quantisation.row_goal import RowGoal
-    from ptable.quantisation.row_keys import RowKeys
+    from ptable.quantisation.row_keys import RowGoal, RowKeys
 
 _MAX_KEYS = 2**24
 _MAX_NAMED = 6

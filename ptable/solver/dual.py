@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from ptable.solver.row import RowProblem
 
-__all__ = ["DualRow", "dual_bound", "maximise", "residual_at"]
-
 Float: TypeAlias = "NDArray[np.float64]"
 _Point: TypeAlias = tuple[float, ...]
 _Active: TypeAlias = tuple[bool, ...]
@@ -290,11 +288,11 @@ class _Dual:
         here = self.respond(point)
         residual = max(abs(float(here.law.sum()) - 1), self.miss(point, active))
         if not residual < 1e-7:
-            msg = (
+            raise InternalError(
                 f"The row of count {self.problem.count} did not converge "
-                f"(residual {residual:.2g})."
+                f"(residual {residual:.2g}).",
+                hint="please report it together with the specification",
             )
-            raise InternalError(msg, hint="please report it together with the specification")
         law = None
         if polish:
             pattern = here.blocks, here.is_free.tolist()

@@ -23,19 +23,6 @@ if TYPE_CHECKING:
 
     from ptable.solver.row import RowProblem
 
-__all__ = [
-    "Bound",
-    "Place",
-    "at_bound",
-    "forget",
-    "meets",
-    "nearest_bound",
-    "place_in",
-    "reaches",
-    "stay_bounds",
-    "variance_bounds",
-]
-
 #: A requested variance this close to a bound, relative to ``max(1, bound)``, is the bound.
 BOUND_TOLERANCE = Fraction(1, 10**12)
 _MAX_RUNS = 60
@@ -348,8 +335,7 @@ def _runs(problem: RowProblem, *, thin: bool) -> tuple[_Int, _Int]:
         return np.minimum(stop - 1, size - right), stop
     rise, fall = left - 1, size - right
     if fall > rise:  # nothing may lie between two peaks: the values between are free
-        msg = "A row rises to where it falls."
-        raise AssertionError(msg)
+        raise AssertionError("A row rises to where it falls.")
     starts, stops = np.meshgrid(np.arange(fall + 1), np.arange(rise + 1, size + 1))
     keep = np.ones_like(starts, dtype=np.bool_)
     steps = set(np.diff(problem.noise).tolist())

@@ -57,8 +57,7 @@ def resolve_row(problem: RowProblem) -> ResolvedRow:
     """Place a row; see `resolve`."""
     bounds = variance_bounds(problem)
     if bounds is None:
-        msg = f"The row of count {problem.count} has no law with mean zero."
-        raise AssertionError(msg)
+        raise AssertionError(f"The row of count {problem.count} has no law with mean zero.")
     place = place_in(problem, bounds)
     end = bounds[place == "greatest"]
     if place == "inside" and problem.unimodal and not reaches(problem):

@@ -10,14 +10,14 @@ from risk.attacks.differencing import Differencing, DifferencingFigures
 from risk.attacks.hidden_bound import HiddenBound
 from risk.attacks.margins import MarginBounds, reveal
 from risk.attacks.means import MeansBesideCounts, candidate_counts
-from risk.attacks.oracle.oracle import AttackResult, CountRequest, Oracle, wilson
-from risk.attacks.oracle.simulated import SimulatedOracle
+from risk.attacks.oracle import AttackResult, CountRequest, Oracle, wilson
 from risk.attacks.pairs import pairs_available, pairs_needed
 from risk.attacks.reconstruction.feasibility import FeasibilityIntervals
 from risk.attacks.reconstruction.geographic import GeographicDifferencing
 from risk.attacks.reconstruction.linear import LinearReconstruction
 from risk.attacks.reconstruction.linkage import Linkage
 from risk.attacks.reconstruction.subset_sums import SubsetSums
+from risk.attacks.simulated import SimulatedOracle
 from risk.attacks.small_cell import SmallCell
 
 __all__ = [

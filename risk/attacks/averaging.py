@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from risk.attacks.oracle.oracle import Analyst
+from risk.attacks.oracle import Analyst
 from risk.attacks.pairs import (
     answers_needed,
     complementary_groups,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ptable import PTable
-    from risk.attacks.oracle.oracle import AttackResult, Oracle
+    from risk.attacks.oracle import AttackResult, Oracle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class TwoPartition:
     --------
     >>> import numpy as np
     >>> from ptable import NoiseSpec, solve
-    >>> from risk.attacks.oracle.simulated import SimulatedOracle
+    >>> from risk.attacks.simulated import SimulatedOracle
     >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
     >>> rng = np.random.default_rng(1)
     >>> oracle = SimulatedOracle(table, np.full((50, 6), 20), rng=rng)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from footing.checks import problems_of
-from risk.attacks.oracle.oracle import Analyst
+from risk.attacks.oracle import Analyst
 from risk.distributions.noise_distributions import noise_law
 from risk.errors import RiskError
 from risk.wellformed import require_between, require_whole, truth_of
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ptable import PTable
-    from risk.attacks.oracle.oracle import AttackResult, Oracle
+    from risk.attacks.oracle import AttackResult, Oracle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ class Differencing:
     --------
     >>> import numpy as np
     >>> from ptable import NoiseSpec, solve
-    >>> from risk.attacks.oracle.simulated import SimulatedOracle
+    >>> from risk.attacks.simulated import SimulatedOracle
     >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
     >>> rng = np.random.default_rng(1)
     >>> is_there = rng.integers(0, 2, 500)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from footing.checks import require_number
-from risk.attacks.oracle.oracle import Analyst
+from risk.attacks.oracle import Analyst
 from risk.attacks.pairs import complementary_groups, pair_sums, pairs_available
 from risk.distributions.noise_distributions import noise_law
 from risk.errors import RiskError
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ptable import PTable
-    from risk.attacks.oracle.oracle import AttackResult, Oracle
+    from risk.attacks.oracle import AttackResult, Oracle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from risk.attacks.oracle.oracle import Analyst
+from risk.attacks.oracle import Analyst
 from risk.distributions.distribution import Law
 from risk.distributions.noise_distributions import noise_law
 from risk.errors import RiskError
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ptable import PTable
-    from risk.attacks.oracle.oracle import AttackResult, Oracle
+    from risk.attacks.oracle import AttackResult, Oracle
 
 
 def reveal(cells: Sequence[int], *, total: int, max_noise: int) -> tuple[int, ...] | None:

@@ -13,7 +13,7 @@ from risk.wellformed import require_integers
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from risk.attacks.oracle.oracle import Analyst, Group
+    from risk.attacks.oracle import Analyst, Group
 
 
 def pairs_available(n_categories: int) -> int:

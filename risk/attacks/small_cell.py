@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from risk.attacks.oracle.oracle import Analyst
+from risk.attacks.oracle import Analyst
 from risk.attacks.pairs import complementary_groups, pairs_available, sums_of
 from risk.distributions.distribution import Law
 from risk.distributions.noise_distributions import noise_law, p_mean_rounds_to_zero
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ptable import PTable
-    from risk.attacks.oracle.oracle import AttackResult, Oracle
+    from risk.attacks.oracle import AttackResult, Oracle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import numpy as np
 
 from footing.checks import is_integer
-from risk.criteria.coded import CodedRecords, CubeRequest
-from risk.criteria.methods import CountingMethod
+from risk.criteria.coded import CodedRecords, CountingMethod, CubeRequest
 from risk.criteria.result import Criteria, Criterion
 from risk.errors import RiskError
 from risk.wellformed import require_whole
@@ -84,7 +83,7 @@ def measure_criteria(
 
     Examples
     --------
-    >>> from risk.criteria.methods import RecordMethod
+    >>> from risk.criteria.coded import RecordMethod
     >>> rng = np.random.default_rng(1)
     >>> records = CodedRecords(rng.integers(0, 4, (300, 3)))
     >>> found = measure_criteria(

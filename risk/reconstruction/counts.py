@@ -10,7 +10,7 @@ import numpy as np
 
 from footing.checks import is_integer
 from risk.errors import RiskError
-from risk.wellformed import read_array
+from risk.wellformed import read_array, read_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -154,23 +154,21 @@ class PublishedCounts:
         zeros_stay: bool = True,
     ) -> PublishedCounts:
         """Take the sums from a matrix, dense or of scipy, with one column per base cell."""
-        if hasattr(matrix, "tocoo"):
-            entries = matrix.tocsr().tocoo()
-            shape, parts = entries.shape, (entries.row, entries.col, entries.data)
-        else:
-            dense = read_array(matrix, name="matrix")
-            if dense.ndim != 2:
-                raise RiskError(f"matrix must have 2 dimensions, not {dense.ndim}.")
-            row, col = np.nonzero(dense)
-            shape, parts = dense.shape, (row, col, dense[row, col])
-        row, col, data = (np.asarray(part)[np.asarray(parts[2]) != 0] for part in parts)
-        order = np.lexsort((col, row))
+        from scipy.sparse import csr_array, issparse
+
+        if not issparse(matrix):
+            matrix = read_numbers(matrix, name="matrix")
+            if matrix.ndim != 2:
+                raise RiskError(f"matrix must have 2 dimensions, not {matrix.ndim}.")
+        rows: Any = csr_array(matrix)
+        rows.sum_duplicates()
+        rows.eliminate_zeros()
         return cls(
-            starts=np.searchsorted(row[order], np.arange(shape[0] + 1)),
-            cells=col[order],
-            weights=data[order],
+            starts=rows.indptr,
+            cells=rows.indices,
+            weights=rows.data,
             published=read_array(published, name="published"),
-            n_cells=int(shape[1]),
+            n_cells=int(rows.shape[1]),
             max_noise=read_array(max_noise, name="max_noise"),
             small=small,
             zeros_stay=zeros_stay,

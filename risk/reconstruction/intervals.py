@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -35,16 +35,13 @@ class Intervals:
         How many bounds a limit on nodes left wider than they may be.
     """
 
+    #: Whether some table fits.
+    is_feasible: ClassVar[bool] = True
     lower: NDArray[np.int64]
     upper: NDArray[np.int64]
     n_programs: int
     n_whole_programs: int
     n_unproven: int
-
-    @property
-    def is_feasible(self) -> bool:
-        """Whether some table fits: always, here."""
-        return True
 
     @property
     def width(self) -> NDArray[np.int64]:
@@ -70,23 +67,12 @@ class Intervals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contradiction:
-    """Say that no table fits the published counts: the noise is larger than guessed.
+    """Say that no table fits the published counts: the noise is larger than guessed."""
 
-    Parameters
-    ----------
-    reason
-        What contradicts what.
-    """
-
-    reason: str
-
-    @property
-    def is_feasible(self) -> bool:
-        """Whether some table fits: never, here."""
-        return False
+    is_feasible: ClassVar[bool] = False
 
     def __str__(self) -> str:
-        return f"{self.reason}: max_noise or small is not what the intruder guessed"
+        return "no table fits: max_noise or small is not what the intruder guessed"
 
 
 def intervals(
@@ -135,10 +121,9 @@ def intervals(
     >>> found.lower, found.upper, found.n_unique
     (array([3, 4]), array([5, 6]), 0)
     """
-    nothing = Contradiction(reason="no table fits")
     bounds = propagate(counts)
     if bounds is None:
-        return nothing
+        return Contradiction()
     if np.isinf(bounds[1]).any():
         raise RiskError(
             "Every base cell must be part of a sum that bounds it; "
@@ -147,33 +132,26 @@ def intervals(
         )
     search = Search(_rows(counts), bounds)
     if not search.run():
-        return nothing
+        return Contradiction()
     lower = np.ceil(search.bounds[0] - TOLERANCE).astype(np.int64)
     upper = np.floor(search.bounds[1] + TOLERANCE).astype(np.int64)
     if (lower > upper).any():
-        return nothing
-    if not whole:
-        return Intervals(
-            lower=lower,
-            upper=upper,
-            n_programs=search.n_programs,
-            n_whole_programs=0,
-            n_unproven=0,
-        )
-    exact = Search(
-        _rows(counts),
-        (lower.astype(np.float64), upper.astype(np.float64)),
-        most_nodes=most_nodes,
-    )
-    exact.see_whole(search)
-    if not exact.run():
-        return nothing
+        return Contradiction()
+    last, n_whole_programs = search, 0
+    if whole:
+        ends = (lower.astype(np.float64), upper.astype(np.float64))
+        last = Search(_rows(counts), ends, most_nodes=most_nodes)
+        last.see_whole(search)
+        if not last.run():
+            return Contradiction()
+        lower, upper = (np.rint(bound).astype(np.int64) for bound in last.bounds)
+        n_whole_programs = last.n_programs
     return Intervals(
-        lower=np.rint(exact.bounds[0]).astype(np.int64),
-        upper=np.rint(exact.bounds[1]).astype(np.int64),
+        lower=lower,
+        upper=upper,
         n_programs=search.n_programs,
-        n_whole_programs=exact.n_programs,
-        n_unproven=exact.n_unproven,
+        n_whole_programs=n_whole_programs,
+        n_unproven=last.n_unproven,
     )
 
 
@@ -183,32 +161,24 @@ def least_max_noise(counts: PublishedCounts) -> int:
     One linear program with the bound as a further column, rounded up; the true bound is never
     less.
     """
+    from scipy.sparse import block_array, csr_array
+
     n_sums, n_cells = counts.n_sums, counts.n_cells
-    row = np.repeat(np.arange(n_sums), np.diff(counts.starts))
-    seen = counts.published.astype(np.float64)
-    ends = np.arange(n_sums)
+    shape = (n_sums, n_cells)
+    sums = csr_array((counts.weights.astype(float), counts.cells, counts.starts), shape=shape)
+    seen, free = counts.published.astype(np.float64), np.full(n_sums, np.inf)
+    noise = np.ones((n_sums, 1))
     # three rows per sum: not less than published - t, not more than published + t, above 0
-    parts = [
-        (np.concatenate([row, ends]), +1.0, seen, np.full(n_sums, np.inf)),
-        (np.concatenate([row, ends]) + n_sums, -1.0, np.full(n_sums, -np.inf), seen),
-    ]
-    rows = np.concatenate([*(part[0] for part in parts), row + 2 * n_sums])
-    columns = np.concatenate([*[counts.cells, np.full(n_sums, n_cells)] * 2, counts.cells])
-    weights = np.concatenate(
-        [
-            *(x for part in parts for x in (counts.weights, np.full(n_sums, part[1]))),
-            counts.weights,
-        ]
-    )
-    order = np.lexsort((columns, rows))
+    blocks: Any = [[sums, noise], [sums, -noise], [sums, 0 * noise]]
+    matrix: Any = block_array(blocks).tocsr()
     least = (seen > 0) if counts.zeros_stay else np.zeros(n_sums)
     program = Program(
         Rows(
-            starts=np.searchsorted(rows[order], np.arange(3 * n_sums + 1)),
-            columns=columns[order],
-            weights=weights[order],
-            lower=np.concatenate([parts[0][2], parts[1][2], least]),
-            upper=np.concatenate([parts[0][3], parts[1][3], np.full(n_sums, np.inf)]),
+            starts=matrix.indptr,
+            columns=matrix.indices,
+            weights=matrix.data,
+            lower=np.concatenate([seen, -free, least]),
+            upper=np.concatenate([free, seen, free]),
         ),
         lower=np.zeros(n_cells + 1),
         upper=np.full(n_cells + 1, np.inf),

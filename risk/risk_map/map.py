@@ -119,7 +119,6 @@ class _Sheet:
     """One table: its histogram, and its cells with their keys where keys are drawn."""
 
     histogram: Histogram
-    n_cells: int
     counts: NDArray[np.int64]
     keys: tuple[NDArray[np.uint32], ...]
 
@@ -161,9 +160,7 @@ def _sheets(
             continue
         counts = histogram.as_listed().listed() if n_draws else np.zeros(0, np.int64)
         keys = draw_keys(len(counts), n_draws=n_draws, rng=rng)
-        sheets[name] = _Sheet(
-            histogram=histogram, n_cells=histogram.n_cells, counts=counts, keys=keys
-        )
+        sheets[name] = _Sheet(histogram=histogram, counts=counts, keys=keys)
     if problems:
         raise RiskError(" ".join(problems))
     return sheets
@@ -171,7 +168,7 @@ def _sheets(
 
 def _all_together(sheets: Mapping[str, _Sheet], given: Histogram | None) -> _Sheet:
     cells = given or Histogram.together(sheet.histogram for sheet in sheets.values())
-    return _Sheet(histogram=cells, n_cells=cells.n_cells, counts=np.zeros(0, np.int64), keys=())
+    return _Sheet(histogram=cells, counts=np.zeros(0, np.int64), keys=())
 
 
 def _lines(
@@ -188,7 +185,9 @@ def _lines(
         else:
             found |= drawn_figures(table, sheet.counts, keys=sheet.keys)
         ordered = MappingProxyType({figure: found[figure] for figure in FIGURES})
-        lines.append(MapLine(design=design, table=name, n_cells=sheet.n_cells, figures=ordered))
+        lines.append(
+            MapLine(design=design, table=name, n_cells=sheet.histogram.n_cells, figures=ordered)
+        )
     return lines
 
 

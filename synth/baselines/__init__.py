@@ -4,11 +4,9 @@ Every one takes a data frame and returns a model with ``sample(n, rng)`` and an 
 what it really cost.
 """
 
-from synth.baselines.copulas.ceiling import vine_without_privacy
-from synth.baselines.copulas.copula_shirley import copula_shirley
-from synth.baselines.copulas.dp_copula import LEGACY_DEFECTS, dp_copula
+from synth.baselines.copulas.copula_shirley import copula_shirley, vine_without_privacy
+from synth.baselines.copulas.dp_copula import LEGACY_DEFECTS, dp_copula, dp_histogram
 from synth.baselines.copulas.encoders import Encoding, encode_glmm, encode_ordinal, encode_woe
-from synth.baselines.dp_histogram import dp_histogram
 from synth.baselines.model import Account, BaselineModel, Charge
 from synth.baselines.networks.priv_bayes import priv_bayes
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from risk.anonymity.groups import as_pandas
-from risk.errors import RiskError
 from synth.errors import SynthError
+from synth.sanitisers.frames import as_pandas
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pandas as pd
-    from numpy.typing import NDArray
+
+    from synth.arrays import Floats, Integers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -41,7 +42,7 @@ class CodedColumn:
 
     name: str
     domain: tuple[Any, ...]
-    codes: NDArray[np.int64]
+    codes: Integers
     is_numeric: bool
     dtype: Any
     is_declared: bool
@@ -51,11 +52,6 @@ class CodedColumn:
         """How many values there are."""
         return len(self.domain)
 
-    def counts(self, rows: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
-        """Count the records of each value."""
-        codes = self.codes if rows is None else self.codes[rows]
-        return np.bincount(codes, minlength=self.size)
-
     def __repr__(self) -> str:
         return f"CodedColumn({self.name!r}, size={self.size})"
 
@@ -64,10 +60,7 @@ def code_frame(
     frame: Any, *, domains: Mapping[str, Sequence[Any]] | None = None
 ) -> list[CodedColumn]:
     """Turn a frame into codes."""
-    try:
-        table = as_pandas(frame)
-    except RiskError as error:
-        raise SynthError(error.problem, hint=error.hint) from None
+    table = as_pandas(frame)
     if not len(table.columns) or not len(table):
         raise SynthError(
             f"There is nothing to learn from: {len(table)} records, "
@@ -89,9 +82,7 @@ def code_frame(
     ]
 
 
-def decode_frame(
-    columns: Sequence[CodedColumn], codes: Sequence[NDArray[np.int64]]
-) -> pd.DataFrame:
+def decode_frame(columns: Sequence[CodedColumn], codes: Sequence[Integers]) -> pd.DataFrame:
     """Turn codes into a frame with the types of the one that was coded."""
     import pandas as pd
 
@@ -100,13 +91,10 @@ def decode_frame(
         values = np.empty(column.size, dtype=object)
         values[:] = column.domain
         drawn = pd.Series(values[places], dtype=object)
-        if not _fits(column):
-            series[column.name] = drawn.infer_objects()
-            continue
-        try:
-            series[column.name] = drawn.astype(column.dtype)
-        except (TypeError, ValueError):  # a declared value that the type cannot hold
-            series[column.name] = drawn.infer_objects()
+        series[column.name] = drawn.infer_objects()
+        if _fits(column):
+            with suppress(TypeError, ValueError):  # a declared value that the type cannot hold
+                series[column.name] = drawn.astype(column.dtype)
     return pd.DataFrame(series)
 
 
@@ -204,7 +192,7 @@ def _is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def _nearest(found: NDArray[np.float64], known: NDArray[np.float64]) -> NDArray[np.int64]:
+def _nearest(found: Floats, known: Floats) -> Integers:
     if not len(known):
         return np.zeros(len(found), dtype=np.int64)
     right = np.searchsorted(known, found).clip(0, len(known) - 1)

@@ -15,8 +15,13 @@ import numpy as np
 
 from dp import Adjacency, DiscreteGaussian, Sensitivity
 from synth.baselines.noise import kendall
-from synth.baselines.published import JointModel, margins_of_codes, refuse_others
-from synth.copulas.gaussian import nearest_correlation
+from synth.baselines.published import (
+    JointModel,
+    margins_of_codes,
+    refuse_add_remove,
+    refuse_others,
+)
+from synth.copulas.gaussian import correlation_of_taus
 from synth.copulas.margins import Margin
 from synth.errors import SynthError
 from synth.marginals.measuring import Measurer
@@ -25,8 +30,7 @@ from synth.marginals.spending import PrivacyAccountant, Spend
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from synth.arrays import AnyIntegers, Floats
     from synth.marginals.measuring import Neighbours, NoiseSource
 
 
@@ -47,7 +51,7 @@ class CopulaModel(JointModel):
     kind: ClassVar[str] = "copula"
 
     margins: tuple[Margin, ...]
-    correlation: NDArray[np.float64]
+    correlation: Floats
     spends: tuple[Spend, ...]
 
     @property
@@ -55,8 +59,7 @@ class CopulaModel(JointModel):
         """How many codes each column has."""
         return [len(margin.values) for margin in self.margins]
 
-    def drawn(self, number: int, rng: np.random.Generator) -> list[NDArray[np.float64]]:
-        """Draw the codes of each column."""
+    def _drawn(self, number: int, rng: np.random.Generator) -> list[Floats]:
         from scipy.special import ndtr
 
         values, vectors = np.linalg.eigh(self.correlation)
@@ -64,8 +67,7 @@ class CopulaModel(JointModel):
         u = ndtr(rng.standard_normal((number, len(self.margins))) @ root.T)
         return [margin.inverse(u[:, at]) for at, margin in enumerate(self.margins)]
 
-    def parts(self) -> dict[str, Any]:
-        """Return what is written."""
+    def _parts(self) -> dict[str, Any]:
         return {
             "margins": [margin.cumulative for margin in self.margins],
             "correlation": self.correlation,
@@ -73,8 +75,7 @@ class CopulaModel(JointModel):
         }
 
     @classmethod
-    def of_parts(cls, found: Mapping[str, Any]) -> Self:
-        """Return the model whose parts these are."""
+    def _of_parts(cls, found: Mapping[str, Any]) -> Self:
         margins = margins_of_codes(found["margins"])
         correlation = np.array(found["correlation"], np.float64)
         if correlation.shape != (len(margins),) * 2 or not np.isfinite(correlation).all():
@@ -86,7 +87,7 @@ class CopulaModel(JointModel):
 class _RankMeasurer(Measurer):
     """A measurer that also counts concordant pairs of records."""
 
-    def taus(self, *, rho: float) -> NDArray[np.float64]:
+    def taus(self, *, rho: float) -> Floats:
         """Return noisy Kendall's taus of all pairs of columns.
 
         Concordant less discordant pairs are a whole number; a record that is replaced moves it
@@ -109,63 +110,47 @@ class _RankMeasurer(Measurer):
         return np.asarray((self._noise.add(whole, how) / all_pairs).clip(-1, 1))
 
 
-def fit_histogram(
-    codes: NDArray[np.integer],
-    *,
-    sizes: Sequence[int],
-    rho: float,
-    noise: NoiseSource,
-    neighbours: Neighbours,
-    **others: Any,
-) -> CopulaModel:
+def fit_histogram(codes: AnyIntegers, **given: Any) -> CopulaModel:
     """Fit noisy margins alone; columns are drawn independently."""
-    refuse_others(others)
-    accountant = PrivacyAccountant(float(rho))
-    measurer = Measurer(codes, sizes, neighbours, accountant, noise)
-    margins = _margins(measurer, sizes, accountant.rho)
-    measurer.forget()
-    return CopulaModel(
-        margins=margins, correlation=np.eye(len(sizes)), spends=tuple(accountant.spends)
-    )
+    return _fit(codes, has_ranks=False, **given)
 
 
-def fit_copula(
-    codes: NDArray[np.integer],
-    *,
-    sizes: Sequence[int],
-    rho: float,
-    noise: NoiseSource,
-    neighbours: Neighbours,
-    **others: Any,
-) -> CopulaModel:
+def fit_copula(codes: AnyIntegers, **given: Any) -> CopulaModel:
     """Fit a Gaussian copula: half of rho for the margins, half for Kendall's taus.
 
     References
     ----------
     Li, Xiong, Jiang 2014.
     """
+    return _fit(codes, has_ranks=True, **given)
+
+
+def _fit(
+    codes: AnyIntegers,
+    *,
+    has_ranks: bool,
+    sizes: Sequence[int],
+    rho: float,
+    noise: NoiseSource,
+    neighbours: Neighbours,
+    **others: Any,
+) -> CopulaModel:
     refuse_others(others)
-    if neighbours.adjacency is not Adjacency.REPLACE:
-        raise SynthError(
-            "The noise on Kendall's tau needs a public number of records.",
-            hint="Budget(…, adjacency='replace'), or --adjacency replace",
-        )
+    if has_ranks:
+        refuse_add_remove(neighbours, "The noise on Kendall's tau")
     accountant = PrivacyAccountant(float(rho))
     measurer = _RankMeasurer(codes, sizes, neighbours, accountant, noise)
-    share = 0.5 if len(sizes) > 1 else 1.0
-    margins = _margins(measurer, sizes, accountant.rho * share)
-    matrix = np.eye(len(sizes))
-    if len(sizes) > 1:
-        above = np.triu_indices(len(sizes), 1)
-        matrix[above] = np.sin(np.pi / 2 * measurer.taus(rho=(1 - 1e-9) * measurer.left))
-        matrix = nearest_correlation(matrix + matrix.T - np.eye(len(sizes)))
-    measurer.forget()
-    return CopulaModel(margins=margins, correlation=matrix, spends=tuple(accountant.spends))
-
-
-def _margins(measurer: Measurer, sizes: Sequence[int], rho: float) -> tuple[Margin, ...]:
-    price = rho * (1 - 1e-9) / len(sizes)
-    return tuple(
+    has_pairs = has_ranks and len(sizes) > 1
+    price = accountant.rho * (0.5 if has_pairs else 1.0) * (1 - 1e-9) / len(sizes)
+    margins = tuple(
         Margin.of_counts(np.arange(size), counts=measurer.margin(place, rho=price)[0])
         for place, size in enumerate(sizes)
+    )
+    correlation = np.eye(len(sizes))
+    if has_pairs:
+        taus = measurer.taus(rho=(1 - 1e-9) * measurer.left)
+        correlation = correlation_of_taus(taus, len(sizes))
+    measurer.forget()
+    return CopulaModel(
+        margins=margins, correlation=correlation, spends=tuple(accountant.spends)
     )

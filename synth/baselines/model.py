@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     import pandas as pd
-    from numpy.typing import NDArray
 
+    from synth.arrays import Integers
     from synth.baselines.coded import CodedColumn
 
 
@@ -37,7 +37,7 @@ class BaselineModel:
 
     Examples
     --------
-    >>> from synth.baselines.dp_histogram import dp_histogram
+    >>> from synth.baselines.copulas.dp_copula import dp_histogram
     >>> rng = np.random.default_rng(1)
     >>> model = dp_histogram(
     ...     {"sex": ["F", "M"] * 50}, epsilon=1, domains={"sex": "FM"}, rng=rng
@@ -63,25 +63,25 @@ class BaselineModel:
 
         Examples
         --------
-        >>> from synth.baselines.dp_histogram import dp_histogram
+        >>> from synth.baselines.copulas.dp_copula import dp_histogram
         >>> model = dp_histogram({"sex": ["F"] * 9}, epsilon=1, domains={"sex": ["F"]})
         >>> model.sample(2)["sex"].tolist()
         ['F', 'F']
         """
         size = require_integer(n, "n", error=SynthError, minimum=1)
-        return self.draw(size, np.random.default_rng() if rng is None else rng)
+        return self.draw(size, np.random.default_rng(rng))
 
     @property
-    def folds(self) -> Mapping[str, NDArray[np.int64]]:
+    def folds(self) -> Mapping[str, Integers]:
         """The records that each step saw, where there are several.
 
         Examples
         --------
-        >>> from synth.baselines.dp_histogram import dp_histogram
+        >>> from synth.baselines.copulas.dp_copula import dp_histogram
         >>> dp_histogram({"a": ["F"]}, epsilon=1, domains={"a": ["F"]}).folds
         {}
         """
-        found: Mapping[str, NDArray[np.int64]] = self.details.get("folds", {})
+        found: Mapping[str, Integers] = self.details.get("folds", {})
         return found
 
     def __repr__(self) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from dp import Adjacency, Gaussian, Geometric, Laplace, Sensitivity
 from footing.checks import require_one_of
 from synth.baselines.model import Charge
-from synth.copulas.gaussian import nearest_correlation
+from synth.copulas.gaussian import correlation_of_taus
 from synth.copulas.margins import Margin
 from synth.errors import SynthError
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from synth.arrays import Floats, Integers
     from synth.baselines.model import Account
 
 Mechanism = Literal["laplace", "geometric", "gaussian"]
@@ -38,9 +39,7 @@ def noise_of(
     return Gaussian.calibrated(moved, epsilon=epsilon, delta=delta)
 
 
-def noisy(
-    answer: ArrayLike, noise: Any, *, rng: np.random.Generator | None
-) -> NDArray[np.float64]:
+def noisy(answer: ArrayLike, noise: Any, *, rng: np.random.Generator | None) -> Floats:
     """Add noise."""
     values = np.asarray(answer)
     if rng is None:
@@ -64,7 +63,7 @@ def choose(scores: Sequence[float], mechanism: Any, *, rng: np.random.Generator 
     return int(np.argmax(drawn))
 
 
-def exact_margins(bins: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> list[Margin]:
+def exact_margins(bins: Sequence[Integers], sizes: Sequence[int]) -> list[Margin]:
     """Return the margins as they are."""
     return [
         Margin.of_counts(np.arange(size), counts=np.bincount(one, minlength=size))
@@ -73,7 +72,7 @@ def exact_margins(bins: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> li
 
 
 def noisy_margins(
-    bins: Sequence[NDArray[np.int64]],
+    bins: Sequence[Integers],
     sizes: Sequence[int],
     *,
     names: Sequence[str],
@@ -125,19 +124,16 @@ def noisy_correlation(
     epsilon: float,
     account: Account,
     rng: np.random.Generator | None = None,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the correlation matrix of a Gaussian copula, from noisy Kendall's taus.
 
     ``sin(pi tau / 2)`` of each noisy tau, then the repair of `nearest_correlation`.
     """
     n, records = len(columns), len(columns[0])
-    matrix = np.eye(n)
     if n == 1:
-        return matrix
-    above = np.triu_indices(n, 1)
+        return np.eye(n)
     taus = np.array([kendall(one, other) for one, other in combinations(columns, 2)])
     moved = Sensitivity(l1=4 * len(taus) / records, adjacency=Adjacency.REPLACE)
     account.pay(Charge(part="dependence", what="Kendall's tau of all pairs", epsilon=epsilon))
     drawn = noisy(taus, Laplace.calibrated(moved, epsilon=epsilon), rng=rng).clip(-1, 1)
-    matrix[above] = np.sin(np.pi / 2 * drawn)
-    return nearest_correlation(matrix + matrix.T - np.eye(n))
+    return correlation_of_taus(drawn, n)

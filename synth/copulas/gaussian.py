@@ -10,12 +10,14 @@ from synth.copulas.library import checked_uniforms
 from synth.errors import SynthError
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
+
+    from synth.arrays import Floats
 
 _LEAST_EIGENVALUE = 1e-8
 
 
-def gaussian_density(u: ArrayLike, *, correlation: ArrayLike) -> NDArray[np.float64]:
+def gaussian_density(u: ArrayLike, *, correlation: ArrayLike) -> Floats:
     """Return the density of the Gaussian copula.
 
     Parameters
@@ -50,7 +52,7 @@ def gaussian_density(u: ArrayLike, *, correlation: ArrayLike) -> NDArray[np.floa
     return np.asarray(np.exp(-0.5 * (log_determinant + exponent)))
 
 
-def nearest_correlation(matrix: ArrayLike) -> NDArray[np.float64]:
+def nearest_correlation(matrix: ArrayLike) -> Floats:
     """Turn a symmetric matrix into a correlation matrix.
 
     Negative eigenvalues are replaced by their size, and the diagonal is scaled back to 1. A
@@ -83,12 +85,19 @@ def nearest_correlation(matrix: ArrayLike) -> NDArray[np.float64]:
         return values
     repaired = (vectors * np.maximum(np.abs(sizes), _LEAST_EIGENVALUE)) @ vectors.T
     scale = np.sqrt(np.diag(repaired))
-    result: NDArray[np.float64] = repaired / np.outer(scale, scale)
+    result: Floats = repaired / np.outer(scale, scale)
     np.fill_diagonal(result, 1.0)
     return result
 
 
-def _checked_correlation(correlation: ArrayLike) -> NDArray[np.float64]:
+def correlation_of_taus(taus: Floats, columns: int) -> Floats:
+    """Return the correlation matrix that follows from Kendall's taus of all pairs."""
+    matrix = np.eye(columns)
+    matrix[np.triu_indices(columns, 1)] = np.sin(np.pi / 2 * taus)
+    return nearest_correlation(matrix + matrix.T - np.eye(columns))
+
+
+def _checked_correlation(correlation: ArrayLike) -> Floats:
     matrix = np.asarray(correlation, dtype=np.float64)
     is_square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] and len(matrix) > 0
     if (

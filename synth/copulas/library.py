@@ -9,7 +9,9 @@ import numpy as np
 from synth.errors import SynthError
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
+
+    from synth.arrays import Floats
 
 _LEAST = 1e-10
 
@@ -28,11 +30,11 @@ def vines() -> Any:
 
 def seeds_from(rng: np.random.Generator | None) -> list[int]:
     """Draw seeds for the library; without a generator, from the operating system."""
-    source = np.random.default_rng() if rng is None else rng
+    source = np.random.default_rng(rng)
     return [int(seed) for seed in source.integers(0, 2**31 - 1, size=6)]
 
 
-def checked_uniforms(u: ArrayLike, *, columns: int | None = None) -> NDArray[np.float64]:
+def checked_uniforms(u: ArrayLike, *, columns: int | None = None) -> Floats:
     """Return a matrix of numbers in [0, 1], an infinitesimal away from both ends."""
     try:
         values = np.asarray(u, dtype=np.float64)

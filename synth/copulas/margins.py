@@ -12,6 +12,8 @@ from synth.errors import SynthError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from synth.arrays import Floats
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Margin:
@@ -31,8 +33,8 @@ class Margin:
     ([0.0, 0.25, 0.25, 1.0], [10.0, 30.0])
     """
 
-    values: NDArray[np.float64]
-    cumulative: NDArray[np.float64]
+    values: Floats
+    cumulative: Floats
 
     def __post_init__(self) -> None:
         if len(self.values) == 0 or len(self.values) != len(self.cumulative):
@@ -93,7 +95,7 @@ class Margin:
         values, counts = np.unique(found, return_counts=True)
         return cls.of_counts(values, counts=counts)
 
-    def pit(self, data: ArrayLike) -> NDArray[np.float64]:
+    def pit(self, data: ArrayLike) -> Floats:
         """Return how high the margin is at the data.
 
         Parameters
@@ -108,7 +110,7 @@ class Margin:
         """
         return self._height(np.searchsorted(self.values, np.asarray(data), side="right"))
 
-    def pit_before(self, data: ArrayLike) -> NDArray[np.float64]:
+    def pit_before(self, data: ArrayLike) -> Floats:
         """Return how high the margin is just below the data.
 
         Parameters
@@ -123,7 +125,7 @@ class Margin:
         """
         return self._height(np.searchsorted(self.values, np.asarray(data), side="left"))
 
-    def inverse(self, u: ArrayLike) -> NDArray[np.float64]:
+    def inverse(self, u: ArrayLike) -> Floats:
         """Return the smallest value at which the margin reaches a height.
 
         Parameters
@@ -144,14 +146,14 @@ class Margin:
         places = np.searchsorted(self.cumulative, np.maximum(heights, least), side="left")
         return np.asarray(self.values[places])
 
-    def _height(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
+    def _height(self, places: NDArray[np.intp]) -> Floats:
         return np.asarray(np.concatenate([[0.0], self.cumulative])[places])
 
     def __repr__(self) -> str:
         return f"Margin(n_values={len(self.values)})"
 
 
-def pseudo_observations(data: ArrayLike, *, is_open: bool = False) -> NDArray[np.float64]:
+def pseudo_observations(data: ArrayLike, *, is_open: bool = False) -> Floats:
     """Replace every value by the share of its column at or below it.
 
     Parameters

@@ -13,7 +13,9 @@ from synth.errors import SynthError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
+
+    from synth.arrays import Floats
 
 Criterion = Literal["aic", "bic", "loglik"]
 
@@ -169,7 +171,7 @@ class PairCopula:
         corners = np.asarray(self._bicop.taildep)
         return float(corners[0, 0]), float(corners[1, 1])
 
-    def cdf(self, u: ArrayLike) -> NDArray[np.float64]:
+    def cdf(self, u: ArrayLike) -> Floats:
         """Return the distribution function.
 
         Parameters
@@ -184,7 +186,7 @@ class PairCopula:
         """
         return np.asarray(self._bicop.cdf(checked_uniforms(u, columns=2)))
 
-    def density(self, u: ArrayLike) -> NDArray[np.float64]:
+    def density(self, u: ArrayLike) -> Floats:
         """Return the density.
 
         Parameters
@@ -199,7 +201,7 @@ class PairCopula:
         """
         return np.asarray(self._bicop.pdf(checked_uniforms(u, columns=2)))
 
-    def h(self, u: ArrayLike, *, given: ArrayLike) -> NDArray[np.float64]:
+    def h(self, u: ArrayLike, *, given: ArrayLike) -> Floats:
         """Return the chance to be below ``u``, given ``v``.
 
         Parameters
@@ -214,7 +216,7 @@ class PairCopula:
         """
         return np.asarray(self._bicop.hfunc2(_side_by_side(u, given)))
 
-    def h_inverse(self, p: ArrayLike, *, given: ArrayLike) -> NDArray[np.float64]:
+    def h_inverse(self, p: ArrayLike, *, given: ArrayLike) -> Floats:
         """Return the ``u`` below which the chance is ``p``, given ``v``.
 
         Parameters
@@ -230,7 +232,7 @@ class PairCopula:
         """
         return np.asarray(self._bicop.hinv2(_side_by_side(p, given)))
 
-    def sample(self, n: int, rng: np.random.Generator | None = None) -> NDArray[np.float64]:
+    def sample(self, n: int, rng: np.random.Generator | None = None) -> Floats:
         """Draw points.
 
         Parameters
@@ -323,7 +325,7 @@ def _checked_families(families: Sequence[str]) -> list[str]:
     return names
 
 
-def _side_by_side(u: ArrayLike, v: ArrayLike) -> NDArray[np.float64]:
+def _side_by_side(u: ArrayLike, v: ArrayLike) -> Floats:
     one, other = np.ravel(np.asarray(u, np.float64)), np.ravel(np.asarray(v, np.float64))
     if len(one) != len(other):
         raise SynthError(f"{len(one)} values stand against {len(other)} given ones.")

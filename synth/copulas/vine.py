@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from footing.checks import require_integer, require_one_of
+from footing.checks import is_integer, require_integer, require_one_of
 from synth.copulas.gaussian import nearest_correlation
 from synth.copulas.library import checked_uniforms, seeds_from, vines
 from synth.copulas.pair import FAMILIES, PairCopula, fit_controls
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from synth.arrays import Floats
     from synth.copulas.pair import Criterion
     from synth.copulas.structure import Shape
 
@@ -115,7 +116,7 @@ class FittedVine:
                 found[Edge.of(a, b, given=given)] = copula
         return found
 
-    def density(self, u: ArrayLike) -> NDArray[np.float64]:
+    def density(self, u: ArrayLike) -> Floats:
         """Return the density.
 
         Parameters
@@ -139,7 +140,7 @@ class FittedVine:
 
     def sample(
         self, n: int, rng: np.random.Generator | None = None, *, threads: int = 1
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Draw points, by the inverse Rosenblatt transform.
 
         Parameters
@@ -324,19 +325,21 @@ def _turned(pair: PairCopula | None, is_turned: bool) -> Any:  # noqa: FBT001 (t
 
 
 def _depths(truncation: Any, structure: Vine | None) -> dict[str, Any]:
-    deepest = None if structure is None else structure.depth
+    found: dict[str, Any] = {}
     if truncation == "auto":
-        return {"select_trunc_lvl": True} | ({} if deepest is None else {"trunc_lvl": deepest})
-    if truncation is None:
-        return {} if deepest is None else {"trunc_lvl": deepest}
-    if isinstance(truncation, bool) or not isinstance(truncation, int) or truncation < 0:
-        raise SynthError(
-            f"truncation must be a number of trees, None or 'auto', not {truncation!r}."
-        )
-    return {"trunc_lvl": truncation if deepest is None else min(truncation, deepest)}
+        found["select_trunc_lvl"] = True
+    elif truncation is not None:
+        if not is_integer(truncation, minimum=0):
+            raise SynthError(
+                f"truncation must be a number of trees, None or 'auto', not {truncation!r}."
+            )
+        found["trunc_lvl"] = truncation
+    if structure is not None:
+        found["trunc_lvl"] = min(found.get("trunc_lvl", structure.depth), structure.depth)
+    return found
 
 
-def _strengths(points: NDArray[np.float64], measure: str) -> NDArray[Any]:
+def _strengths(points: Floats, measure: str) -> NDArray[Any]:
     from scipy.stats import kendalltau, rankdata
 
     n = points.shape[1]

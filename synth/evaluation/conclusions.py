@@ -75,36 +75,30 @@ def _sizes(found: Evaluation) -> dict[str, int]:
     }
 
 
+def _beside(figure: Figure | None, control: str) -> dict[str, float | str]:
+    """Give a figure and its control by name; nothing where one of them is unknown."""
+    out = None if figure is None else figure.controls.get(control)
+    if figure is None or figure.value is None or out is None:
+        return {}
+    return {"value": figure.value, control: out}
+
+
 def _concluded(found: Evaluation) -> Iterator[tuple[str, dict[str, float | str]]]:
     yield from _of_tables(found)
     for figure in found.figures:
-        if figure.name == "class_auc" and figure.value is not None:
-            train = figure.controls.get("train")
-            if train is not None:
-                values: dict[str, float | str] = {
-                    "subject": figure.subject,
-                    "value": figure.value,
-                    "train": train,
-                }
-                yield "learning", values
+        if figure.name == "class_auc" and (values := _beside(figure, "train")):
+            yield "learning", {"subject": figure.subject, **values}
     detected = found.value("detection_auc")
     if detected is not None:
         yield "detected", {"value": detected}
     yield from _of_members(found)
-    copies = found.find("exact_matches")
-    if copies is not None and copies.value is not None:
-        out = copies.controls.get("holdout")
-        if out is not None:
-            yield "copies", {"value": copies.value, "holdout": out}
+    if values := _beside(found.find("exact_matches"), "holdout"):
+        yield "copies", values
     if found.value("nearer_train") is not None:
         yield "nearness", {}
     for figure in found.figures:
-        out = figure.controls.get("holdout")
-        if figure.name == "inferred" and figure.value is not None and out is not None:
-            yield (
-                "guesses-above",
-                {"subject": figure.subject, "value": figure.value, "holdout": out},
-            )
+        if figure.name == "inferred" and (values := _beside(figure, "holdout")):
+            yield "guesses-above", {"subject": figure.subject, **values}
 
 
 def _of_tables(found: Evaluation) -> Iterator[tuple[str, dict[str, float | str]]]:
@@ -132,8 +126,7 @@ def _of_members(found: Evaluation) -> Iterator[tuple[str, dict[str, float | str]
     if figure is None or figure.value is None:
         return
     low, _ = auc_interval(figure.value, *[max(_sizes(found)["domias"], 1)] * 2)
-    out = figure.controls.get("holdout")
-    if low > 0.5 and out is not None:
-        yield "members-found", {"value": figure.value, "holdout": out}
-    elif low <= 0.5:
+    if low <= 0.5:
         yield "members-hidden", {}
+    elif values := _beside(figure, "holdout"):
+        yield "members-found", values

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
 from reports.catalogues.synthesis import FIGURES, GROUPS
 from synth.errors import EvaluationError
-from synth.evaluation.measures import association, margins
+from synth.evaluation.measures import margins
 from synth.evaluation.measures.disclosure import (
     attribute_inference,
     closeness,
@@ -157,11 +158,8 @@ def evaluate(
             if progress is not None:
                 progress(f"{group}, {control}" if control else group)
             for name, subject, value, reason in _MEASURED[group](some):
-                _enter(
-                    lines,
-                    control,
-                    Figure(name=name, value=value, subject=subject, reason=reason),
-                )
+                figure = Figure(name=name, value=value, subject=subject, reason=reason)
+                _enter(lines, control, figure)
         seconds[group] = round(time.perf_counter() - start, 3)
     order = list(FIGURES)
     return Evaluation(
@@ -203,14 +201,16 @@ def _controls(case: _Case) -> dict[str, _Case]:
             found[name] = replace(case, made=known[name]())
         elif case.holdout is not None and len(case.holdout) > 1:
             # One half stands in for synthetic records; the other stays unseen.
-            order = np.random.default_rng(seed + 3).permutation(len(case.holdout))
-            half = len(order) // 2
-            found[name] = replace(
-                case,
-                made=case.holdout.take(order[:half]),
-                holdout=case.holdout.take(order[half:]),
-            )
+            made, unseen = _halves(case.holdout, seed=seed + 3)
+            found[name] = replace(case, made=made, holdout=unseen)
     return found
+
+
+def _halves(records: Records, *, seed: int) -> tuple[Records, Records]:
+    """Deal records at random to two halves."""
+    order = np.random.default_rng(seed).permutation(len(records))
+    half = len(order) // 2
+    return records.take(order[:half]), records.take(order[half:])
 
 
 def _tables(case: _Case) -> Iterator[_Line]:
@@ -234,13 +234,13 @@ def _tables(case: _Case) -> Iterator[_Line]:
 
 
 def _columns(case: _Case) -> Iterator[_Line]:
-    ks = association.ks_distances(case.train, case.made)
+    ks = margins.ks_distances(case.train, case.made)
     yield "ks_mean", "", sum(ks.values()) / len(ks), ""
     yield "ks_largest", "", max(ks.values()), ""
     for name, diagonal in (("spearman_change", True), ("spearman_change_pairs", False)):
-        change = association.correlation_change(case.train, case.made, diagonal=diagonal)
+        change = margins.correlation_change(case.train, case.made, diagonal=diagonal)
         yield name, "", change, "" if change is not None else "nothing varies"
-    v = association.cramer_change(case.train, case.made)
+    v = margins.cramer_change(case.train, case.made)
     mean = sum(v.values()) / len(v) if v else None
     yield "cramer_change", "", mean, "" if v else "there is one column"
 
@@ -288,53 +288,41 @@ def _membership(case: _Case) -> Iterator[_Line]:
         yield from ((name, "", None, "there is no holdout") for name in names)
         return
     plan = case.plan
-    for metric in ("hamming", "euclidean"):
-        found = monte_carlo(
-            case.train,
-            case.holdout,
-            case.made,
-            seed=plan.seed,
-            metric="hamming" if metric == "hamming" else "euclidean",
-            n=plan.drawn,
-            repetitions=plan.repetitions,
-            most=plan.attacked,
-        )
-        if metric == "hamming":
-            yield "mia_mean", "", found.mean, ""
-            yield "mia_worst", "", found.worst, ""
-        else:
-            yield "mia_euclidean", "", found.mean, ""
+    attack = partial(
+        monte_carlo,
+        case.train,
+        case.holdout,
+        case.made,
+        seed=plan.seed,
+        n=plan.drawn,
+        repetitions=plan.repetitions,
+        most=plan.attacked,
+    )
+    found = attack(metric="hamming")
+    yield "mia_mean", "", found.mean, ""
+    yield "mia_worst", "", found.worst, ""
+    yield "mia_euclidean", "", attack(metric="euclidean").mean, ""
     if len(case.holdout) < 2:
         yield "domias", "", None, "there are too few records"
         return
-    order = np.random.default_rng(plan.seed).permutation(len(case.holdout))
-    half = len(order) // 2
-    ratio = density_ratio(
-        case.train,
-        case.holdout.take(order[:half]),
-        case.made,
-        reference=case.holdout.take(order[half:]),
-        seed=plan.seed,
-    )
+    seen, unseen = _halves(case.holdout, seed=plan.seed)
+    ratio = density_ratio(case.train, seen, case.made, reference=unseen, seed=plan.seed)
     yield "domias", "", ratio.auc, ""
 
 
 def _nearness(case: _Case) -> Iterator[_Line]:
     yield "exact_matches", "", exact_matches(case.train, case.made), ""
     yield "replicated_uniques", "", replicated_uniques(case.train, case.made), ""
-    names = ("nearer_train", "dcr_train", "dcr_holdout", "nndr_train", "nndr_holdout")
     if case.holdout is None:
+        names = ("nearer_train", "dcr_train", "dcr_holdout", "nndr_train", "nndr_holdout")
         yield from ((name, "", None, "there is no holdout") for name in names)
         return
     found = closeness(case.train, case.holdout, case.made, seed=case.plan.seed)
-    values = (
-        found.nearer_train,
-        found.to_train,
-        found.to_holdout,
-        found.ratio_train,
-        found.ratio_holdout,
-    )
-    yield from ((name, "", value, "") for name, value in zip(names, values, strict=True))
+    yield "nearer_train", "", found.nearer_train, ""
+    yield "dcr_train", "", found.to_train, ""
+    yield "dcr_holdout", "", found.to_holdout, ""
+    yield "nndr_train", "", found.ratio_train, ""
+    yield "nndr_holdout", "", found.ratio_holdout, ""
 
 
 def _inference(case: _Case) -> Iterator[_Line]:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from synth.arrays import Bools, Floats
+
 _SCHEMA = "ckm-synth-schema"
 _HUGE = 1e300
 
@@ -93,7 +95,7 @@ class Records:
 
     names: tuple[str, ...]
     kinds: tuple[Kind, ...]
-    values: NDArray[np.float64]
+    values: Floats
 
     def __repr__(self) -> str:
         return f"Records({len(self.names)} columns)"
@@ -102,7 +104,7 @@ class Records:
         return len(self.values)
 
     @cached_property
-    def is_category(self) -> NDArray[np.bool_]:
+    def is_category(self) -> Bools:
         """Whether each column holds categories."""
         return np.array([kind.is_category for kind in self.kinds], dtype=bool)
 
@@ -131,7 +133,13 @@ class Records:
         """
         return Records(names=self.names, kinds=self.kinds, values=self.values[rows])
 
-    def with_values(self, values: NDArray[np.float64]) -> Records:
+    def some(self, size: int, rng: np.random.Generator) -> Records:
+        """Give rows at random; all of them, as they are, where there are no more."""
+        if size >= len(self):
+            return self
+        return self.take(rng.choice(len(self), size=size, replace=False))
+
+    def with_values(self, values: Floats) -> Records:
         """Give other rows under the same columns.
 
         Examples
@@ -292,9 +300,7 @@ def _checked_names(frames: Sequence[pd.DataFrame]) -> list[str]:
     return names
 
 
-def _coded(
-    columns: Sequence[pd.Series], kind: Kind, name: str
-) -> tuple[Kind, list[NDArray[np.float64]]]:
+def _coded(columns: Sequence[pd.Series], kind: Kind, name: str) -> tuple[Kind, list[Floats]]:
     if kind.categories is None:
         return kind, [_numbers(column, name, kind) for column in columns]
     import pandas as pd
@@ -324,7 +330,7 @@ def _text(category: Any) -> str:
     return str(category)
 
 
-def _numbers(column: pd.Series, name: str, kind: Kind) -> NDArray[np.float64]:
+def _numbers(column: pd.Series, name: str, kind: Kind) -> Floats:
     import pandas as pd
     from pandas.api import types
 

@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -207,14 +207,14 @@ def sweep(
     >>> found.table("copy").loc["tvd1"].tolist()
     [0.0, 0.0, 0.0]
     """
-    plan = Plan(**{**_fields(plan or Plan()), "controls": (), "seed": seed})
+    plan = replace(plan or Plan(), controls=(), seed=seed)
     parts = folds_of(len(frame), folds=folds, seed=seed)
     settings = {
         "columns": [str(name) for name in frame.columns],
         "rows": len(frame),
         "folds": folds,
         "seed": seed,
-        "plan": {name: repr(value) for name, value in _fields(plan).items()},
+        "plan": {one.name: repr(getattr(plan, one.name)) for one in fields(plan)},
         **(about or {}),
     }
     case = _Case(frame, plan, kinds or {}, frozenset(left_out))
@@ -293,10 +293,6 @@ def _bound(
         return fit(train, seed=seed, **chosen)
 
     return way
-
-
-def _fields(plan: Plan) -> dict[str, Any]:
-    return {name: getattr(plan, name) for name in Plan.__dataclass_fields__}
 
 
 def summarise(

@@ -13,9 +13,7 @@ from synth.errors import SynthError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from numpy.typing import NDArray
-
-Columns = tuple[int, ...]
+    from synth.arrays import Columns, Floats
 
 
 class Network:
@@ -39,7 +37,7 @@ class Network:
         self,
         sizes: Sequence[int],
         sets: Sequence[Columns],
-        masks: Sequence[tuple[Columns, NDArray[np.float64]]] = (),
+        masks: Sequence[tuple[Columns, Floats]] = (),
     ) -> None:
         self.sizes = [int(size) for size in sizes]
         self.sets = [tuple(columns) for columns in sets]
@@ -58,11 +56,8 @@ class Network:
         return sum(math.prod(shape) for shape in self.shapes)
 
     def calibrate(
-        self,
-        potentials: Sequence[NDArray[np.float64]],
-        *,
-        evidence: dict[int, int] | None = None,
-    ) -> tuple[float, list[NDArray[np.float64]]]:
+        self, potentials: Sequence[Floats], *, evidence: dict[int, int] | None = None
+    ) -> tuple[float, list[Floats]]:
         """Return the logarithm of the total, and the distribution of each clique."""
         beliefs, log_total = self._multiplied(potentials)
         for column, code in (evidence or {}).items():
@@ -71,7 +66,7 @@ class Network:
             only[code] = 1.0
             beliefs[home] = beliefs[home] * self._spread(only, (column,), home)
         tree = self.tree
-        upward: dict[int, NDArray[np.float64]] = {}
+        upward: dict[int, Floats] = {}
         for one in reversed(tree.order[1:]):
             message = self._onto(beliefs[one], tree.cliques[one], tree.separators[one])
             log_total += math.log(self._positive(float(message.max())))
@@ -92,16 +87,14 @@ class Network:
             beliefs[one] /= self._positive(float(beliefs[one].sum()))
         return log_total + math.log(total), beliefs
 
-    def marginals(self, beliefs: Sequence[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
+    def marginals(self, beliefs: Sequence[Floats]) -> list[Floats]:
         """Return the distribution over each set."""
         return [
             self._onto(beliefs[home], self.tree.cliques[home], columns)
             for columns, home in zip(self.sets, self._homes, strict=True)
         ]
 
-    def pairs_of(
-        self, first: int, beliefs: Sequence[NDArray[np.float64]]
-    ) -> Iterator[tuple[int, NDArray[np.float64]]]:
+    def pairs_of(self, first: int, beliefs: Sequence[Floats]) -> Iterator[tuple[int, Floats]]:
         """Yield every later column with its table of chances, rows being codes of `first`."""
         tree, home = self.tree, self._home((first,))
         axis = tree.cliques[home].index(first)
@@ -125,12 +118,8 @@ class Network:
                     )
 
     def _carried(
-        self,
-        shared: NDArray[np.float64],
-        separator: Columns,
-        other: int,
-        beliefs: Sequence[NDArray[np.float64]],
-    ) -> NDArray[np.float64]:
+        self, shared: Floats, separator: Columns, other: int, beliefs: Sequence[Floats]
+    ) -> Floats:
         chance = self._onto(beliefs[other], self.tree.cliques[other], separator)
         ratio = np.divide(shared, chance, out=np.zeros(shared.shape), where=chance > 0)
         shape = (len(shared), *self._spread(chance, separator, other).shape)
@@ -143,9 +132,7 @@ class Network:
         if self.tree.parents[one] >= 0:
             yield self.tree.parents[one], self.tree.separators[one]
 
-    def _multiplied(
-        self, potentials: Sequence[NDArray[np.float64]]
-    ) -> tuple[list[NDArray[np.float64]], float]:
+    def _multiplied(self, potentials: Sequence[Floats]) -> tuple[list[Floats], float]:
         beliefs, log_total = list(self._start), 0.0
         for columns, home, potential in zip(self.sets, self._homes, potentials, strict=True):
             top = float(potential.max())
@@ -163,17 +150,13 @@ class Network:
     def _shape(self, columns: Columns) -> tuple[int, ...]:
         return tuple(self.sizes[column] for column in columns)
 
-    def _spread(
-        self, table: NDArray[np.float64], columns: Columns, home: int
-    ) -> NDArray[np.float64]:
+    def _spread(self, table: Floats, columns: Columns, home: int) -> Floats:
         """Shape a table so that it multiplies that of a clique."""
         clique = self.tree.cliques[home]
         return table.reshape([self.sizes[c] if c in columns else 1 for c in clique])
 
     @staticmethod
-    def _onto(
-        table: NDArray[np.float64], clique: Columns, columns: Columns, *, first: int = 0
-    ) -> NDArray[np.float64]:
+    def _onto(table: Floats, clique: Columns, columns: Columns, *, first: int = 0) -> Floats:
         """Sum a table, whose axes are those of a clique from the first on, over the others."""
         axes = tuple(axis for axis, column in enumerate(clique, first) if column not in columns)
         return np.asarray(table.sum(axis=axes)) if axes else table

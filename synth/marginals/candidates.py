@@ -13,13 +13,10 @@ from synth.marginals.drawing import draw_codes
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from synth.arrays import Columns, Floats, Integers
     from synth.marginals.belief import Network
 
-__all__ = ["Candidates"]
 
-Columns = tuple[int, ...]
 _CHECKS = 3000  # columns times tables that are checked before a choice
 _DRAWN = 100_000
 
@@ -91,8 +88,8 @@ class Candidates:
         return free | self._filled(sets, [c for c in self._left if c not in free])
 
     def expected(
-        self, network: Network, beliefs: Sequence[NDArray[np.float64]], *, total: float
-    ) -> dict[Columns, NDArray[np.float64]]:
+        self, network: Network, beliefs: Sequence[Floats], *, total: float
+    ) -> dict[Columns, Floats]:
         """Return the counts that the model expects of each table on the list.
 
         Parameters
@@ -104,7 +101,7 @@ class Candidates:
         total
             The number of records.
         """
-        found: dict[Columns, NDArray[np.float64]] = {}
+        found: dict[Columns, Floats] = {}
         wanted = set(self._left)
         for first in sorted({columns[0] for columns in self._left if len(columns) == 2}):
             for second, chances in network.pairs_of(first, beliefs):
@@ -117,9 +114,7 @@ class Candidates:
                 found[columns] = self._counted(drawn, columns) * (total / _DRAWN)
         return found
 
-    def _counted(
-        self, drawn: Sequence[NDArray[np.int64]], columns: Columns
-    ) -> NDArray[np.float64]:
+    def _counted(self, drawn: Sequence[Integers], columns: Columns) -> Floats:
         shape = [self._sizes[column] for column in columns]
         cells = np.ravel_multi_index([drawn[column] for column in columns], shape)
         counts = np.bincount(cells, minlength=math.prod(shape))

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from synth.arrays import Floats, Integers
 
 _ROUNDS = 10
 
 
-def onto_simplex(values: NDArray[np.float64], *, total: float) -> NDArray[np.float64]:
+def onto_simplex(values: Floats, *, total: float) -> Floats:
     """Return the nearest numbers that are not negative and have a given sum.
 
     References
@@ -26,13 +26,13 @@ def onto_simplex(values: NDArray[np.float64], *, total: float) -> NDArray[np.flo
 
 
 def group_codes(
-    masses: NDArray[np.float64],
+    masses: Floats,
     *,
     is_ordered: bool,
     most: int,
     least: float,
-    patterns: NDArray[np.int64] | None = None,
-) -> NDArray[np.int64]:
+    patterns: Integers | None = None,
+) -> Integers:
     """Put codes into groups that are large enough to be told from noise.
 
     Neighbouring codes of an ordered column are merged; a code with the mass of a group stays
@@ -49,9 +49,7 @@ def group_codes(
     return _numbered(labels)
 
 
-def shrink_within(
-    counts: NDArray[np.float64], groups: NDArray[np.int64], *, scale: float
-) -> NDArray[np.float64]:
+def shrink_within(counts: Floats, groups: Integers, *, scale: float) -> Floats:
     """Return counts of which those of one group are drawn together, as far as noise explains.
 
     References
@@ -72,9 +70,7 @@ def shrink_within(
     return shares
 
 
-def _merge_neighbours(
-    masses: NDArray[np.float64], kinds: NDArray[np.int64], most: int, least: float
-) -> NDArray[np.int64]:
+def _merge_neighbours(masses: Floats, kinds: Integers, most: int, least: float) -> Integers:
     target = max(_share_of_a_group(masses, most), least)
     labels = np.empty(len(masses), np.int64)
     label, held = 0, 0.0
@@ -87,7 +83,7 @@ def _merge_neighbours(
     return _numbered(labels)
 
 
-def _share_of_a_group(masses: NDArray[np.float64], most: int) -> float:
+def _share_of_a_group(masses: Floats, most: int) -> float:
     """Return the mass of a group when heaps have groups of their own."""
     heaps = np.zeros(len(masses), bool)
     share = masses.sum() / most
@@ -100,7 +96,7 @@ def _share_of_a_group(masses: NDArray[np.float64], most: int) -> float:
     return float(share)
 
 
-def _numbered(labels: NDArray[np.int64]) -> NDArray[np.int64]:
+def _numbered(labels: Integers) -> Integers:
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     rank = np.empty(len(first), np.int64)
     rank[np.argsort(first)] = np.arange(len(first))

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from synth.marginals.settings import Settings
+    from synth.arrays import Columns, Floats, Integers
+    from synth.marginals.spending import Settings
 
-Columns = tuple[int, ...]
 _BOUND = 20.0
 _RIDGE = 1e-5
 
@@ -48,9 +48,9 @@ class Draft:
     """
 
     total: float
-    groups: list[NDArray[np.int64]]
-    shares: list[NDArray[np.float64]]
-    masks: list[tuple[Columns, NDArray[np.float64]]]
+    groups: list[Integers]
+    shares: list[Floats]
+    masks: list[tuple[Columns, Floats]]
     targets: list[Target] = field(default_factory=list)
 
     @property
@@ -66,7 +66,7 @@ class Draft:
             *(columns for columns, _ in self.masks),
         ]
 
-    def shifted(self, counts: NDArray[Any]) -> NDArray[np.float64]:
+    def shifted(self, counts: NDArray[Any]) -> Floats:
         """Return counts that sum to the number of records."""
         return np.asarray(counts + (self.total - counts.sum()) / counts.size)
 
@@ -91,7 +91,7 @@ class Draft:
             )
         )
 
-    def combine(self, place: int, counts: NDArray[np.int64], *, scale: float) -> None:
+    def combine(self, place: int, counts: Integers, *, scale: float) -> None:
         """Average a table with a second measurement of it, each by its precision."""
         old = self.targets[place]
         share = old.scale**2 / (old.scale**2 + scale**2)
@@ -104,7 +104,7 @@ class Draft:
         return Network(self.sizes, [target.columns for target in self.targets], self.masks)
 
     @property
-    def potentials(self) -> list[NDArray[np.float64]]:
+    def potentials(self) -> list[Floats]:
         """The logarithms of the factors so far."""
         return [target.potential for target in self.targets]
 
@@ -129,13 +129,8 @@ class Draft:
 
 
 def fit_potentials(
-    network: Network,
-    targets: Sequence[Target],
-    *,
-    total: float,
-    softness: float,
-    steps: int,
-) -> list[NDArray[np.float64]]:
+    network: Network, targets: Sequence[Target], *, total: float, softness: float, steps: int
+) -> list[Floats]:
     """Return the logarithms of the factors of the model.
 
     Notes
@@ -156,11 +151,11 @@ def fit_potentials(
     wanted = np.concatenate([target.counts.ravel() for target in targets]) / total
     slack = np.concatenate([np.full(t.counts.size, t.slack * t.scale) for t in targets]) / total
 
-    def split(flat: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+    def split(flat: Floats) -> list[Floats]:
         parts = np.split(flat, cuts)
         return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
 
-    def loss(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    def loss(flat: Floats) -> tuple[float, Floats]:
         log_total, beliefs = network.calibrate(split(flat))
         model = np.concatenate([table.ravel() for table in network.marginals(beliefs)])
         sizes = np.sqrt(flat**2 + softness**2)

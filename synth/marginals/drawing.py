@@ -9,18 +9,13 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from synth.arrays import Floats, Integers
     from synth.marginals.belief import Network
 
 
 def draw_codes(
-    network: Network,
-    beliefs: Sequence[NDArray[np.float64]],
-    *,
-    number: int,
-    rng: np.random.Generator,
-) -> list[NDArray[np.int64]]:
+    network: Network, beliefs: Sequence[Floats], *, number: int, rng: np.random.Generator
+) -> list[Integers]:
     """Draw the codes of each column, clique after clique.
 
     Among the records that agree on what a clique shares with its parent, the new columns are
@@ -50,12 +45,8 @@ def draw_codes(
 
 
 def draw_within(
-    groups: NDArray[np.int64],
-    group_of: NDArray[np.int64],
-    shares: NDArray[np.float64],
-    *,
-    rng: np.random.Generator,
-) -> NDArray[np.int64]:
+    groups: Integers, group_of: Integers, shares: Floats, *, rng: np.random.Generator
+) -> Integers:
     """Draw a code of each group."""
     members = np.bincount(group_of)
     order = np.argsort(group_of, kind="stable")
@@ -71,9 +62,7 @@ def draw_within(
     return np.asarray(order[_stay(found, starts[groups], last[groups], shares[order])])
 
 
-def _systematic(
-    chances: NDArray[np.float64], rows: NDArray[np.int64], rng: np.random.Generator
-) -> NDArray[np.int64]:
+def _systematic(chances: Floats, rows: Integers, rng: np.random.Generator) -> Integers:
     """Draw a column of `chances` for each record, given its row."""
     width = chances.shape[1]
     totals = chances.sum(axis=1, keepdims=True)
@@ -86,9 +75,7 @@ def _systematic(
     return np.asarray(_stay(found, first, first + width - 1, shares.ravel()) - first)
 
 
-def _places(
-    rows: NDArray[np.int64], high: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
+def _places(rows: Integers, high: int, rng: np.random.Generator) -> Floats:
     """Return numbers in [0, 1), spread evenly over the records of each row, in random order."""
     number = len(rows)
     shuffled = rng.permutation(number)
@@ -101,12 +88,7 @@ def _places(
     return np.asarray((ranks + rng.random(high)[rows]) / counts[rows])
 
 
-def _stay(
-    found: NDArray[np.int64],
-    first: NDArray[np.int64],
-    last: NDArray[np.int64],
-    shares: NDArray[np.float64],
-) -> NDArray[np.int64]:
+def _stay(found: Integers, first: Integers, last: Integers, shares: Floats) -> Integers:
     """Put back what rounding carried over the edge of its row or into an empty cell."""
     found = np.asarray(np.clip(found, first, last), np.int64)
     wrong = np.flatnonzero(shares[found] <= 0)

@@ -23,28 +23,24 @@ from synth.marginals.coarse import group_codes, onto_simplex, shrink_within
 from synth.marginals.draft import Draft
 from synth.marginals.measuring import Measurer, Neighbours, SecureNoise
 from synth.marginals.model import TableModel
-from synth.marginals.settings import Settings
-from synth.marginals.spending import PrivacyAccountant
+from synth.marginals.spending import PrivacyAccountant, Settings
 from synth.schema.public import coarse_table, patterns_of, workload_weights
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from synth.arrays import AnyIntegers, Columns, Floats, Integers
     from synth.marginals.measuring import NoiseSource
     from synth.schema.public import Published, Rule
 
-__all__ = ["fit_codes"]
 
-Columns = tuple[int, ...]
 _EXACT = 1 - 1e-9
 _WORTH = 0.02  # a share of the budget that is worth another round
-_Margin = tuple["NDArray[np.float64]", float]
+_Margin = tuple["Floats", float]
 
 
 def fit_codes(
-    codes: NDArray[np.integer],
+    codes: AnyIntegers,
     *,
     sizes: Sequence[int],
     rho: float,
@@ -213,7 +209,7 @@ class _Job:
 
     def _choose(
         self,
-        expected: Mapping[Columns, NDArray[np.float64]],
+        expected: Mapping[Columns, Floats],
         room: Mapping[Columns, float],
         weights: Mapping[Columns, float],
         total: float,
@@ -244,7 +240,7 @@ class _Job:
                 found.append((counts.astype(np.float64), scale))
         return found
 
-    def _groups(self, margins: Sequence[_Margin], total: float) -> list[NDArray[np.int64]]:
+    def _groups(self, margins: Sequence[_Margin], total: float) -> list[Integers]:
         price = self.settings.table_price(self.rho, tables=self._tables(total))
         least = self.settings.least_group * self.measurer.scale_of(price)
         return [
@@ -264,14 +260,14 @@ class _Job:
         return self.settings.how_many(total, columns=len(self.sizes), rho=self.rho)
 
 
-def _total(margins: Sequence[tuple[NDArray[np.float64], float]]) -> float:
+def _total(margins: Sequence[tuple[Floats, float]]) -> float:
     """Return the number of records that noisy margins agree on, at least 1."""
     weights = [1 / (len(counts) * max(scale, 1e-3) ** 2) for counts, scale in margins]
     sums = [float(counts.sum()) for counts, _ in margins]
     return max(1.0, float(np.average(sums, weights=weights)))
 
 
-def _allowed(rule: Rule, groups: Sequence[NDArray[np.int64]]) -> NDArray[np.float64]:
+def _allowed(rule: Rule, groups: Sequence[Integers]) -> Floats:
     """Return which combinations of groups a rule allows; codes of a group agree on it."""
     firsts = [np.unique(groups[column], return_index=True)[1] for column in rule.columns]
     return np.asarray(~rule.forbidden[np.ix_(*firsts)], np.float64)
@@ -284,7 +280,7 @@ def _checked_sizes(sizes: Sequence[int]) -> list[int]:
     return whole
 
 
-def _checked_codes(codes: NDArray[np.integer], sizes: Sequence[int]) -> NDArray[np.integer]:
+def _checked_codes(codes: AnyIntegers, sizes: Sequence[int]) -> AnyIntegers:
     codes = np.asarray(codes)
     if codes.ndim != 2 or codes.shape[1] != len(sizes) or codes.dtype.kind not in "iu":
         raise SynthError(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -19,8 +19,7 @@ from synth.marginals.spending import Spend
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from synth.arrays import AnyIntegers, Floats, Integers
     from synth.marginals.spending import PrivacyAccountant
 
 # Weights are multiples of 1/1024, at most 1, and what they weigh is whole and at most 2**42, so
@@ -130,7 +129,7 @@ class Measurer:
 
     def __init__(
         self,
-        codes: NDArray[np.integer],
+        codes: AnyIntegers,
         sizes: Sequence[int],
         neighbours: Neighbours,
         accountant: PrivacyAccountant,
@@ -139,7 +138,7 @@ class Measurer:
         self._columns = [codes[:, column] for column in range(len(sizes))]
         self._sizes = list(sizes)
         self._records = len(codes)
-        self._tables: dict[tuple[int, ...], NDArray[np.int64]] = {}
+        self._tables: dict[tuple[int, ...], Integers] = {}
         self._neighbours, self._accountant, self._noise = neighbours, accountant, noise
 
     def public_records(self) -> int | None:
@@ -167,7 +166,7 @@ class Measurer:
         """
         return self._neighbours.counting(rho).scale
 
-    def margin(self, column: int, *, rho: float) -> tuple[NDArray[np.int64], float]:
+    def margin(self, column: int, *, rho: float) -> tuple[Integers, float]:
         """Count the codes of a column; return noisy counts and the scale of their noise.
 
         Parameters
@@ -179,7 +178,7 @@ class Measurer:
         """
         return self._noisy("margin", (column,), rho)
 
-    def regroup(self, groups: Sequence[NDArray[np.int64]]) -> None:
+    def regroup(self, groups: Sequence[Integers]) -> None:
         """Replace codes by those of coarser groups, for every table from here on.
 
         Parameters
@@ -189,11 +188,11 @@ class Measurer:
         """
         for column, group in enumerate(groups):
             self._sizes[column] = int(group.max()) + 1
-            small = np.uint8 if self._sizes[column] <= 256 else np.int32
+            small: Any = np.uint8 if self._sizes[column] <= 256 else np.int32
             self._columns[column] = group.astype(small)[self._columns[column]]
         self._tables.clear()
 
-    def table(self, columns: tuple[int, ...], *, rho: float) -> tuple[NDArray[np.int64], float]:
+    def table(self, columns: tuple[int, ...], *, rho: float) -> tuple[Integers, float]:
         """Count the combinations of some columns; return noisy counts and their scale.
 
         Parameters
@@ -207,7 +206,7 @@ class Measurer:
 
     def choose(
         self,
-        expected: Mapping[tuple[int, ...], NDArray[np.float64]],
+        expected: Mapping[tuple[int, ...], Floats],
         *,
         weights: Mapping[tuple[int, ...], float],
         handicaps: Mapping[tuple[int, ...], float],
@@ -243,19 +242,17 @@ class Measurer:
         self._columns.clear()
         self._tables.clear()
 
-    def _misfit(self, columns: tuple[int, ...], expected: NDArray[np.float64]) -> float:
+    def _misfit(self, columns: tuple[int, ...], expected: Floats) -> float:
         """Return the sum of absolute differences, an exact integer, or a limit above it."""
         whole = np.rint(np.clip(expected, 0, 2.0**40)).astype(np.int64)
         return min(float(np.abs(self._count(columns) - whole).sum()), _FAR)
 
-    def _noisy(
-        self, what: str, columns: tuple[int, ...], rho: float
-    ) -> tuple[NDArray[np.int64], float]:
+    def _noisy(self, what: str, columns: tuple[int, ...], rho: float) -> tuple[Integers, float]:
         how = self._neighbours.counting(rho)
         self._accountant.pay(Spend.of(what, how, columns=columns))
         return self._noise.add(self._count(columns), how), how.scale
 
-    def _count(self, columns: tuple[int, ...]) -> NDArray[np.int64]:
+    def _count(self, columns: tuple[int, ...]) -> Integers:
         if columns not in self._tables:
             shape = tuple(self._sizes[column] for column in columns)
             cells = np.zeros(self._records, np.int64)
@@ -285,10 +282,10 @@ class NoiseSource(Protocol):
 
     label: ClassVar[str]
 
-    def add(self, counts: NDArray[np.int64], mechanism: DiscreteGaussian) -> NDArray[np.int64]:
+    def add(self, counts: Integers, mechanism: DiscreteGaussian) -> Integers:
         """Return counts with noise."""
 
-    def choose(self, scores: NDArray[np.float64], mechanism: Exponential) -> int:
+    def choose(self, scores: Floats, mechanism: Exponential) -> int:
         """Return the index of a candidate, likelier the better its score."""
 
 
@@ -305,7 +302,7 @@ class SecureNoise:
 
     label: ClassVar[str] = "secure"
 
-    def add(self, counts: NDArray[np.int64], mechanism: DiscreteGaussian) -> NDArray[np.int64]:
+    def add(self, counts: Integers, mechanism: DiscreteGaussian) -> Integers:
         """Return counts with noise, drawn by OpenDP.
 
         Parameters
@@ -317,7 +314,7 @@ class SecureNoise:
         """
         return np.asarray(mechanism.release(counts), np.int64)
 
-    def choose(self, scores: NDArray[np.float64], mechanism: Exponential) -> int:
+    def choose(self, scores: Floats, mechanism: Exponential) -> int:
         """Return the index of a candidate, drawn by OpenDP.
 
         Parameters
@@ -363,7 +360,7 @@ class SimulatedNoise:
         """
         return self._rng
 
-    def add(self, counts: NDArray[np.int64], mechanism: DiscreteGaussian) -> NDArray[np.int64]:
+    def add(self, counts: Integers, mechanism: DiscreteGaussian) -> Integers:
         """Return counts with rounded Gaussian noise.
 
         Parameters
@@ -376,7 +373,7 @@ class SimulatedNoise:
         drawn = self._rng.normal(0.0, mechanism.scale, counts.shape)
         return counts + np.rint(drawn).astype(np.int64)
 
-    def choose(self, scores: NDArray[np.float64], mechanism: Exponential) -> int:
+    def choose(self, scores: Floats, mechanism: Exponential) -> int:
         """Return the index of a candidate.
 
         Parameters

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from synth.errors import SynthError
 from synth.marginals.belief import Network
 from synth.marginals.drawing import draw_codes, draw_within
 from synth.marginals.spending import Spend
+from synth.methods import CodeModel
 from synth.schema.public import coarse_table
 
 if TYPE_CHECKING:
@@ -21,10 +21,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Measured", "TableModel"]
+    from synth.arrays import Columns, Floats, Integers
 
-Columns = tuple[int, ...]
-_FORMAT = "ckm-synth-model"
+
 _CHUNK = 2**17  # rows drawn at a time: as much as stays in the cache
 
 
@@ -51,13 +50,13 @@ class Measured:
     """
 
     columns: Columns
-    counts: NDArray[np.float64]
+    counts: Floats
     scale: float
-    potential: NDArray[np.float64]
+    potential: Floats
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TableModel:
+class TableModel(CodeModel):
     """A distribution over records, made from noisy tables alone.
 
     Parameters
@@ -90,10 +89,12 @@ class TableModel:
     (4, 2)
     """
 
-    groups: tuple[NDArray[np.int64], ...]
-    shares: tuple[NDArray[np.float64], ...]
+    kind: ClassVar[str] = "model"
+
+    groups: tuple[Integers, ...]
+    shares: tuple[Floats, ...]
     tables: tuple[Measured, ...]
-    masks: tuple[tuple[Columns, NDArray[np.float64]], ...] = ()
+    masks: tuple[tuple[Columns, Floats], ...] = ()
     records: float
     spends: tuple[Spend, ...]
     rho: float
@@ -101,7 +102,6 @@ class TableModel:
     rows: int
     unit: str
     noise: str
-    _cache: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def sizes(self) -> list[int]:
@@ -163,7 +163,7 @@ class TableModel:
                     part[:, column] = draw_within(coarse[column], group, share, rng=rng)
         return codes
 
-    def expected(self, first: int, second: int) -> NDArray[np.float64]:
+    def expected(self, first: int, second: int) -> Floats:
         """Return the counts that the model expects of two columns.
 
         Parameters
@@ -180,7 +180,7 @@ class TableModel:
             self.records * fine * self.shares[first][:, None] * self.shares[second][None, :]
         )
 
-    def coarse(self, columns: Columns, table: NDArray[np.float64]) -> NDArray[np.float64]:
+    def coarse(self, columns: Columns, table: Floats) -> Floats:
         """Sum a table of codes over the groups of the model.
 
         Parameters
@@ -192,60 +192,28 @@ class TableModel:
         """
         return coarse_table(table, [self.groups[column] for column in columns])
 
-    def to_json(self) -> str:
-        """Return the model as text: noisy numbers and what they cost, nothing that runs."""
-        return json.dumps(
-            {
-                "format": _FORMAT,
-                "version": 1,
-                "groups": self.groups,
-                "shares": self.shares,
-                "tables": [asdict(table) for table in self.tables],
-                "masks": [
-                    {"columns": columns, "allowed": mask.astype(int)}
-                    for columns, mask in self.masks
-                ],
-                "records": self.records,
-                "spends": [spend.record() for spend in self.spends],
-                "rho": self.rho,
-                "adjacency": self.adjacency,
-                "rows": self.rows,
-                "unit": self.unit,
-                "noise": self.noise,
-            },
-            allow_nan=False,
-            default=np.ndarray.tolist,
-        )
+    def _parts(self) -> dict[str, Any]:
+        return {
+            "version": 1,
+            "groups": self.groups,
+            "shares": self.shares,
+            "tables": [asdict(table) for table in self.tables],
+            "masks": [
+                {"columns": columns, "allowed": mask.astype(int)}
+                for columns, mask in self.masks
+            ],
+            "records": self.records,
+            "spends": [spend.record() for spend in self.spends],
+            "rho": self.rho,
+            "adjacency": self.adjacency,
+            "rows": self.rows,
+            "unit": self.unit,
+            "noise": self.noise,
+        }
 
     @classmethod
-    def from_json(cls, text: str) -> TableModel:
-        """Read a model.
-
-        Parameters
-        ----------
-        text
-            What `to_json` wrote.
-
-        Raises
-        ------
-        SynthError
-            If it is something else.
-        """
-        try:
-            found = json.loads(text)
-            is_one = found["format"] == _FORMAT and found["version"] == 1
-            model = cls._from_record(found) if is_one else None
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise SynthError(
-                "The text is not a model.", hint="give what to_json wrote"
-            ) from None
-        if model is None:
-            raise SynthError("The text is of another format, or of a newer version.")
-        return model.checked()
-
-    @classmethod
-    def _from_record(cls, found: dict[str, Any]) -> TableModel:
-        return cls(
+    def _of_parts(cls, found: Mapping[str, Any]) -> Self:
+        model = cls(
             groups=tuple(np.asarray(group, np.int64) for group in found["groups"]),
             shares=tuple(np.asarray(share, np.float64) for share in found["shares"]),
             tables=tuple(
@@ -269,8 +237,9 @@ class TableModel:
             unit=str(found["unit"]),
             noise=str(found["noise"]),
         )
+        return model.checked()
 
-    def checked(self) -> TableModel:
+    def checked(self) -> Self:
         """Return the model itself, or refuse it if its parts do not fit each other."""
         sizes = [int(group.max(initial=-1)) + 1 for group in self.groups]
         fits = len(self.groups) == len(self.shares) and all(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from risk.anonymity.groups import as_pandas
+from risk.anonymity import groups
 from risk.errors import RiskError
 from synth.errors import SynthError
 
@@ -14,15 +14,21 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pandas as pd
-    from numpy.typing import NDArray
+
+    from synth.arrays import Floats
+
+
+def as_pandas(frame: Any) -> pd.DataFrame:
+    """Return a pandas frame of anything that can be read as one."""
+    try:
+        return groups.as_pandas(frame)
+    except RiskError as error:
+        raise SynthError(error.problem, hint=error.hint) from None
 
 
 def opened(frame: Any, columns: Sequence[str] = ()) -> pd.DataFrame:
     """Return a copy of a frame that has some columns, its rows numbered from 0."""
-    try:
-        table = as_pandas(frame).reset_index(drop=True).copy()
-    except RiskError as error:
-        raise SynthError(error.problem, hint=error.hint) from None
+    table = as_pandas(frame).reset_index(drop=True).copy()
     lacking = [name for name in columns if name not in table.columns]
     if lacking:
         known = ", ".join(repr(name) for name in table.columns)
@@ -32,7 +38,7 @@ def opened(frame: Any, columns: Sequence[str] = ()) -> pd.DataFrame:
     return table
 
 
-def numbers_of(table: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.float64]:
+def numbers_of(table: pd.DataFrame, columns: Sequence[str]) -> Floats:
     """Return columns as a matrix of finite numbers."""
     try:
         matrix = np.column_stack([table[name].to_numpy(np.float64) for name in columns])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from footing.checks import require_integer
+from footing.checks import require_integer, require_one_of
 from synth.errors import SynthError
 from synth.sanitisers.frames import checked_rows, numbers_of, opened
 
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pandas as pd
-    from numpy.typing import NDArray
+
+    from synth.arrays import Floats
 
 
 def aggregate(
@@ -86,10 +87,9 @@ def microaggregate(
     table = opened(frame, columns)
     values = numbers_of(table, columns)
     _check_k(k, len(table))
+    require_one_of(method, "method", ("mdav", "univariate"), error=SynthError)
     if method == "mdav":
         return aggregate(table, groups=mdav_groups(values, k=k), columns=columns)
-    if method != "univariate":
-        raise SynthError(f"Unknown method {method!r}.", hint="known: mdav, univariate")
     for place, name in enumerate(columns):
         order = np.argsort(values[:, place], kind="stable")
         cuts = list(range(k, len(order) - k + 1, k))
@@ -98,7 +98,7 @@ def microaggregate(
     return table
 
 
-def mdav_groups(values: NDArray[np.float64], *, k: int) -> list[list[int]]:
+def mdav_groups(values: Floats, *, k: int) -> list[list[int]]:
     """Group records by distance: the farthest from the middle first, with its neighbours.
 
     Parameters
@@ -123,17 +123,17 @@ def mdav_groups(values: NDArray[np.float64], *, k: int) -> list[list[int]]:
     points = points / np.where(spread > 0, spread, 1.0)
     left, groups = np.arange(len(points)), []
 
-    def take(center: NDArray[np.float64]) -> None:
+    def take(center: Floats) -> None:
         nonlocal left
         nearest = np.argsort(((points[left] - center) ** 2).sum(axis=1), kind="stable")[:k]
         groups.append([int(row) for row in left[nearest]])
         left = np.delete(left, nearest)
 
-    def farthest(center: NDArray[np.float64]) -> NDArray[np.float64]:
+    def farthest(center: Floats) -> Floats:
         distances = ((points[left] - center) ** 2).sum(axis=1)
         # of distances that differ by roundings alone the last is taken
         close = np.flatnonzero(distances >= distances.max() * (1 - 1e-12))
-        far: NDArray[np.float64] = points[left[close[-1]]]
+        far: Floats = points[left[close[-1]]]
         return far
 
     while len(left) >= 3 * k:

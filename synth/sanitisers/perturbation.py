@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pandas as pd
-    from numpy.typing import NDArray
+
+    from synth.arrays import Floats
 
 
 def swap(frame: Any, *, pairs: Mapping[str, Sequence[tuple[int, int]]]) -> pd.DataFrame:
@@ -78,7 +79,7 @@ def rank_swap(
     table = opened(frame, columns)
     if not 0 < reach <= 1:
         raise SynthError(f"reach must lie in (0, 1], not {reach}.")
-    source = np.random.default_rng() if rng is None else rng
+    source = np.random.default_rng(rng)
     n = len(table)
     farthest = max(1, math.floor(reach * n))
     for name in columns:
@@ -139,7 +140,7 @@ def add_noise(
     table = opened(frame, [*given, *wanted])
     if not lower <= upper:
         raise SynthError(f"lower must not exceed upper, but {lower} does {upper}.")
-    source = np.random.default_rng() if rng is None else rng
+    source = np.random.default_rng(rng)
     for name, scale in wanted.items():
         require_number(scale, f"The scale of {name!r}", error=SynthError, above=0)
         given[name] = list(source.laplace(0.0, scale, len(table)))
@@ -197,7 +198,7 @@ def rotate(
     return table
 
 
-def dispersion(before: Any, after: Any, *, columns: Sequence[str]) -> NDArray[np.float64]:
+def dispersion(before: Any, after: Any, *, columns: Sequence[str]) -> Floats:
     """Return the variance of the change of every column, over the variance it had.
 
     Parameters
@@ -245,7 +246,7 @@ def safe_angle(frame: Any, *, columns: Sequence[str], least: float) -> int:
     raise SynthError(f"No angle changes every column by {least:g}.", hint="ask for less")
 
 
-def _matrix(n: int, angle: float) -> NDArray[np.float64]:
+def _matrix(n: int, angle: float) -> Floats:
     matrix = np.eye(n)
     for one, other in ((0, 1), (1, 2), (0, 2))[: 1 if n == 2 else 3]:
         turn = np.eye(n)

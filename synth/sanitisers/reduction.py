@@ -35,13 +35,14 @@ def suppress(
     >>> suppress({"pay": [1, 2, 3]}, cells={"pay": [1]})["pay"].tolist()
     [1, '*', 3]
     """
+    import pandas as pd
+
     table = opened(frame, list(cells))
     for name, rows in cells.items():
         hidden = set(checked_rows(rows, len(table)))
         values = table[name].tolist()
-        table[name] = _as_objects(
-            [mark if row in hidden else value for row, value in enumerate(values)]
-        )
+        kept = [mark if row in hidden else value for row, value in enumerate(values)]
+        table[name] = pd.Series(kept, dtype=object)
     return table
 
 
@@ -75,12 +76,6 @@ def suppress_rare(
     return suppress(table, cells=cells, mark=mark)
 
 
-def _as_objects(values: list[Any]) -> pd.Series[Any]:
-    import pandas as pd
-
-    return pd.Series(values, dtype=object)
-
-
 def sample_rows(
     frame: Any, *, share: float, rng: np.random.Generator | None = None
 ) -> pd.DataFrame:
@@ -102,7 +97,7 @@ def sample_rows(
     """
     table = opened(frame)
     require_number(share, "share", error=SynthError, minimum=0, maximum=1)
-    source = np.random.default_rng() if rng is None else rng
+    source = np.random.default_rng(rng)
     kept = source.choice(len(table), size=round(share * len(table)), replace=False)
     return table.iloc[np.sort(kept)].reset_index(drop=True)
 

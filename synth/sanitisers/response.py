@@ -9,12 +9,12 @@ import numpy as np
 from synth.errors import SynthError
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
+
+    from synth.arrays import Integers
 
 
-def answer_with_coins(
-    truths: ArrayLike, *, rng: np.random.Generator | None = None
-) -> NDArray[np.int64]:
+def answer_with_coins(truths: ArrayLike, *, rng: np.random.Generator | None = None) -> Integers:
     """Answer for everybody: heads, the truth; tails, what a second coin says.
 
     Parameters
@@ -31,7 +31,7 @@ def answer_with_coins(
     True
     """
     values = _bits(truths)
-    source = np.random.default_rng() if rng is None else rng
+    source = np.random.default_rng(rng)
     is_true = source.random(len(values)) < 0.5
     return np.where(is_true, values, source.integers(0, 2, len(values)))
 
@@ -58,7 +58,7 @@ def estimate_from_coins(answers: ArrayLike) -> float:
 
 def answer_in_two_rounds(
     truths: ArrayLike, *, forced: float, rng: np.random.Generator | None = None
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[Integers, Integers]:
     """Answer twice: who is drawn says 0 in the first round, 1 in the second; others the truth.
 
     Parameters
@@ -78,7 +78,7 @@ def answer_in_two_rounds(
     """
     values = _bits(truths)
     _check_forced(forced)
-    source = np.random.default_rng() if rng is None else rng
+    source = np.random.default_rng(rng)
     is_drawn = source.random((2, len(values))) < forced
     return np.where(is_drawn[0], 0, values), np.where(is_drawn[1], 1, values)
 
@@ -110,7 +110,7 @@ def estimate_from_two_rounds(first: ArrayLike, second: ArrayLike, *, forced: flo
     return ones / (zeros + ones) if zeros + ones > 0 else 0.5
 
 
-def _bits(values: ArrayLike) -> NDArray[np.int64]:
+def _bits(values: ArrayLike) -> Integers:
     found = np.asarray(values)
     if found.ndim != 1 or not len(found) or not np.isin(found, (0, 1)).all():
         raise SynthError("Answers must be 0 or 1, one per person, at least one.")

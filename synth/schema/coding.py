@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from synth.arrays import AnyIntegers, Integers
     from synth.schema.columns import Plain
     from synth.schema.schema import Schema
 
@@ -123,16 +124,14 @@ def encode_column(values: pd.Series, column: Column) -> NDArray[np.int32]:
     return np.asarray(codes[places], np.int32)
 
 
-def draw_numbers(
-    codes: NDArray[np.integer], column: Numeric, *, rng: np.random.Generator
-) -> NDArray[np.int64]:
+def draw_numbers(codes: AnyIntegers, column: Numeric, *, rng: np.random.Generator) -> Integers:
     """Return a number of the grid for each code; those of missing codes mean nothing."""
     grid = column.grid
     return grid.draw(np.minimum(codes, grid.size - 1), rng=rng, law=column.law)
 
 
 def decode_column(
-    codes: NDArray[np.integer], column: Column, *, numbers: NDArray[np.int64] | None = None
+    codes: AnyIntegers, column: Column, *, numbers: Integers | None = None
 ) -> Any:
     """Return values as an Arrow array."""
     import pyarrow as pa
@@ -163,10 +162,7 @@ def decode_column(
 
 
 def _as_text(
-    numbers: NDArray[np.int64],
-    kind: NDArray[np.integer],
-    coded: Sequence[Plain],
-    column: Numeric,
+    numbers: Integers, kind: AnyIntegers, coded: Sequence[Plain], column: Numeric
 ) -> Any:
     """Write numbers as text, where a kind of missing is text."""
     import pyarrow as pa
@@ -247,7 +243,7 @@ def _apart(values: pd.Series) -> tuple[NDArray[np.intp], NDArray[np.object_]]:
     return np.asarray(places, np.intp), objects[first]
 
 
-def _codes_of_categories(found: Any, column: Category) -> NDArray[np.int64]:
+def _codes_of_categories(found: Any, column: Category) -> Integers:
     """Return codes that follow from what a value says, not from the type of its column.
 
     A text stands for a declared number that it writes. A number does not stand for a text, as
@@ -281,7 +277,7 @@ def _codes_of_categories(found: Any, column: Category) -> NDArray[np.int64]:
     return codes
 
 
-def _codes_of_numbers(found: Any, column: Numeric) -> NDArray[np.int64]:
+def _codes_of_numbers(found: Any, column: Numeric) -> Integers:
     numbers, codes = _numbers_of(found, column)
     grid, (low, high) = column.grid, column.bounds
     is_value = codes == 0
@@ -295,7 +291,7 @@ def _codes_of_numbers(found: Any, column: Numeric) -> NDArray[np.int64]:
     return codes
 
 
-def grid_numbers(values: pd.Series, column: Numeric) -> NDArray[np.int64]:
+def grid_numbers(values: pd.Series, column: Numeric) -> Integers:
     """Return the numbers of the grid of all values that are not missing, bounds or none."""
     places, found = distinct_values(values, column.name)
     numbers, codes = _numbers_of(found, column)
@@ -305,7 +301,7 @@ def grid_numbers(values: pd.Series, column: Numeric) -> NDArray[np.int64]:
     return np.asarray(numbers[places][codes[places] == 0])
 
 
-def _numbers_of(found: Any, column: Numeric) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _numbers_of(found: Any, column: Numeric) -> tuple[Integers, Integers]:
     """Return numbers on the grid, and for each 0 or a mark of why it is none."""
     array = np.asarray(found)
     if isinstance(column, Date):
@@ -319,18 +315,12 @@ def _numbers_of(found: Any, column: Numeric) -> tuple[NDArray[np.int64], NDArray
 _MISSING = -10
 
 
-def _plain_numbers(
-    array: NDArray[Any], column: Numeric
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _plain_numbers(array: NDArray[Any], column: Numeric) -> tuple[Integers, Integers]:
     codes = np.zeros(len(array), np.int64)
     if array.dtype.kind in "iu":
-        big = (
-            array > _FAR // column.factor
-            if array.dtype.kind == "u"
-            else np.zeros(len(array), bool)
-        )
-        clipped = np.clip(array.astype(np.int64), -_FAR // column.factor, _FAR // column.factor)
-        numbers = np.where(big, _FAR, clipped * column.factor)
+        most = _FAR // column.factor
+        clipped = np.clip(array.astype(np.int64), -most, most) * column.factor
+        numbers = np.where(array > most, _FAR, clipped)  # what is unsigned may have turned
     else:
         exact = array.astype(np.float64)
         scaled = np.clip(exact * column.factor, -float(_FAR), float(_FAR))
@@ -342,16 +332,14 @@ def _plain_numbers(
             # that holds one text as well comes as objects, and must get the same codes.
             is_near = np.abs(np.abs(scaled - np.trunc(scaled)) - 0.5) < 1e-6
             for place in np.flatnonzero(is_near | (np.abs(scaled) > _CERTAIN)).tolist():
-                numbers[place] = _on_grid(_decimal(exact[place].item()), column)
+                numbers[place] = _on_grid(Decimal(repr(exact[place].item())), column)
     for place, written in enumerate(column.missing.values()):
         if isinstance(written, int) and not isinstance(written, bool):
             codes[array == written] = _MISSING - place
     return numbers, codes
 
 
-def _each_number(
-    values: list[Any], column: Numeric
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _each_number(values: list[Any], column: Numeric) -> tuple[Integers, Integers]:
     numbers, codes = np.zeros(len(values), np.int64), np.zeros(len(values), np.int64)
     coded = _missing_keys(column)
     for place, value in enumerate(values):
@@ -377,11 +365,6 @@ def _on_grid(exact: Decimal, column: Numeric) -> int:
     return int(scaled.to_integral_value())
 
 
-def _decimal(number: float) -> Decimal:
-    """Return the number as it is written."""
-    return Decimal(repr(number))
-
-
 def _missing_keys(column: Column) -> dict[tuple[str, object], int]:
     coded = {
         key_of(written): _MISSING - place
@@ -404,9 +387,7 @@ def _exact(key: tuple[str, object]) -> Decimal | None:
     return None
 
 
-def _days(
-    array: NDArray[Any], found: Any, column: Date
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _days(array: NDArray[Any], found: Any, column: Date) -> tuple[Integers, Integers]:
     if array.dtype.kind == "M":
         days = array.astype("datetime64[D]")
         codes = np.where(days == array, 0, _STRANGE).astype(np.int64)

@@ -14,9 +14,6 @@ from synth.schema.grid import LAWS, Grid
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["Category", "Column", "Date", "Numeric", "Plain", "Real", "Whole"]
-__all__ += ["is_text", "key_of"]
-
 #: What a category or a code for missing can be; None is null.
 Plain = str | int | bool | None
 _LARGEST = 2**53
@@ -217,6 +214,8 @@ class Numeric(Column):
     spacing: str = "even"
     law: str = "uniform"
     outside: str = "refuse"
+    low: float | str | None = None
+    high: float | str | None = None
 
     def __post_init__(self) -> None:
         Column.__post_init__(self)
@@ -266,7 +265,7 @@ class Numeric(Column):
     @property
     def ends(self) -> tuple[float | str | None, float | str | None]:
         """The bounds as declared."""
-        raise NotImplementedError
+        return self.low, self.high
 
     @property
     def has_bounds_alone(self) -> bool:
@@ -396,11 +395,6 @@ class Whole(Numeric):
     low: int | None = None
     high: int | None = None
 
-    @property
-    def ends(self) -> tuple[float | str | None, float | str | None]:
-        """The bounds as declared."""
-        return self.low, self.high
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Real(Numeric):
@@ -429,11 +423,6 @@ class Real(Numeric):
         if not (_is_whole(self.decimals) and 0 <= self.decimals <= 9):
             raise SchemaError("decimals is a whole number from 0 to 9.")
         Numeric.__post_init__(self)
-
-    @property
-    def ends(self) -> tuple[float | str | None, float | str | None]:
-        """The bounds as declared."""
-        return self.low, self.high
 
     @property
     def factor(self) -> int:
@@ -475,11 +464,6 @@ class Date(Numeric):
 
     low: str | None = None
     high: str | None = None
-
-    @property
-    def ends(self) -> tuple[float | str | None, float | str | None]:
-        """The bounds as declared."""
-        return self.low, self.high
 
     def number(self, value: object) -> int:
         """Return the day as a number, 0 for the first of January 1970.

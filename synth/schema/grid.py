@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from synth.arrays import AnyIntegers, Integers
+
 #: How a number is drawn within a cell.
 LAWS = ("uniform", "middle", "lowest")
 _MOST = 100_000
@@ -89,7 +91,7 @@ class Grid:
         ends = [*(start - 1 for start in self.starts[1:]), self.last]
         return list(zip(self.starts, ends, strict=True))
 
-    def cell_of(self, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
+    def cell_of(self, numbers: Integers) -> NDArray[np.int32]:
         """Return the cell of each number.
 
         Parameters
@@ -101,8 +103,8 @@ class Grid:
         return (np.searchsorted(starts, numbers, side="right") - 1).astype(np.int32)
 
     def draw(
-        self, cells: NDArray[np.integer], *, rng: np.random.Generator, law: str = "uniform"
-    ) -> NDArray[np.int64]:
+        self, cells: AnyIntegers, *, rng: np.random.Generator, law: str = "uniform"
+    ) -> Integers:
         """Return a number of each cell.
 
         Parameters

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from synth.errors import SynthError
+from synth.frames import to_records
+from synth.schema.coding import encode_column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
+    from synth.arrays import Bools, Columns, Floats, Integers
+    from synth.schema.schema import Schema
 
-__all__ = ["Published", "Rule", "coarse_table", "patterns_of", "workload_weights"]
-
-Columns = tuple[int, ...]
+_MAX_CELLS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -41,7 +42,7 @@ class Rule:
     """
 
     columns: Columns
-    forbidden: NDArray[np.bool_]
+    forbidden: Bools
 
     def __post_init__(self) -> None:
         _check_columns(self.columns, np.ndim(self.forbidden))
@@ -68,7 +69,7 @@ class Published:
     """
 
     columns: Columns
-    counts: NDArray[np.float64]
+    counts: Floats
     deviation: float = 0.0
 
     def __post_init__(self) -> None:
@@ -79,7 +80,7 @@ class Published:
         object.__setattr__(self, "counts", counts)
 
 
-def patterns_of(column: int, *, size: int, rules: Sequence[Rule]) -> NDArray[np.int64]:
+def patterns_of(column: int, *, size: int, rules: Sequence[Rule]) -> Integers:
     """Return equal numbers for codes that all rules treat alike."""
     kinds = np.zeros(size, np.int64)
     for rule in rules:
@@ -91,9 +92,7 @@ def patterns_of(column: int, *, size: int, rules: Sequence[Rule]) -> NDArray[np.
     return kinds
 
 
-def coarse_table(
-    table: NDArray[np.float64], groups: Sequence[NDArray[np.int64]]
-) -> NDArray[np.float64]:
+def coarse_table(table: Floats, groups: Sequence[Integers]) -> Floats:
     """Sum a table over the groups of each axis."""
     for axis, group in enumerate(groups):
         moved = np.moveaxis(table, axis, 0)
@@ -128,3 +127,82 @@ def _check_columns(columns: Columns, axes: int) -> None:
         raise SynthError(
             f"Columns are ascending, one for each axis of the table; {columns} has {axes} axes."
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Prior:
+    """A published table of counts.
+
+    Using it costs nothing, because it is public; what its publication gave away is not part
+    of the guarantee.
+
+    Parameters
+    ----------
+    table
+        A frame with a column for each dimension and one with counts. Finer values are summed
+        into the cells of the schema; combinations that are not in it count zero.
+    count
+        The name of the column with counts.
+    deviation
+        Standard deviation of the noise it was published with.
+    source
+        Where it was published, for the certificate.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from synth import Category, Schema
+    >>> schema = Schema(columns=[Category(name="sex", values=["F", "M"])])
+    >>> table = pd.DataFrame({"sex": ["M", "F"], "count": [40, 60]})
+    >>> Prior(table=table, source="yearbook 2026").published(schema).counts
+    array([60., 40.])
+    """
+
+    table: Any
+    count: str = "count"
+    deviation: float = 0.0
+    source: str = ""
+
+    def published(self, schema: Schema) -> Published:
+        """Return the table on the codes of a schema.
+
+        Parameters
+        ----------
+        schema
+            A schema whose domains are declared.
+        """
+        frame, _ = to_records(self.table)
+        names = [str(name) for name in frame.columns if name != self.count]
+        if self.count not in frame.columns or not names:
+            raise SynthError(
+                f"A published table has dimensions and a column {self.count!r}.",
+                hint="name the column with counts: Prior(count=…)",
+            )
+        unknown = sorted({*names} - {*schema.names})
+        if unknown:
+            raise SynthError(f"Dimensions of a published table are not declared: {unknown}.")
+        names.sort(key=schema.names.index)
+        counts = frame[self.count].to_numpy(np.float64, na_value=np.nan)
+        if not np.isfinite(counts).all():
+            raise SynthError("A published table has a count that is no number.")
+        shape = tuple(schema.column(name).size for name in names)
+        if np.prod(shape, dtype=float) > _MAX_CELLS:
+            raise SynthError(f"A published table has {_MAX_CELLS} cells at most.")
+        cells = tuple(encode_column(frame[name], schema.column(name)) for name in names)
+        table = np.zeros(shape)
+        np.add.at(table, cells, counts)
+        columns = tuple(schema.names.index(name) for name in names)
+        return Published(columns=columns, counts=table, deviation=self.deviation)
+
+    def record(self) -> dict[str, Any]:
+        """Return what the certificate says of it.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> Prior(table=pd.DataFrame({"sex": ["M"], "count": [40]})).record()["columns"]
+        ['sex']
+        """
+        frame, _ = to_records(self.table)
+        names = [str(name) for name in frame.columns if name != self.count]
+        return {"columns": names, "deviation": self.deviation, "source": self.source}

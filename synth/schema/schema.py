@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from footing.files import write_whole
 from synth.errors import SchemaError, UndeclaredError
 from synth.schema.columns import Category, Column, Date, Numeric, Real, Whole, is_text
-from synth.schema.rules.rules import EditRule, parse_rule
+from synth.schema.rules.rules import EditRule, ParsedRule, parse_rule
 
 if TYPE_CHECKING:
     import os
@@ -113,7 +113,7 @@ class Schema:
         self._check_names()
         for rule in self.rules:
             if self.is_declared or not {*rule.columns} & {*self.undeclared}:
-                parse_rule(rule, {one.name: one for one in self.columns})
+                self.parsed(rule)
 
     def _check_names(self) -> None:
         names = self.names
@@ -200,6 +200,10 @@ class Schema:
             if column.name == name:
                 return column
         raise SchemaError(f"Column {name!r} is not declared; {self.names} are.")
+
+    def parsed(self, rule: EditRule) -> ParsedRule:
+        """Return a rule that knows the columns."""
+        return parse_rule(rule, {column.name: column for column in self.columns})
 
     def with_column(self, column: Column) -> Schema:
         """Return a schema with another declaration of a column.
@@ -359,8 +363,7 @@ def _read(found: Any) -> Schema:
     for name, least in (("columns", 1), ("rules", 0), ("ignored", 0)):
         if not isinstance(rest.get(name, [] if least == 0 else None), list):
             problems.append(f"{name}: a list")
-    if problems:
-        raise _wrong(problems)
+    _refuse(problems)
     parts: dict[str, Any] = dict(rest)
     parts["columns"] = [
         _part(f"columns[{place}]", one, None, problems)
@@ -374,11 +377,9 @@ def _read(found: Any) -> Schema:
         parts["unit"] = _part("unit", rest["unit"], Unit, problems)
     if not all(isinstance(one, str) for one in rest.get("ignored", [])):
         problems.append("ignored: names of columns")
-    if problems:
-        raise _wrong(problems)
+    _refuse(problems)
     whole = _part("schema", parts, Schema, problems)
-    if problems:
-        raise _wrong(problems)
+    _refuse(problems)
     return whole  # type: ignore[no-any-return]
 
 
@@ -413,8 +414,9 @@ def _part(place: str, record: Any, kind: type[Any] | None, problems: list[str]) 
     return None
 
 
-def _wrong(problems: list[str]) -> SchemaError:
-    return SchemaError("\n  ".join(["The schema does not hold together:", *problems]))
+def _refuse(problems: list[str]) -> None:
+    if problems:
+        raise SchemaError("\n  ".join(["The schema does not hold together:", *problems]))
 
 
 def _no_twins(pairs: list[tuple[str, Any]]) -> Mapping[str, Any]:

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from synth.baselines import LEGACY_DEFECTS, copula_shirley, dp_copula, dp_histogram
-from synth.evaluation.measures.association import correlation_change, ks_distances
 from synth.evaluation.measures.learning import classification, regression
+from synth.evaluation.measures.margins import correlation_change, ks_distances
 from synth.evaluation.measures.membership import monte_carlo
 from synth.evaluation.records import encode
 

@@ -7,8 +7,9 @@ from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 
 from ptable import InfeasibleError, NoiseSpec, PTableError, feasible
-from ptable.advice.advice import Goal, advise, conflicts
+from ptable.advice.advice import advise, conflicts
 from ptable.advice.alternatives import alternatives
+from ptable.design.goal import Goal
 from ptable.solver.integer.rounding import inward
 from ptable.solver.reach import _Rays, _unshaped
 from ptable.solver.row import RowProblem

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from ptable import NoiseSpec, PTable, PTableError
 from ptable.quantisation.quantise import quantise
-from ptable.quantisation.row_goal import goal_of_row
-from ptable.quantisation.row_keys import keys_of_row
+from ptable.quantisation.row_keys import goal_of_row, keys_of_row
 from ptable.solver.integer.integers import Program
 from ptable.solver.least_cost import least_cost
 from tests.strategies import examples

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
     from ckm.comparison.compare_designs import Comparison
     from ckm.comparison.compare_methods import MethodComparison
-    from ckm.config.comparison.methods import Comparanda
+    from ckm.config.comparison.comparanda import Comparanda
     from ckm.config.job.job import Job
     from reports import Report
     from reports.facts.release import Text
@@ -142,7 +142,7 @@ def compare(
     """
     from ckm.comparison.compare_designs import compare as compare_designs
     from ckm.config import read_job
-    from ckm.config.comparison.methods import read_comparanda
+    from ckm.config.comparison.comparanda import read_comparanda
 
     check_output(output, lang=lang, force=force, endings=tuple(_WRITERS))
     plan = read_job(job)

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
     from dp import Guarantee
 
-__all__ = ["budget", "dp", "orders_of", "run_options"]
-
 _PATH = click.Path(path_type=Path)
 _ASSUMED = {
     "poisson": "Holds where each record joins each batch by its own coin; batches cut from a "

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ptable import Feasibility
-    from ptable.advice.advice import Advice, Goal
-    from ptable.advice.alternatives import Alternative
+    from ptable.advice.advice import Advice
+    from ptable.advice.infeasibility_cases import Alternative
+    from ptable.design.goal import Goal
 
 _PATH = click.Path(path_type=Path)
 _WISHES = {
@@ -86,7 +87,7 @@ def advise(
 
 def _goal(ctx: click.Context, given: Mapping[str, Any], wishes: Mapping[str, Any]) -> Goal:
     """Return the goal that the options describe."""
-    from ptable.advice.advice import Goal
+    from ptable.design.goal import Goal
 
     foreign = sorted(given.keys() - _WISHES)
     listed = sorted(name for name, value in given.items() if isinstance(value, tuple))

@@ -109,8 +109,7 @@ def _draw_rows(terminal: Terminal, table: PTable) -> None:
     """Draw every row as a line of bars, one bar per noise or, where they are many, a few."""
     from rich.table import Column
 
-    from ptable.pictures.facts import row_facts, table_notes
-    from ptable.pictures.grid import bin_width, binned
+    from ptable.pictures.facts import bin_width, binned, row_facts, table_notes
     from ptable.pictures.words import decimal, percent
 
     shown = list(range(table.n_rows))

@@ -178,6 +178,7 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Join options into one decorator, in the order in which the help lists them."""
 
     def add(command: Any) -> Any:
+        """Add the options to a command."""
         for decorator in reversed(decorators):
             command = decorator(command)
         return command

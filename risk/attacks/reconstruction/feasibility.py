@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from risk.attacks.margins import MarginBounds
-from risk.attacks.oracle.oracle import Analyst
+from risk.attacks.oracle import Analyst
 from risk.errors import RiskError
 from risk.reconstruction.counts import PublishedCounts, all_margins
 from risk.reconstruction.intervals import Intervals, intervals
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ptable import PTable
-    from risk.attacks.oracle.oracle import AttackResult, Group, Oracle
+    from risk.attacks.oracle import AttackResult, Group, Oracle
 
 _MAX_CELLS = 100_000
 

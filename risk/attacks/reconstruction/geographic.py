@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from risk.anonymity.groups import columns_of
-from risk.attacks.oracle.oracle import Analyst
+from risk.attacks.oracle import Analyst
 from risk.distributions.noise_distributions import difference_law, noise_law
 from risk.errors import RiskError
 from risk.reconstruction.differences import SliverLaw
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ptable import PTable
-    from risk.attacks.oracle.oracle import AttackResult, Oracle
+    from risk.attacks.oracle import AttackResult, Oracle
 
     Zoning = Literal["old", "new"]
 

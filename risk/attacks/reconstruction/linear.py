@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from risk.attacks.oracle.oracle import Analyst
+from risk.attacks.oracle import Analyst
 from risk.distributions.distribution import Law
 from risk.distributions.noise_distributions import noise_law, p_mean_rounds_to_zero, row_of
 from risk.errors import RiskError
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from ptable import PTable
-    from risk.attacks.oracle.oracle import AttackResult, Group, Oracle
+    from risk.attacks.oracle import AttackResult, Group, Oracle
 
 _HALF = 0.5 + 1e-9  # halves go up, whatever the last digits
 
@@ -53,7 +53,7 @@ class LinearReconstruction:
     --------
     >>> import numpy as np
     >>> from ptable import NoiseSpec, solve
-    >>> from risk.attacks.oracle.simulated import SimulatedOracle
+    >>> from risk.attacks.simulated import SimulatedOracle
     >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
     >>> oracle = SimulatedOracle(table, [[20, 30, 40, 50]], rng=np.random.default_rng(1))
     >>> LinearReconstruction(n_categories=4).run(oracle, truth=[[20, 30, 40, 50]]).queries

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from risk.anonymity.groups import as_pandas, columns_of, group_numbers
-from risk.attacks.oracle.oracle import Analyst, AttackResult
+from risk.attacks.oracle import Analyst, AttackResult
 from risk.distributions.noise_distributions import noise_law
 from risk.errors import RiskError
 from risk.wellformed import require_integers, truth_of
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from ptable import PTable
-    from risk.attacks.oracle.oracle import Oracle
+    from risk.attacks.oracle import Oracle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from footing.checks import is_integer, is_number, require_number
-from risk.attacks.oracle.oracle import Analyst
+from risk.attacks.oracle import Analyst
 from risk.attacks.reconstruction.linear import least_squares, read_sums
 from risk.distributions.noise_distributions import noise_law
 from risk.errors import RiskError
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from ptable import PTable
-    from risk.attacks.oracle.oracle import AttackResult, Oracle
+    from risk.attacks.oracle import AttackResult, Oracle
 
     Method = Literal["least-squares", "linear-program"]
 

@@ -1,4 +1,4 @@
-"""COPULA-SHIRLEY: noisy margins, and a vine on what they make of the records."""
+"""COPULA-SHIRLEY: noisy margins and a vine; beside it a vine without any privacy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from footing.checks import require_number, require_one_of
 from synth.baselines.coded import code_frame
 from synth.baselines.copulas.layout import LayoutVine, lay_out
 from synth.baselines.model import Account, Charge, charge_bins, checked_epsilon
-from synth.baselines.noise import noisy_correlation, noisy_margins
+from synth.baselines.noise import exact_margins, noisy_correlation, noisy_margins
 from synth.copulas.pair import FAMILIES
 from synth.copulas.vine import gaussian_vine
 from synth.errors import SynthError
@@ -20,8 +20,7 @@ from synth.errors import SynthError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from synth.arrays import Integers
     from synth.baselines.coded import CodedColumn
     from synth.baselines.copulas.layout import Encoder
     from synth.baselines.model import BaselineModel
@@ -125,14 +124,13 @@ def copula_shirley(
         )
     other = None if encoder_records is None else _other(encoder_records, columns)
     learns = encoder in {"woe", "glmm"}
-    folds = _folds(
-        len(columns[0].codes),
-        epsilon=epsilon,
-        histogram_share=histogram_share,
-        encoder_share=encoder_share if learns and other is None else 0.0,
-        rng=rng,
-    )
-    rows = folds["encoder"] if learns and other is None else None
+    learns_here = learns and other is None
+    n = len(columns[0].codes)
+    folds = dict.fromkeys(("encoder", "histogram", "copula"), np.arange(n))
+    if epsilon > 0:  # without noise nothing is split, as published
+        share = encoder_share if learns_here else 0.0
+        folds = split_records(n, histogram_share=histogram_share, encoder_share=share, rng=rng)
+    rows = folds["encoder"] if learns_here else None
     layout = lay_out(columns, encoder=encoder, target=target, fitted_on=other, rows=rows)
     account = Account(claimed=epsilon)
     charge_bins(account, columns)
@@ -205,22 +203,6 @@ def _strict(
     return found.baseline("COPULA-SHIRLEY within its budget", columns, account, folds={})
 
 
-def _folds(
-    n: int,
-    *,
-    epsilon: float,
-    histogram_share: float,
-    encoder_share: float,
-    rng: np.random.Generator | None,
-) -> dict[str, NDArray[np.int64]]:
-    if epsilon > 0:
-        return split_records(
-            n, histogram_share=histogram_share, encoder_share=encoder_share, rng=rng
-        )
-    everything = np.arange(n)  # without noise nothing is split, as published
-    return {"encoder": everything, "histogram": everything, "copula": everything}
-
-
 def _other(records: Any, columns: list[CodedColumn]) -> list[CodedColumn]:
     """Code other records with the same values; what is not among them gets -1."""
     found = {one.name: one for one in code_frame(records)}
@@ -250,11 +232,11 @@ def split_records(
     histogram_share: float,
     encoder_share: float = 0.0,
     rng: np.random.Generator | None = None,
-) -> dict[str, NDArray[np.int64]]:
+) -> dict[str, Integers]:
     """Deal the records at random to the steps of a method; no record goes to two."""
     require_number(histogram_share, "histogram_share", error=SynthError, above=0, below=1)
     require_number(encoder_share, "encoder_share", error=SynthError, minimum=0, below=1)
-    order = (np.random.default_rng() if rng is None else rng).permutation(n)
+    order = np.random.default_rng(rng).permutation(n)
     first = max(_LEAST, round(n * encoder_share)) if encoder_share else 0
     second = first + max(1, round((n - first) * histogram_share))
     if n - second < _LEAST:
@@ -266,3 +248,72 @@ def split_records(
         name: np.sort(part)
         for name, part in zip(("encoder", "histogram", "copula"), parts, strict=True)
     }
+
+
+def vine_without_privacy(
+    frame: Any,
+    *,
+    domains: Mapping[str, Sequence[Any]] | None = None,
+    encoder: Encoder = "ordinal",
+    target: str | None = None,
+    truncation: Truncation = None,
+    measure: Measure = "tau",
+    families: Sequence[str] = FAMILIES,
+    criterion: Criterion = "aic",
+    is_discrete: bool = True,
+    rng: np.random.Generator | None = None,
+    threads: int = 1,
+) -> BaselineModel:
+    """Fit a vine to the records as they are.
+
+    Parameters
+    ----------
+    frame
+        The records.
+    domains
+        Per column its values; by default those of the records.
+    encoder, target
+        How categories are ordered.
+    truncation, measure, families, criterion
+        The vine.
+    is_discrete
+        Whether the steps of the margins are taken into account; kernels need that. Otherwise
+        every value is spread evenly over its step.
+    rng
+        A generator, for the spreading.
+    threads
+        How many processors a fit uses.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> x = rng.integers(0, 9, 300)
+    >>> model = vine_without_privacy({"a": x, "b": 8 - x}, families=["gaussian"], rng=rng)
+    >>> print(model.account)
+    NOT DP as claimed: epsilon 0 claimed; dependence unbounded
+    """
+    columns = code_frame(frame, domains=domains)
+    layout = lay_out(columns, encoder=encoder, target=target)
+    margins = exact_margins(layout.bins, layout.sizes)
+    account = Account(claimed=0.0)
+    account.pay(Charge(part="dependence", what="everything, without noise", epsilon=math.inf))
+    pairs = list(zip(margins, layout.bins, strict=True))
+    u = np.column_stack([margin.pit(one) for margin, one in pairs])
+    below = np.column_stack([margin.pit_before(one) for margin, one in pairs])
+    if not is_discrete:
+        source = np.random.default_rng(rng)
+        u = below + (u - below) * source.random(u.shape)
+        constant = np.array([one.max() == one.min() for one in layout.bins])
+        u[:, constant] = 1.0
+    vine = LayoutVine.fitted(
+        layout,
+        margins,
+        u,
+        before=below if is_discrete else None,
+        truncation=truncation,
+        measure=measure,
+        families=families,
+        criterion=criterion,
+        threads=threads,
+    )
+    return vine.baseline("Vine without privacy", columns, account)

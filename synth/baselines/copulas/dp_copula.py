@@ -1,13 +1,13 @@
-"""The Gaussian copula with noisy margins and noisy Kendall's taus."""
+"""Noisy margins: each column by itself, or a Gaussian copula from noisy Kendall's taus."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from footing.checks import require_number
+from footing.checks import require_number, require_one_of
 from synth.baselines.coded import code_frame, decode_frame
 from synth.baselines.model import Account, BaselineModel, Charge, charge_bins, checked_epsilon
 from synth.baselines.noise import noisy_correlation, noisy_margins
@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     import pandas as pd
-    from numpy.typing import NDArray
 
+    from synth.arrays import Integers
     from synth.baselines.coded import CodedColumn
+    from synth.baselines.noise import Mechanism
 
+Mode = Literal["strict", "thesis"]
 #: What is wrong in the implementation that earlier comparisons used.
 LEGACY_DEFECTS = ("string-ranks", "permuted-margins", "truncated-values")
 
@@ -120,13 +122,13 @@ def dp_copula(
     )
 
 
-def _text_ranks(column: CodedColumn) -> NDArray[np.int64]:
+def _text_ranks(column: CodedColumn) -> Integers:
     texts = np.array([str(value) for value in column.domain])
     _, ranks = np.unique(texts, return_inverse=True)
     return np.asarray(ranks, dtype=np.int64)[column.codes]
 
 
-def _by_appearance(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+def _by_appearance(codes: Integers) -> Integers:
     """Give each record the place at which its value appeared first."""
     values, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
     place_of = np.empty(len(values), dtype=np.int64)
@@ -143,3 +145,67 @@ def _truncated(made: pd.DataFrame) -> pd.DataFrame:
         if pd.api.types.is_float_dtype(made[name])
     }
     return made.assign(**numeric)
+
+
+def dp_histogram(
+    frame: Any,
+    *,
+    epsilon: float,
+    domains: Mapping[str, Sequence[Any]] | None,
+    mode: Mode = "strict",
+    mechanism: Mechanism = "laplace",
+    delta: float = 1e-3,
+    rng: np.random.Generator | None = None,
+) -> BaselineModel:
+    """Sample every column from its noisy histogram, none with regard to another.
+
+    Parameters
+    ----------
+    frame
+        The records.
+    epsilon
+        The budget. In mode ``"strict"`` of all columns together; in mode ``"thesis"`` of each
+        column, and 0 stands for no noise.
+    domains
+        Per column its values. None reads them from the records, and the account says so.
+    mode
+        Whether columns share the budget.
+    mechanism, delta
+        The noise; delta is of the Gaussian alone.
+    rng
+        A generator, for simulations; without one the noise is exact and from the system.
+
+    Examples
+    --------
+    >>> model = dp_histogram(
+    ...     {"sex": ["F", "M"] * 50, "age": [20, 30] * 50},
+    ...     epsilon=1,
+    ...     domains={"sex": ["F", "M"], "age": [20, 30]},
+    ... )
+    >>> print(model.account)
+    epsilon 1 (margins 1)
+    """
+    require_one_of(mode, "mode", get_args(Mode), error=SynthError)
+    is_strict = mode == "strict"
+    epsilon = checked_epsilon(epsilon, may_be_zero=not is_strict)
+    columns = code_frame(frame, domains=domains)
+    is_bounded = is_strict and domains is not None
+    account = Account(claimed=epsilon, limit=epsilon if is_bounded else None)
+    charge_bins(account, columns)
+    share = len(columns) if is_strict else 1
+    margins = noisy_margins(
+        [one.codes for one in columns],
+        [one.size for one in columns],
+        names=[one.name for one in columns],
+        epsilon=epsilon / share,
+        account=account,
+        mechanism=mechanism,
+        delta=delta / share,
+        rng=rng,
+    )
+
+    def draw(n: int, source: np.random.Generator) -> pd.DataFrame:
+        drawn = [margin.inverse(source.random(n)).astype(int) for margin in margins]
+        return decode_frame(columns, drawn)
+
+    return BaselineModel(label=account.label("DP-Histogram"), account=account, draw=draw)

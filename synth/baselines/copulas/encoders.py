@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from footing.checks import require_one_of
 from synth.errors import SynthError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
+
+    from synth.arrays import Floats, Integers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +39,7 @@ class Encoding:
     categories: tuple[Any, ...]
     numbers: tuple[float, ...]
 
-    def encode(self, values: Sequence[Any]) -> NDArray[np.float64]:
+    def encode(self, values: Sequence[Any]) -> Floats:
         """Return the number of each value; 0 for one that was never seen.
 
         Parameters
@@ -110,8 +113,7 @@ def encode_ordinal(
     found = list(dict.fromkeys(values))
     if not found:
         raise SynthError("There is no category.")
-    if order not in {"alphabet", "appearance"}:
-        raise SynthError(f"Unknown order {order!r}.", hint="known: alphabet, appearance")
+    require_one_of(order, "order", ("alphabet", "appearance"), error=SynthError)
     if order == "alphabet":
         found.sort(key=lambda value: (value is None, str(value)))
     numbers = tuple(float(place) for place in range(1, len(found) + 1))
@@ -149,8 +151,7 @@ def encode_woe(
     [1.204, -0.1823, -1.2809]
     """
     is_event = _binary(target)
-    if rule not in {"smoothed", "plain"}:
-        raise SynthError(f"Unknown rule {rule!r}.", hint="known: smoothed, plain")
+    require_one_of(rule, "rule", ("smoothed", "plain"), error=SynthError)
     names, places = _places(values, len(is_event), categories)
     of_each = np.bincount(places, minlength=len(names)).astype(np.float64)
     events = np.bincount(places, weights=is_event, minlength=len(names))
@@ -214,13 +215,13 @@ def encode_glmm(
     return Encoding(categories=names, numbers=tuple(float(one) for one in numbers))
 
 
-def _binomial(of_each: NDArray[np.float64], events: NDArray[np.float64]) -> Any:
+def _binomial(of_each: Floats, events: Floats) -> Any:
     from scipy.optimize import minimize
     from scipy.special import expit
 
     share = np.clip(events.sum() / of_each.sum(), 1e-6, 1 - 1e-6)
 
-    def modes(mean: float, variance: float) -> tuple[NDArray[np.float64], float]:
+    def modes(mean: float, variance: float) -> tuple[Floats, float]:
         b = np.zeros(len(of_each))
         for _ in range(50):
             p = expit(mean + b)
@@ -241,14 +242,14 @@ def _binomial(of_each: NDArray[np.float64], events: NDArray[np.float64]) -> Any:
     return modes(found[0], float(np.exp(np.clip(found[1], -12, 8))))[0]
 
 
-def _linear(places: NDArray[np.int64], of_each: NDArray[np.float64], y: Any) -> Any:
+def _linear(places: Integers, of_each: Floats, y: Any) -> Any:
     from scipy.optimize import minimize_scalar
 
     sums = np.bincount(places, y, len(of_each))
     means = np.divide(sums, of_each, out=np.zeros(len(of_each)), where=of_each > 0)
     within = float(((y - means[places]) ** 2).sum())
 
-    def parts(ratio: float) -> tuple[NDArray[np.float64], float]:
+    def parts(ratio: float) -> tuple[Floats, float]:
         weight = of_each / (1 + of_each * ratio)  # ratio: between over within variance
         mean = float((weight * means).sum() / weight.sum())
         variance = max((within + (weight * (means - mean) ** 2).sum()) / len(y), 1e-12)
@@ -260,7 +261,7 @@ def _linear(places: NDArray[np.int64], of_each: NDArray[np.float64], y: Any) -> 
     return parts(float(np.exp(best)))[0]
 
 
-def _binary(target: Sequence[Any]) -> NDArray[np.float64]:
+def _binary(target: Sequence[Any]) -> Floats:
     answers = list(target)
     found = sorted(set(answers), key=lambda one: (str(type(one)), one))
     if len(found) != 2:
@@ -273,7 +274,7 @@ def _binary(target: Sequence[Any]) -> NDArray[np.float64]:
 
 def _places(
     values: Sequence[Any], n: int, categories: Sequence[Any] | None
-) -> tuple[tuple[Any, ...], NDArray[np.int64]]:
+) -> tuple[tuple[Any, ...], Integers]:
     given = list(values)
     if len(given) != n:
         raise SynthError(f"{len(given)} categories stand against {n} answers.")

@@ -17,8 +17,7 @@ from synth.errors import SynthError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from synth.arrays import Bools, Floats, Integers
     from synth.baselines.coded import CodedColumn
     from synth.baselines.model import Account
     from synth.copulas.margins import Margin
@@ -50,15 +49,13 @@ class Layout:
     """
 
     names: tuple[str, ...]
-    bins: tuple[NDArray[np.int64], ...]
+    bins: tuple[Integers, ...]
     sizes: tuple[int, ...]
     parts: tuple[tuple[int, ...], ...]
-    values_of: tuple[NDArray[np.int64], ...]
+    values_of: tuple[Integers, ...]
     collisions: dict[str, tuple[tuple[Any, ...], ...]]
 
-    def codes(
-        self, drawn: Sequence[NDArray[np.int64]]
-    ) -> tuple[list[NDArray[np.int64]], NDArray[np.bool_]]:
+    def codes(self, drawn: Sequence[Integers]) -> tuple[list[Integers], Bools]:
         """Return the codes of drawn bins, and which records have a category everywhere."""
         found, is_whole = [], np.ones(len(drawn[0]), dtype=bool)
         for places, values in zip(self.parts, self.values_of, strict=True):
@@ -81,12 +78,12 @@ def lay_out(
     encoder: Encoder = "ordinal",
     target: str | None = None,
     fitted_on: Sequence[CodedColumn] | None = None,
-    rows: NDArray[np.int64] | None = None,
+    rows: Integers | None = None,
 ) -> Layout:
     """Order the categories of every column that has no numbers."""
     require_one_of(encoder, "encoder", get_args(Encoder), error=SynthError)
     names: list[str] = []
-    bins: list[NDArray[np.int64]] = []
+    bins: list[Integers] = []
     sizes: list[int] = []
     parts: list[tuple[int, ...]] = []
     values_of, collisions = [], {}
@@ -138,8 +135,8 @@ def _refuse_too_wide(columns: Sequence[CodedColumn], encoder: Encoder) -> None:
 
 
 def _by_target(
-    column: CodedColumn, codes: NDArray[np.int64], answers: list[Any], encoder: Encoder
-) -> tuple[NDArray[np.int64], tuple[tuple[Any, ...], ...]]:
+    column: CodedColumn, codes: Integers, answers: list[Any], encoder: Encoder
+) -> tuple[Integers, tuple[tuple[Any, ...], ...]]:
     has_answer = [k for k, one in enumerate(answers) if one is not None and codes[k] >= 0]
     kept = [int(codes[place]) for place in has_answer]
     known = [answers[place] for place in has_answer]
@@ -151,7 +148,7 @@ def _by_target(
 
 
 def _answers(
-    columns: Sequence[CodedColumn], target: str | None, rows: NDArray[np.int64] | None
+    columns: Sequence[CodedColumn], target: str | None, rows: Integers | None
 ) -> list[Any]:
     for column in columns:
         if column.name == target:
@@ -168,16 +165,16 @@ class LayoutVine:
     layout: Layout
     margins: Sequence[Margin]
     vine: FittedVine | None
-    active: NDArray[np.int64]
+    active: Integers
 
     @classmethod
     def fitted(
         cls,
         layout: Layout,
         margins: Sequence[Margin],
-        u: NDArray[np.float64],
+        u: Floats,
         *,
-        before: NDArray[np.float64] | None = None,
+        before: Floats | None = None,
         **settings: Any,
     ) -> LayoutVine:
         """Fit a vine to the columns that vary; none where fewer than two do."""
@@ -189,9 +186,9 @@ class LayoutVine:
             vine = fit_vine(u[:, active], before=lower, **settings)
         return cls(layout=layout, margins=margins, vine=vine, active=active)
 
-    def draw(self, n: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
+    def draw(self, n: int, rng: np.random.Generator) -> list[Integers]:
         """Draw codes. Records without a category are drawn again, at last given the first."""
-        parts: list[list[NDArray[np.int64]]] = []
+        parts: list[list[Integers]] = []
         found = 0
         for turn in range(_ROUNDS):
             u = rng.random((n, len(self.margins)))

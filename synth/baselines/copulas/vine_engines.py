@@ -7,13 +7,14 @@ says what they really cost.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 import numpy as np
 
-from synth.baselines.copulas.ceiling import vine_without_privacy
-from synth.baselines.copulas.copula_shirley import copula_shirley
-from synth.baselines.copulas.layout import Layout, LayoutVine
+from footing.checks import is_integer, require_number, require_one_of
+from synth.baselines.copulas.copula_shirley import copula_shirley, vine_without_privacy
+from synth.baselines.copulas.layout import Encoder, Layout, LayoutVine
+from synth.baselines.noise import Mechanism
 from synth.baselines.published import (
     JointModel,
     account_record,
@@ -22,21 +23,92 @@ from synth.baselines.published import (
     refuse_others,
     seeded_by,
 )
-from synth.baselines.settings import ThesisSettings, VineSettings
-from synth.copulas.vine import FittedVine
+from synth.copulas.pair import FAMILIES
+from synth.copulas.vine import FittedVine, Measure
 from synth.errors import SynthError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from synth.arrays import AnyIntegers, Integers
     from synth.baselines.model import BaselineModel
     from synth.claims import Claim
     from synth.marginals.measuring import Neighbours, NoiseSource
     from synth.marginals.spending import Spend
 
 _LEARNED = ("woe", "glmm")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VineSettings:
+    """What may be chosen of a vine.
+
+    Parameters
+    ----------
+    encoder
+        How categories without an order get one: ``"ordinal"``, ``"one-hot"``, ``"woe"`` or
+        ``"glmm"``; the last two need a label.
+    truncation
+        How many trees; ``"all"``, or ``"auto"`` for as many as mBICV wants.
+    measure
+        Which dependence decides the trees: ``"tau"`` or ``"rho"``.
+    families
+        The candidates for every pair.
+    """
+
+    encoder: str = "ordinal"
+    truncation: int | str = "all"
+    measure: str = "tau"
+    families: tuple[str, ...] = FAMILIES
+
+    def __post_init__(self) -> None:
+        require_one_of(self.encoder, "encoder", get_args(Encoder), error=SynthError)
+        require_one_of(self.measure, "measure", get_args(Measure), error=SynthError)
+        depth = self.truncation
+        if depth not in ("all", "auto") and not is_integer(depth, minimum=1):
+            raise SynthError("truncation is a whole number from 1, 'all' or 'auto'.")
+        given: object = self.families  # one name, where somebody wrote it as text
+        names = (given,) if isinstance(given, str) else tuple(self.families)
+        object.__setattr__(self, "families", names)
+        for name in names:
+            require_one_of(name, "families", FAMILIES, error=SynthError)
+
+    @property
+    def trees(self) -> int | str | None:
+        """How many trees, as a fit of a vine takes it."""
+        return None if self.truncation == "all" else self.truncation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThesisSettings(VineSettings):
+    """What may be chosen of COPULA-SHIRLEY as published; the defaults are those of the source.
+
+    Parameters
+    ----------
+    encoder, truncation, measure, families
+        See `VineSettings`.
+    ratio
+        The share of the records for the histograms; the vine has the others.
+    encoder_ratio
+        The share of the records for an encoder that has a label.
+    mechanism
+        ``"laplace"``, ``"geometric"`` or ``"gaussian"``.
+    delta
+        Of the Gaussian alone.
+    """
+
+    truncation: int | str = 2
+    measure: str = "rho"
+    ratio: float = 0.5
+    encoder_ratio: float = 0.2
+    mechanism: str = "laplace"
+    delta: float = 1e-3
+
+    def __post_init__(self) -> None:
+        VineSettings.__post_init__(self)
+        require_one_of(self.mechanism, "mechanism", get_args(Mechanism), error=SynthError)
+        for name in ("ratio", "encoder_ratio", "delta"):
+            require_number(getattr(self, name), name, error=SynthError, above=0, below=1)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -62,12 +134,10 @@ class VineModel(JointModel):
         """How many codes each column has."""
         return [int(values.max()) + 1 for values in self.vine.layout.values_of]
 
-    def drawn(self, number: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
-        """Draw the codes of each column."""
+    def _drawn(self, number: int, rng: np.random.Generator) -> list[Integers]:
         return self.vine.draw(number, rng)
 
-    def parts(self) -> dict[str, Any]:
-        """Return what is written."""
+    def _parts(self) -> dict[str, Any]:
         fitted = self.vine.vine
         return {
             "parts": self.vine.layout.parts,
@@ -79,8 +149,7 @@ class VineModel(JointModel):
         }
 
     @classmethod
-    def of_parts(cls, found: Mapping[str, Any]) -> Self:
-        """Return the model whose parts these are, or refuse what does not fit."""
+    def _of_parts(cls, found: Mapping[str, Any]) -> Self:
         margins = margins_of_codes(found["margins"])
         layout = Layout(
             names=tuple(map(str, range(len(margins)))),
@@ -119,7 +188,7 @@ def _fits(vine: LayoutVine) -> bool:
 
 
 def fit_copula_shirley(
-    codes: NDArray[np.integer],
+    codes: AnyIntegers,
     *,
     claim: Claim,
     neighbours: Neighbours,
@@ -146,7 +215,7 @@ def fit_copula_shirley(
 
 
 def fit_vine_without_privacy(
-    codes: NDArray[np.integer],
+    codes: AnyIntegers,
     *,
     claim: Claim,
     neighbours: Neighbours,
@@ -163,7 +232,7 @@ def fit_vine_without_privacy(
 
 
 def _common(
-    codes: NDArray[np.integer],
+    codes: AnyIntegers,
     settings: VineSettings,
     *,
     sizes: Sequence[int],

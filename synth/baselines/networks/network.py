@@ -12,8 +12,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from synth.arrays import AnyIntegers, Floats, Integers
     from synth.baselines.coded import CodedColumn
 
 #: A column and its parents.
@@ -40,7 +39,7 @@ class NetworkTable:
     child: int
     parents: tuple[int, ...]
     sizes: tuple[int, ...]
-    cumulative: NDArray[np.float64]
+    cumulative: Floats
 
 
 def information_sensitivity(records: int, *, is_binary: bool) -> float:
@@ -53,9 +52,7 @@ def information_sensitivity(records: int, *, is_binary: bool) -> float:
     return 2 / n * math.log((n + 1) / 2) + (n - 1) / n * math.log((n + 1) / (n - 1))
 
 
-def information_of(
-    codes: NDArray[np.integer], family: Family, *, sizes: Sequence[int]
-) -> float:
+def information_of(codes: AnyIntegers, family: Family, *, sizes: Sequence[int]) -> float:
     """Return the mutual information of a column and its parents, over its sensitivity.
 
     One record that is replaced moves the result by 1 at most, whatever the sizes are.
@@ -90,14 +87,10 @@ def candidates_of(sizes: Sequence[int], chosen: Sequence[int], *, degree: int) -
     return [(child, ()) for child in left]
 
 
-def cells_of(
-    codes: NDArray[np.integer], columns: Sequence[int], *, sizes: Sequence[int]
-) -> NDArray[np.int64]:
+def cells_of(codes: AnyIntegers, columns: Sequence[int], *, sizes: Sequence[int]) -> Integers:
     """Return the cell of each record in the table of some columns."""
-    flat = np.zeros(len(codes), dtype=np.int64)
-    for one in columns:
-        flat = flat * sizes[one] + codes[:, one]
-    return flat
+    places = tuple(codes[:, one] for one in columns)
+    return np.ravel_multi_index(places, [sizes[one] for one in columns]).astype(np.int64)
 
 
 def measured_places(network: Sequence[Family], *, degree: int) -> list[int]:
@@ -112,8 +105,7 @@ def measured_places(network: Sequence[Family], *, degree: int) -> list[int]:
 
 
 def tables_of(
-    network: Sequence[Family],
-    held: Mapping[int, tuple[tuple[int, ...], NDArray[np.float64]]],
+    network: Sequence[Family], held: Mapping[int, tuple[tuple[int, ...], Floats]]
 ) -> list[NetworkTable]:
     """Return the laws that follow from measured tables."""
     tables = []
@@ -125,7 +117,7 @@ def tables_of(
 
 def draw_network(
     number: int, tables: Sequence[NetworkTable], *, rng: np.random.Generator
-) -> NDArray[np.int64]:
+) -> Integers:
     """Draw records, a column after its parents."""
     drawn = np.zeros((number, len(tables)), dtype=np.int64)
     for table in tables:
@@ -140,15 +132,15 @@ def draw_network(
     return drawn
 
 
-def _entropy(counts: NDArray[np.int64]) -> float:
+def _entropy(counts: Integers) -> float:
     held = counts[counts > 0]
     total = held.sum()
     return float(math.log(total) - (held * np.log(held)).sum() / total)
 
 
 def _shared(
-    held: Mapping[int, tuple[tuple[int, ...], NDArray[np.float64]]], wanted: tuple[int, ...]
-) -> tuple[tuple[int, ...], NDArray[np.float64]]:
+    held: Mapping[int, tuple[tuple[int, ...], Floats]], wanted: tuple[int, ...]
+) -> tuple[tuple[int, ...], Floats]:
     """Return the table of some columns as a margin of one that was measured."""
     order, joint = next(one for one in held.values() if set(wanted) <= set(one[0]))
     others = tuple(axis for axis, one in enumerate(order) if one not in wanted)
@@ -157,9 +149,7 @@ def _shared(
     return wanted, np.transpose(summed, [left.index(one) for one in wanted])
 
 
-def _conditional(
-    held: NDArray[np.float64], child: int, parents: tuple[int, ...]
-) -> NetworkTable:
+def _conditional(held: Floats, child: int, parents: tuple[int, ...]) -> NetworkTable:
     rows = held.reshape(-1, held.shape[-1]).copy()
     rows[rows.sum(axis=1) <= 0] = 1.0
     cumulative = np.cumsum(rows, axis=1)
@@ -175,8 +165,8 @@ def _conditional(
 class Binned:
     """Codes of few bins, and per column the bin of each code."""
 
-    codes: NDArray[np.int64]
-    members: tuple[NDArray[np.int64], ...]
+    codes: Integers
+    members: tuple[Integers, ...]
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -184,16 +174,14 @@ class Binned:
         return sizes_of(self.members)
 
 
-def sizes_of(members: Sequence[NDArray[np.int64]]) -> tuple[int, ...]:
+def sizes_of(members: Sequence[Integers]) -> tuple[int, ...]:
     """Return how many bins each column has."""
     return tuple(int(bin_of.max()) + 1 for bin_of in members)
 
 
 def spread_bins(
-    drawn: NDArray[np.int64],
-    members: Sequence[NDArray[np.int64]],
-    rng: np.random.Generator,
-) -> list[NDArray[np.int64]]:
+    drawn: Integers, members: Sequence[Integers], rng: np.random.Generator
+) -> list[Integers]:
     """Turn bins into codes, each code of a bin alike."""
     found = []
     for k, bin_of in enumerate(members):

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from dp import Adjacency, Exponential
+from dp import Exponential
+from footing.checks import require_integer
 from synth.baselines.networks.network import (
     NetworkTable,
     candidates_of,
@@ -23,10 +24,10 @@ from synth.baselines.published import (
     JointModel,
     account_record,
     as_frame,
+    refuse_add_remove,
     refuse_others,
     seeded_by,
 )
-from synth.baselines.settings import NetworkSettings
 from synth.errors import SynthError
 from synth.marginals.measuring import Measurer
 from synth.marginals.spending import PrivacyAccountant, Spend
@@ -34,8 +35,7 @@ from synth.marginals.spending import PrivacyAccountant, Spend
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from synth.arrays import AnyIntegers, Floats, Integers
     from synth.baselines.networks.network import Family
     from synth.claims import Claim
     from synth.marginals.measuring import Neighbours, NoiseSource
@@ -43,6 +43,22 @@ if TYPE_CHECKING:
 _MAX_BINS = 20
 _EXACT = 1 - 1e-9
 _SLACK = 1 + 1e-6  # logarithms are rounded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkSettings:
+    """What may be chosen of PrivBayes.
+
+    Parameters
+    ----------
+    degree
+        The most parents of a column.
+    """
+
+    degree: int = 3
+
+    def __post_init__(self) -> None:
+        require_integer(self.degree, "degree", error=SynthError, minimum=1)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -63,7 +79,7 @@ class NetworkModel(JointModel):
 
     kind: ClassVar[str] = "network"
 
-    bins: tuple[NDArray[np.int64], ...]
+    bins: tuple[Integers, ...]
     tables: tuple[NetworkTable, ...]
     spends: tuple[Spend, ...] = ()
     account: dict[str, Any] | None = None
@@ -73,12 +89,10 @@ class NetworkModel(JointModel):
         """How many codes each column has."""
         return [len(one) for one in self.bins]
 
-    def drawn(self, number: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
-        """Draw the codes of each column."""
+    def _drawn(self, number: int, rng: np.random.Generator) -> list[Integers]:
         return spread_bins(draw_network(number, self.tables, rng=rng), self.bins, rng)
 
-    def parts(self) -> dict[str, Any]:
-        """Return what is written."""
+    def _parts(self) -> dict[str, Any]:
         return {
             "bins": self.bins,
             "tables": [
@@ -90,8 +104,7 @@ class NetworkModel(JointModel):
         }
 
     @classmethod
-    def of_parts(cls, found: Mapping[str, Any]) -> Self:
-        """Return the model whose parts these are, or refuse what does not fit."""
+    def _of_parts(cls, found: Mapping[str, Any]) -> Self:
         bins = tuple(np.array(one, np.int64) for one in found["bins"])
         sizes = sizes_of(bins)
         tables = tuple(
@@ -109,7 +122,7 @@ class NetworkModel(JointModel):
 
 
 def fit_priv_bayes(
-    codes: NDArray[np.integer],
+    codes: AnyIntegers,
     *,
     sizes: Sequence[int],
     rho: float,
@@ -133,11 +146,7 @@ def fit_priv_bayes(
     Zhang, Cormode, Procopiuc, Srivastava, Xiao 2017.
     """
     refuse_others(others)
-    if neighbours.adjacency is not Adjacency.REPLACE:
-        raise SynthError(
-            "The choice of a network needs a public number of records.",
-            hint="Budget(…, adjacency='replace'), or --adjacency replace",
-        )
+    refuse_add_remove(neighbours, "The choice of a network")
     degree = min((settings or NetworkSettings()).degree, len(sizes) - 1)
     bins = _bins(sizes, ordered, present)
     accountant = PrivacyAccountant(float(rho))
@@ -158,7 +167,7 @@ def fit_priv_bayes(
 
 
 def fit_priv_bayes_legacy(
-    codes: NDArray[np.integer],
+    codes: AnyIntegers,
     *,
     sizes: Sequence[int],
     claim: Claim,
@@ -213,9 +222,7 @@ class _NetworkMeasurer(Measurer):
         scores = [information_of(codes, one, sizes=self._sizes) for one in families]
         return families[self._noise.choose(np.array(scores, np.float64), how)]
 
-    def family(
-        self, family: Family, *, rho: float
-    ) -> tuple[tuple[int, ...], NDArray[np.float64]]:
+    def family(self, family: Family, *, rho: float) -> tuple[tuple[int, ...], Floats]:
         """Return columns and the noisy table of a column and its parents, none below 0."""
         child, parents = family
         columns = tuple(sorted((*parents, child)))
@@ -227,7 +234,7 @@ class _NetworkMeasurer(Measurer):
 
 def _bins(
     sizes: Sequence[int], ordered: Sequence[bool], present: Sequence[int]
-) -> tuple[NDArray[np.int64], ...]:
+) -> tuple[Integers, ...]:
     """Put ordered codes into bins of equal width; kinds of missing keep their own."""
     bins = []
     for size, is_ordered, known in zip(sizes, ordered, present, strict=True):

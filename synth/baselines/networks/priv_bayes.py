@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pandas as pd
-    from numpy.typing import NDArray
 
+    from synth.arrays import Floats
     from synth.baselines.networks.network import Binned, Family
 
 
@@ -95,7 +95,7 @@ def priv_bayes(
     n = len(columns)
     k = min(degree, n - 1)
     half = epsilon / 2 if n > 1 else 0.0
-    source = np.random.default_rng() if rng is None else rng
+    source = np.random.default_rng(rng)
     root = int(source.integers(n))
     if n > 1:
         account.pay(Charge(part="dependence", what="network", epsilon=half))
@@ -158,10 +158,10 @@ def _held(
     measured: list[int],
     scale: float,
     rng: np.random.Generator | None,
-) -> dict[int, tuple[tuple[int, ...], NDArray[np.float64]]]:
+) -> dict[int, tuple[tuple[int, ...], Floats]]:
     """Return the noisy tables of some places, none of their counts below 0."""
     noise = Laplace(sensitivity=Sensitivity(l1=2, adjacency=Adjacency.REPLACE), scale=scale)
-    held: dict[int, tuple[tuple[int, ...], NDArray[np.float64]]] = {}
+    held: dict[int, tuple[tuple[int, ...], Floats]] = {}
     for place in measured:
         child, parents = network[place]
         order = (*parents, child)

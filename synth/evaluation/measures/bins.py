@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from synth.arrays import Floats, Integers
     from synth.evaluation.records import Kind, Records
 
 #: Numbers with no more possible values than this are their own bins.
@@ -23,10 +22,10 @@ _MANY_ZEROS = 0.3
 class Binned:
     """Records as bins: a code per record and column, and how many codes there are."""
 
-    codes: NDArray[np.int64]
+    codes: Integers
     sizes: tuple[int, ...]
 
-    def cells(self, columns: tuple[int, ...]) -> NDArray[np.int64]:
+    def cells(self, columns: tuple[int, ...]) -> Integers:
         """Give the cell of each record in the table of some columns."""
         cell = np.zeros(len(self.codes), dtype=np.int64)
         for column in columns:
@@ -73,17 +72,17 @@ class _Rule:
     """Bins between edges, or one per listed value; what lies outside goes to the ends."""
 
     size: int
-    edges: NDArray[np.float64]
+    edges: Floats
     has_zero: bool = False
 
-    def bins(self, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+    def bins(self, numbers: Floats) -> Integers:
         found = np.searchsorted(self.edges, numbers, side="right").astype(np.int64)
         if self.has_zero:
             found[numbers == 0] = self.size - 1
         return found
 
 
-def _rule(kind: Kind, column: NDArray[np.float64]) -> _Rule:
+def _rule(kind: Kind, column: Floats) -> _Rule:
     if kind.categories is not None:
         size = max(len(kind.categories), 1)
         return _Rule(size=size, edges=np.arange(1, size, dtype=np.float64))
@@ -100,7 +99,7 @@ def _rule(kind: Kind, column: NDArray[np.float64]) -> _Rule:
     return _Rule(size=len(edges) + 1 + has_zero, edges=edges, has_zero=has_zero)
 
 
-def _bounds(kind: Kind, numbers: NDArray[np.float64]) -> tuple[float, float]:
+def _bounds(kind: Kind, numbers: Floats) -> tuple[float, float]:
     """Give declared bounds, and those of the numbers where none is declared."""
     if not len(numbers):
         return kind.low or 0.0, kind.high or 0.0

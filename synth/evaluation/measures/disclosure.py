@@ -14,8 +14,7 @@ from synth.evaluation.measures.nearest import Space, nearest_two
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from synth.arrays import Floats, Integers
     from synth.evaluation.records import Records
 
 
@@ -97,9 +96,9 @@ def closeness(
     rng = np.random.default_rng(seed)
     size = min(len(train), len(holdout), most)
     space = Space(train, metric="gower")
-    made = _some(synthetic, most, rng)
+    made = synthetic.some(most, rng)
     near, far = (
-        nearest_two(space, made, _some(records, size, rng)) for records in (train, holdout)
+        nearest_two(space, made, records.some(size, rng)) for records in (train, holdout)
     )
     apart = near[:, 0] - far[:, 0]
     is_equal = np.abs(apart) < 1e-12
@@ -147,9 +146,7 @@ def attribute_inference(
     )
 
 
-def _guesses(
-    keys: NDArray[np.int64], values: NDArray[np.int64], least: float
-) -> dict[int, int]:
+def _guesses(keys: Integers, values: Integers, least: float) -> dict[int, int]:
     """Give the value of each key whose records agree, at least by this share."""
     pairs, counts = np.unique(np.column_stack([keys, values]), axis=0, return_counts=True)
     totals = np.bincount(keys)
@@ -158,9 +155,7 @@ def _guesses(
     return {int(pairs[row, 0]): int(pairs[row, 1]) for row in order if shares[row] >= least}
 
 
-def _same(
-    first: NDArray[np.float64], second: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _same(first: Floats, second: Floats) -> tuple[Integers, Integers]:
     """Give equal records the same number; missing equals missing."""
     both = np.vstack([first, second])
     cells = np.zeros(len(both), dtype=np.int64)
@@ -170,13 +165,7 @@ def _same(
     return cells[: len(first)], cells[len(first) :]
 
 
-def _some(records: Records, size: int, rng: np.random.Generator) -> Records:
-    if size >= len(records):
-        return records
-    return records.take(rng.choice(len(records), size=size, replace=False))
-
-
-def _ratio(near: NDArray[np.float64]) -> float:
+def _ratio(near: Floats) -> float:
     """Give the median of nearest to second nearest; two copies count as 1."""
     below = np.where(near[:, 1] > 0, near[:, 1], 1.0)
     return float(np.median(np.where(near[:, 1] > 0, near[:, 0] / below, 1.0)))

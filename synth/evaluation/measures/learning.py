@@ -11,8 +11,7 @@ from synth.errors import EvaluationError
 from synth.evaluation.measures.scores import auc, mcc, rmse
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from synth.arrays import Floats, Integers
     from synth.evaluation.records import Records
 
 
@@ -99,11 +98,11 @@ def regression(train: Records, test: Records, *, target: str) -> float | None:
     return unit * rmse(truth[1] / unit, second @ weights)
 
 
-def _labels(column: NDArray[np.float64]) -> NDArray[np.float64]:
+def _labels(column: Floats) -> Floats:
     return np.where(np.isnan(column), np.inf, column)
 
 
-def _area(truth: NDArray[np.int64], chances: NDArray[np.float64]) -> float | None:
+def _area(truth: Integers, chances: Floats) -> float | None:
     if chances.shape[1] == 2:
         return auc(truth == 1, chances[:, 1])
     areas = [(auc(truth == k, chances[:, k]), float(np.mean(truth == k))) for k in set(truth)]
@@ -145,14 +144,14 @@ def classifier(learner: Learner, *, seed: int) -> Any:
 
 
 def probabilities(
-    features: NDArray[np.float64],
-    labels: NDArray[np.int64],
-    asked: NDArray[np.float64],
+    features: Floats,
+    labels: Integers,
+    asked: Floats,
     *,
     n_classes: int,
     learner: Learner = "histogram",
     seed: int = 0,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Train on records and give the probability of each class for others."""
     shown, codes = np.unique(labels, return_inverse=True)
     found = np.zeros((len(asked), n_classes))
@@ -225,7 +224,10 @@ def detection(
             hint="give more records, or leave detection out",
         )
     rng = np.random.default_rng(seed)
-    sides = [_sample(records, size, rng) for records in (real, synthetic)]
+    sides = [
+        records.values[rng.choice(len(records), size=size, replace=False)]
+        for records in (real, synthetic)
+    ]
     features = np.vstack(sides)
     labels = np.repeat(np.array([0, 1]), size)
     fold = np.concatenate([rng.permutation(size) % folds for _ in sides])
@@ -246,7 +248,3 @@ def detection(
         pmse=float(np.mean((propensity - 0.5) ** 2)),
         n=size,
     )
-
-
-def _sample(records: Records, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    return records.values[rng.choice(len(records), size=size, replace=False)]

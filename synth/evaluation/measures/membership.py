@@ -14,8 +14,7 @@ from synth.evaluation.measures.scores import auc, auc_interval
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
+    from synth.arrays import Floats
     from synth.evaluation.measures.nearest import Metric
     from synth.evaluation.records import Records
 
@@ -88,13 +87,11 @@ def monte_carlo(
         )
     rng = np.random.default_rng(seed)
     m = min(len(members), len(controls), most or len(members))
-    candidates = members.with_values(
-        np.vstack([_some(members, m, rng).values, _some(controls, m, rng).values])
-    )
+    candidates = _candidates(members, controls, m, rng)
     space = Space(members, metric=metric)
     scores = []
     for _ in range(repetitions):
-        near = _scores(space, candidates, _some(synthetic, n, rng), nearly_zero)
+        near = _scores(space, candidates, synthetic.some(n, rng), nearly_zero)
         order = np.lexsort((rng.random(2 * m), -near))
         scores.append(float(np.mean(order[:m] < m)))
     return Attacked(scores=tuple(scores))
@@ -125,12 +122,10 @@ def density_ratio(
     """
     rng = np.random.default_rng(seed)
     m = min(len(members), len(controls), most)
-    candidates = members.with_values(
-        np.vstack([_some(members, m, rng).values, _some(controls, m, rng).values])
-    )
+    candidates = _candidates(members, controls, m, rng)
     size = min(len(synthetic), len(reference), around)
     space = Space(members, metric="gower")
-    others = [_some(records, size, rng) for records in (reference, synthetic)]
+    others = [records.some(size, rng) for records in (reference, synthetic)]
     blocks = list(space.blocks(candidates, others[0]))
     nearest = float(np.median(np.concatenate([block.min(axis=1) for _, block in blocks])))
     width = max(nearest / 2, 1e-3)
@@ -145,21 +140,22 @@ def density_ratio(
     return Ratio(auc=value, low=low, high=high)
 
 
-def _some(records: Records, size: int, rng: np.random.Generator) -> Records:
-    """Take records at random; all of them, as they are, where there are no more."""
-    if size >= len(records):
-        return records
-    return records.take(rng.choice(len(records), size=size, replace=False))
+def _candidates(
+    members: Records, controls: Records, m: int, rng: np.random.Generator
+) -> Records:
+    """Take as many of both, members first."""
+    sides = [records.some(m, rng).values for records in (members, controls)]
+    return members.with_values(np.vstack(sides))
 
 
-def _density(distances: NDArray[np.float64], width: float) -> NDArray[np.float64]:
+def _density(distances: Floats, width: float) -> Floats:
     return np.asarray(np.exp(-((distances / width) ** 2)).mean(axis=1))
 
 
 def _scores(
     space: Space, candidates: Records, synthetic: Records, nearly_zero: float
-) -> NDArray[np.float64]:
-    def blocks() -> Iterator[NDArray[np.float64]]:
+) -> Floats:
+    def blocks() -> Iterator[Floats]:
         return (block for _, block in space.blocks(candidates, synthetic))
 
     is_small = len(candidates) * len(synthetic) <= _KEPT

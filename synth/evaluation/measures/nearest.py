@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from synth.arrays import Floats
     from synth.evaluation.records import Records
 
 #: How far two records are: share of columns that differ; Euclid on scaled numbers, with 1 for
@@ -49,22 +50,20 @@ class Space:
         span = np.where(high > low, high - low, 1.0)
         self.scale = np.where(self.is_category, 1.0, span)
 
-    def place(self, records: Records) -> NDArray[np.float64]:
+    def place(self, records: Records) -> Floats:
         """Give the coordinates of records; missing stays NaN."""
         if self.metric == "hamming":
             return records.values
         return np.clip(records.values / self.scale, -_FAR, _FAR)
 
-    def distances(
-        self, first: NDArray[np.float64], second: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def distances(self, first: Floats, second: Floats) -> Floats:
         """Give the distances between coordinates: one row per record of the first.
 
         Missing is as far from a value as values can be, and equal to missing.
         """
         if self.metric == "hamming":
             return _shares_apart(first, second)
-        total: NDArray[np.float64] = np.zeros((len(first), len(second)))
+        total: Floats = np.zeros((len(first), len(second)))
         for place in range(first.shape[1]):
             one, other = first[:, place, None], second[None, :, place]
             if self.is_category[place]:
@@ -84,9 +83,7 @@ class Space:
         total /= max(first.shape[1], 1)
         return total
 
-    def blocks(
-        self, first: Records, second: Records
-    ) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    def blocks(self, first: Records, second: Records) -> Iterator[tuple[slice, Floats]]:
         """Give the distances in blocks of rows of the first."""
         one, other = self.place(first), self.place(second)
         step = max(1, _CELLS // max(len(other), 1))
@@ -95,9 +92,7 @@ class Space:
             yield rows, self.distances(one[rows], other)
 
 
-def _shares_apart(
-    first: NDArray[np.float64], second: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _shares_apart(first: Floats, second: Floats) -> Floats:
     """Give the share of columns that differ."""
     one, other = (np.where(np.isnan(some), _NOTHING, some) for some in (first, second))
     number: NDArray[np.uint16] = np.zeros((len(one), len(other)), np.uint16)
@@ -106,12 +101,12 @@ def _shares_apart(
     return np.asarray(number / max(one.shape[1], 1))
 
 
-def pairwise(space: Space, first: Records, second: Records) -> NDArray[np.float64]:
+def pairwise(space: Space, first: Records, second: Records) -> Floats:
     """Give all distances between two sets of records."""
     return np.vstack([block for _, block in space.blocks(first, second)])
 
 
-def nearest_two(space: Space, first: Records, second: Records) -> NDArray[np.float64]:
+def nearest_two(space: Space, first: Records, second: Records) -> Floats:
     """Give the distances to the nearest and the second nearest record of another set."""
     found = np.empty((len(first), 2))
     for rows, block in space.blocks(first, second):

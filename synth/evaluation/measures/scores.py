@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from synth.arrays import Bools, Floats, Integers
 
 
-def mcc_binary(truth: NDArray[np.bool_], said: NDArray[np.bool_]) -> float:
+def mcc_binary(truth: Bools, said: Bools) -> float:
     """Give the Matthews correlation of two classes, by shares.
 
     (TP/N - S·P) / √(S·P·(1 - S)(1 - P)), with S = (TP + FN)/N and P = (TP + FP)/N; 0 where one
@@ -23,7 +23,7 @@ def mcc_binary(truth: NDArray[np.bool_], said: NDArray[np.bool_]) -> float:
     return float((np.mean(truth & said) - s * p) / np.sqrt(below))
 
 
-def mcc(truth: NDArray[np.int64], said: NDArray[np.int64]) -> float:
+def mcc(truth: Integers, said: Integers) -> float:
     """Give the Matthews correlation of any number of classes; the same as above for two.
 
     Notes
@@ -44,7 +44,7 @@ def mcc(truth: NDArray[np.int64], said: NDArray[np.int64]) -> float:
     return float((right * s - (t * p).sum()) / np.sqrt(below)) if below > 0 else 0.0
 
 
-def auc(truth: NDArray[np.bool_], score: NDArray[np.float64]) -> float | None:
+def auc(truth: Bools, score: Floats) -> float | None:
     """Give the chance that a record of the class scores above another; ties count half."""
     from scipy.stats import rankdata
 
@@ -68,7 +68,7 @@ def auc_interval(value: float, n: int, m: int) -> tuple[float, float]:
     return max(value - half, 0.0), min(value + half, 1.0)
 
 
-def rmse(truth: NDArray[np.float64], said: NDArray[np.float64]) -> float:
+def rmse(truth: Floats, said: Floats) -> float:
     """Give the root of the mean squared error."""
     apart = truth - said
     unit = float(np.abs(apart).max()) or 1.0  # so that no square leaves the range

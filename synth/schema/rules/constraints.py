@@ -11,16 +11,14 @@ import numpy as np
 from synth.errors import RuleError
 from synth.schema.columns import Numeric
 from synth.schema.public import Rule
-from synth.schema.rules.logic import Amount, Codes
-from synth.schema.rules.rules import EditRule, ParsedRule, parse_rule
+from synth.schema.rules.logic import Amount, Codes, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from synth.arrays import AnyIntegers, Bools, Integers
     from synth.schema.columns import Column
-    from synth.schema.rules.logic import Verdict
+    from synth.schema.rules.rules import EditRule, ParsedRule
     from synth.schema.schema import Schema
 
 _MAX_CELLS = 200_000
@@ -61,9 +59,9 @@ def _constraint(rule: EditRule, schema: Schema) -> Constraint:
     operands = {
         column.name: _cells(column, axis, len(columns)) for axis, column in enumerate(columns)
     }
-    parsed = parse_rule(rule, {column.name: column for column in columns})
     shape = tuple(column.size for column in columns)
-    true, false, neither = (np.broadcast_to(one, shape) for one in parsed.judge(operands))
+    found = schema.parsed(rule).judge(operands)
+    true, false, neither = (np.broadcast_to(one, shape) for one in found)
     forbidden = false & ~true & ~neither
     is_mixed = bool((false & (true | neither)).any())
     if forbidden.all():
@@ -77,7 +75,7 @@ def _constraint(rule: EditRule, schema: Schema) -> Constraint:
     return Constraint(rule=rule, how="both" if is_mixed else "construction", table=table)
 
 
-def _is_small(forbidden: NDArray[np.bool_]) -> bool:
+def _is_small(forbidden: Bools) -> bool:
     """Tell whether the engine can take the rule in: codes it treats alike are one group."""
     kinds = [
         len(np.unique(np.moveaxis(forbidden, axis, 0).reshape(size, -1), axis=0))
@@ -101,9 +99,9 @@ def _cells(column: Column, axis: int, axes: int) -> Amount | Codes:
 
 def judge_records(
     rules: Sequence[ParsedRule],
-    codes: NDArray[np.integer],
+    codes: AnyIntegers,
     *,
-    numbers: Mapping[str, NDArray[np.int64]],
+    numbers: Mapping[str, Integers],
     columns: Sequence[Column],
 ) -> list[Verdict]:
     """Tell for each rule where it is true, false or neither."""
@@ -118,9 +116,5 @@ def judge_records(
             operands[column.name] = Amount(exact, exact, coded >= column.domain_size, coded)
         else:
             operands[column.name] = Codes(coded)
-    return [_wide(parsed.judge(operands), len(codes)) for parsed in rules]
-
-
-def _wide(verdict: Verdict, number: int) -> Verdict:
-    wide = (np.broadcast_to(one, (number,)) for one in verdict)
-    return type(verdict)(*wide)
+    found = (parsed.judge(operands) for parsed in rules)
+    return [Verdict(*(np.broadcast_to(one, len(codes)) for one in test)) for test in found]

@@ -6,6 +6,7 @@ A value that is known exactly is a cell with one number; there the verdict is ex
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -15,12 +16,7 @@ from synth.errors import RuleError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
-    Bools = NDArray[np.bool_]
-
-__all__ = ["Amount", "Codes", "Test", "Verdict", "compare", "either", "every"]
-__all__ += ["known_missing", "opposite"]
+    from synth.arrays import AnyIntegers, Bools, Floats
 
 
 class Verdict(NamedTuple):
@@ -34,10 +30,10 @@ class Verdict(NamedTuple):
 class Amount(NamedTuple):
     """Numbers between two bounds each; `missing` tells where there is none."""
 
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    low: Floats
+    high: Floats
     missing: Bools
-    codes: NDArray[np.integer] | None = None
+    codes: AnyIntegers | None = None
 
     @classmethod
     def fixed(cls, value: float) -> Amount:
@@ -67,10 +63,7 @@ class Amount(NamedTuple):
         if sign == "-":
             return Amount(self.low - other.high, self.high - other.low, missing)
         corners = [one * two for one in self[:2] for two in other[:2]]
-        low, high = corners[0], corners[0]
-        for corner in corners[1:]:
-            low, high = np.minimum(low, corner), np.maximum(high, corner)
-        return Amount(low, high, missing)
+        return Amount(reduce(np.minimum, corners), reduce(np.maximum, corners), missing)
 
     def compare(self, sign: str, other: Amount) -> Verdict:
         """Tell where a comparison may hold.
@@ -101,7 +94,7 @@ class Amount(NamedTuple):
 class Codes(NamedTuple):
     """Codes of a column of categories; those from its size on are missing."""
 
-    codes: NDArray[np.integer]
+    codes: AnyIntegers
 
     @classmethod
     def fixed(cls, code: int) -> Codes:
@@ -115,14 +108,7 @@ Test = Callable[[Operands], Verdict]
 
 def every(parts: Sequence[Test]) -> Test:
     """Return the test that all parts hold."""
-
-    def test(operands: Operands) -> Verdict:
-        found = parts[0](operands)
-        for part in parts[1:]:
-            found = _both(found, part(operands))
-        return found
-
-    return test
+    return lambda operands: reduce(_both, (part(operands) for part in parts))
 
 
 def either(parts: Sequence[Test]) -> Test:

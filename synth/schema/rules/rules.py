@@ -104,12 +104,8 @@ class ParsedRule:
     """
 
     rule: EditRule
-    test: Test
+    judge: Test
     cuts: dict[str, set[int]] = field(default_factory=dict)
-
-    def judge(self, operands: Mapping[str, Amount | Codes]) -> Verdict:
-        """Tell where the rule may be true, false or neither."""
-        return self.test(operands)
 
 
 def parse_rule(rule: EditRule, columns: Mapping[str, Column]) -> ParsedRule:
@@ -163,10 +159,8 @@ def _tree(text: str) -> tuple[ast.expr, dict[str, str]]:
 def _depth(tree: ast.AST) -> int:
     level, depth = [tree], 0
     while level:
-        level, depth = (
-            [child for node in level for child in ast.iter_child_nodes(node)],
-            depth + 1,
-        )
+        depth += 1
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
     return depth
 
 
@@ -246,13 +240,7 @@ class _Reader:
         ):
             raise self._wrong(f"{column.name!r} and {other.name!r} cannot be compared.")
         aligned = {key: place for place, key in enumerate(keys)}
-        extra = len(keys)
-        table = []
-        for value in other.known:
-            key = key_of(value)
-            if key not in aligned:
-                aligned[key], extra = extra, extra + 1
-            table.append(aligned[key])
+        table = [aligned.setdefault(key_of(value), len(aligned)) for value in other.known]
         return compare(column.name, mark, other.name, size=len(keys), table=table)
 
     def _numbers(self, left: ast.expr, mark: str, right: ast.expr) -> Test:

@@ -34,8 +34,7 @@ from synth import (
 )
 from synth.frames import to_records
 from synth.marginals.measuring import Measurer
-from synth.marginals.settings import Settings
-from synth.marginals.spending import PrivacyAccountant
+from synth.marginals.spending import PrivacyAccountant, Settings
 from synth.schema.coding import encode, encode_column
 from tests.strategies import examples
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from contextlib import closing
 
 import numpy as np
 import pyarrow as pa
@@ -20,13 +21,13 @@ from ckm.comparison.suppression import SuppressionMethod
 from ckm.comparison.swapped_or_synthetic import read_synthetic, swapped_records
 from ckm.comparison.testbed import open_testbed
 from ckm.config import JobError, read_job
+from ckm.config.comparison.comparanda import read_comparanda
 from ckm.config.comparison.method_settings import (
     DEFAULTS,
     KINDS,
     Experiment,
     choose_methods,
 )
-from ckm.config.comparison.methods import read_comparanda
 from ckm.errors import ConfigError
 from ckm.release.job_inputs import load_ptable, load_secret, open_engine
 from reports import comparison_report
@@ -170,7 +171,7 @@ def test_the_ledger_asks_the_same_engine(folder):
     keyed = KeyedMethod(testbed, ptable, secret=secret)
     planned = [CubeRequest(dimensions=table) for table in testbed.tables]
     options = {"secret": secret, "mix": True, "threshold": 2, "smallest": 1}
-    with LedgerMethod(testbed, ptable, planned=planned, **options) as method:
+    with closing(LedgerMethod(testbed, ptable, planned=planned, **options)) as method:
         for request in (*planned, CubeRequest(dimensions=())):
             np.testing.assert_array_equal(method.publish(request), keyed.publish(request))
         first = CubeRequest(dimensions=(1,), without=(0,))

@@ -8,9 +8,10 @@ from fractions import Fraction
 import pytest
 
 from ptable import InfeasibleError, NoiseSpec, PTableError, feasible, solve
-from ptable.advice.advice import Goal, advise, conflicts
+from ptable.advice.advice import advise, conflicts
 from ptable.advice.alternatives import alternatives
 from ptable.advice.figures import few_outcomes, figures, figures_of, laws, name_few_outcomes
+from ptable.design.goal import Goal
 from ptable.design.stack import StackedSpec
 from ptable.solver.integer.rounding import inward
 from ptable.solver.reach import meets, reaches, stay_bounds, variance_bounds

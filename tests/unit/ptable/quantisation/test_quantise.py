@@ -11,8 +11,7 @@ import pytest
 from ptable import NoiseSpec, PTable, PTableError, PTableWarning, solve
 from ptable.quantisation.key_matrix import key_matrix, table_from_key_matrix
 from ptable.quantisation.quantise import Quantisation, quantise
-from ptable.quantisation.row_goal import goal_of_row
-from ptable.quantisation.row_keys import keys_of_row
+from ptable.quantisation.row_keys import goal_of_row, keys_of_row
 
 
 def _moments(table, count):

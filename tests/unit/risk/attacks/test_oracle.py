@@ -8,7 +8,7 @@ import pytest
 
 from ptable import Mechanism, NoiseSpec, solve
 from risk.attacks import CountRequest, SimulatedOracle
-from risk.attacks.oracle.oracle import Analyst
+from risk.attacks.oracle import Analyst
 from risk.distributions.distribution import Law
 from risk.distributions.noise_distributions import noise_law, p_mean_rounds_to_zero, row_of
 from risk.errors import RiskError

@@ -5,9 +5,8 @@ import pytest
 
 from ptable import Mechanism, NoiseSpec, solve
 from risk.attacks import Differencing
-from risk.criteria.coded import CodedRecords, CubeRequest
+from risk.criteria.coded import CodedRecords, CubeRequest, LookedUpMethod, RecordMethod
 from risk.criteria.criteria import measure_criteria
-from risk.criteria.methods import LookedUpMethod, RecordMethod
 from risk.criteria.result import MEANINGS, Criteria
 from risk.errors import RiskError
 

@@ -8,7 +8,7 @@ import pytest
 
 from synth.evaluation import read_kinds
 from synth.evaluation.evaluate import bootstrap, independent
-from synth.evaluation.measures import association
+from synth.evaluation.measures import margins
 from synth.evaluation.measures.learning import classification
 from synth.evaluation.measures.margins import table_distances
 from synth.evaluation.records import encode
@@ -68,8 +68,8 @@ def measured(real, made):
         "tvd2": two.mean,
         "tvd2_max": two.largest,
         "tvd3": table_distances(real, made, ways=3, most_tables=100).mean,
-        "corr_mean": association.correlation_change(real, made, diagonal=False),
-        "cramer_mean": _mean(association.cramer_change(real, made).values()),
+        "corr_mean": margins.correlation_change(real, made, diagonal=False),
+        "cramer_mean": _mean(margins.cramer_change(real, made).values()),
     }
 
 

@@ -13,15 +13,17 @@ from reports.catalogues.synthesis import FIGURES
 from synth import Category, Date, Real, Schema, Whole
 from synth.evaluation import EvaluationError, Kind, encode, evaluate, kinds_of, read_kinds
 from synth.evaluation.evaluate import Plan, bootstrap, independent
-from synth.evaluation.measures.association import (
-    correlation_change,
-    cramer_change,
-    ks_distances,
-    spearman,
-)
 from synth.evaluation.measures.bins import Bins
 from synth.evaluation.measures.learning import classification, classifier, detection, regression
-from synth.evaluation.measures.margins import k_marginal, subsample_equivalent, table_distances
+from synth.evaluation.measures.margins import (
+    correlation_change,
+    cramer_change,
+    k_marginal,
+    ks_distances,
+    spearman,
+    subsample_equivalent,
+    table_distances,
+)
 from synth.evaluation.measures.scores import auc, auc_interval, mcc, mcc_binary, rmse
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from ptable import PTable
-    from risk.attacks.oracle.oracle import CountRequest
+    from risk.attacks.oracle import CountRequest
 
 KeyUse = Literal["mixed", "additive", "fresh"]
 
@@ -50,7 +50,7 @@ class SimulatedOracle:
     Examples
     --------
     >>> from ptable import Mechanism
-    >>> from risk.attacks.oracle.oracle import CountRequest
+    >>> from risk.attacks.oracle import CountRequest
     >>> rng = np.random.default_rng(1)
     >>> oracle = SimulatedOracle(Mechanism.rounding(5).build(), [8, 11], rng=rng)
     >>> oracle(CountRequest(groups=((0,), (1,), (0, 1))))

@@ -1,1 +1,0 @@
-"""What attacks ask, how answers are counted, and what an attack achieved."""
