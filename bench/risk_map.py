@@ -13,8 +13,7 @@ import numpy as np
 
 from bench.measure import arguments, best_cpu, in_process, peak_mb, show
 from ckm.config import read_job
-from ckm.demo.demo import write_register
-from ckm.demo.demo_texts import JOB
+from ckm.demo.demo import JOB, write_register
 from ckm.release.job_inputs import load_ptable, open_engine
 from ptable import Mechanism
 from risk.risk_map.designs import MapDesign, build_designs, noise_grid

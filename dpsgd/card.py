@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dp.adjacency import Adjacency
 from dpsgd.accounting.cost import Sampling
 from dpsgd.errors import DPSGDError
-from footing.checks import require_integer
+from footing.checks import is_number, require_integer
 
 if TYPE_CHECKING:
     from dpsgd.plan import Plan
@@ -242,20 +242,14 @@ def disagreements(card: PrivacyCard, *, plan: Plan) -> tuple[str, ...]:
 
 
 def _check_numbers(card: PrivacyCard) -> None:
-    for name, least, most in (
-        ("epsilon", 0.0, math.inf),
-        ("delta", 0.0, 1.0),
-        ("sampling_rate", 0.0, 1.0),
-        ("noise_multiplier", 0.0, math.inf),
-        ("clipping_norm", 0.0, math.inf),
-        ("expected_batch", 0.0, math.inf),
-        ("steps", 0.0, math.inf),
-        ("records_per_unit", 1.0, math.inf),
-        ("trials", 1.0, math.inf),
-    ):
+    for name in (
+        "epsilon", "delta", "sampling_rate", "noise_multiplier", "clipping_norm",
+        "expected_batch", "steps", "records_per_unit", "trials",
+    ):  # fmt: skip
         value = getattr(card, name)
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not is_number or not math.isfinite(value) or not least <= value <= most:
+        least = 1.0 if name in {"records_per_unit", "trials"} else 0.0
+        most = 1.0 if name in {"delta", "sampling_rate"} else None
+        if not is_number(value, minimum=least, maximum=most):
             raise DPSGDError(
                 f"{name} of a card must be finite and from {least:g}, not {value!r:.60}.",
                 hint="a run without an epsilon has no privacy card",

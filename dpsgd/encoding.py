@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpsgd.schema import Category, Schema
+    from footing.arrays import Floats
 
 
 def features(table: Any, *, schema: Schema) -> NDArray[np.float32]:
@@ -87,7 +88,7 @@ def _encoded(values: NDArray[Any], column: Number | Category) -> NDArray[np.floa
     return np.stack(pieces, axis=1)
 
 
-def _numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:
+def _numbers(values: NDArray[Any], name: str) -> Floats:
     try:
         return np.array([np.nan if v is None else float(v) for v in values], dtype=np.float64)
     except (TypeError, ValueError):
@@ -97,7 +98,7 @@ def _numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:
         ) from None
 
 
-def _scaled(numbers: NDArray[np.float64], column: Number) -> NDArray[np.float32]:
+def _scaled(numbers: Floats, column: Number) -> NDArray[np.float32]:
     middle, half = (column.low + column.high) / 2, (column.high - column.low) / 2
     filled = np.where(np.isnan(numbers), middle, numbers)
     return ((np.clip(filled, column.low, column.high) - middle) / half).astype(np.float32)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dp import BudgetLedger
     from dpsgd.accounting.cost import Cost
     from dpsgd.plan import Plan
+    from footing.arrays import Floats
 
 _LARGEST = float(torch.finfo(torch.float32).max)
 
@@ -370,7 +371,7 @@ class DPRegressor(_Estimator):
     True
     """
 
-    def predict(self, table: Any) -> NDArray[np.float64]:
+    def predict(self, table: Any) -> Floats:
         """Return the expected value, within the bounds of the target.
 
         Parameters

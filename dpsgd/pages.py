@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from dp.belief import meaning
@@ -112,14 +113,7 @@ def _claims(base: Choices, usual: float) -> tuple[ClaimFact, ...]:
             times=_finite(claim.epsilon / usual) if usual > 0 else None,
         )
         for sampling in Sampling
-        for claim in claims(
-            base.dataset_size,
-            batch_size=base.batch_size,
-            noise_multiplier=base.noise_multiplier,
-            epochs=base.epochs,
-            delta=base.delta,
-            sampling=sampling,
-        )
+        for claim in claims(**asdict(base), sampling=sampling)
     )
 
 

@@ -17,9 +17,9 @@ from rappor.parameters import Parameters
 from rappor.text_files import read_text
 
 if TYPE_CHECKING:
-    import os
+    from _typeshed import StrPath
 
-    from numpy.typing import NDArray
+    from footing.arrays import Integers
 
 _FORMAT = "rappor-counts"
 
@@ -68,8 +68,8 @@ class Counts(EqualByContent):
     [[6, 4]]
     """
 
-    n: NDArray[np.int64]
-    ones: NDArray[np.int64]
+    n: Integers
+    ones: Integers
     parameters: Parameters
 
     def __post_init__(self) -> None:
@@ -121,7 +121,7 @@ class Counts(EqualByContent):
             n=self.n + other.n, ones=self.ones + other.ones, parameters=self.parameters
         )
 
-    def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    def write(self, path: StrPath, *, overwrite: bool = False) -> None:
         r"""Write the sums: google/rappor's CSV, or JSON that names the parameters.
 
         Parameters
@@ -155,9 +155,7 @@ class Counts(EqualByContent):
         write_whole(target, text, error=ReportFileError, overwrite=overwrite)
 
     @classmethod
-    def read(
-        cls, path: str | os.PathLike[str], *, parameters: Parameters | None = None
-    ) -> Counts:
+    def read(cls, path: StrPath, *, parameters: Parameters | None = None) -> Counts:
         """Read sums from a CSV of google/rappor or a JSON file of `write`.
 
         Parameters
@@ -220,7 +218,7 @@ def _from_json(text: str, name: str, parameters: Parameters | None) -> tuple[Any
     return rows, said
 
 
-def _numbers(rows: Any, name: str, parameters: Parameters) -> NDArray[np.int64]:
+def _numbers(rows: Any, name: str, parameters: Parameters) -> Integers:
     shape = (parameters.n_cohorts, parameters.n_bits + 1)
     lengths = {len(row) for row in rows} if all(isinstance(r, list) for r in rows) else set()
     if len(rows) != shape[0] or lengths != {shape[1]}:
@@ -234,7 +232,7 @@ def _numbers(rows: Any, name: str, parameters: Parameters) -> NDArray[np.int64]:
         raise ReportFileError(f"The file {name!r} must hold whole numbers alone.") from None
 
 
-def _whole(values: Any, name: str, shape: tuple[int, ...]) -> NDArray[np.int64]:
+def _whole(values: Any, name: str, shape: tuple[int, ...]) -> Integers:
     array = np.asarray(values)
     if array.shape != shape:
         raise RapporError(f"{name} must have the shape {shape}, not {array.shape}.")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from footing.arrays import Flags, Integers
     from rappor.parameters import Parameters
 
 
@@ -45,7 +46,7 @@ class Reports(EqualByContent):
     ([[1, 1, 1]], ['110', '001'])
     """
 
-    cohorts: NDArray[np.int64]
+    cohorts: Integers
     packed: NDArray[np.uint8]
     parameters: Parameters
 
@@ -68,9 +69,7 @@ class Reports(EqualByContent):
         object.__setattr__(self, "packed", packed)
 
     @classmethod
-    def from_bits(
-        cls, bits: NDArray[np.bool_], cohorts: NDArray[np.int64], *, parameters: Parameters
-    ) -> Reports:
+    def from_bits(cls, bits: Flags, cohorts: Integers, *, parameters: Parameters) -> Reports:
         """Pack rows of bits.
 
         Parameters
@@ -137,7 +136,7 @@ class Reports(EqualByContent):
     def __len__(self) -> int:
         return len(self.cohorts)
 
-    def bits(self) -> NDArray[np.bool_]:
+    def bits(self) -> Flags:
         """Give reports by bits, bit 0 first.
 
         Examples

@@ -17,8 +17,9 @@ from rappor.errors import MismatchError, RapporError, ReportFileError
 from rappor.text_files import read_text
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Mapping
+
+    from _typeshed import StrPath
 
 Hash = Literal["mmh3", "md5", "index"]
 
@@ -179,7 +180,7 @@ class Parameters:
             raise MismatchError("The parameters do not have the fingerprint beside them.")
         return made
 
-    def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    def write(self, path: StrPath, *, overwrite: bool = False) -> None:
         """Write the parameters: google/rappor's CSV, or JSON that names the hash too.
 
         Parameters
@@ -216,7 +217,7 @@ class Parameters:
     @classmethod
     def read(
         cls,
-        path: str | os.PathLike[str],
+        path: StrPath,
         *,
         hash: Hash | None = None,  # noqa: A002 (its name everywhere)
     ) -> Parameters:

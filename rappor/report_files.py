@@ -16,9 +16,10 @@ from rappor.errors import MismatchError, RapporError, ReportFileError
 from rappor.parameters import Parameters
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import TextIO
+
+    from _typeshed import StrPath
 
 _FORMAT = "rappor-reports"
 _MAGIC = b'{"format": "rappor-reports"'
@@ -28,11 +29,7 @@ _LONGEST_HEADER = 4096
 
 
 def write_reports(
-    pieces: Iterable[Reports],
-    path: str | os.PathLike[str],
-    *,
-    parameters: Parameters,
-    overwrite: bool = False,
+    pieces: Iterable[Reports], path: StrPath, *, parameters: Parameters, overwrite: bool = False
 ) -> int:
     """Write reports as they come, and give their number.
 
@@ -87,9 +84,7 @@ def write_reports(
     return total
 
 
-def read_reports(
-    path: str | os.PathLike[str], *, parameters: Parameters | None = None
-) -> Iterator[Reports]:
+def read_reports(path: StrPath, *, parameters: Parameters | None = None) -> Iterator[Reports]:
     """Read reports in pieces that fit into little memory.
 
     Parameters
@@ -269,7 +264,7 @@ def sum_reports(pieces: Iterable[Reports], *, parameters: Parameters) -> Counts:
 
 
 def sum_files(
-    paths: Sequence[str | os.PathLike[str]],
+    paths: Sequence[StrPath],
     *,
     parameters: Parameters | None = None,
     progress: Callable[[int], None] | None = None,

@@ -115,11 +115,6 @@ class Figure:
     notes: tuple[str, ...] = field(default=())
 
 
-def texts(*headings: str) -> tuple[Column, ...]:
-    """Give columns of texts."""
-    return tuple(Column(heading) for heading in headings)
-
-
 @dataclass(frozen=True, slots=True)
 class Lines(Generic[_Item]):
     """A table in the making: a line per item, to which columns are added from left to right.
@@ -143,22 +138,19 @@ class Lines(Generic[_Item]):
         """Add a column whose heading is in the language of the page."""
         return replace(self, columns=(*self.columns, column), entries=(*self.entries, entry))
 
-    def text(
-        self, heading: str, entry: Callable[[_Item], Entry], **values: str
-    ) -> Lines[_Item]:
+    def text(self, heading: str, entry: Callable[[_Item], Entry]) -> Lines[_Item]:
         """Add a column of texts; the heading is a message, as for `Words.say`."""
-        return self.column(Column(self.words.say(heading, **values)), entry)
+        return self.column(Column(self.words.say(heading)), entry)
 
     def number(
         self,
         heading: str,
         entry: Callable[[_Item], Entry | float | None],
         kind: Kind = "plain",
-        **values: str,
     ) -> Lines[_Item]:
         """Add a column of numbers, each written as the kind says."""
-        heading = self.words.say(heading, **values)
-        return self.column(Column(heading, is_number=True), self._written(entry, kind))
+        column = Column(self.words.say(heading), is_number=True)
+        return self.column(column, self._written(entry, kind))
 
     def _written(
         self, entry: Callable[[_Item], Entry | float | None], kind: Kind

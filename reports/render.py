@@ -12,13 +12,19 @@ from reports.facts.decoding import DecodingFacts
 from reports.facts.release import ComparisonFacts, PublicFacts, ReleaseFacts
 from reports.facts.synthesis import SynthesisFacts
 from reports.i18n.languages import LANGUAGES, words_of
+from reports.pages.comparison import comparison_page
+from reports.pages.decoding import decoding_page
+from reports.pages.release.internal import internal_page
+from reports.pages.release.public import public_page
+from reports.pages.synthesis import synthesis_page
 from reports.report import Report
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from jinja2 import Environment
 
+    from reports.i18n.languages import Words
     from reports.report import Edition
 
 _FILE = re.compile(r"[\w.-]+\.html")
@@ -69,27 +75,17 @@ def release_report(
         raise ReportError(
             f"There is no edition {edition!r}.", hint="take 'internal' or 'public'"
         )
-    if not isinstance(facts, (ReleaseFacts, PublicFacts)):
-        raise ReportError(
-            f"A report of a release needs ReleaseFacts, not {type(facts).__name__}."
-        )
-    if edition == "public":
-        from reports.pages.release.public import public_page
-
-        public = facts.public() if isinstance(facts, ReleaseFacts) else facts
-        return rendered(
-            public, edition="public", language=language, links=links, page=public_page
-        )
+    if isinstance(facts, PublicFacts) and edition == "public":
+        return rendered(public_page, facts, edition=edition, language=language, links=links)
     if isinstance(facts, PublicFacts):
         raise ReportError(
             "The internal edition needs ReleaseFacts, not PublicFacts.",
             hint="take edition='public'",
         )
-    from reports.pages.release.internal import internal_page
-
-    return rendered(
-        facts, edition="internal", language=language, links=links, page=internal_page
-    )
+    require_kind(facts, ReleaseFacts, "A report of a release")
+    if edition == "public":
+        return release_report(facts.public(), edition=edition, language=language, links=links)
+    return rendered(internal_page, facts, language=language, links=links)
 
 
 def comparison_report(
@@ -122,13 +118,8 @@ def comparison_report(
     >>> comparison_report(facts, language="en").edition
     'internal'
     """
-    if not isinstance(facts, ComparisonFacts):
-        raise ReportError(f"A comparison needs ComparisonFacts, not {type(facts).__name__}.")
-    from reports.pages.comparison import comparison_page
-
-    return rendered(
-        facts, edition="internal", language=language, links=links, page=comparison_page
-    )
+    require_kind(facts, ComparisonFacts, "A comparison")
+    return rendered(comparison_page, facts, language=language, links=links)
 
 
 def decoding_report(
@@ -173,13 +164,8 @@ def decoding_report(
     >>> decoding_report(facts, language="en").title
     'Towns'
     """
-    if not isinstance(facts, DecodingFacts):
-        raise ReportError(f"A decoding needs DecodingFacts, not {type(facts).__name__}.")
-    from reports.pages.decoding import decoding_page
-
-    return rendered(
-        facts, edition="internal", language=language, links=links, page=decoding_page
-    )
+    require_kind(facts, DecodingFacts, "A decoding")
+    return rendered(decoding_page, facts, language=language, links=links)
 
 
 def synthesis_report(
@@ -211,28 +197,31 @@ def synthesis_report(
     >>> synthesis_report(facts, language="en").edition
     'internal'
     """
-    if not isinstance(facts, SynthesisFacts):
-        raise ReportError(f"An evaluation needs SynthesisFacts, not {type(facts).__name__}.")
-    from reports.pages.synthesis import synthesis_page
+    require_kind(facts, SynthesisFacts, "An evaluation")
+    return rendered(synthesis_page, facts, language=language, links=links)
 
-    return rendered(
-        facts, edition="internal", language=language, links=links, page=synthesis_page
-    )
+
+def require_kind(facts: object, kind: type, what: str) -> None:
+    """Refuse facts of another page."""
+    if not isinstance(facts, kind):
+        raise ReportError(f"{what} needs {kind.__name__}, not {type(facts).__name__}.")
 
 
 def rendered(
-    facts: Any, *, edition: Edition, language: str, links: Mapping[str, str] | None, page: Any
+    page: Callable[[Words, Any], tuple[str, dict[str, Any]]],
+    facts: Any,
+    *,
+    edition: Edition = "internal",
+    language: str,
+    links: Mapping[str, str] | None,
 ) -> Report:
     """Make a report from facts and the function that arranges them."""
     words = words_of(language)
     beside = _checked_links(links or {}, language)
     require_sound(facts)
-    template, context = page(words, facts)
-    html = (
-        environment(language)
-        .get_template(template)
-        .render(language=language, numbers=words.numbers, links=beside, **context)
-    )
+    template, arranged = page(words, facts)
+    context = {"id": "", "facts": facts, "numbers": words.numbers, "links": beside} | arranged
+    html = environment(language).get_template(template).render(language=language, **context)
     return Report(
         edition=edition,
         language=language,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from reports.errors import ReportError
 from reports.facts.training import AuditFacts, CardFacts, StudyFacts, SweepFacts
-from reports.render import rendered
+from reports.pages.training.audits import audits_page
+from reports.pages.training.card import card_page
+from reports.pages.training.study import study_page
+from reports.pages.training.sweep import sweep_page
+from reports.render import rendered, require_kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,16 +31,15 @@ def study_report(
 
     Examples
     --------
+    >>> from reports import ReportError
     >>> try:
     ...     study_report({}, language="en")
     ... except ReportError as error:
     ...     print(error)
     A study needs StudyFacts, not dict.
     """
-    _check(facts, StudyFacts, "A study")
-    from reports.pages.training.study import study_page
-
-    return rendered(facts, edition="public", language=language, links=links, page=study_page)
+    require_kind(facts, StudyFacts, "A study")
+    return rendered(study_page, facts, edition="public", language=language, links=links)
 
 
 def sweep_report(
@@ -67,10 +69,8 @@ def sweep_report(
     >>> sweep_report(facts, language="en").edition
     'internal'
     """
-    _check(facts, SweepFacts, "A sweep")
-    from reports.pages.training.sweep import sweep_page
-
-    return rendered(facts, edition="internal", language=language, links=links, page=sweep_page)
+    require_kind(facts, SweepFacts, "A sweep")
+    return rendered(sweep_page, facts, language=language, links=links)
 
 
 def audits_report(
@@ -91,10 +91,8 @@ def audits_report(
     >>> audits_report(facts, language="fr").edition
     'internal'
     """
-    _check(facts, AuditFacts, "An audit")
-    from reports.pages.training.audits import audits_page
-
-    return rendered(facts, edition="internal", language=language, links=links, page=audits_page)
+    require_kind(facts, AuditFacts, "An audit")
+    return rendered(audits_page, facts, language=language, links=links)
 
 
 def card_report(
@@ -111,18 +109,12 @@ def card_report(
 
     Examples
     --------
+    >>> from reports import ReportError
     >>> try:
     ...     card_report("card", language="en")
     ... except ReportError as error:
     ...     print(error)
     A card needs CardFacts, not str.
     """
-    _check(facts, CardFacts, "A card")
-    from reports.pages.training.card import card_page
-
-    return rendered(facts, edition="public", language=language, links=links, page=card_page)
-
-
-def _check(facts: Any, kind: type, what: str) -> None:
-    if not isinstance(facts, kind):
-        raise ReportError(f"{what} needs {kind.__name__}, not {type(facts).__name__}.")
+    require_kind(facts, CardFacts, "A card")
+    return rendered(card_page, facts, edition="public", language=language, links=links)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,29 +25,12 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from synth.arrays import Bools
+    from synth.methods import CodeModel
     from synth.schema.rules.rules import ParsedRule
 
 _FORMAT = "ckm-synth-fitted"
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
-
-
-class CodeModel(Protocol):
-    """What an engine returns: a distribution over codes."""
-
-    def sample(
-        self,
-        number: int,
-        *,
-        rng: np.random.Generator,
-        conditions: Mapping[int, int] | None = None,
-    ) -> NDArray[np.int32]:
-        """Draw records."""
-
-    def to_json(self) -> str:
-        """Return the model as text."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -328,7 +311,7 @@ class Model:
         schema = Schema.from_json(json.dumps(found["schema"]))
         engine = reader_of(found["method"])(json.dumps(found["engine"]))
         sizes = [column.size for column in schema.columns]
-        if list(getattr(engine, "sizes", sizes)) != sizes:
+        if engine.sizes != sizes:
             raise SynthError("The model does not fit its schema.")
         if is_unprotected(found["method"]) != (getattr(engine, "account", None) is not None):
             raise SynthError("The model does not say what it cost.")

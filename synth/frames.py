@@ -17,11 +17,9 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
-    import numpy as np
     import pandas as pd
-    from numpy.typing import NDArray
 
-    from synth.arrays import Integers
+    from synth.arrays import AnyIntegers, Integers
     from synth.schema.columns import Column
     from synth.schema.schema import Schema
 
@@ -159,7 +157,7 @@ def _from_arrow(frame: Any) -> tuple[pd.DataFrame, str]:
 
 
 def from_codes(
-    codes: NDArray[np.integer],
+    codes: AnyIntegers,
     *,
     numbers: Mapping[str, Integers],
     schema: Schema,

@@ -1,9 +1,13 @@
-"""The engines by name. Each is imported when it is used."""
+"""The engines by name, each imported when it is used, and what every one of them returns."""
 
 from __future__ import annotations
 
+import json
+from abc import ABC, abstractmethod
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+
+import numpy as np
 
 from footing.checks import require_one_of
 from synth.errors import SynthError
@@ -11,11 +15,74 @@ from synth.errors import SynthError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from synth.fitted import CodeModel
+    from numpy.typing import NDArray
 
 _COPULAS = "synth.baselines.engines"
 _NETWORKS = "synth.baselines.networks.network_engines"
 _VINES = "synth.baselines.copulas.vine_engines"
+
+
+class CodeModel(ABC):
+    """What an engine returns: a distribution over codes, and one object of JSON."""
+
+    kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def sizes(self) -> list[int]:
+        """How many codes each column has."""
+
+    @abstractmethod
+    def sample(
+        self,
+        number: int,
+        *,
+        rng: np.random.Generator,
+        conditions: Mapping[int, int] | None = None,
+    ) -> NDArray[np.int32]:
+        """Draw records."""
+
+    @abstractmethod
+    def _parts(self) -> dict[str, Any]:
+        """Return what is written: arrays and plain values, nothing that runs."""
+
+    @classmethod
+    @abstractmethod
+    def _of_parts(cls, found: Mapping[str, Any]) -> Self:
+        """Return the model whose parts these are, or refuse what does not fit."""
+
+    def to_json(self) -> str:
+        """Return the model as text: noisy numbers and what they cost, nothing that runs."""
+        content = {"format": f"ckm-synth-{self.kind}", **self._parts()}
+        return json.dumps(content, allow_nan=False, default=np.ndarray.tolist)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read a model.
+
+        Parameters
+        ----------
+        text
+            What `to_json` wrote.
+
+        Raises
+        ------
+        SynthError
+            If it is something else.
+        """
+        try:
+            found = json.loads(text)
+            is_one = found["format"] == f"ckm-synth-{cls.kind}" and found.get("version", 1) == 1
+            model = cls._of_parts(found) if is_one else None
+        except SynthError:
+            raise
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+            raise SynthError(
+                "The text is not a model.", hint="give what to_json wrote"
+            ) from None
+        if model is None:
+            raise SynthError("The text is of another format, or of a newer version.")
+        return model
 
 
 class _Method(NamedTuple):

@@ -13,7 +13,7 @@ from ckm.engine.published_table import PublishedTable
 from ckm.errors import FormatError
 from ckm.formats.about import TableAbout, from_plain
 from ckm.formats.content import encoded, masked
-from ckm.formats.xlsx.workbook import ABOUT, CATEGORIES, DECIMAL, MAX_ROWS, TABLE, WITHHELD
+from ckm.formats.xlsx import ABOUT, CATEGORIES, DECIMAL, MAX_ROWS, TABLE, WITHHELD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -25,21 +25,6 @@ if TYPE_CHECKING:
     from footing.arrays import Integers
     from tables import Cells
 
-METHOD = (
-    (
-        "The counts are protected by the cell key method: a small random amount was added to "
-        "or taken from them."
-    ),
-    (
-        "After that, the counts of each table were changed again until its parts add up to its "
-        "totals. The same group of people may therefore have another count in another table."
-    ),
-    (
-        "A small count, or a small difference between two published counts, may come from the "
-        "added amounts alone: do not take it for a fact about a few people. Combining many "
-        "tables of the same people takes part of the noise away."
-    ),
-)
 
 _MEASURE = "sum:original"
 

@@ -20,7 +20,6 @@ from reports.facts.copying import fact_of
 from reports.facts.release import (
     CheckFact,
     ExceptionFact,
-    FileFact,
     LevelFact,
     NoiseFacts,
     ReleaseFacts,
@@ -231,5 +230,5 @@ def _table(record: TableRecord, assessor: Assessor, job: Job) -> TableFact:
         where=request.where or "",
         published=record.rows,
         cells=len(seen.cells),
-        files=tuple(fact_of(FileFact, file) for file in record.files),
+        files=record.files,
     )

@@ -10,7 +10,7 @@ import click
 
 from ckm.cli.terminal.click_group import options, with_terminal
 from ckm.cli.terminal.output import printable
-from ckm.formats.names import FORMAT_NAMES
+from ckm.formats import FORMAT_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -46,15 +46,13 @@ Stop it with Ctrl-C or SIGTERM: answers under way are finished first.
 )
 @click.option("--dry-run", is_flag=True, help="Open the data, answer nobody.")
 @with_terminal
-def serve(
-    terminal: Terminal, *, service: Path, listen: str | None, port: int | None, dry_run: bool
-) -> None:
+def serve(terminal: Terminal, /, *, service: Path, dry_run: bool, **address: Any) -> None:
     """Open protected microdata to table requests over HTTP."""
     from ckm.config.service.service import read_service
 
     require_web()
     plan = read_service(service)
-    given = {k: v for k, v in (("listen", listen), ("port", port)) if v is not None}
+    given = {k: v for k, v in address.items() if v is not None}
     plan = plan.changed(about=plan.about.changed(**given))
     terminal.step("service read", f"{service.name}: {len(plan.variables)} variables")
     for caution in plan.cautions:
@@ -109,22 +107,14 @@ The token is shown once and kept as a hash only.
 @click.option("--requests-per-hour", type=click.IntRange(min=1), help="A budget of its own.")
 @click.option("--dry-run", is_flag=True, help="Check everything, make no token.")
 @with_terminal
-def add(
-    terminal: Terminal,
-    *,
-    service: Path,
-    role: str,
-    label: str,
-    requests_per_hour: int | None,
-    dry_run: bool,
-) -> None:
+def add(terminal: Terminal, /, *, service: Path, dry_run: bool, **owner: Any) -> None:
     """Make a token and print it."""
     file = _file_of(service)
     file.read()
     if dry_run:
         terminal.step("dry run complete", "dry run: a token would be made")
         return
-    made = file.add(role=role, label=label, requests_per_hour=requests_per_hour)  # type: ignore[arg-type]
+    made = file.add(**owner)
     terminal.step("token made", "give it to its owner; it cannot be shown again")
     click.echo(made)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,6 @@ import numpy as np
 
 from ckm.comparison.compare_designs import compare, write_comparison
 from ckm.config import read_designs, read_job
-from ckm.demo.demo_texts import DESIGNS, JOB, MARK, README, SERVICE
 from ckm.demo.register import OUTSIDE, job_seekers
 from ckm.errors import ConfigError, ReleaseError
 from ckm.release.files.output_folder import check_target, new_folder, resolve_target
@@ -27,11 +27,23 @@ if TYPE_CHECKING:
     from ckm.demo.register import Register
     from ckm.release.run import Release
 
+_TEXTS = files("ckm.demo") / "files"
+
+#: By this a folder is known to be a demonstration; the first words of `README`.
+MARK = "This folder was made by `ckm demo`."
+#: What the folder holds.
+README = (_TEXTS / "README.md").read_text(encoding="utf-8")
+#: The service.
+SERVICE = (_TEXTS / "service.toml").read_text(encoding="utf-8")
+#: The release job.
+JOB = (_TEXTS / "job.toml").read_text(encoding="utf-8")
+#: What the job's noise is compared with.
+DESIGNS = (_TEXTS / "designs.toml").read_text(encoding="utf-8")
 
 _FEWEST_PERSONS = 1000
 _PERSONS = 400_000
 _COMPARED = "comparison"
-_FILES = {
+_OURS = {
     "README.md",
     "designs.toml",
     "job.toml",
@@ -173,7 +185,7 @@ def refuse_other_than_demo(folder: Path) -> None:
     others = [
         path.as_posix()
         for path in found
-        if path.as_posix() not in _FILES and path.parts[:2] not in _RELEASED
+        if path.as_posix() not in _OURS and path.parts[:2] not in _RELEASED
     ]
     if not is_demo or others:
         also = f" (it holds {min(others)!r})" if others else ""

@@ -11,11 +11,15 @@ to_bytes(table, "json-stat2", about=TableAbout(title="By sex"))
 ```
 """
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
 
 from footing.lazy import lazy
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ckm.errors import FormatError
     from ckm.formats.about import TableAbout
     from ckm.formats.files import read_about, read_table, stream, to_bytes, write_table
@@ -33,6 +37,8 @@ __all__ = [
     "write_table",
 ]
 
+#: The names of `FORMATS` in their order, for who needs no more of them.
+FORMAT_NAMES = ("csv", "parquet", "xlsx", "json-stat2", "px", "sdmx-csv", "sdmx-csv-1", "csvw")
 _FILES = ("read_about", "read_table", "stream", "to_bytes", "write_table")
 
 __getattr__, __dir__ = lazy(
@@ -45,3 +51,9 @@ __getattr__, __dir__ = lazy(
     }
     | dict.fromkeys(_FILES, "ckm.formats.files"),
 )
+
+
+def without_repeats(formats: Iterable[str]) -> tuple[str, ...]:
+    """Return formats, each once; CSV on the Web writes the file of CSV itself."""
+    names = list(dict.fromkeys(formats))
+    return tuple(name for name in names if name != "csv" or "csvw" not in names)

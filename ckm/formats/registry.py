@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
+from functools import partial
 from typing import IO, TYPE_CHECKING
 
 from ckm.errors import FormatError
@@ -15,8 +16,8 @@ from ckm.formats.json_stat.reader import read_json_stat
 from ckm.formats.json_stat.writer import write_json_stat
 from ckm.formats.parquet_file import read_parquet, write_parquet
 from ckm.formats.px import write_px
-from ckm.formats.sdmx_csv import write_sdmx_csv_1, write_sdmx_csv_2
-from ckm.formats.xlsx.workbook import MAX_ROWS, write_xlsx
+from ckm.formats.sdmx_csv import write_sdmx_csv
+from ckm.formats.xlsx import MAX_ROWS, write_xlsx
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,14 +120,14 @@ _FORMATS = (
         name="sdmx-csv",
         media_type="application/vnd.sdmx.data+csv; version=2.0.0; charset=utf-8",
         suffixes=(".sdmx.csv",),
-        write=write_sdmx_csv_2,
+        write=partial(write_sdmx_csv, version="2.0"),
         keeps=frozenset({"dataflow"}),
     ),
     Format(
         name="sdmx-csv-1",
         media_type="application/vnd.sdmx.data+csv; version=1.0.0; charset=utf-8",
         suffixes=(".sdmx1.csv",),
-        write=write_sdmx_csv_1,
+        write=partial(write_sdmx_csv, version="1.0"),
         keeps=frozenset({"dataflow"}),
     ),
     Format(

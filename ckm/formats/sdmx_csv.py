@@ -38,19 +38,10 @@ _SINGLE = "count"
 _CHUNK = 1 << 16
 
 
-def write_sdmx_csv_2(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> None:
-    """Write a table as SDMX-CSV 2.0."""
-    _write(table, stream, about, version="2.0")
-
-
-def write_sdmx_csv_1(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> None:
-    """Write a table as SDMX-CSV 1.0."""
-    _write(table, stream, about, version="1.0")
-
-
-def _write(
+def write_sdmx_csv(
     table: PublishedTable, stream: IO[bytes], about: TableAbout, *, version: str
 ) -> None:
+    """Write a table as SDMX-CSV 2.0 or 1.0."""
     _check(table)
     measures = list(table.measures)
     dataflow = about.dataflow or f"CKM:{_id(about.id)}(1.0)"

@@ -8,7 +8,7 @@ import logging
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
 from ckm.config.problems import JobError, Problem
 from ckm.errors import ConfigError
@@ -19,6 +19,7 @@ from tables.source.spill import SpillFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from typing import Unpack
 
     from ckm.config.job.job import Job
     from ckm.config.job.ledger import JobLedger
@@ -32,6 +33,16 @@ if TYPE_CHECKING:
 Step: TypeAlias = "Callable[[str, str], None]"
 
 logger = logging.getLogger(__name__)
+
+
+_OF_DATA = ("id", "record_key", "key_range", "weight", "table", "engine", "master")
+
+
+class Resources(TypedDict, total=False):
+    """What reading the data may take of the machine, where it is not all there is."""
+
+    memory_limit: str | None
+    threads: int | None
 
 
 def load_ptable(job: Job) -> PTable:
@@ -195,19 +206,14 @@ def open_engine(
     ptable: PTable,
     *,
     noises: Mapping[str, MagnitudeNoise] | None = None,
-    memory_limit: str | None = None,
-    threads: int | None = None,
+    **resources: Unpack[Resources],
 ) -> Engine:
     """Open the data of a job with its keys and its p-table."""
     from ckm.engine.engine import Engine
 
-    data = job.data
     return Engine(
-        str(data.path),
-        id=data.id,
-        record_key=data.record_key,
-        key_range=data.key_range,
-        weight=data.weight,
+        str(job.data.path),
+        **{name: getattr(job.data, name) for name in _OF_DATA},
         secret=load_secret(job),
         ptable=ptable,
         hierarchies=dict(job.hierarchies) or None,
@@ -217,11 +223,7 @@ def open_engine(
         magnitudes=load_noises(job) if noises is None else noises,
         total_label=job.output.total_label,
         missing_label=job.output.missing_label,
-        table=data.table,
-        engine=data.engine,
-        master=data.master,
-        memory_limit=memory_limit,
-        threads=threads,
+        **resources,
     )
 
 
@@ -248,8 +250,7 @@ def opened_job(
     is_kept: bool = True,
     step: Step = silent,
     progress: Callable[[str, int, int], None] | None = None,
-    memory_limit: str | None = None,
-    threads: int | None = None,
+    **resources: Unpack[Resources],
 ) -> Iterator[OpenedJob]:
     """Open all that a job needs for the time of a block, and check that it fits together.
 
@@ -274,11 +275,7 @@ def opened_job(
     report_progress("p-table", 1, 1)
     with contextlib.ExitStack() as stack:
         try:
-            engine = stack.enter_context(
-                open_engine(
-                    job, ptable, noises=noises, memory_limit=memory_limit, threads=threads
-                )
-            )
+            engine = stack.enter_context(open_engine(job, ptable, noises=noises, **resources))
             engine.validate(tables, sketch=ledger.threshold if ledger else 0)
         except ExplainedError as error:
             if infeasible is None:

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ckm.additivity.release_step import METHOD as ADDITIVE
 from ckm.additivity.release_step import Restorer
 from ckm.assessment.assessor import Assessor
 from ckm.assessment.facts import findings, release_facts
@@ -21,8 +20,6 @@ from ckm.formats.about import to_plain
 from ckm.ledger.release_check import ReleaseCheck
 from ckm.release.files.manifest import (
     KIND,
-    METHOD,
-    FileRecord,
     record_file,
     write_amount_ptables,
     write_manifest,
@@ -38,15 +35,16 @@ from reports.facts.release import FileFact, ReproductionFacts
 from tables.secret import SECRET_VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
+    from typing import Unpack
 
     from ckm.assessment.facts import Findings
     from ckm.config.job.job import Job
     from ckm.engine.engine import Engine, Observer
     from ckm.release.files.manifest import TableRecord
-    from ckm.release.job_inputs import OpenedJob, Step
-    from ckm.release.pages.report_pages import ReportFiles
+    from ckm.release.job_inputs import OpenedJob, Resources, Step
+    from ckm.release.pages.report_pages import Edition
     from ckm.release.run import Release
     from reports.facts.release import ReleaseFacts
     from risk.risk_map.designs import MapDesign
@@ -119,8 +117,7 @@ def rehearse(
     quick: bool = False,
     step: Step = silent,
     progress: Callable[[str, int, int], None] | None = None,
-    memory_limit: str | None = None,
-    threads: int | None = None,
+    **resources: Unpack[Resources],
 ) -> None:
     """Make the release of a job in a private folder that goes again.
 
@@ -128,7 +125,7 @@ def rehearse(
     to be looked at.
     """
     run = _Run(job, progress=progress, is_kept=False)
-    run.rehearse(quick=quick, step=step, memory_limit=memory_limit, threads=threads)
+    run.rehearse(quick=quick, step=step, **resources)
 
 
 def _designs(job: Job) -> dict[str, MapDesign]:
@@ -153,9 +150,7 @@ class _Run(ReleaseRun["OpenedJob"]):
     manifest: dict[str, Any]
 
     @contextmanager
-    def opened(
-        self, *, step: Step, memory_limit: str | None, threads: int | None
-    ) -> Iterator[OpenedJob]:
+    def opened(self, *, step: Step, **resources: Unpack[Resources]) -> Iterator[OpenedJob]:
         """Open the data with the keys, the p-tables and the ledger; keep what is warned of."""
         with captured_warnings() as self.warnings:
             self.designs = _designs(self.job)
@@ -165,8 +160,7 @@ class _Run(ReleaseRun["OpenedJob"]):
                 is_kept=self.is_kept,
                 step=step,
                 progress=self.progress,
-                memory_limit=memory_limit,
-                threads=threads,
+                **resources,
             ) as opened:
                 yield opened
 
@@ -230,7 +224,7 @@ class _Run(ReleaseRun["OpenedJob"]):
                 "amounts": amounts,
             },
             inside={
-                "report": [asdict(file) for file in pages.internal],
+                "report": [asdict(file) for file in pages["internal"]],
                 "ledger": self.release_check.record,
             },
             last={
@@ -342,7 +336,7 @@ class _Run(ReleaseRun["OpenedJob"]):
         tables: Sequence[TableRecord],
         *,
         ids: Sequence[str],
-    ) -> ReportFiles:
+    ) -> Mapping[Edition, Sequence[FileFact]]:
         """Write the pages and the public manifest, once nothing in them must stay inside."""
         hidden = hidden_texts(facts, more=[str(self.job.path.parent), *ids])
         secret = load_secret(self.job)
@@ -354,8 +348,8 @@ class _Run(ReleaseRun["OpenedJob"]):
                 hidden=hidden,
                 secret=secret,
             )
-        method = ADDITIVE if self.job.output.additive else METHOD
-        manifest = self.public_manifest(tables, method=method, report=pages.public)
+        method = "additive" if self.job.output.additive else "noise"
+        manifest = self.public_manifest(tables, method=method, report=pages["public"])
         said = {
             f"{name}.{code}": to_plain(about) for (name, code), about in self.files.said.items()
         }
@@ -366,12 +360,12 @@ class _Run(ReleaseRun["OpenedJob"]):
         write_manifest(folder / "public" / "manifest.json", manifest)
         return pages
 
-    def _reproduction(self, internal: Path, inputs: Sequence[FileRecord]) -> ReproductionFacts:
+    def _reproduction(self, internal: Path, inputs: Sequence[FileFact]) -> ReproductionFacts:
         finished = dt.datetime.now(dt.UTC)
         return ReproductionFacts(
             command=self.command,
-            job=_as_fact(record_file(internal / "job.toml", name=self.job.path.name)),
-            inputs=tuple(map(_as_fact, inputs)),
+            job=record_file(internal / "job.toml", name=self.job.path.name),
+            inputs=tuple(inputs),
             secret=self._secret_label() or "",
             versions=versions(),
             started=self.started.isoformat(timespec="seconds"),
@@ -384,7 +378,3 @@ class _Run(ReleaseRun["OpenedJob"]):
             return None
         secret = self.job.keys.secret
         return f"file {secret.name}" if secret else f"environment variable {SECRET_VARIABLE}"
-
-
-def _as_fact(file: FileRecord) -> FileFact:
-    return FileFact(file=file.file, bytes=file.bytes, sha256=file.sha256)

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from ckm.errors import ReleaseError
 from ckm.release.files.manifest import (
-    FileRecord,
     TableRecord,
     describe_columns,
     public_manifest,
@@ -24,8 +23,7 @@ from ckm.release.files.manifest import (
     write_manifest,
 )
 from ckm.release.files.output_folder import check_target, new_folder, resolve_target
-from ckm.release.files.output_paths import refuse_foreign, refuse_overlap
-from ckm.release.files.table_files import TableFiles, in_formats
+from ckm.release.files.table_files import TableFiles, in_formats, refuse_foreign, refuse_overlap
 from ckm.release.job_inputs import silent
 from ckm.versions import versions
 from tables.source.spill import SpillFolder
@@ -33,10 +31,12 @@ from tables.source.spill import SpillFolder
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
+    from typing import Unpack
 
     from ckm.config.job.job import Job
     from ckm.engine.published_table import PublishedTable
-    from ckm.release.job_inputs import Step
+    from ckm.release.job_inputs import Resources, Step
+    from reports.facts.release import FileFact
 
     Progress = Callable[[str, int, int], None]
 
@@ -83,7 +83,7 @@ class InputFiles:
         self._names = names
         self._before = self._states()
 
-    def record(self, progress: Progress) -> tuple[FileRecord, ...]:
+    def record(self, progress: Progress) -> tuple[FileFact, ...]:
         """Hash the files."""
         total, done = sum(size for _, size in self._before), 0
 
@@ -177,7 +177,7 @@ class ReleaseRun(ABC, Generic[_Opened]):
 
     @abstractmethod
     def opened(
-        self, *, step: Step, memory_limit: str | None, threads: int | None
+        self, *, step: Step, **resources: Unpack[Resources]
     ) -> AbstractContextManager[_Opened]:
         """Open all that the run needs, and check that it fits together; read no row."""
 
@@ -197,8 +197,7 @@ class ReleaseRun(ABC, Generic[_Opened]):
         out: Path | str,
         *,
         force: bool,
-        memory_limit: str | None,
-        threads: int | None,
+        **resources: Unpack[Resources],
     ) -> Release:
         """Make the folder; it appears complete or not at all."""
         started = time.monotonic()
@@ -207,7 +206,7 @@ class ReleaseRun(ABC, Generic[_Opened]):
         refuse_overlap(self.job, target)
         check_target(target, may_replace)
         with (
-            self.opened(step=silent, memory_limit=memory_limit, threads=threads) as opened,
+            self.opened(step=silent, **resources) as opened,
             new_folder(target, may_replace=may_replace, is_kept=self.is_kept) as folder,
         ):
             cells = self._write(folder, opened)
@@ -226,14 +225,14 @@ class ReleaseRun(ABC, Generic[_Opened]):
         return done
 
     def rehearse(
-        self, *, quick: bool, step: Step, memory_limit: str | None, threads: int | None
+        self, *, quick: bool = False, step: Step = silent, **resources: Unpack[Resources]
     ) -> None:
         """Do all of it in a private folder that goes again, telling what is found right."""
         formats = ", ".join(self.job.output.formats)
         step("formats checked", f"names and words fit into every format: {formats}")
         place = SpillFolder()
         try:
-            with self.opened(step=step, memory_limit=memory_limit, threads=threads) as opened:
+            with self.opened(step=step, **resources) as opened:
                 if quick:
                     return
                 with new_folder(place.path / "release", is_kept=False) as folder:
@@ -286,8 +285,8 @@ class ReleaseRun(ABC, Generic[_Opened]):
         self,
         tables: Sequence[TableRecord],
         *,
-        method: Sequence[str],
-        report: Sequence[FileRecord] = (),
+        method: str,
+        report: Sequence[FileFact] = (),
     ) -> dict[str, Any]:
         """Return what anybody may know."""
         return public_manifest(tables, title=self._title(), report=report, method=method)
@@ -296,7 +295,7 @@ class ReleaseRun(ABC, Generic[_Opened]):
         self,
         internal: Path,
         tables: Sequence[TableRecord],
-        inputs: Sequence[FileRecord],
+        inputs: Sequence[FileFact],
         *,
         job: Mapping[str, Any],
         method: Mapping[str, Any],

@@ -16,7 +16,6 @@ import numpy as np
 from ckm.errors import CheckFailedError, ConfigError
 from ckm.release.files.manifest import (
     SUPPRESSION_KIND,
-    FileRecord,
     TableRecord,
     record_file,
     write_manifest,
@@ -29,23 +28,17 @@ from ckm.suppression.original_cells import open_originals
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
+    from typing import Unpack
 
     from ckm.config.job.job import Job
     from ckm.config.job.suppression import JobSuppression
-    from ckm.release.job_inputs import Step
+    from ckm.release.job_inputs import Resources, Step
     from ckm.suppression import Audit
     from ckm.suppression.cell_selection import System
     from ckm.suppression.original_cells import Originals
+    from reports.facts.release import FileFact
 
     Tell = Callable[[str, int, int], None]
-
-METHOD = (
-    (
-        "Some numbers are suppressed: those that would tell of a few contributors, and others "
-        "from which these could be worked out."
-    ),
-    "All other numbers are the original ones.",
-)
 
 
 def release_true_numbers(
@@ -107,12 +100,11 @@ def rehearse_true_numbers(
     quick: bool = False,
     step: Step = silent,
     progress: Tell | None = None,
-    memory_limit: str | None = None,
-    threads: int | None = None,
+    **resources: Unpack[Resources],
 ) -> None:
     """Make the suppression of a job in a private folder that goes again."""
     run = _Run(job, progress=progress, is_kept=False)
-    run.rehearse(quick=quick, step=step, memory_limit=memory_limit, threads=threads)
+    run.rehearse(quick=quick, step=step, **resources)
 
 
 class _Run(ReleaseRun["Originals"]):
@@ -131,11 +123,9 @@ class _Run(ReleaseRun["Originals"]):
         super().__init__(job, **options)
 
     @contextmanager
-    def opened(
-        self, *, step: Step, memory_limit: str | None, threads: int | None
-    ) -> Iterator[Originals]:
+    def opened(self, *, step: Step, **resources: Unpack[Resources]) -> Iterator[Originals]:
         """Open the records."""
-        with open_originals(self.job, memory_limit=memory_limit, threads=threads) as originals:
+        with open_originals(self.job, **resources) as originals:
             step("columns checked", "the data have every column, with types that fit")
             yield originals
 
@@ -157,7 +147,9 @@ class _Run(ReleaseRun["Originals"]):
             self.progress("writing", number, len(self.job.tables))
             tables.append(self.write_table(public, name, choice.publish(name)))
         self.inputs.require_rest()
-        write_manifest(public / "manifest.json", self.public_manifest(tables, method=METHOD))
+        write_manifest(
+            public / "manifest.json", self.public_manifest(tables, method="suppression")
+        )
         audited = _write_audits(internal, choice, audits)
         self.measures = tuple(_told(system, choice, audits) for system in choice.systems)
         self.write_internal_manifest(
@@ -234,7 +226,7 @@ def _told(system: System, choice: Choice, audits: Mapping[str, Audit]) -> Mappin
 
 def _write_audits(
     internal: Path, choice: Choice, audits: Mapping[str, Audit]
-) -> tuple[FileRecord, ...]:
+) -> tuple[FileFact, ...]:
     """Write the interval of every hidden cell, a file for each table."""
     written = []
     for number, name in enumerate(choice.tables):

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ckm.errors import ReleaseError
-from ckm.release.files.manifest import FileRecord, manifest_text, record_file
+from ckm.release.files.manifest import manifest_text, record_file
 from ckm.release.files.output_folder import draft_folder, flush_files
-from ckm.release.files.output_paths import is_matched
+from ckm.release.files.table_files import is_matched
 from ckm.release.job_inputs import read_secret, silent
 from ckm.release.run import InputFiles, facts_of_run
 from tables import open_source
@@ -24,9 +24,11 @@ from tables.source.spill import SpillFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Unpack
 
     from ckm.config.swap import SwapJob
-    from ckm.release.job_inputs import Step
+    from ckm.release.job_inputs import Resources, Step
+    from reports.facts.release import FileFact
     from tables import Secret
     from tables.swapping import SwapReport
 
@@ -138,20 +140,18 @@ def rehearse_swap(
     quick: bool = False,
     step: Step = silent,
     progress: Callable[[str, int, int], None] | None = None,
-    memory_limit: str | None = None,
-    threads: int | None = None,
+    **resources: Unpack[Resources],
 ) -> None:
     """Make a swap in a private folder that goes again."""
-    limits: dict[str, Any] = {"memory_limit": memory_limit, "threads": threads}
     _secret(job)
-    with open_source(str(job.data.path), table=job.data.table, **limits) as source:
+    with open_source(str(job.data.path), table=job.data.table, **resources) as source:
         job.swap.plan.require_fit(source)
     step("columns checked", "the data have every column")
     if quick:
         return
     place = SpillFolder()
     try:
-        swap(job, place.path / "swapped.parquet", dry_run=True, progress=progress, **limits)
+        swap(job, place.path / "swapped.parquet", dry_run=True, progress=progress, **resources)
     finally:
         place.remove()
     step("swap checked", "the swap can be made")
@@ -228,8 +228,8 @@ def _told(
     job: SwapJob,
     report: SwapReport,
     *,
-    inputs: tuple[FileRecord, ...],
-    output: FileRecord,
+    inputs: tuple[FileFact, ...],
+    output: FileFact,
     started: dt.datetime,
 ) -> dict[str, Any]:
     """Return what the office needs to explain and repeat a swap."""

@@ -16,7 +16,7 @@ from ckm.service.access.tokens import ROLES, Caller, TokenFile, Tokens
 from ckm.service.answering.cells.lru_cache import Cache
 from ckm.service.answering.messages import ClientError, Phrase
 from ckm.service.answering.render import Rendered, render
-from ckm.service.jobs.jobs import Jobs
+from ckm.service.jobs import Jobs
 from ckm.service.metrics import Metrics
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ckm.service.answering.messages import Refusal
     from ckm.service.answering.query import Query
     from ckm.service.answering.variables import Variable
-    from ckm.service.jobs.job_store import Job
+    from ckm.service.jobs import Job
     from ckm.service.rules import RuleSettings
     from tables import Deadline
 
@@ -184,12 +184,12 @@ class TableService:
     def serve(
         self,
         query: Query,
+        deadline: Deadline | None = None,
         *,
         format: str,  # noqa: A002  (the word of requests)
         language: str,
         caller: Caller,
         is_job: bool = False,
-        deadline: Deadline | None = None,
     ) -> Rendered | Refusal:
         """Answer a query with the bytes of a file, or with a refusal."""
         self.require_filters(query, caller)
@@ -242,25 +242,14 @@ class TableService:
     ) -> Job:
         """Ask for a large table."""
         self.require_filters(query, caller)
-        return self.jobs.submit(
-            lambda deadline: self.serve(
-                query,
-                format=format,
-                language=language,
-                caller=caller,
-                is_job=True,
-                deadline=deadline,
-            ),
-            owner=caller.id,
+        work = partial(
+            self.serve, query, format=format, language=language, caller=caller, is_job=True
         )
+        return self.jobs.submit(work, owner=caller.id)
 
     def note_mistake(self, caller: Caller, *, route: str, key: str) -> None:
         """Note a request that was wrong."""
         self._audit.note(who=caller.id, route=route, outcome=f"mistake: {key}")
-
-    def figures(self) -> str:
-        """Return the service's figures for Prometheus."""
-        return self.metrics.text()
 
     def _watch(self) -> None:
         """Show in the figures what memory holds, and how cells were found."""

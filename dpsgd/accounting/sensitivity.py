@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from dp.accounting.rdp import CLASSIC_ORDERS, RenyiCurve
@@ -38,15 +38,8 @@ class Choices:
 
     def cost(self, **account: Any) -> TrainingCost:
         """Return what the run costs, by the classic formula unless asked otherwise."""
-        return training_cost(
-            self.dataset_size,
-            batch_size=self.batch_size,
-            noise_multiplier=self.noise_multiplier,
-            epochs=self.epochs,
-            delta=self.delta,
-            strict=False,
-            **account,
-        )
+        run = {field.name: getattr(self, field.name) for field in fields(Choices)}
+        return training_cost(**run, strict=False, **account)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from dp.accounting.pld import finite_epsilon_below
 from dp.checking import checked_count, checked_delta, checked_positive
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from footing.arrays import Floats
 
 _CUTS = 1500
 _NEGLIGIBLE = 1e-14
@@ -50,12 +50,15 @@ def shuffled_lower_bound(
     kept = (present > _NEGLIGIBLE) & (blank > _NEGLIGIBLE)
     if kept.sum() < 2:
         return 0.0
-    return max(0.0, _composed(present[kept], blank[kept], epochs, delta))
+    present, blank = present[kept], blank[kept]
+    losses = np.log(present) - np.log(blank)
+    # Fine enough that rounding every pass towards less costs a few per cent at most.
+    grid = float(np.clip(np.abs(losses).max() / 4000, _FINEST, _COARSEST))
+    found = finite_epsilon_below(present, blank, times=epochs, delta=delta, grid=grid)
+    return max(0.0, found)
 
 
-def _masses(
-    cuts: NDArray[np.float64], mean: float, steps: int, sigma: float
-) -> NDArray[np.float64]:
+def _masses(cuts: Floats, mean: float, steps: int, sigma: float) -> Floats:
     """Return the chances of the maximum to lie between the cuts."""
     from scipy.special import log_ndtr
 
@@ -63,12 +66,3 @@ def _masses(
     below = np.concatenate(([0.0], np.exp(log_below), [1.0]))
     above = np.concatenate(([1.0], -np.expm1(log_below), [0.0]))
     return np.where(below[1:] > 0.5, -np.diff(above), np.diff(below))
-
-
-def _composed(
-    present: NDArray[np.float64], blank: NDArray[np.float64], epochs: int, delta: float
-) -> float:
-    losses = np.log(present) - np.log(blank)
-    # Fine enough that rounding every pass towards less costs a few per cent at most.
-    grid = float(np.clip(np.abs(losses).max() / 4000, _FINEST, _COARSEST))
-    return finite_epsilon_below(present, blank, times=epochs, delta=delta, grid=grid)

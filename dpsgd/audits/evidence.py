@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping  # noqa: TC003  (whoever parses evidence needs it)
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,6 +15,7 @@ from dpsgd.audits.one_run import OneRun
 from dpsgd.audits.rates import AttackRates, Rate
 from dpsgd.audits.rebuilding import Rebuilt
 from dpsgd.errors import DPSGDError
+from footing.checks import is_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -183,8 +183,6 @@ def _made(kind: type[_T], content: Mapping[str, Any]) -> _T:
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError
-    if not math.isfinite(value):
+    if not is_number(value):
         raise TypeError
     return float(value)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from dpsgd.audits.bounds import Ceiling
     from dpsgd.audits.rates import AttackRates
+    from footing.arrays import Flags, Floats
 
 
 #: Trains on some records, and returns what gives each record its cross-entropy.
@@ -126,9 +127,7 @@ def membership_game(
     )
 
 
-def _scores(
-    losses: NDArray[np.float64], others: NDArray[np.float64], is_in: NDArray[np.bool_]
-) -> dict[str, NDArray[np.float64]]:
+def _scores(losses: Floats, others: Floats, is_in: Flags) -> dict[str, Floats]:
     signals = signals_of(losses)
     shadows, held = signals[1:], is_in[1:]
     return {
@@ -146,7 +145,7 @@ def _scores(
     }
 
 
-def _losses(values: Any, number: int) -> NDArray[np.float64]:
+def _losses(values: Any, number: int) -> Floats:
     found = np.asarray(values, dtype=np.float64)
     if found.shape != (number,) or not np.isfinite(found).all():
         raise DPSGDError(

@@ -13,9 +13,10 @@ from dpsgd.errors import DPSGDError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from dpsgd.audits.bounds import Ceiling
+    from footing.arrays import Floats, Integers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,11 +116,8 @@ def attribute_inversion(
 
 
 def _guesses(
-    loss: Callable[[Any], ArrayLike],
-    records: Sequence[Any],
-    log_prior: NDArray[np.float64],
-    number: int,
-) -> NDArray[np.int64]:
+    loss: Callable[[Any], ArrayLike], records: Sequence[Any], log_prior: Floats, number: int
+) -> Integers:
     if len(records) != len(log_prior) or not number:
         raise DPSGDError("Give the records once for each value, and at least one record.")
     table = np.array([np.asarray(loss(rows), dtype=np.float64) for rows in records])

@@ -14,7 +14,9 @@ from dpsgd.errors import DPSGDError
 from footing.checks import require_number
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
+
+    from footing.arrays import Flags, Floats
 
 _LEAST_VARIANCE = 1e-12
 _LARGEST = 30.0
@@ -24,7 +26,7 @@ _RIDGE = 1e-3
 _SHAPES = {None: "at least one", 1: "one a record", 2: "a row a model"}
 
 
-def signals_of(losses: ArrayLike) -> NDArray[np.float64]:
+def signals_of(losses: ArrayLike) -> Floats:
     """Return the logit of the probability that a model gave to the true class.
 
     Parameters
@@ -56,7 +58,7 @@ def signals_of(losses: ArrayLike) -> NDArray[np.float64]:
     return np.clip(logit, -_LARGEST, _LARGEST)
 
 
-def loss_scores(losses: ArrayLike) -> NDArray[np.float64]:
+def loss_scores(losses: ArrayLike) -> Floats:
     """Return the score of the simplest attack: a small loss tells a member.
 
     Parameters
@@ -76,9 +78,7 @@ def loss_scores(losses: ArrayLike) -> NDArray[np.float64]:
     return -_finite(losses, "losses")
 
 
-def shadow_scores(
-    target: ArrayLike, *, shadows: ArrayLike, is_in: ArrayLike
-) -> NDArray[np.float64]:
+def shadow_scores(target: ArrayLike, *, shadows: ArrayLike, is_in: ArrayLike) -> Floats:
     """Return the scores of an attack model trained on shadow models.
 
     Parameters
@@ -105,7 +105,7 @@ def shadow_scores(
     signals, models, member = _checked(target, shadows, is_in)
     mean, spread = float(models.mean()), float(models.std()) or 1.0
 
-    def features(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def features(values: Floats) -> Floats:
         z = (values.ravel() - mean) / spread
         return np.column_stack((np.ones_like(z), z, z**2))
 
@@ -119,7 +119,7 @@ def lira_scores(
     shadows: ArrayLike,
     is_in: ArrayLike,
     mode: Literal["online", "offline"] = "online",
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return likelihood ratios of each record's signal with the record in and out.
 
     Parameters
@@ -171,7 +171,7 @@ def rmia_scores(
     shadow_population: ArrayLike,
     gamma: float = 1.0,
     offline: float | None = None,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the share of a population that a record beats in relative likelihood.
 
     Parameters
@@ -222,9 +222,7 @@ def rmia_scores(
     return np.asarray(beaten / len(other))
 
 
-def _normal(
-    models: NDArray[np.float64], kept: NDArray[np.bool_]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _normal(models: Floats, kept: Flags) -> tuple[Floats, Floats]:
     mean = _mean_where(models, kept)
     square = np.where(kept, (models - mean) ** 2, 0.0)
     number = kept.sum(axis=0)
@@ -236,7 +234,7 @@ def _normal(
     return mean, np.maximum(variance, _LEAST_VARIANCE)
 
 
-def _mean_where(models: NDArray[np.float64], kept: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _mean_where(models: Floats, kept: Flags) -> Floats:
     if not kept.any():
         raise DPSGDError(
             "Shadow models must have records in and records out.",
@@ -248,7 +246,7 @@ def _mean_where(models: NDArray[np.float64], kept: NDArray[np.bool_]) -> NDArray
     return np.where(number > 0, total / np.maximum(number, 1), overall)
 
 
-def _logistic(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+def _logistic(x: Floats, y: Floats) -> Floats:
     """Return the weights of a logistic regression with a slight ridge."""
     weights = np.zeros(x.shape[1])
     ridge = _RIDGE * len(x) * np.eye(x.shape[1])
@@ -262,7 +260,7 @@ def _logistic(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.floa
 
 def _checked(
     target: ArrayLike, shadows: ArrayLike, is_in: ArrayLike
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
+) -> tuple[Floats, Floats, Flags]:
     signals = _finite(target, "target")
     models, member = _finite(shadows, "shadows", dimensions=2), np.asarray(is_in)
     if models.shape != member.shape or models.shape[1] != len(signals):
@@ -275,7 +273,7 @@ def _checked(
     return signals, models, member.astype(np.bool_)
 
 
-def _finite(values: ArrayLike, name: str, *, dimensions: int | None = 1) -> NDArray[np.float64]:
+def _finite(values: ArrayLike, name: str, *, dimensions: int | None = 1) -> Floats:
     try:
         found = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):

@@ -14,9 +14,10 @@ from footing.checks import require_number
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from dpsgd.audits.bounds import Ceiling
+    from footing.arrays import Floats
 
 _LOW_RATES = (0.001, 0.01, 0.1)
 _POINTS = 41
@@ -206,9 +207,7 @@ def attack_rates(
     )
 
 
-def _thinned(
-    wrong: NDArray[np.float64], found: NDArray[np.float64], *, least: float
-) -> tuple[tuple[float, float], ...]:
+def _thinned(wrong: Floats, found: Floats, *, least: float) -> tuple[tuple[float, float], ...]:
     """Give the most that is found at false positive rates by powers of ten.
 
     Below one other record nothing can be told.
@@ -221,11 +220,7 @@ def _thinned(
 
 
 def _rate(
-    first: NDArray[np.float64],
-    second: NDArray[np.float64],
-    at: float,
-    ceiling: Ceiling | None,
-    error: float,
+    first: Floats, second: Floats, at: float, ceiling: Ceiling | None, error: float
 ) -> Rate:
     allowed = int(np.floor(at * len(second) + 1e-9))
     # All scores strictly above this one belong to at most `allowed` others.
@@ -259,12 +254,12 @@ def binomial_interval(hits: int, *, trials: int, error: float) -> tuple[float, f
     return low, high
 
 
-def _share_from(scores: NDArray[np.float64], cuts: NDArray[np.float64]) -> NDArray[np.float64]:
+def _share_from(scores: Floats, cuts: Floats) -> Floats:
     below = np.searchsorted(np.sort(scores), cuts, side="left")
     return np.asarray(1 - below / len(scores))
 
 
-def _scores(values: ArrayLike, name: str) -> NDArray[np.float64]:
+def _scores(values: ArrayLike, name: str) -> Floats:
     try:
         scores = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):

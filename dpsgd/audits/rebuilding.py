@@ -13,9 +13,10 @@ from dpsgd.errors import DPSGDError
 from footing.checks import require_number
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from dpsgd.audits.bounds import Ceiling
+    from footing.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,11 +83,11 @@ def rebuilt(
     return Rebuilt.of(*hits, ceiling=ceiling, confidence=confidence)
 
 
-def _is_near(row: NDArray[np.float64], made: NDArray[np.float64], tolerance: float) -> bool:
+def _is_near(row: Floats, made: Floats, tolerance: float) -> bool:
     return bool(len(made)) and bool(((made - row) ** 2).mean(axis=1).min() <= tolerance**2)
 
 
-def _rows(values: ArrayLike) -> NDArray[np.float64]:
+def _rows(values: ArrayLike) -> Floats:
     try:
         table = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):

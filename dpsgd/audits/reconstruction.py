@@ -11,12 +11,14 @@ from dpsgd.errors import DPSGDError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
+
+    from footing.arrays import Floats
 
 
 def invert_linear(
     weight_gradient: ArrayLike, bias_gradient: ArrayLike, *, least: float = 1e-12
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the input of a linear layer with a bias, from the gradients of both.
 
     Parameters

@@ -17,14 +17,15 @@ from dpsgd.errors import DPSGDError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from dp.auditor import Audit
+    from footing.arrays import Floats
 
 
 def transcript_scores(
     transcripts: ArrayLike, *, sampling_rate: float, noise_multiplier: float
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the log-likelihood ratio of each run with and without a canary.
 
     Parameters

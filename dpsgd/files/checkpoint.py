@@ -14,18 +14,14 @@ from dpsgd.files.tensor_file import opened, sealed
 from footing.files import write_whole
 
 if TYPE_CHECKING:
-    import os
-
+    from _typeshed import StrPath
     from torch import Tensor
 
     from dpsgd.training.training import PrivateTraining
 
 
 def save(
-    training: PrivateTraining,
-    path: str | os.PathLike[str],
-    *,
-    about: dict[str, Any] | None = None,
+    training: PrivateTraining, path: StrPath, *, about: dict[str, Any] | None = None
 ) -> None:
     """Write a run, so that it can go on: model, optimizer, steps taken, clipping norm."""
     tensors = {f"model.{n}": t for n, t in training.model.state_dict().items()}
@@ -51,7 +47,7 @@ def save(
     write_tensors(path, tensors, kind="run", facts=facts)
 
 
-def resume(training: PrivateTraining, path: str | os.PathLike[str]) -> dict[str, Any]:
+def resume(training: PrivateTraining, path: StrPath) -> dict[str, Any]:
     """Let a run go on where the one in a file stood.
 
     Steps that an interrupted run took after it was saved were not released; what this run
@@ -92,11 +88,7 @@ def _restore(
 
 
 def write_tensors(
-    path: str | os.PathLike[str],
-    tensors: dict[str, Tensor],
-    *,
-    kind: str,
-    facts: dict[str, Any],
+    path: StrPath, tensors: dict[str, Tensor], *, kind: str, facts: dict[str, Any]
 ) -> None:
     """Write tensors and facts into one file, which appears whole or not at all."""
     own = {n: t.detach().cpu().clone().contiguous() for n, t in tensors.items()}
@@ -104,9 +96,7 @@ def write_tensors(
     write_whole(path, content, error=CheckpointError)
 
 
-def read_tensors(
-    path: str | os.PathLike[str], *, kind: str
-) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def read_tensors(path: StrPath, *, kind: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read what `write_tensors` wrote."""
     content, facts = opened(path, kind=kind)
     try:

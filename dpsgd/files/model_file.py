@@ -14,10 +14,10 @@ from dpsgd.card import PrivacyCard, card_of, disagreements
 from dpsgd.errors import CheckpointError, DPSGDError
 from dpsgd.files.tensor_file import opened
 from dpsgd.plan import Plan
+from footing.checks import is_integer
 
 if TYPE_CHECKING:
-    import os
-
+    from _typeshed import StrPath
     from torch import Tensor, nn
 
     from dpsgd.estimators import DPClassifier, DPRegressor
@@ -55,10 +55,7 @@ class ModelFacts:
 
 
 def write_model(
-    path: str | os.PathLike[str],
-    model: DPClassifier | DPRegressor | Any,
-    *,
-    card: PrivacyCard | None = None,
+    path: StrPath, model: DPClassifier | DPRegressor | Any, *, card: PrivacyCard | None = None
 ) -> None:
     """Write a trained model; an older file stays until the new one is whole."""
     from dpsgd.files.checkpoint import write_tensors
@@ -84,7 +81,7 @@ def write_model(
     write_tensors(path, fitted.network_.state_dict(), kind="model", facts=facts)
 
 
-def read_facts(path: str | os.PathLike[str]) -> ModelFacts:
+def read_facts(path: StrPath) -> ModelFacts:
     """Return what a model file says beside its weights; needs no PyTorch.
 
     Parameters
@@ -100,9 +97,7 @@ def read_facts(path: str | os.PathLike[str]) -> ModelFacts:
     return _facts(opened(path, kind="model")[1], Path(path).name)
 
 
-def read_model(
-    path: str | os.PathLike[str], *, device: str = "cpu"
-) -> DPClassifier | DPRegressor:
+def read_model(path: StrPath, *, device: str = "cpu") -> DPClassifier | DPRegressor:
     """Return the model that a file holds.
 
     Parameters
@@ -148,7 +143,9 @@ def _network(model: Any, inputs: int) -> nn.Module:
 
     hidden = [*model.hidden]
     widths = [inputs, *hidden]
-    if len(hidden) > _MAX_LAYERS or not all(_is_whole(w, most=_WIDEST) for w in widths):
+    if len(hidden) > _MAX_LAYERS or not all(
+        is_integer(w, minimum=1, maximum=_WIDEST) for w in widths
+    ):
         raise CheckpointError("The network of this file is too large.")
     with torch.device("meta"):
         network: nn.Module = model._build(inputs)  # noqa: SLF001
@@ -181,7 +178,7 @@ def _facts(plain: dict[str, Any], name: str) -> ModelFacts:
         is_right = (
             plain["steps_taken"] == plan.steps
             and (card is not None or not plan.noise_multiplier)
-            and _is_whole(inputs, most=_WIDEST)
+            and is_integer(inputs, minimum=1, maximum=_WIDEST)
             and isinstance(plain["estimator"], str)
         )
     except (DPSGDError, KeyError, TypeError, ValueError) as error:
@@ -203,7 +200,3 @@ def _refused(name: str) -> CheckpointError:
         f"What {name!r} holds does not fit together: it is no model that dpsgd wrote.",
         hint="take a copy of the file, or train again",
     )
-
-
-def _is_whole(value: Any, *, most: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dpsgd.errors import CheckpointError
 
 if TYPE_CHECKING:
-    import os
+    from _typeshed import StrPath
 
 _FORMAT, _VERSION = "ckm-dpsgd", 1
 _LONGEST_HEADER = 16_000_000
@@ -37,7 +37,7 @@ def sealed(content: bytes, *, kind: str, facts: dict[str, Any]) -> bytes:
     return len(header).to_bytes(_WIDTH, "little") + header + content[start:]
 
 
-def opened(path: str | os.PathLike[str], *, kind: str) -> tuple[bytes, dict[str, Any]]:
+def opened(path: StrPath, *, kind: str) -> tuple[bytes, dict[str, Any]]:
     """Return a sealed file, and the facts in it; whatever is not whole and ours is refused."""
     file = Path(path)
     content, tensors = _read(file)
@@ -77,9 +77,7 @@ def _read(file: Path) -> tuple[bytes, dict[str, Any]]:
             if not 2 <= length <= min(_LONGEST_HEADER, size - _WIDTH):
                 raise _unreadable(file)
             tensors = _json(head := stream.read(length))
-            if not isinstance(tensors, dict):
-                raise _unreadable(file)
-            if _end(tensors) != size - _WIDTH - length:
+            if not isinstance(tensors, dict) or _end(tensors) != size - _WIDTH - length:
                 raise _unreadable(file)
             return first + head + stream.read(), tensors
     except OSError as error:

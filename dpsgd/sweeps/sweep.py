@@ -17,12 +17,13 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dpsgd.errors import DPSGDError
-from footing.checks import require_integer
+from footing.checks import is_number, require_integer
 from footing.files import csv_text, write_whole
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Sequence
+
+    from _typeshed import StrPath
 
 
 #: What can be varied: the batch, the noise multiplier, the clipping norm, the learning rate,
@@ -127,9 +128,7 @@ def _check(name: str, several: Sequence[Any]) -> None:
     if not several or len(set(several)) != len(several):
         raise DPSGDError(f"{name} needs values, each once.")
     for value in several:
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        is_wrong = not is_number or not math.isfinite(value)
-        is_wrong = is_wrong or value < 0 or (value == 0 and name != "noise_multiplier")
+        is_wrong = not is_number(value, minimum=0) or (not value and name != "noise_multiplier")
         if is_wrong or (name in _WHOLE and value != int(value)):
             kind = "whole numbers from 1" if name in _WHOLE else "positive numbers"
             raise DPSGDError(f"{name} takes {kind}, not {value!r}.")
@@ -139,7 +138,7 @@ def run_sweep(
     sweep: Sweep,
     train: Train,
     *,
-    file: str | os.PathLike[str],
+    file: StrPath,
     report_progress: Callable[[int, int], None] | None = None,
 ) -> int:
     """Run what is not in the file yet, and return how many runs that were."""
@@ -226,13 +225,11 @@ class Outcome:
     times_chance: float | None
 
 
-def outcomes(
-    file: str | os.PathLike[str], *, classes: int | None = None
-) -> tuple[Outcome, ...]:
+def outcomes(file: StrPath, *, classes: int | None = None) -> tuple[Outcome, ...]:
     """Return mean and standard deviation of each combination of a sweep's file, best first.
 
     To choose the best by accuracies of confidential data is a query of those data: see
-    `dpsgd.accounting.tuning`.
+    `dpsgd.accounting.choosing`.
     """
     if classes is not None and classes < 2:
         raise DPSGDError("There are at least 2 classes.")

@@ -15,9 +15,9 @@ from dpsgd.errors import CheckpointError, PlanError
 from dpsgd.files.checkpoint import resume, save
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterator
 
+    from _typeshed import StrPath
     from torch import Tensor
 
     from dp import BudgetLedger
@@ -50,7 +50,7 @@ class Callbacks:
     ledger: BudgetLedger | None = None
     who: str = ""
     what: str = "a model"
-    checkpoint: str | os.PathLike[str] | None = None
+    checkpoint: StrPath | None = None
     is_resumed: bool = False
     progress: Callable[[int, int], None] | None = None
 

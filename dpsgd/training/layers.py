@@ -7,7 +7,7 @@ row for each record. Norms and weighted sums follow from them by products.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import torch
 from torch import nn
@@ -24,20 +24,17 @@ _ROUNDING = 8.0
 _Call: TypeAlias = "tuple[Tensor, Tensor]"
 
 
-class Part:
+class Part(Protocol):
     """The gradients of all records with respect to one layer."""
 
     def squares(self) -> Tensor:
         """Return the squared norm of each record's gradient."""
-        raise NotImplementedError
 
     def weighted(self, weights: Tensor) -> dict[str, Tensor]:
         """Return the sum of the gradients, each times its weight, by parameter."""
-        raise NotImplementedError
 
     def keep(self, mask: Tensor) -> Part:
         """Return the same with the gradients of other records set to zero."""
-        raise NotImplementedError
 
 
 class _Product(Part):

@@ -18,10 +18,13 @@ from rappor.accounting import epsilon_after
 from rappor.errors import CapError, MismatchError, RapporError, ReportFileError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
+    from _typeshed import StrPath
     from numpy.typing import NDArray
 
+    from footing.arrays import Flags
+    from rappor.client.bloom import Clients, Values
     from rappor.client.permanent import SecretKey
     from rappor.parameters import Parameters
 
@@ -233,7 +236,7 @@ class ClientLedger:
         The secret that the permanent responses derive from.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None, *, secret: SecretKey) -> None:
+    def __init__(self, path: StrPath | None, *, secret: SecretKey) -> None:
         self._path, self._secret = path, secret
         self._key = secret.derive("rappor ledger of clients")
         self._db: sqlite3.Connection | None = None
@@ -278,13 +281,13 @@ class ClientLedger:
 
     def charge(
         self,
-        values: Sequence[object] | NDArray[np.generic],
-        clients: Sequence[str | bytes | int] | NDArray[np.generic],
+        values: Values,
+        clients: Clients,
         *,
         parameters: Parameters,
         metric: str,
         cap: float,
-    ) -> NDArray[np.bool_]:
+    ) -> Flags:
         """Count a report of each value; tell which keep their client within the cap."""
         from rappor.client.client import bloom_filter, identifiers
         from rappor.client.permanent import cohorts_of

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from footing.arrays import Flags
+
 _LOW = 2**56 - 1  # what the first byte of a 64-bit number leaves
 
 
@@ -26,9 +28,7 @@ def bytes_source(rng: np.random.Generator | None) -> Callable[[int], bytes]:
     return secrets.token_bytes if rng is None else rng.bytes
 
 
-def flip(
-    bits: NDArray[np.bool_], *, p: float, q: float, source: Callable[[int], bytes]
-) -> NDArray[np.bool_]:
+def flip(bits: Flags, *, p: float, q: float, source: Callable[[int], bytes]) -> Flags:
     """Answer yes with probability `q` where a bit is set and `p` elsewhere, independently.
 
     A coin compares a 64-bit number with a threshold. Its first byte nearly always decides;
@@ -50,6 +50,6 @@ def flip(
     return answers
 
 
-def _below(first: NDArray[np.uint8], limit: int) -> NDArray[np.bool_]:
+def _below(first: NDArray[np.uint8], limit: int) -> Flags:
     top = limit >> 56
     return np.ones(first.shape, bool) if top > 255 else first < np.uint8(top)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import mmh3
 import numpy as np
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from footing.arrays import Integers
     from rappor.parameters import Parameters
+
+#: Values in any list or array, and the names of their clients.
+Values: TypeAlias = "Sequence[object] | NDArray[np.generic]"
+Clients: TypeAlias = "Sequence[str | bytes | int] | NDArray[np.generic]"
 
 _WORDS = 4  # 32-bit words of one MurmurHash3 digest
 _BLOCK = 2**24  # step of the seed from one digest to the next; above every cohort
 
 
-def bits(
-    values: Sequence[object] | NDArray[np.generic],
-    cohorts: ArrayLike,
-    *,
-    parameters: Parameters,
-) -> NDArray[np.int64]:
+def bits(values: Values, cohorts: ArrayLike, *, parameters: Parameters) -> Integers:
     """Give the bits each value sets in its client's cohort.
 
     Bit i is word ``i mod 4`` of ``MurmurHash3_x64_128(value, cohort + 2**24 (i div 4))``,
@@ -46,9 +46,7 @@ def bits(
     return _digest_bits(texts, places.tolist(), parameters)
 
 
-def every_bit(
-    values: Sequence[object] | NDArray[np.generic], *, parameters: Parameters
-) -> NDArray[np.int64]:
+def every_bit(values: Values, *, parameters: Parameters) -> Integers:
     """Give the bits each value sets in every cohort."""
     _refuse_one_text(values)
     if parameters.hash == "index":
@@ -57,9 +55,7 @@ def every_bit(
     return _hashed(distinct, range(parameters.n_cohorts), parameters)[codes]
 
 
-def _hashed(
-    texts: Sequence[bytes], cohorts: Sequence[int], parameters: Parameters
-) -> NDArray[np.int64]:
+def _hashed(texts: Sequence[bytes], cohorts: Sequence[int], parameters: Parameters) -> Integers:
     pairs = [text for text in texts for _ in cohorts]
     found = _digest_bits(pairs, [*cohorts] * len(texts), parameters)
     return found.reshape(len(texts), len(cohorts), parameters.n_hashes)
@@ -67,7 +63,7 @@ def _hashed(
 
 def _digest_bits(
     texts: Sequence[bytes], cohorts: Sequence[int], parameters: Parameters
-) -> NDArray[np.int64]:
+) -> Integers:
     k, h = parameters.n_bits, parameters.n_hashes
     if parameters.hash == "md5":
         digests = b"".join(
@@ -87,9 +83,7 @@ def _digest_bits(
     return words.reshape(len(texts), len(blocks) * _WORDS)[:, :h].astype(np.int64) % k
 
 
-def _factorise(
-    values: Sequence[object] | NDArray[np.generic],
-) -> tuple[NDArray[np.int64], list[bytes]]:
+def _factorise(values: Values) -> tuple[Integers, list[bytes]]:
     """Give each distinct value a number, and the bytes each number stands for."""
     listed = values.tolist() if isinstance(values, np.ndarray) else values
     seen: dict[object, int] = {}
@@ -132,9 +126,7 @@ def _not_text(kind: str) -> RapporError:
     )
 
 
-def _index_bits(
-    values: Sequence[object] | NDArray[np.generic], n_bits: int
-) -> NDArray[np.int64]:
+def _index_bits(values: Values, n_bits: int) -> Integers:
     numbers = np.asarray(values)
     if numbers.size == 0:
         return np.empty((0, 1), np.int64)
@@ -155,7 +147,7 @@ def _within(numbers: NDArray[np.generic], top: int) -> bool:
     return bool(np.all((whole >= 0) & (whole <= top)))
 
 
-def _checked_cohorts(cohorts: ArrayLike, n: int, n_cohorts: int) -> NDArray[np.int64]:
+def _checked_cohorts(cohorts: ArrayLike, n: int, n_cohorts: int) -> Integers:
     places = np.asarray(cohorts)
     if places.ndim == 0:
         places = np.full(n, places)

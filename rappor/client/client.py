@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from footing.arrays import Flags, Integers
+    from rappor.client.bloom import Clients, Values
     from rappor.client.permanent import SecretKey
     from rappor.parameters import Parameters
 
@@ -80,7 +82,7 @@ class Client:
         msg = "A client holds a key and cannot be pickled."
         raise TypeError(msg)
 
-    def permanent(self, value: object) -> NDArray[np.bool_]:
+    def permanent(self, value: object) -> Flags:
         """Give the permanent response to a value. It stays on the device.
 
         Parameters
@@ -124,13 +126,13 @@ class Client:
 
 
 def encode(
-    values: Sequence[object] | NDArray[np.generic],
-    clients: Sequence[str | bytes | int] | NDArray[np.generic],
+    values: Values,
+    clients: Clients,
     *,
     parameters: Parameters,
     secret: SecretKey,
     metric: str,
-    cohorts: NDArray[np.int64] | None = None,
+    cohorts: Integers | None = None,
     rng: np.random.Generator | None = None,
 ) -> Reports:
     """Make one report for each value, as the clients would one by one.
@@ -193,13 +195,13 @@ def encode(
 
 
 def encode_stream(
-    values: Sequence[object] | NDArray[np.generic],
-    clients: Sequence[str | bytes | int] | NDArray[np.generic],
+    values: Values,
+    clients: Clients,
     *,
     parameters: Parameters,
     secret: SecretKey,
     metric: str,
-    cohorts: NDArray[np.int64] | None = None,
+    cohorts: Integers | None = None,
     rng: np.random.Generator | None = None,
 ) -> Iterator[Reports]:
     """Make the reports of `encode` piece by piece, to be written or summed as they come.
@@ -235,12 +237,7 @@ def encode_stream(
         yield _instantaneous(kept, places, parameters, rng)
 
 
-def bloom_filter(
-    values: Sequence[object] | NDArray[np.generic],
-    cohorts: NDArray[np.int64],
-    *,
-    parameters: Parameters,
-) -> NDArray[np.bool_]:
+def bloom_filter(values: Values, cohorts: Integers, *, parameters: Parameters) -> Flags:
     """Give each value's bits as a row of yes and no."""
     places = bits_of(values, cohorts, parameters=parameters)
     rows = np.zeros((len(places), parameters.n_bits), bool)
@@ -250,10 +247,7 @@ def bloom_filter(
 
 
 def _instantaneous(
-    kept: NDArray[np.bool_],
-    cohorts: NDArray[np.int64],
-    parameters: Parameters,
-    rng: np.random.Generator | None,
+    kept: Flags, cohorts: Integers, parameters: Parameters, rng: np.random.Generator | None
 ) -> Reports:
     answers = flip(kept, p=parameters.p, q=parameters.q, source=bytes_source(rng))
     return Reports.from_bits(answers, cohorts, parameters=parameters)

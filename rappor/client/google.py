@@ -15,8 +15,7 @@ from rappor.errors import RapporError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
+    from footing.arrays import Flags
     from rappor.parameters import Parameters
 
 Language = Literal["python", "cpp", "java"]
@@ -76,9 +75,7 @@ def as_drawn(parameters: Parameters, *, language: Language) -> Parameters:
     return dataclasses.replace(parameters, f=f, p=p, q=q)
 
 
-def permanent_by_google(
-    bloom: NDArray[np.bool_], *, secret: bytes, f: float
-) -> NDArray[np.bool_]:
+def permanent_by_google(bloom: Flags, *, secret: bytes, f: float) -> Flags:
     """Give the permanent response of google/rappor's Python client, to replay old reports.
 
     For replaying alone: the response does not depend on the metric, so that two questions

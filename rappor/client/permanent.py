@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from footing.arrays import Flags, Integers
     from rappor.parameters import Parameters
 
 _LOW = 2**48 - 1  # what the first two bytes of a 64-bit number leave
@@ -39,9 +40,7 @@ def permanent_key(secret: SecretKey, *, metric: str, parameters: Parameters) -> 
     return secret.derive(f"rappor permanent response:{words},{parameters.f.hex()}:{metric}")
 
 
-def cohorts_of(
-    clients: Sequence[bytes], *, secret: SecretKey, n_cohorts: int
-) -> NDArray[np.int64]:
+def cohorts_of(clients: Sequence[bytes], *, secret: SecretKey, n_cohorts: int) -> Integers:
     """Give every client its cohort, the same for all metrics."""
     if n_cohorts == 1:
         return np.zeros(len(clients), np.int64)
@@ -51,13 +50,7 @@ def cohorts_of(
     return (words % np.uint64(n_cohorts)).astype(np.int64)
 
 
-def permanent(
-    bloom: NDArray[np.bool_],
-    clients: Sequence[bytes],
-    *,
-    key: bytes,
-    f: float,
-) -> NDArray[np.bool_]:
+def permanent(bloom: Flags, clients: Sequence[bytes], *, key: bytes, f: float) -> Flags:
     """Give the permanent response to each row of bits: the same for ever.
 
     Bit i compares ``u``, eight bytes of ``SHAKE128(key, client, bits)``, with ``f/2`` and
@@ -72,7 +65,7 @@ def permanent(
         key + client + whole[at : at + width]
         for client, at in zip(clients, range(0, len(whole), width), strict=True)
     ]
-    rows: NDArray[np.int64] | slice = slice(None)
+    rows: Integers | slice = slice(None)
     if len(set(clients)) < len(texts):  # the same client may give the same value again
         numbers: dict[bytes, int] = {}
         rows = np.fromiter((numbers.setdefault(t, len(numbers)) for t in texts), np.int64)
@@ -81,9 +74,7 @@ def permanent(
     return (bloom & ~either[rows]) | ones[rows]
 
 
-def _coins(
-    texts: Sequence[bytes], n_bits: int, half: int
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _coins(texts: Sequence[bytes], n_bits: int, half: int) -> tuple[Flags, Flags]:
     """Tell which bits become 1, and which become 1 or 0."""
     limits, hashed = (half, 2 * half), hashlib.shake_128
     width = 1 if half % 2**56 == 0 else 2  # bytes that decide; more are a longer stream
@@ -103,7 +94,7 @@ def _coins(
     return coins[0], coins[1]
 
 
-def _below(words: NDArray[np.integer], limit: int) -> NDArray[np.bool_]:
+def _below(words: NDArray[np.integer], limit: int) -> Flags:
     if limit > np.iinfo(words.dtype).max:
         return np.ones(words.shape, bool)
     return np.asarray(words < words.dtype.type(limit), bool)

@@ -11,10 +11,8 @@ from rappor.counts import Counts
 from rappor.errors import RapporError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
+    from footing.arrays import Integers
+    from rappor.client.bloom import Values
     from rappor.parameters import Parameters
 
 Shape = Literal["uniform", "normal", "exponential", "zipf"]
@@ -22,7 +20,7 @@ Shape = Literal["uniform", "normal", "exponential", "zipf"]
 
 def population(
     shape: Shape, *, n_values: int, n_clients: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
+) -> Integers:
     """Draw how many clients hold each of the values.
 
     Parameters
@@ -61,11 +59,7 @@ def population(
 
 
 def simulate_counts(
-    values: Sequence[object] | NDArray[np.generic],
-    counts: NDArray[np.int64],
-    *,
-    parameters: Parameters,
-    rng: np.random.Generator,
+    values: Values, counts: Integers, *, parameters: Parameters, rng: np.random.Generator
 ) -> Counts:
     """Draw the sums of the reports of a population, one report a client.
 

@@ -16,12 +16,12 @@ from rappor.errors import RapporError, ReportFileError
 from rappor.text_files import read_text
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from _typeshed import StrPath
     from scipy.sparse import csc_array
 
+    from footing.arrays import Integers
     from rappor.parameters import Parameters
 
 
@@ -55,7 +55,7 @@ class Candidates:
     """
 
     names: tuple[str, ...]
-    bits: NDArray[np.int64]
+    bits: Integers
     parameters: Parameters
 
     def __post_init__(self) -> None:
@@ -156,7 +156,7 @@ class Candidates:
         made.data[:] = 1.0  # two hashes of one bit set it once
         return made
 
-    def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    def write(self, path: StrPath, *, overwrite: bool = False) -> None:
         r"""Write google/rappor's map: a string and the places of its bits, from 1.
 
         Parameters
@@ -190,7 +190,7 @@ class Candidates:
         write_whole(path, text.getvalue(), error=ReportFileError, overwrite=overwrite)
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str], *, parameters: Parameters) -> Candidates:
+    def read(cls, path: StrPath, *, parameters: Parameters) -> Candidates:
         r"""Read google/rappor's map.
 
         Parameters
@@ -230,7 +230,7 @@ class Candidates:
             raise ReportFileError(f"The file {name!r}: {error.problem}") from None
 
 
-def _places(lines: list[list[str]], name: str, parameters: Parameters) -> NDArray[np.int64]:
+def _places(lines: list[list[str]], name: str, parameters: Parameters) -> Integers:
     m, h, k = parameters.n_cohorts, parameters.n_hashes, parameters.n_bits
     if not lines:
         raise ReportFileError(f"The file {name!r} names no candidate.")

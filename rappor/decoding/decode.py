@@ -13,9 +13,9 @@ from rappor.decoding.testing import adjusted, binomial_tail, upper_tail
 from rappor.errors import MismatchError, RapporError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from scipy.sparse import csc_array
 
+    from footing.arrays import Flags, Floats, Integers
     from rappor.counts import Counts
     from rappor.decoding.candidates import Candidates
     from rappor.decoding.regression import Fit, Observed, Share
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Below so many expected ones, or zeros, the binomial law replaces the normal one.
 _FEW = 30.0
+_TOLERANCE = 1e-9
+_MAX_STEPS = 200
 
 
 def decode(
@@ -92,11 +94,14 @@ def decode(
     is_joint = len(members) == len(groups)
     rest = found.rest or rest
     level = adjusted(p_values, correction=correction)
+    # Never less than without noise.
+    share = np.clip(np.nan_to_num(found.estimates), 0.0, 1.0)
+    variances = np.maximum(found.variances, share * (1 - share) / total)
     return Decoding(
         groups=tuple(tuple(candidates.names[place] for place in group) for group in groups),
         total=total,
         estimates=found.estimates * total,
-        sds=np.sqrt(_variances(found, total)) * total,
+        sds=np.sqrt(variances) * total,
         plausible=_plausible(found, rest, counts) * total,
         p_values=p_values,
         adjusted=level,
@@ -114,7 +119,7 @@ def decode(
     )
 
 
-def _fitted(design: csc_array[np.float64], observed: Observed) -> tuple[Fit, NDArray[np.int64]]:
+def _fitted(design: csc_array[np.float64], observed: Observed) -> tuple[Fit, Integers]:
     """Fit twice: with the weights of the mean, then with those of the first fit."""
     from rappor.decoding.regression import Normal, fit
     from rappor.decoding.screening import needs_screening, strong
@@ -127,9 +132,7 @@ def _fitted(design: csc_array[np.float64], observed: Observed) -> tuple[Fit, NDA
     return fit(normal, members), members
 
 
-def _p_values(
-    design: csc_array[np.float64], observed: Observed, found: Fit
-) -> NDArray[np.float64]:
+def _p_values(design: csc_array[np.float64], observed: Observed, found: Fit) -> Floats:
     """Test each candidate; where few ones or zeros are expected, count them.
 
     The binomial test asks for the chance of as many ones at the candidate's bits, were it not
@@ -152,19 +155,8 @@ def _p_values(
     return usual
 
 
-def _variances(found: Fit, total: int) -> NDArray[np.float64]:
-    """Give the variances, and never less than without noise.
-
-    Bits of one report are not independent, which matters where there is hardly any noise.
-    """
-    share = np.clip(np.nan_to_num(found.estimates), 0.0, 1.0)
-    return np.maximum(found.variances, share * (1 - share) / total)
-
-
-def _plausible(found: Fit, rest: Share | None, counts: Counts) -> NDArray[np.float64]:
+def _plausible(found: Fit, rest: Share | None, counts: Counts) -> Floats:
     """Give shares that can be; what was not fitted together has none."""
-    from rappor.decoding.simplex_projection import project_to_simplex
-
     n, kept, gram = len(found.estimates), found.kept, found.gram
     everything = np.append(found.estimates, found.rest[0] if found.rest else 0.0)
     if counts.parameters.is_boolean:
@@ -221,3 +213,48 @@ def _check(counts: Counts, candidates: Candidates, *, alpha: float, confidence: 
         )
     for name, number in {"alpha": alpha, "confidence": confidence}.items():
         require_number(number, name, error=RapporError, above=0, below=1)
+
+
+def project_to_simplex(gram: Floats, estimates: Floats) -> Floats:
+    """Find the shares that fit best among those that are not negative and sum to 1.
+
+    Minimises (x - estimates)' gram (x - estimates) by an active set: shares below 0 leave, and
+    one whose gradient is too small comes back. Such shares are nearer to the truth than the
+    estimates on average, and no longer unbiased.
+    """
+    scale = np.sqrt(np.diag(gram))
+    aim = gram @ estimates
+    chosen = np.ones(len(estimates), bool)
+    found = np.zeros(len(estimates))
+    batch = len(estimates)
+    for _ in range(_MAX_STEPS):
+        found, price = _on_chosen(gram, aim, chosen)
+        if (found < 0).any():
+            chosen &= found > 0
+            if not chosen.any():
+                chosen[int(np.argmax(estimates))] = True
+            continue
+        pull = (aim - gram @ found - price) / scale
+        pull[chosen] = -np.inf
+        back = np.argsort(-pull, kind="stable")[: max(1, batch)]
+        back = back[pull[back] > _TOLERANCE * np.abs(aim / scale).max()]
+        if not back.size:
+            break
+        chosen[back] = True
+        batch //= 2  # in the end one at a time, so that it ends
+    found = found.clip(min=0.0)
+    return np.asarray(found / found.sum())
+
+
+def _on_chosen(gram: Floats, aim: Floats, chosen: Flags) -> tuple[Floats, float]:
+    """Solve where only the chosen shares are not 0; give the price of the sum too."""
+    from rappor.decoding.regression import solved
+
+    own = np.flatnonzero(chosen)
+    part = gram[np.ix_(own, own)]
+    both = np.column_stack([aim[own], np.ones(len(own))])
+    alone, lifted = solved(part, both).T
+    price = float((alone.sum() - 1) / lifted.sum())
+    found = np.zeros(len(aim))
+    found[own] = alone - price * lifted
+    return found, price

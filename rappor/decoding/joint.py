@@ -11,8 +11,8 @@ from rappor.errors import MismatchError, RapporError
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
+    from footing.arrays import Floats
     from rappor.decoding.candidates import Candidates
     from rappor.encoded import Reports
 
@@ -49,8 +49,8 @@ class Joint:
 
     first: tuple[str | None, ...]
     second: tuple[str | None, ...]
-    shares: NDArray[np.float64]
-    sds: NDArray[np.float64] | None
+    shares: Floats
+    sds: Floats | None
     total: int
     rounds: int
     is_converged: bool
@@ -172,14 +172,12 @@ def joint(
     )
 
 
-def _mixture(
-    left: NDArray[np.float64], right: NDArray[np.float64], shares: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    mixed: NDArray[np.float64] = np.einsum("ij,ij->i", left @ shares, right)
+def _mixture(left: Floats, right: Floats, shares: Floats) -> Floats:
+    mixed: Floats = np.einsum("ij,ij->i", left @ shares, right)
     return mixed
 
 
-def _margin(table: NDArray[np.float64], tolerance: float, max_rounds: int) -> float:
+def _margin(table: Floats, tolerance: float, max_rounds: int) -> float:
     """Give the log-likelihood of one variable alone, at its best shares."""
     shares = np.full(table.shape[1], 1 / table.shape[1])
     for _ in range(max_rounds):
@@ -190,9 +188,7 @@ def _margin(table: NDArray[np.float64], tolerance: float, max_rounds: int) -> fl
     return float(np.log(table @ shares).sum())
 
 
-def _sds(
-    left: NDArray[np.float64], right: NDArray[np.float64], weight: NDArray[np.float64]
-) -> NDArray[np.float64] | None:
+def _sds(left: Floats, right: Floats, weight: Floats) -> Floats | None:
     n_cells = left.shape[1] * right.shape[1]
     if n_cells > _MAX_CELLS:
         return None
@@ -207,7 +203,7 @@ def _sds(
     inverse = np.linalg.pinv(information * (len(weight) / len(chosen)), hermitian=True)
     across = inverse.sum(axis=1)
     variances = np.diag(inverse) - across**2 / across.sum()
-    sds: NDArray[np.float64] = np.sqrt(np.maximum(variances, 0.0))
+    sds: Floats = np.sqrt(np.maximum(variances, 0.0))
     return sds.reshape(left.shape[1], right.shape[1])
 
 
@@ -234,7 +230,7 @@ def _check(reports: tuple[Reports, Reports], candidates: tuple[Candidates, Candi
 
 def likelihoods(
     reports: Reports, candidates: Candidates
-) -> tuple[tuple[str | None, ...], NDArray[np.float64]]:
+) -> tuple[tuple[str | None, ...], Floats]:
     """Give the likelihood of reports, relative to that of a value without bits."""
     shape = candidates.parameters
     groups = candidates.groups
@@ -258,7 +254,7 @@ def likelihoods(
     return names, np.exp(table)
 
 
-def _others(logs: NDArray[np.float64], candidates: Candidates) -> NDArray[np.float64] | None:
+def _others(logs: Floats, candidates: Candidates) -> Floats | None:
     """Give the log-likelihood under a value nobody named."""
     shape = candidates.parameters
     if shape.is_boolean:
@@ -267,5 +263,5 @@ def _others(logs: NDArray[np.float64], candidates: Candidates) -> NDArray[np.flo
         free = np.setdiff1d(np.arange(shape.n_bits), candidates.bits)
         return np.log(np.exp(logs[:, free]).mean(axis=1)) if free.size else None
     height = 1.0 - (1.0 - 1.0 / shape.n_bits) ** shape.n_hashes
-    mixed: NDArray[np.float64] = np.log1p(height * np.expm1(logs)).sum(axis=1)
+    mixed: Floats = np.log1p(height * np.expm1(logs)).sum(axis=1)
     return mixed

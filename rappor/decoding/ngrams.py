@@ -18,8 +18,7 @@ from rappor.errors import RapporError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from footing.arrays import Integers
     from rappor.encoded import Reports
 
 #: What fills strings that are too short; no string may hold it.
@@ -76,7 +75,7 @@ def pieces(values: Sequence[str], *, size: int, length: int) -> list[tuple[str, 
     ]
 
 
-def draw_pairs(n: int, *, n_places: int, generator: np.random.Generator) -> NDArray[np.int64]:
+def draw_pairs(n: int, *, n_places: int, generator: np.random.Generator) -> Integers:
     """Draw the two places of which each client reports the pieces, in order.
 
     Parameters

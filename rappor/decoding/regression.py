@@ -13,8 +13,7 @@ from scipy.sparse import csc_array, hstack
 from rappor.errors import RapporError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from footing.arrays import Floats, Integers
     from rappor.counts import Counts
     from rappor.parameters import Parameters
 
@@ -40,18 +39,18 @@ class Observed:
         What the reports were made with.
     """
 
-    rows: NDArray[np.int64]
-    ones: NDArray[np.float64]
-    n: NDArray[np.float64]
-    share: NDArray[np.float64]
+    rows: Integers
+    ones: Floats
+    n: Floats
+    share: Floats
     parameters: Parameters
 
-    def expected(self, share: NDArray[np.float64]) -> NDArray[np.float64]:
+    def expected(self, share: Floats) -> Floats:
         """Give the probability of a 1 where this share of clients sets the bit."""
         p, q = self.parameters.p_star, self.parameters.q_star
         return p + (q - p) * np.clip(share, 0.0, 1.0)
 
-    def weights(self, share: NDArray[np.float64]) -> NDArray[np.float64]:
+    def weights(self, share: Floats) -> Floats:
         """Give one over the binomial variance where this share of clients sets the bit.
 
         A bit that is certain to be 0 or 1 counts as if half a report said otherwise.
@@ -101,17 +100,14 @@ class Normal:
 
     columns: csc_array[np.float64]
     weighted: csc_array[np.float64]
-    target: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    projected: NDArray[np.float64]
-    squares: NDArray[np.float64]
+    target: Floats
+    weights: Floats
+    projected: Floats
+    squares: Floats
 
     @classmethod
     def of(
-        cls,
-        design: csc_array[np.float64],
-        observed: Observed,
-        share: NDArray[np.float64] | float,
+        cls, design: csc_array[np.float64], observed: Observed, share: Floats | float
     ) -> Normal:
         """Set up the equations."""
         n_rows = design.shape[0]
@@ -137,12 +133,12 @@ class Normal:
         """How many columns are candidates."""
         return int(self.columns.shape[1]) - 1
 
-    def gram(self, chosen: NDArray[np.int64]) -> NDArray[np.float64]:
+    def gram(self, chosen: Integers) -> Floats:
         """Give chosen columns times each other, weighted."""
         made = self.columns[:, chosen].T @ self.weighted[:, chosen]
         return np.asarray(made.todense())
 
-    def products(self, chosen: NDArray[np.int64]) -> NDArray[np.float64]:
+    def products(self, chosen: Integers) -> Floats:
         """Give chosen columns times all columns, weighted."""
         few = self.columns[:, chosen]
         if len(chosen) < self.n_candidates / 8:  # columns of a dense array are faster then
@@ -173,15 +169,15 @@ class Fit:
         The columns fitted together, the rest as the last one, and their weighted products.
     """
 
-    estimates: NDArray[np.float64]
-    variances: NDArray[np.float64]
+    estimates: Floats
+    variances: Floats
     rest: Share | None
     total: Share
     dispersion: float | None
     freedom: int
-    fitted: NDArray[np.float64]
-    kept: NDArray[np.int64]
-    gram: NDArray[np.float64]
+    fitted: Floats
+    kept: Integers
+    gram: Floats
 
     @property
     def inflation(self) -> float:
@@ -189,7 +185,7 @@ class Fit:
         return max(1.0, self.dispersion or 1.0)
 
 
-def fit(normal: Normal, members: NDArray[np.int64]) -> Fit:
+def fit(normal: Normal, members: Integers) -> Fit:
     """Fit some candidates together, and every other one beside them.
 
     With all candidates as members this is weighted least squares. A candidate that is not one
@@ -240,7 +236,7 @@ def rest_height(observed: Observed) -> float:
     return 1.0 - (1.0 - 1.0 / shape.n_bits) ** shape.n_hashes
 
 
-def solved(gram: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+def solved(gram: Floats, right: Floats) -> Floats:
     """Solve normal equations; of columns that depend on each other any solution will do."""
     try:
         return np.asarray(cho_solve(cho_factor(gram), right))
@@ -248,15 +244,15 @@ def solved(gram: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.
         return np.asarray(np.linalg.lstsq(gram, right, rcond=None)[0], np.float64)
 
 
-def _factor(gram: NDArray[np.float64]) -> Any:
+def _factor(gram: Floats) -> Any:
     return cho_factor(gram) if gram.size else None
 
 
-def _solve(factor: Any, right: NDArray[np.float64]) -> NDArray[np.float64]:
+def _solve(factor: Any, right: Floats) -> Floats:
     return cho_solve(factor, right) if factor is not None else np.zeros_like(right)
 
 
-def _independent(gram: NDArray[np.float64], *, most: int) -> NDArray[np.int64]:
+def _independent(gram: Floats, *, most: int) -> Integers:
     """Choose columns that are no combinations of others; the last one comes last."""
     kept = np.empty(0, np.int64)
     members = np.flatnonzero(np.diag(gram)[:-1] > 0)

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import pandas as pd
-    from numpy.typing import NDArray
 
+    from footing.arrays import Flags, Floats
     from rappor.decoding.diagnostics import Diagnostic
     from rappor.decoding.testing import Correction
     from rappor.parameters import Parameters
@@ -71,11 +71,11 @@ class Decoding:
 
     groups: tuple[tuple[str, ...], ...]
     total: int
-    estimates: NDArray[np.float64]
-    sds: NDArray[np.float64]
-    plausible: NDArray[np.float64]
-    p_values: NDArray[np.float64]
-    adjusted: NDArray[np.float64]
+    estimates: Floats
+    sds: Floats
+    plausible: Floats
+    p_values: Floats
+    adjusted: Floats
     correction: Correction
     alpha: float
     confidence: float
@@ -94,7 +94,7 @@ class Decoding:
         return tuple(" = ".join(group) for group in self.groups)
 
     @property
-    def is_detected(self) -> NDArray[np.bool_]:
+    def is_detected(self) -> Flags:
         """Which groups had reports, by the tests."""
         return self.adjusted <= self.alpha
 
@@ -113,7 +113,7 @@ class Decoding:
         return float(wide)
 
     @property
-    def intervals(self) -> NDArray[np.float64]:
+    def intervals(self) -> Floats:
         """The least and the largest plausible number of reports of each group.
 
         They may reach below 0, as the estimates may.

@@ -10,8 +10,7 @@ from rappor.decoding.regression import fit, solved
 from rappor.decoding.testing import adjusted, upper_tail
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from footing.arrays import Flags, Integers
     from rappor.decoding.regression import Normal
 
 #: More candidates than this share of the bits are not fitted all together.
@@ -32,7 +31,7 @@ def needs_screening(normal: Normal) -> bool:
     return bool(shared > 1 and normal.n_candidates > _CROWDED * len(normal.target))
 
 
-def lasso(normal: Normal, *, penalty: float) -> NDArray[np.int64]:
+def lasso(normal: Normal, *, penalty: float) -> Integers:
     """Find the candidates that a LASSO without negative shares keeps.
 
     Minimises half the weighted squares of the residuals plus λ_j x_j over all candidates,
@@ -66,7 +65,7 @@ def lasso(normal: Normal, *, penalty: float) -> NDArray[np.int64]:
     return chosen
 
 
-def strong(normal: Normal) -> NDArray[np.int64]:
+def strong(normal: Normal) -> Integers:
     """Choose the candidates to fit together among too many.
 
     A LASSO chooses, and what is not significant among all candidates after a refit leaves.
@@ -90,7 +89,7 @@ def strong(normal: Normal) -> NDArray[np.int64]:
     return members
 
 
-def _significant(normal: Normal, members: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _significant(normal: Normal, members: Integers) -> Flags:
     found = fit(normal, members)
     p_values = upper_tail(found.estimates, found.variances, found.freedom)
     return adjusted(p_values, correction="benjamini-hochberg") <= _LEVEL

@@ -9,7 +9,9 @@ import numpy as np
 from rappor.errors import RapporError
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
+
+    from footing.arrays import Floats
 
 #: How many tests at once are allowed for.
 Correction: TypeAlias = Literal[
@@ -17,7 +19,7 @@ Correction: TypeAlias = Literal[
 ]
 
 
-def upper_tail(estimates: ArrayLike, variances: ArrayLike, freedom: int) -> NDArray[np.float64]:
+def upper_tail(estimates: ArrayLike, variances: ArrayLike, freedom: int) -> Floats:
     """Give the chance of at least these estimates where the truth is 0."""
     from scipy.special import ndtr, stdtr
 
@@ -25,11 +27,11 @@ def upper_tail(estimates: ArrayLike, variances: ArrayLike, freedom: int) -> NDAr
     with np.errstate(divide="ignore", invalid="ignore"):
         z = x / np.sqrt(v)
     z = np.where(np.isfinite(v), np.nan_to_num(z, nan=0.0, posinf=np.inf, neginf=-np.inf), 0.0)
-    tail: NDArray[np.float64] = stdtr(freedom, -z) if freedom > 0 else ndtr(-z)
+    tail: Floats = stdtr(freedom, -z) if freedom > 0 else ndtr(-z)
     return np.where(np.isfinite(v), tail, 1.0)
 
 
-def binomial_tail(ones: ArrayLike, n: ArrayLike, chance: ArrayLike) -> NDArray[np.float64]:
+def binomial_tail(ones: ArrayLike, n: ArrayLike, chance: ArrayLike) -> Floats:
     """Give the chance of at least so many ones in n trials."""
     from scipy.special import betainc
 
@@ -40,14 +42,14 @@ def binomial_tail(ones: ArrayLike, n: ArrayLike, chance: ArrayLike) -> NDArray[n
     return found
 
 
-def adjusted(p_values: ArrayLike, *, correction: Correction) -> NDArray[np.float64]:
+def adjusted(p_values: ArrayLike, *, correction: Correction) -> Floats:
     """Adjust p-values for their number: compare them with the level itself."""
     if correction not in get_args(Correction):
         known = ", ".join(repr(name) for name in get_args(Correction))
         raise RapporError(
             f"There is no correction {correction!r}.", hint=f"take one of {known}"
         )
-    p: NDArray[np.float64] = np.asarray(p_values, float)
+    p: Floats = np.asarray(p_values, float)
     n = p.size
     if correction == "none" or not n:
         return p.copy()

@@ -3,8 +3,7 @@
 from rappor.location.areas import Areas, Grid
 from rappor.location.attacks import averaging_attack, linkage_attack
 from rappor.location.collect import Collection, collect
-from rappor.location.compare import compare
-from rappor.location.experiment import Experiment, LevelFigures, experiment
+from rappor.location.experiment import Experiment, LevelFigures, compare, experiment
 from rappor.location.map import LevelMap, finest_shares, population_map
 from rappor.location.noisy import geo_indistinguishable, rappor_cells
 from rappor.location.outcome import Outcome

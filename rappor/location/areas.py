@@ -13,7 +13,9 @@ from rappor.errors import RapporError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
+
+    from footing.arrays import Floats, Integers
 
 _DEEPEST = 8
 
@@ -41,7 +43,7 @@ class Areas:
     [1, 0]
     """
 
-    parents: Sequence[NDArray[np.int64]]
+    parents: Sequence[Integers]
     n_coarsest: int
 
     def __post_init__(self) -> None:
@@ -79,7 +81,7 @@ class Areas:
         """
         return self.n_coarsest if level == 0 else len(self.parents[level - 1])
 
-    def upward(self, cells: NDArray[np.int64], *, to: int) -> NDArray[np.int64]:
+    def upward(self, cells: Integers, *, to: int) -> Integers:
         """Give the cells of a coarser level in which cells of the finest level lie.
 
         Parameters
@@ -143,7 +145,7 @@ class Grid:
         ):
             raise RapporError(f"Levels must rise within 0..{_DEEPEST}.")
 
-    def cells(self, x: ArrayLike, y: ArrayLike) -> NDArray[np.int64]:
+    def cells(self, x: ArrayLike, y: ArrayLike) -> Integers:
         """Give the finest cells of points, row by row from the south-west.
 
         Parameters
@@ -173,7 +175,7 @@ class Grid:
         )
         return np.asarray(row * side + column, np.int64)
 
-    def centres(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def centres(self) -> tuple[Floats, Floats]:
         """Give the middle points of the finest cells.
 
         Examples

@@ -14,8 +14,7 @@ from rappor.errors import RapporError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from footing.arrays import Floats, Integers
     from rappor.parameters import Parameters
 
 
@@ -84,15 +83,13 @@ def averaging_attack(
     return shares
 
 
-def best_guess(scores: NDArray[np.float64], *, rng: np.random.Generator) -> NDArray[np.int64]:
+def best_guess(scores: Floats, *, rng: np.random.Generator) -> Integers:
     """Give the place of each row's largest score, one of them at random where several tie."""
     is_best = scores == scores.max(axis=1, keepdims=True)
     return np.asarray(np.argmax(rng.random(scores.shape) * is_best, axis=1), np.int64)
 
 
-def linked(
-    first: NDArray[np.float64], second: NDArray[np.float64], *, rng: np.random.Generator
-) -> float:
+def linked(first: Floats, second: Floats, *, rng: np.random.Generator) -> float:
     """Give the share of people whose two halves find each other without a name.
 
     Each second half is given to the first half it correlates with most.
@@ -142,7 +139,7 @@ def linkage_attack(
     return linked(np.asarray(halves[0]), np.asarray(halves[1]), rng=rng)
 
 
-def _standard(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def _standard(rows: Floats) -> Floats:
     centred = rows - rows.mean(axis=1, keepdims=True)
     length = np.sqrt((centred**2).sum(axis=1, keepdims=True))
     return np.asarray(centred / np.where(length > 0, length, 1))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from footing.arrays import Flags, Floats, Integers
     from rappor.client.permanent import SecretKey
     from rappor.counts import Counts
     from rappor.location.areas import Areas
@@ -78,9 +79,7 @@ class Collection:
         )
 
 
-def levels_of(
-    n_people: int, *, secret: SecretKey, shares: Sequence[float]
-) -> NDArray[np.int64]:
+def levels_of(n_people: int, *, secret: SecretKey, shares: Sequence[float]) -> Integers:
     """Give everybody's level, the same for ever."""
     key = secret.derive("rappor level")
     digests = [hashlib.sha256(key + b"%d" % person).digest()[:8] for person in range(n_people)]
@@ -91,14 +90,14 @@ def levels_of(
 
 def sampled_hours(
     n_people: int, *, n_periods: int, hours: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
+) -> Integers:
     """Draw the hour of each person's one report in each period."""
     drawn = rng.integers(0, hours, (n_people, n_periods))
     return drawn + hours * np.arange(n_periods)
 
 
 def collect(
-    cells: NDArray[np.int64],
+    cells: Integers,
     *,
     collection: Collection,
     secret: SecretKey,
@@ -169,8 +168,8 @@ def collect(
 
 
 def charged(
-    reported: NDArray[np.int64], *, parameters: Parameters, cap: float | None, key: bytes
-) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    reported: Integers, *, parameters: Parameters, cap: float | None, key: bytes
+) -> tuple[Flags, Floats]:
     """Charge each person's reports to a ledger, and keep back what passes the cap."""
     if cap is None:
         return np.ones(reported.shape, bool), spent(reported, parameters=parameters)
@@ -185,7 +184,7 @@ def charged(
     return sent, losses
 
 
-def spent(reported: NDArray[np.int64], *, parameters: Parameters) -> NDArray[np.float64]:
+def spent(reported: Integers, *, parameters: Parameters) -> Floats:
     """Give what each person's reports have cost: the sum over the distinct cells reported.
 
     The bound of `rappor.client.account.ValueLedger`, for all people at once.
@@ -201,6 +200,6 @@ def spent(reported: NDArray[np.int64], *, parameters: Parameters) -> NDArray[np.
     return total
 
 
-def _as_values(cells: NDArray[np.int64], parameters: Parameters) -> NDArray[np.generic]:
+def _as_values(cells: Integers, parameters: Parameters) -> NDArray[np.generic]:
     """Give the values of basic RAPPOR; a level of one cell asks everybody yes."""
     return np.ones(cells.size, bool) if parameters.is_boolean else cells

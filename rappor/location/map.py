@@ -16,8 +16,7 @@ from rappor.errors import MismatchError, RapporError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from footing.arrays import Flags, Floats
     from rappor.counts import Counts
     from rappor.location.areas import Areas
 
@@ -49,11 +48,11 @@ class LevelMap:
     ([1.0, 0.0], [True, False])
     """
 
-    shares: NDArray[np.float64]
-    errors: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    is_shown: NDArray[np.bool_]
+    shares: Floats
+    errors: Floats
+    low: Floats
+    high: Floats
+    is_shown: Flags
 
 
 def population_map(
@@ -140,7 +139,7 @@ def population_map(
     return tuple(levels)
 
 
-def rate_errors(counts: Counts, *, n_periods: int) -> NDArray[np.float64]:
+def rate_errors(counts: Counts, *, n_periods: int) -> Floats:
     """Give the standard errors of the rates of ones in counts of several periods.
 
     The same people answer in every period with the same permanent responses, so that only
@@ -165,7 +164,7 @@ def rate_errors(counts: Counts, *, n_periods: int) -> NDArray[np.float64]:
     return np.asarray(np.sqrt(variance), np.float64)
 
 
-def finest_shares(levels: Sequence[LevelMap], *, areas: Areas) -> NDArray[np.float64]:
+def finest_shares(levels: Sequence[LevelMap], *, areas: Areas) -> Floats:
     """Spread what the map shows over the finest cells: shares that sum to 1.
 
     What a shown cell holds beyond its own shown cells is spread evenly over the withheld ones
@@ -204,9 +203,7 @@ def finest_shares(levels: Sequence[LevelMap], *, areas: Areas) -> NDArray[np.flo
     return found / total if total else np.full(found.size, 1 / found.size)
 
 
-def _filled(
-    known: NDArray[np.float64], is_open: NDArray[np.bool_], mass: float
-) -> NDArray[np.float64]:
+def _filled(known: Floats, is_open: Flags, mass: float) -> Floats:
     """Make parts sum to a mass: the open ones take what is left, or all shrink."""
     total = float(known.sum())
     if total > mass or not is_open.any():

@@ -17,8 +17,7 @@ from rappor.location.outcome import Seen, judge, shares_of
 from rappor.location.people import HOURS
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from footing.arrays import Flags, Floats
     from rappor.client.permanent import SecretKey
     from rappor.location.areas import Grid
     from rappor.location.outcome import Outcome
@@ -158,9 +157,7 @@ def rappor_cells(
     return judge(seen, traces, name="RAPPOR", guarantee=promise, rng=rng)
 
 
-def _nearness(
-    x: NDArray[np.float64], y: NDArray[np.float64], kept: NDArray[np.bool_], grid: Grid
-) -> NDArray[np.float64]:
+def _nearness(x: Floats, y: Floats, kept: Flags, grid: Grid) -> Floats:
     """Score cells by their distance to the mean of each person's reports."""
     number = np.maximum(kept.sum(axis=1), 1)
     middle_x, middle_y = ((part * kept).sum(axis=1) / number for part in (x, y))

@@ -10,8 +10,7 @@ import numpy as np
 from rappor.location.attacks import best_guess, linked
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from footing.arrays import Flags, Floats, Integers
     from rappor.location.people import Traces
 
 
@@ -66,9 +65,9 @@ class Seen:
         The largest privacy loss of a person.
     """
 
-    night: NDArray[np.float64]
-    halves: tuple[NDArray[np.float64], NDArray[np.float64]]
-    shares: NDArray[np.float64]
+    night: Floats
+    halves: tuple[Floats, Floats]
+    shares: Floats
     loss: float | None = None
 
 
@@ -89,9 +88,7 @@ def judge(
     )
 
 
-def seen_cells(
-    traces: Traces, cells: NDArray[np.int64], *, n_cells: int, kept: NDArray[np.bool_]
-) -> Seen:
+def seen_cells(traces: Traces, cells: Integers, *, n_cells: int, kept: Flags) -> Seen:
     """Count cells by person, at night and in both halves of the time."""
     late = np.arange(cells.shape[1]) >= cells.shape[1] // 2
     return Seen(
@@ -104,15 +101,13 @@ def seen_cells(
     )
 
 
-def shares_of(cells: NDArray[np.int64], n_cells: int) -> NDArray[np.float64]:
+def shares_of(cells: Integers, n_cells: int) -> Floats:
     """Give the share of each cell."""
     counts = np.bincount(cells.ravel(), minlength=n_cells)
     return np.asarray(counts / max(1, counts.sum()))
 
 
-def _count_histogram(
-    cells: NDArray[np.int64], kept: NDArray[np.bool_], n_cells: int
-) -> NDArray[np.float64]:
+def _count_histogram(cells: Integers, kept: Flags, n_cells: int) -> Floats:
     people = np.nonzero(kept)[0]
     flat = np.bincount(people * n_cells + cells[kept], minlength=len(cells) * n_cells)
     return flat.reshape(len(cells), n_cells).astype(float)

@@ -10,8 +10,7 @@ import numpy as np
 from rappor.errors import RapporError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from footing.arrays import Flags, Floats, Integers
     from rappor.location.areas import Grid
 
 HOURS = 24
@@ -45,10 +44,10 @@ class Traces:
     (5, 168)
     """
 
-    x: NDArray[np.float64]
-    y: NDArray[np.float64]
-    cells: NDArray[np.int64]
-    homes: NDArray[np.int64]
+    x: Floats
+    y: Floats
+    cells: Integers
+    homes: Integers
 
     @property
     def n_people(self) -> int:
@@ -61,7 +60,7 @@ class Traces:
         return int(self.cells.shape[1]) // HOURS
 
     @property
-    def is_night(self) -> NDArray[np.bool_]:
+    def is_night(self) -> Flags:
         """Which hours are night."""
         return _is_night(np.arange(self.cells.shape[1]))
 
@@ -110,18 +109,16 @@ def moving_people(
     return Traces(x=x, y=y, cells=cells, homes=cells[:, 0])
 
 
-def _is_night(hours: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _is_night(hours: Integers) -> Flags:
     hour = hours % HOURS
     return (hour >= _EVENING) | (hour < _MORNING)
 
 
-def _around(
-    centre: NDArray[np.float64], spread: float, rng: np.random.Generator
-) -> NDArray[np.float64]:
+def _around(centre: Floats, spread: float, rng: np.random.Generator) -> Floats:
     return np.clip(centre + rng.normal(0, spread, centre.shape), 0, 1 - 1e-9)
 
 
-def _timetable(n_people: int, n_days: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _timetable(n_people: int, n_days: int, rng: np.random.Generator) -> Integers:
     """Give the place of each person and hour: 0 home, 1 work, then the others."""
     day, hour = np.divmod(np.arange(n_days * HOURS), HOURS)
     is_weekend = day % 7 >= 5

@@ -10,8 +10,7 @@ from rappor.errors import RapporError
 from rappor.location.outcome import Seen, judge, seen_cells, shares_of
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from footing.arrays import Flags
     from rappor.location.areas import Grid
     from rappor.location.outcome import Outcome
     from rappor.location.people import Traces
@@ -184,7 +183,7 @@ def dummies(traces: Traces, *, grid: Grid, n_dummies: int, rng: np.random.Genera
     )
 
 
-def _longest(is_out: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _longest(is_out: Flags) -> Flags:
     """Keep each row's longest stretch of yes."""
     kept = np.zeros(is_out.shape, bool)
     for row, out in enumerate(is_out):

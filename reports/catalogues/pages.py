@@ -19,6 +19,7 @@ _WORDS = WordLists("decoding")
 CORRECTIONS = _WORDS.texts("corrections")
 PARAMETERS = _WORDS.texts("parameters")
 SUSPICIONS = _WORDS.texts("suspicions")
+DECODED = _WORDS.sentences("sentences")
 
 
 def headings(words: Words, page: str, *, without: Collection[str] = ()) -> dict[str, str]:

@@ -35,6 +35,7 @@ CONTROLS = _WORDS.texts("controls")
 REASONS = _WORDS.texts("reasons")
 FIGURES = _WORDS.entries("figures", FigureWords)
 CONCLUSIONS = _WORDS.sentences("conclusions")
+PICTURES = _WORDS.pictures()
 GUARANTEES = _WORDS.sentences("guarantees")
 
 

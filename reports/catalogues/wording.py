@@ -48,7 +48,13 @@ class Sentence:
         """The names of the numbers it needs."""
         return tuple(_PLACE.findall(self.message))
 
-    def say(self, words: Words, values: Mapping[str, float | str], *, of: str) -> str:
+    def say(
+        self,
+        words: Words,
+        values: Mapping[str, float | str] = MappingProxyType({}),
+        *,
+        of: str = "a page",
+    ) -> str:
         """Say it in a language."""
         missing = [place for place in self.places if place not in values]
         if missing:
@@ -61,6 +67,18 @@ class Sentence:
             for place in self.places
         }
         return words.say(self.message, **texts)
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What a picture says: part, such as its title, → sentence."""
+
+    parts: Mapping[str, Sentence]
+
+    def say(self, words: Words, ident: str, /, **values: float | str) -> dict[str, Any]:
+        """Say it in a language, for the class of `Labels` whose fields the parts are."""
+        said = {part: sentence.say(words, values) for part, sentence in self.parts.items()}
+        return {"id": ident, **said}
 
 
 def written(words: Words, value: float | str, kind: Kind) -> str:
@@ -104,6 +122,15 @@ class WordLists:
             {
                 key: kind(**{field: self._value(value) for field, value in entry.items()})
                 for key, entry in self._lists[name].items()
+            }
+        )
+
+    def pictures(self) -> Mapping[str, Picture]:
+        """Give the words of pictures."""
+        return MappingProxyType(
+            {
+                name: Picture({part: self._sentence(text) for part, text in entry.items()})
+                for name, entry in self._lists["pictures"].items()
             }
         )
 

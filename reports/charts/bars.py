@@ -80,7 +80,7 @@ def lines_of_shares(words: Words, bars: Bars, lines: Sequence[tuple[str, float, 
     return drawing.finish()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SpreadLine:
     """The quantiles of a group: least, 0.1, median, 0.9 and largest."""
 

@@ -9,26 +9,13 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias, get_args
 
-from reports.catalogues import comparison, pages, synthesis, training
-from reports.catalogues.release import ATTACKS, CHECKS, OWN_PRIORS, PRIORS
+from reports.catalogues import comparison as comparison_words
+from reports.catalogues import pages as page_words
+from reports.catalogues import release as release_words
+from reports.catalogues import synthesis as synthesis_words
+from reports.catalogues import training as training_words
 from reports.errors import ReportError
-from reports.facts import release
-from reports.facts.decoding import DecodingFacts, SuspicionFact
-from reports.facts.methods import CriterionFact, MethodFact, MethodFacts
-from reports.facts.synthesis import SynthesisFacts, SynthesisFigure, SynthesisFinding
-from reports.facts.training import (
-    AuditFacts,
-    CardFacts,
-    ClaimFact,
-    InversionFact,
-    ModelFact,
-    OutcomeFact,
-    PlanFact,
-    SeriesFact,
-    StudyFacts,
-    SweepFacts,
-    TuningFact,
-)
+from reports.facts import decoding, methods, release, synthesis, training
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -38,17 +25,23 @@ Facts: TypeAlias = (
     release.ReleaseFacts
     | release.PublicFacts
     | release.ComparisonFacts
-    | DecodingFacts
-    | SynthesisFacts
-    | StudyFacts
-    | SweepFacts
-    | AuditFacts
-    | CardFacts
+    | decoding.DecodingFacts
+    | synthesis.SynthesisFacts
+    | training.StudyFacts
+    | training.SweepFacts
+    | training.AuditFacts
+    | training.CardFacts
 )
 
 _OUTCOMES = get_args(release.Outcome)
 #: Facts about how batches are drawn, and about neighbours.
-_SCHEMES = (ClaimFact, PlanFact, SweepFacts, ModelFact, CardFacts)
+_SCHEMES = (
+    training.ClaimFact,
+    training.PlanFact,
+    training.SweepFacts,
+    training.ModelFact,
+    training.CardFacts,
+)
 _MAX_PROBLEMS = 10
 _LARGEST = 10**30 - 1
 _BROKEN = re.compile("[\ud800-\udfff]")
@@ -105,40 +98,40 @@ def _known() -> Mapping[tuple[type, str], tuple[str, Container[object]]]:
     from risk.risk_map.catalogue import FIGURES
     from risk.utility import DEFINITIONS
 
-    samplings = ("sampling", {"", *training.SAMPLINGS})
-    adjacencies = ("adjacency", {"", *training.ADJACENCIES})
+    samplings = ("sampling", {"", *training_words.SAMPLINGS})
+    adjacencies = ("adjacency", {"", *training_words.ADJACENCIES})
     return {
-        (release.CheckFact, "name"): ("check", CHECKS),
+        (release.CheckFact, "name"): ("check", release_words.CHECKS),
         (release.CheckFact, "outcome"): ("outcome", _OUTCOMES),
-        (release.PublicFacts, "checks"): ("check", CHECKS),
-        (release.AttackFact, "name"): ("attack", ATTACKS),
-        (release.RiskFacts, "prior"): ("prior", PRIORS),
-        (release.WorstFact, "prior"): ("prior", OWN_PRIORS),
+        (release.PublicFacts, "checks"): ("check", release_words.CHECKS),
+        (release.AttackFact, "name"): ("attack", release_words.ATTACKS),
+        (release.RiskFacts, "prior"): ("prior", release_words.PRIORS),
+        (release.WorstFact, "prior"): ("prior", release_words.OWN_PRIORS),
         (release.MeasureFact, "name"): ("measure", DEFINITIONS),
         (release.DesignFact, "figures"): ("figure", FIGURES),
         (release.ScenarioFacts, "risk"): ("figure", FIGURES),
         (release.ScenarioFacts, "utility"): ("figure", FIGURES),
-        (release.ComparisonFacts, "conclusion"): ("finding", comparison.FINDINGS),
-        (MethodFacts, "drawn"): ("sample", comparison.DRAWN),
-        (MethodFact, "kind"): ("method", comparison.METHODS),
-        (MethodFact, "facts"): ("detail", comparison.DETAILS),
-        (CriterionFact, "name"): ("criterion", comparison.CRITERIA),
-        (DecodingFacts, "correction"): ("correction", pages.CORRECTIONS),
-        (DecodingFacts, "parameters"): ("parameter", pages.PARAMETERS),
-        (SuspicionFact, "name"): ("suspicion", pages.SUSPICIONS),
-        (SynthesisFigure, "name"): ("figure", synthesis.FIGURES),
-        (SynthesisFigure, "controls"): ("control", synthesis.CONTROLS),
-        (SynthesisFigure, "reason"): ("reason", {"", *synthesis.REASONS}),
-        (SynthesisFinding, "name"): ("conclusion", synthesis.CONCLUSIONS),
+        (release.ComparisonFacts, "conclusion"): ("finding", comparison_words.FINDINGS),
+        (methods.MethodFacts, "drawn"): ("sample", comparison_words.DRAWN),
+        (methods.MethodFact, "kind"): ("method", comparison_words.METHODS),
+        (methods.MethodFact, "facts"): ("detail", comparison_words.DETAILS),
+        (methods.CriterionFact, "name"): ("criterion", comparison_words.CRITERIA),
+        (decoding.DecodingFacts, "correction"): ("correction", page_words.CORRECTIONS),
+        (decoding.DecodingFacts, "parameters"): ("parameter", page_words.PARAMETERS),
+        (decoding.SuspicionFact, "name"): ("suspicion", page_words.SUSPICIONS),
+        (synthesis.SynthesisFigure, "name"): ("figure", synthesis_words.FIGURES),
+        (synthesis.SynthesisFigure, "controls"): ("control", synthesis_words.CONTROLS),
+        (synthesis.SynthesisFigure, "reason"): ("reason", {"", *synthesis_words.REASONS}),
+        (synthesis.SynthesisFinding, "name"): ("conclusion", synthesis_words.CONCLUSIONS),
         **dict.fromkeys([(kind, "sampling") for kind in _SCHEMES], samplings),
         **dict.fromkeys([(kind, "adjacency") for kind in _SCHEMES], adjacencies),
-        (CardFacts, "accounted_sampling"): samplings,
-        (CardFacts, "doubts"): ("doubt", training.DOUBTS),
-        (SeriesFact, "name"): ("choice", training.CHOICES),
-        (ClaimFact, "worth"): ("worth", training.WORTHS),
-        (OutcomeFact, "choices"): ("choice", training.CHOICES),
-        (TuningFact, "name"): ("way to choose", training.TUNING),
-        (InversionFact, "name"): ("inversion", training.INVERSIONS),
+        (training.CardFacts, "accounted_sampling"): samplings,
+        (training.CardFacts, "doubts"): ("doubt", training_words.DOUBTS),
+        (training.SeriesFact, "name"): ("choice", training_words.CHOICES),
+        (training.ClaimFact, "worth"): ("worth", training_words.WORTHS),
+        (training.OutcomeFact, "choices"): ("choice", training_words.CHOICES),
+        (training.TuningFact, "name"): ("way to choose", training_words.TUNING),
+        (training.InversionFact, "name"): ("inversion", training_words.INVERSIONS),
     }
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from reports.facts.copying import fact_of
 from reports.facts.methods import MethodFacts  # noqa: TC001  (whoever parses facts needs it)
 
 #: A text of the office: one for all languages, or language → text.
@@ -557,29 +558,14 @@ class ReleaseFacts:
 
     def public(self) -> PublicFacts:
         """Keep what everybody may know."""
-        return PublicFacts(
-            id=self.id,
-            title=self.title,
-            date=self.date,
-            contact=self.contact,
-            version=self.version,
-            ptable_label=self.ptable_label,
+        return fact_of(
+            PublicFacts,
+            self,
             checks={
                 check.name: check.outcome for check in self.checks if check.outcome in MADE
             },
-            tables=tuple(
-                PublicTableFact(
-                    name=table.name,
-                    title=table.title,
-                    dimensions=table.dimensions,
-                    published=table.published,
-                    files=table.files,
-                )
-                for table in self.tables
-            ),
+            tables=tuple(fact_of(PublicTableFact, table) for table in self.tables),
             has_amounts=bool(self.amounts),
-            has_weights=self.has_weights,
-            cautions=self.cautions,
         )
 
 

@@ -43,7 +43,7 @@ class Numbers:
     def probability(self, number: float) -> str:
         r"""Write a probability with three decimals; 0.000 is 0, and 1.000 is 1."""
         if 0 < number < 0.0005:
-            return f"<{_SPACE}{self._decimal(0.001, '0.000')}"
+            return self._near_zero(0.001, "0.000")
         if 0.9995 <= number < 1 - _ROUNDING:
             return f">{_SPACE}{self._decimal(0.999, '0.000')}"
         return self._decimal(number, "0.000")
@@ -62,8 +62,7 @@ class Numbers:
         r"""Write any other figure with three decimals, fewer where it is large."""
         size = abs(number)
         if 0 < size < 0.0005:
-            sign = "<" if number > 0 else ">"
-            return f"{sign}{_SPACE}{self._decimal(math.copysign(0.001, number), '0.000')}"
+            return self._near_zero(math.copysign(0.001, number), "0.000")
         if size < 100:
             return self._decimal(number, "0.000")
         return self._decimal(number, "0.0" if size < 10_000 else "#,##0")
@@ -71,9 +70,7 @@ class Numbers:
     def ratio(self, number: float) -> str:
         r"""Write a ratio or a correlation with four decimals."""
         if 0 < abs(number) < 0.00005:
-            sign = "<" if number > 0 else ">"
-            least = self._decimal(math.copysign(0.0001, number), "0.0000")
-            return f"{sign}{_SPACE}{least}"
+            return self._near_zero(math.copysign(0.0001, number), "0.0000")
         return self._decimal(number, "0.0000" if abs(number) < 100 else "#,##0.0")
 
     def plain(self, number: float) -> str:
@@ -122,6 +119,10 @@ class Numbers:
             return text
         when = when.astimezone(UTC) if when.tzinfo else when
         return f"{format_datetime(when, 'd MMMM y, HH:mm:ss', locale=self.language)} UTC"
+
+    def _near_zero(self, least: float, pattern: str) -> str:
+        """Write that a number is nearer to 0 than this one."""
+        return f"{'<' if least > 0 else '>'}{_SPACE}{self._decimal(least, pattern)}"
 
     def _decimal(self, number: float, pattern: str) -> str:
         if abs(number) >= _HUGE:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reports.catalogues.comparison import FINDINGS
+from reports.catalogues.comparison import FINDINGS, TRIALS
 from reports.catalogues.pages import headings
-from reports.pages.definitions import definitions
+from reports.pages.common import definitions
 from reports.pages.methods import method_parts
 from reports.pages.release.risk import posterior_table
 from reports.pages.release.utility import by_variable
@@ -24,8 +24,6 @@ def comparison_page(words: Words, facts: ComparisonFacts) -> tuple[str, dict[str
     measures = [fact for several in facts.utility.values() for fact in several]
     return "comparison.html", {
         "title": words.text(facts.title) or _title(words, facts),
-        "id": "",
-        "facts": facts,
         "headings": _headings(words, facts),
         "methods": None if facts.methods is None else method_parts(words, facts.methods),
         "findings": [
@@ -138,6 +136,6 @@ def _certainty(words: Words, facts: ComparisonFacts) -> Table:
         .table(
             "certainty",
             words.say("Probability that the original is sensitive, by published count"),
-            notes=(words.say("Never: the design never publishes this count."),),
+            notes=(TRIALS["never"].say(words),),
         )
     )

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from reports.catalogues.pages import CORRECTIONS, PARAMETERS, SUSPICIONS, headings
+from reports.catalogues.pages import CORRECTIONS, DECODED, PARAMETERS, SUSPICIONS, headings
 from reports.catalogues.wording import written
 from reports.charts.bars import Interval, Intervals, interval_bars, interval_lines
 from reports.pages.common import outcome_cell
-from reports.parts import Cell, Figure, Lines, Table, texts
+from reports.parts import NOTHING, Cell, Figure, Lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from reports.facts.decoding import CandidateFact, DecodingFacts, EstimateFact
     from reports.facts.release import Outcome
     from reports.i18n.languages import Words
-    from reports.parts import Entry
+    from reports.parts import Table
 
 _Item = TypeVar("_Item")
 #: Names in a picture, from the largest estimate on.
@@ -34,8 +34,6 @@ def decoding_page(words: Words, facts: DecodingFacts) -> tuple[str, dict[str, An
     others = _by_size(fact for fact in facts.candidates if not fact.is_detected)
     return "decoding.html", {
         "title": facts.title or words.say("Decoded reports"),
-        "id": "",
-        "facts": facts,
         "headings": headings(words, "decoding"),
         "verdict": _verdict(words, facts, len(found)),
         "correction": words.say(
@@ -79,48 +77,33 @@ def _verdict(words: Words, facts: DecodingFacts, found: int) -> str:
 
 
 def _checks(words: Words, facts: DecodingFacts) -> Table:
-    lines: list[tuple[Entry, ...]] = [
-        (
-            words.say("The counts are possible with these parameters"),
-            outcome_cell(words, "failed" if facts.suspicions else "passed"),
-            words.say_many("%(n)s remark", "%(n)s remarks", len(facts.suspicions)),
-        ),
-        (
-            words.say("All reports are accounted for"),
-            outcome_cell(words, _outcome(facts.mass_misfit)),
-            "–"
-            if facts.mass is None
-            else words.say(
-                "%(mass)s of 1, chance %(chance)s",
-                mass=words.numbers.probability(facts.mass.estimate / facts.reports),
-                chance=_chance(words, facts.mass_misfit),
-            ),
-        ),
-        (
-            words.say("No frequent string is missing from the candidates"),
-            outcome_cell(words, _outcome(facts.misfit)),
-            "–"
-            if facts.dispersion is None
-            else words.say(
-                "dispersion %(dispersion)s, chance %(chance)s",
-                dispersion=words.numbers.amount(facts.dispersion),
-                chance=_chance(words, facts.misfit),
-            ),
-        ),
-    ]
-    return Table(
-        id="fit",
-        caption=words.say("Checks of the counts and of the fit"),
-        columns=texts(words.say("Rule"), words.say("Outcome"), words.say("Result")),
-        rows=tuple(lines),
-        notes=(
-            words.say(
-                "A check of the fit fails when its chance is below %(limit)s. The dispersion "
-                "is the squared distance of counts from the fit, 1 when nothing is missing; "
-                "above 1 it widens all intervals.",
-                limit=words.numbers.plain(_MISFIT),
-            ),
-        ),
+    mass = dispersion = NOTHING
+    if facts.mass is not None:
+        share = facts.mass.estimate / facts.reports
+        chance = _chance(words, facts.mass_misfit)
+        mass = DECODED["mass-found"].say(words, {"mass": share, "chance": chance})
+    if facts.dispersion is not None:
+        chance = _chance(words, facts.misfit)
+        dispersion = DECODED["missing-found"].say(
+            words, {"dispersion": facts.dispersion, "chance": chance}
+        )
+    n_remarks = len(facts.suspicions)
+    remarks = words.say_many("%(n)s remark", "%(n)s remarks", n_remarks)
+    lines: tuple[tuple[str, Outcome, str], ...] = (
+        ("counts", "failed" if facts.suspicions else "passed", remarks),
+        ("mass", _outcome(facts.mass_misfit), mass),
+        ("missing", _outcome(facts.misfit), dispersion),
+    )
+    return (
+        Lines(words, lines)
+        .text("Rule", lambda line: DECODED[line[0]].say(words))
+        .text("Outcome", lambda line: outcome_cell(words, line[1]))
+        .text("Result", lambda line: line[2])
+        .table(
+            "fit",
+            words.say("Checks of the counts and of the fit"),
+            notes=(DECODED["fit"].say(words, {"limit": _MISFIT}),),
+        )
     )
 
 
@@ -131,7 +114,7 @@ def _outcome(chance: float | None) -> Outcome:
 
 
 def _chance(words: Words, chance: float | None) -> str:
-    return "–" if chance is None else words.numbers.probability(chance)
+    return NOTHING if chance is None else words.numbers.probability(chance)
 
 
 def _pictures(
@@ -172,15 +155,9 @@ def _pictures(
         other=words.say("not found"),
     )
     draw = interval_bars if is_ordered else interval_lines
-    notes = [words.say("A bar or a dot is the estimate; the line through it is the interval.")]
+    notes = [DECODED["bars"].say(words)]
     if not is_ordered and len(found) > _MAX_LINES:
-        notes.append(
-            words.say(
-                "The largest %(n)s of %(all)s candidates found.",
-                n=words.numbers.count(_MAX_LINES),
-                all=words.numbers.count(len(found)),
-            )
-        )
+        notes.append(DECODED["largest"].say(words, {"n": _MAX_LINES, "all": len(found)}))
     return [
         Figure(
             id="picture",
@@ -229,68 +206,42 @@ def _amounts(
 def _masses(words: Words, facts: DecodingFacts) -> Table:
     lines = []
     if facts.unknown is not None:
-        lines.append((words.say("Strings that are not among the candidates"), facts.unknown))
+        lines.append(("unknown", facts.unknown))
     elif facts.rest is not None:
-        says = words.say("Strings that are not among the candidates, and candidates too weak")
-        lines.append((says, facts.rest))
+        lines.append(("rest", facts.rest))
     if facts.mass is not None:
-        lines.append((words.say("Everything together"), facts.mass))
+        lines.append(("everything", facts.mass))
     return (
-        _amounts(Lines(words, lines).text("What", lambda line: line[0]), lambda line: line[1])
+        _amounts(
+            Lines(words, lines).text("What", lambda line: DECODED[line[0]].say(words)),
+            lambda line: line[1],
+        )
         .number("Share of all reports", lambda line: line[1].estimate / facts.reports, "amount")
         .table(
             "masses",
             words.say("Reports without a name"),
-            notes=(
-                words.say("An estimate may be below 0 or above all reports: noise does that."),
-            ),
+            notes=(DECODED["noise"].say(words),),
         )
     )
 
 
 def _reports(words: Words, facts: DecodingFacts, amount: float) -> str:
-    return words.say(
-        "%(amount)s reports, %(share)s %% of all",
-        amount=words.numbers.count(amount),
-        share=words.numbers.plain(round(100 * amount / facts.reports, 2)),
-    )
+    share = round(100 * amount / facts.reports, 2)
+    return DECODED["reports"].say(words, {"amount": amount, "share": share})
 
 
 def _privacy(words: Words, facts: DecodingFacts) -> list[str]:
-    def factor(epsilon: float) -> str:
-        return words.numbers.amount(math.exp(min(epsilon, 700.0)))
+    def bounded(name: str, epsilon: float | None, *, otherwise: str) -> str:
+        if epsilon is None:
+            return DECODED[otherwise].say(words)
+        values = {"epsilon": epsilon, "factor": math.exp(min(epsilon, 700.0))}
+        return DECODED[name].say(words, values)
 
-    says = []
-    if facts.epsilon_one is not None:
-        says.append(
-            # claim rappor-loss
-            words.say(
-                "One report: ε = %(epsilon)s. It changes the odds between two values of a "
-                "person by a factor of at most %(factor)s.",
-                epsilon=words.numbers.amount(facts.epsilon_one),
-                factor=factor(facts.epsilon_one),
-            )
-        )
-    else:
-        says.append(words.say("One report may tell the value for certain: nothing bounds ε."))
-    if facts.epsilon_permanent is not None:
-        says.append(
-            words.say(
-                "All reports that a person ever sends of one and the same value: ε = "
-                "%(epsilon)s, a factor of at most %(factor)s.",
-                epsilon=words.numbers.amount(facts.epsilon_permanent),
-                factor=factor(facts.epsilon_permanent),
-            )
-        )
-    else:
-        says.append(
-            words.say(
-                "There is no permanent response: several reports of a person add up without a "
-                "bound, so that each person may report once."
-            )
-        )
-    says.append(words.say("Values that differ, or change, add up."))
-    return says
+    return [
+        bounded("one", facts.epsilon_one, otherwise="one-unbounded"),
+        bounded("permanent", facts.epsilon_permanent, otherwise="no-permanent"),
+        DECODED["changes"].say(words),
+    ]
 
 
 def _parameters(words: Words, facts: DecodingFacts) -> Table:

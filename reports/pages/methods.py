@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reports.catalogues.comparison import CRITERIA, DETAILS, DRAWN, METHODS
+from reports.catalogues.comparison import CRITERIA, DETAILS, DRAWN, METHODS, TRIALS
 from reports.catalogues.synthesis import say_guarantee
 from reports.catalogues.wording import written
-from reports.parts import Cell, Lines, Table, texts
+from reports.parts import Cell, Lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from reports.facts.methods import CriterionFact, MethodFact, MethodFacts
     from reports.i18n.languages import Words
-    from reports.parts import Rating
+    from reports.parts import Rating, Table
 
 #: Nearer to all or none than this is all or none.
 _CLOSE = 1e-9
@@ -51,63 +51,22 @@ def _about(words: Words, facts: MethodFacts) -> Iterator[str]:
     counts = {"records": facts.records, "all": facts.all_records}
     yield DRAWN[facts.drawn].say(words, counts, of="the sample")
     shown = [words.say(" by ").join(table) for table in facts.tables]
-    yield words.say("Planned tables, with all margins: %(tables)s.", tables=words.listed(shown))
-    if facts.geography:
-        yield words.say(
-            "Areas: “%(geography)s”. What an intruder wants to know: “%(target)s”.",
-            geography=facts.geography,
-            target=facts.target,
-        )
-    else:
-        yield words.say(
-            "No dimension tells areas. What an intruder wants to know: “%(target)s”.",
-            target=facts.target,
-        )
+    yield TRIALS["tables"].say(words, {"tables": words.listed(shown)})
+    places = {"geography": facts.geography, "target": facts.target}
+    yield TRIALS["areas" if facts.geography else "no-areas"].say(words, places)
     for name, column in facts.levels.items():
-        yield words.say(
-            "“%(name)s” was taken at the level “%(column)s”: finer ones have too many "
-            "categories.",
-            name=name,
-            column=column,
-        )
-    yield from _limits(words, facts)
-
-
-def _limits(words: Words, facts: MethodFacts) -> Iterator[str]:
-    if facts.filtered:
-        yield words.say(
-            "Tables with a filter were tried without it: %(names)s.",
-            names=words.listed(facts.filtered),
-        )
-    if facts.summed:
-        yield words.say(
-            "Of tables with sums, means or weighted counts, the counts of records were tried: "
-            "%(names)s.",
-            names=words.listed(facts.summed),
-        )
-    if facts.left_out:
-        yield words.say(
-            "Left out, as they have too many cells: %(names)s.",
-            names=words.listed(facts.left_out),
-        )
-    yield words.say(
-        "Whether a method is simple to run is declared by the office, not measured."
-    )
+        yield TRIALS["level"].say(words, {"name": name, "column": column})
+    for reason in ("filtered", "summed", "left_out"):
+        if names := getattr(facts, reason):
+            yield TRIALS[reason].say(words, {"names": words.listed(names)})
+    yield TRIALS["simple"].say(words)
 
 
 def _matrix(words: Words, facts: MethodFacts) -> Table:
     tried = [method for method in facts.methods if method.criteria]
-    notes = [
-        words.say("Below each share stands its base: cells, parts, lines or persons."),
-        words.say("● the best there is    ◐ between    ○ the worst there is"),
-    ]
+    notes = [TRIALS["base"].say(words), TRIALS["signs"].say(words)]
     if any(method.kind == "cell-key-ledger" for method in tried):
-        notes.append(
-            words.say(
-                "Behind the ledger, the planned tables pass; what is asked for beside them "
-                "is refused where it differs by too few records."
-            )
-        )
+        notes.append(TRIALS["ledger"].say(words))
     return (
         Lines(words, tried)
         .text("Method", lambda method: _head(words, method))
@@ -166,7 +125,7 @@ def _share(words: Words, criterion: CriterionFact) -> Cell:
 
 
 def _details(words: Words, facts: MethodFacts) -> Table:
-    rows = []
+    lines = []
     for method in facts.methods:
         told = [
             DETAILS[name].say(words, {"number": number}, of=f"the detail {name!r}")
@@ -174,44 +133,31 @@ def _details(words: Words, facts: MethodFacts) -> Table:
             if number is not None
         ]
         if method.criteria and method.records != facts.records:
-            told.insert(
-                0,
-                words.say(
-                    "Tried on %(records)s records of fewer areas, as it takes long.",
-                    records=words.numbers.count(method.records),
-                ),
-            )
+            told.insert(0, TRIALS["fewer"].say(words, {"records": method.records}))
         if told:
-            rows.append((_head(words, method).text, " ".join(told)))
-    return Table(
-        id="methods-details",
-        caption=words.say("What some methods did besides"),
-        columns=texts(words.say("Method"), words.say("What it did")),
-        rows=tuple(rows),
+            lines.append((method, " ".join(told)))
+    return (
+        Lines(words, lines)
+        .text("Method", lambda line: _head(words, line[0]).text)
+        .text("What it did", lambda line: line[1])
+        .table("methods-details", words.say("What some methods did besides"))
     )
 
 
 def _guarantees(words: Words, facts: MethodFacts) -> Table:
-    return Table(
-        id="methods-guarantees",
-        caption=words.say("What is promised of the synthetic records"),
-        columns=texts(words.say("Method"), words.say("Guarantee")),
-        rows=tuple(
-            (_head(words, method).text, say_guarantee(words, method.guarantee))
-            for method in facts.methods
-            if method.guarantee is not None
-        ),
+    promised = [(m, m.guarantee) for m in facts.methods if m.guarantee is not None]
+    return (
+        Lines(words, promised)
+        .text("Method", lambda line: _head(words, line[0]).text)
+        .text("Guarantee", lambda line: say_guarantee(words, line[1]))
+        .table("methods-guarantees", words.say("What is promised of the synthetic records"))
     )
 
 
 def _refused(words: Words, facts: MethodFacts) -> Table:
-    return Table(
-        id="methods-refused",
-        caption=words.say("Methods that could not be tried"),
-        columns=texts(words.say("Method"), words.say("Reason")),
-        rows=tuple(
-            (_head(words, method).text, method.reason)
-            for method in facts.methods
-            if not method.criteria
-        ),
+    return (
+        Lines(words, [method for method in facts.methods if not method.criteria])
+        .text("Method", lambda method: _head(words, method).text)
+        .text("Reason", lambda method: method.reason)
+        .table("methods-refused", words.say("Methods that could not be tried"))
     )

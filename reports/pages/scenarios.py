@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from reports.catalogues.comparison import PICTURES, TRIALS
 from reports.catalogues.measures import figure_name, kind_of
 from reports.catalogues.wording import written
 from reports.charts.curves import Design, Points, points
-from reports.parts import Cell, Figure, Lines, Table, texts
+from reports.parts import Cell, Figure, Lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from reports.facts.release import DesignFact, ScenarioFacts
     from reports.i18n.languages import Words
-    from reports.parts import Entry
+    from reports.parts import Entry, Table
 
 _MAIN = (
     "q_worst", "q_worst_set", "differencing", "averaging_queries", "aad", "changed_pct",
@@ -36,15 +38,7 @@ def scenario_parts(words: Words, scenarios: ScenarioFacts) -> dict[str, Any]:
             names=[name for name in main if name in every],
             ident="designs",
             caption=words.say("Designs compared, on all tables together"),
-            notes=(
-                # claim zeros-do-not-tell
-                words.say(
-                    "A cell that several tables show counts once. Figures of risk take every "
-                    "empty cell of the grids, as nobody can tell that a cell is left out "
-                    "because it is empty; figures of use take the empty cells that the "
-                    "tables list."
-                ),
-            ),
+            notes=(TRIALS["cells"].say(words),),
         ),
         "all": figure_table(
             words,
@@ -53,12 +47,10 @@ def scenario_parts(words: Words, scenarios: ScenarioFacts) -> dict[str, Any]:
             ident="all-figures",
             caption=words.say("All figures of the designs"),
         ),
-        "refused": Table(
-            id="refused",
-            caption=words.say("Designs refused"),
-            columns=texts(words.say("Design"), words.say("Reason")),
-            rows=tuple(scenarios.refused.items()),
-        ),
+        "refused": Lines(words, scenarios.refused.items())
+        .text("Design", itemgetter(0))
+        .text("Reason", itemgetter(1))
+        .table("refused", words.say("Designs refused")),
     }
 
 
@@ -121,24 +113,12 @@ def _map(words: Words, scenarios: ScenarioFacts) -> list[Figure]:
             )
     if not spots:
         return []
-    title = words.say("Risk and utility of the designs")
     across = figure_name(words, scenarios.utility)
     upwards = figure_name(words, scenarios.risk)
     data = Points(
-        id="map",
-        title=title,
-        description=words.say(
-            "%(designs)s designs: to the right the %(across)s, upwards the %(upwards)s. The "
-            "nearer to the lower left corner, the better; numbers are those of the table.",
-            designs=words.numbers.count(len(spots)),
-            across=across,
-            upwards=upwards,
-        ),
+        **PICTURES["map"].say(words, "map", designs=len(spots), across=across, upwards=upwards),
         across=across,
         upwards=upwards,
-        front=words.say("on the front"),
-        other=words.say("beaten by another"),
-        chosen=words.say("chosen"),
     )
     shown = [scenarios.designs[int(spot.name) - 1] for spot in spots]
     names = (scenarios.risk, scenarios.utility)
@@ -153,4 +133,4 @@ def _map(words: Words, scenarios: ScenarioFacts) -> list[Figure]:
         .table("map-data", words.say("The two figures of the map"), n_heads=2)
     )
     svg = points(words, data, spots)
-    return [Figure(id="map", title=title, svg=svg, data=table)]
+    return [Figure(id="map", title=data.title, svg=svg, data=table)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.synthesis import (
@@ -10,11 +11,12 @@ from reports.catalogues.synthesis import (
     FIGURES,
     GOOD,
     GROUPS,
+    PICTURES,
     say_guarantee,
 )
 from reports.catalogues.wording import written
 from reports.charts.marked import Marked, MarkedLine, marked_bars
-from reports.parts import Cell, Lines, Table, texts
+from reports.parts import Cell, Lines
 from reports.report import as_csv, as_json, download
 
 if TYPE_CHECKING:
@@ -22,15 +24,25 @@ if TYPE_CHECKING:
 
     from reports.facts.synthesis import SynthesisFacts, SynthesisFigure
     from reports.i18n.languages import Words
-    from reports.parts import Entry, Figure
+    from reports.parts import Entry, Figure, Table
     from reports.report import Download
 
-_DISTANCES = (
-    "tvd1", "tvd2", "tvd3", "ks_mean", "spearman_change_pairs", "cramer_change",
-)  # fmt: skip
-_CHANCES = ("detection_auc", "domias", "mia_mean", "mia_worst", "mia_euclidean", "nearer_train")
 #: Shown as marks; the training records are 0 off themselves.
 _MARKS = ("bootstrap", "holdout", "independent")
+#: Picture → its figures, where its bars start and its marks.
+_PICTURES: dict[str, tuple[tuple[str, ...], float, tuple[str, ...]]] = {
+    "distances": (
+        ("tvd1", "tvd2", "tvd3", "ks_mean", "spearman_change_pairs", "cramer_change"),
+        0.0,
+        _MARKS,
+    ),
+    "chances": (
+        ("detection_auc", "domias", "mia_mean", "mia_worst", "mia_euclidean", "nearer_train"),
+        0.5,
+        _MARKS,
+    ),
+    "learning": (("class_auc",), 0.5, ("train", *_MARKS)),
+}
 
 
 def synthesis_page(words: Words, facts: SynthesisFacts) -> tuple[str, dict[str, Any]]:
@@ -42,8 +54,6 @@ def synthesis_page(words: Words, facts: SynthesisFacts) -> tuple[str, dict[str, 
     ]
     return "synthesis.html", {
         "title": facts.title or words.say("Synthetic records judged"),
-        "id": "",
-        "facts": facts,
         "headings": {
             "conclusion": words.say("Conclusion"),
             "judged": words.say("What was judged"),
@@ -93,14 +103,11 @@ def _sizes(words: Words, facts: SynthesisFacts) -> Table:
 
 
 def _guarantees(words: Words, facts: SynthesisFacts) -> Table:
-    return Table(
-        id="guarantees",
-        caption=words.say("What is promised of the synthetic records"),
-        columns=texts(words.say("Records"), words.say("Guarantee")),
-        rows=tuple(
-            (words.say("Synthetic: %(name)s", name=name), say_guarantee(words, fact))
-            for name, fact in facts.guarantees.items()
-        ),
+    return (
+        Lines(words, facts.guarantees.items())
+        .text("Records", lambda line: words.say("Synthetic: %(name)s", name=line[0]))
+        .text("Guarantee", lambda line: say_guarantee(words, line[1]))
+        .table("guarantees", words.say("What is promised of the synthetic records"))
     )
 
 
@@ -159,49 +166,22 @@ def _number(words: Words, figure: SynthesisFigure, value: float | None) -> str:
 
 
 def _pictures(words: Words, facts: SynthesisFacts) -> list[Figure]:
-    found = []
-    for place, (name, figures) in enumerate(facts.figures.items()):
-        of_set = "" if len(facts.figures) == 1 else f" – {name}"
-        found += _picture(
-            words,
-            [figure for figure in figures if figure.name in _DISTANCES],
-            ident=f"distances-{place}",
-            title=words.say("How far from the training records") + of_set,
-            across=words.say("0 is equality"),
-            start=0.0,
+    return [
+        figure
+        for place, (name, figures) in enumerate(facts.figures.items())
+        for kind in _PICTURES
+        for figure in _picture(
+            words, figures, kind, place, "" if len(facts.figures) == 1 else f" – {name}"
         )
-        found += _picture(
-            words,
-            [figure for figure in figures if figure.name in _CHANCES],
-            ident=f"chances-{place}",
-            title=words.say("What can be told above chance") + of_set,
-            across=words.say("0.5 is guessing, 1 is certainty"),
-            start=0.5,
-        )
-        found += _picture(
-            words,
-            [figure for figure in figures if figure.name == "class_auc"],
-            ident=f"learning-{place}",
-            title=words.say("What was learned, tested on unseen real records") + of_set,
-            across=words.say("area under the curve"),
-            start=0.5,
-            marks=("train", *_MARKS),
-        )
-    return found
+    ]
 
 
 def _picture(
-    words: Words,
-    figures: Sequence[SynthesisFigure],
-    *,
-    ident: str,
-    title: str,
-    across: str,
-    start: float,
-    marks: Sequence[str] = _MARKS,
+    words: Words, figures: Sequence[SynthesisFigure], kind: str, place: int, of_set: str
 ) -> list[Figure]:
     """Draw figures as bars; none where nothing is defined."""
-    shown = [figure for figure in figures if figure.value is not None]
+    names, start, marks = _PICTURES[kind]
+    shown = [f for f in figures if f.name in names and f.value is not None]
     if not shown:
         return []
     used = [c for c in marks if any(figure.controls.get(c) is not None for figure in shown)]
@@ -215,15 +195,9 @@ def _picture(
         )
         for f in shown
     ]
+    said = PICTURES[kind].say(words, f"{kind}-{place}")
     data = Marked(
-        id=ident,
-        title=title,
-        description=words.say(
-            "A bar per figure of the synthetic records, with marks for the same figure of "
-            "known records."
-        ),
-        across=across,
-        bar=words.say("Synthetic"),
+        **said | {"title": said["title"] + of_set},
         marks={c: words.say(CONTROLS[c]) for c in used},
         start=start,
     )
@@ -238,30 +212,26 @@ def _picture(
 
 def _definitions(words: Words, facts: SynthesisFacts) -> Table:
     used = {figure.name for some in facts.figures.values() for figure in some}
-    return Table(
-        id="definition-table",
-        caption=words.say("What each figure is"),
-        columns=texts(words.say("Figure"), words.say("Definition")),
-        rows=tuple(
-            (words.say(known.name), words.say(known.meaning))
-            for name, known in FIGURES.items()
-            if name in used
-        ),
+    return (
+        Lines(words, [known for name, known in FIGURES.items() if name in used])
+        .text("Figure", lambda known: words.say(known.name))
+        .text("Definition", lambda known: words.say(known.meaning))
+        .table("definition-table", words.say("What each figure is"))
     )
 
 
 def _downloads(facts: SynthesisFacts) -> list[Download]:
+    parts = ("subject", "value", "low", "high")
     rows = [
         (
-            name, figure.name, figure.subject, figure.value, figure.low, figure.high,
-            *(figure.controls.get(control) for control in CONTROLS), figure.reason,
+            *(name, figure.name, *attrgetter(*parts)(figure)),
+            *(figure.controls.get(control) for control in CONTROLS),
+            figure.reason,
         )
         for name, several in facts.figures.items()
         for figure in several
-    ]  # fmt: skip
-    columns = (
-        "records", "figure", "subject", "value", "low", "high", *CONTROLS, "reason",
-    )  # fmt: skip
+    ]
+    columns = ("records", "figure", *parts, *CONTROLS, "reason")
     return [
         download("figures.csv", as_csv(columns, rows)),
         download("evaluation.json", as_json(facts)),

@@ -30,9 +30,7 @@ from synth.marginals.spending import PrivacyAccountant, Spend
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
-    from synth.arrays import Floats
+    from synth.arrays import AnyIntegers, Floats
     from synth.marginals.measuring import Neighbours, NoiseSource
 
 
@@ -61,8 +59,7 @@ class CopulaModel(JointModel):
         """How many codes each column has."""
         return [len(margin.values) for margin in self.margins]
 
-    def drawn(self, number: int, rng: np.random.Generator) -> list[Floats]:
-        """Draw the codes of each column."""
+    def _drawn(self, number: int, rng: np.random.Generator) -> list[Floats]:
         from scipy.special import ndtr
 
         values, vectors = np.linalg.eigh(self.correlation)
@@ -70,8 +67,7 @@ class CopulaModel(JointModel):
         u = ndtr(rng.standard_normal((number, len(self.margins))) @ root.T)
         return [margin.inverse(u[:, at]) for at, margin in enumerate(self.margins)]
 
-    def parts(self) -> dict[str, Any]:
-        """Return what is written."""
+    def _parts(self) -> dict[str, Any]:
         return {
             "margins": [margin.cumulative for margin in self.margins],
             "correlation": self.correlation,
@@ -79,8 +75,7 @@ class CopulaModel(JointModel):
         }
 
     @classmethod
-    def of_parts(cls, found: Mapping[str, Any]) -> Self:
-        """Return the model whose parts these are."""
+    def _of_parts(cls, found: Mapping[str, Any]) -> Self:
         margins = margins_of_codes(found["margins"])
         correlation = np.array(found["correlation"], np.float64)
         if correlation.shape != (len(margins),) * 2 or not np.isfinite(correlation).all():
@@ -115,12 +110,12 @@ class _RankMeasurer(Measurer):
         return np.asarray((self._noise.add(whole, how) / all_pairs).clip(-1, 1))
 
 
-def fit_histogram(codes: NDArray[np.integer], **given: Any) -> CopulaModel:
+def fit_histogram(codes: AnyIntegers, **given: Any) -> CopulaModel:
     """Fit noisy margins alone; columns are drawn independently."""
     return _fit(codes, has_ranks=False, **given)
 
 
-def fit_copula(codes: NDArray[np.integer], **given: Any) -> CopulaModel:
+def fit_copula(codes: AnyIntegers, **given: Any) -> CopulaModel:
     """Fit a Gaussian copula: half of rho for the margins, half for Kendall's taus.
 
     References
@@ -131,7 +126,7 @@ def fit_copula(codes: NDArray[np.integer], **given: Any) -> CopulaModel:
 
 
 def _fit(
-    codes: NDArray[np.integer],
+    codes: AnyIntegers,
     *,
     has_ranks: bool,
     sizes: Sequence[int],

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -14,12 +13,14 @@ from dp import Adjacency
 from synth.copulas.margins import Margin
 from synth.errors import SynthError
 from synth.marginals.measuring import SimulatedNoise
+from synth.methods import CodeModel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from synth.arrays import AnyIntegers
     from synth.baselines.model import Account
     from synth.marginals.measuring import Neighbours, NoiseSource
 
@@ -32,28 +33,12 @@ _NAMES = {
 _SILENT = {"ordered", "present", "rules"}  # rules are kept by drawing again
 
 
-class JointModel(ABC):
-    """A model of codes that draws all columns together, and is one object of JSON."""
-
-    kind: ClassVar[str]
-
-    @property
-    @abstractmethod
-    def sizes(self) -> list[int]:
-        """How many codes each column has."""
+class JointModel(CodeModel):
+    """A model of codes that draws all columns together."""
 
     @abstractmethod
-    def drawn(self, number: int, rng: np.random.Generator) -> Sequence[NDArray[Any]]:
+    def _drawn(self, number: int, rng: np.random.Generator) -> Sequence[NDArray[Any]]:
         """Draw the codes of each column, of at least one record."""
-
-    @abstractmethod
-    def parts(self) -> dict[str, Any]:
-        """Return what is written: arrays and plain values, nothing that runs."""
-
-    @classmethod
-    @abstractmethod
-    def of_parts(cls, found: Mapping[str, Any]) -> Self:
-        """Return the model whose parts these are, or refuse what does not fit."""
 
     def sample(
         self,
@@ -70,27 +55,7 @@ class JointModel(ABC):
             )
         if not number:
             return np.zeros((0, len(self.sizes)), np.int32)
-        return np.column_stack(self.drawn(number, rng)).astype(np.int32)
-
-    def to_json(self) -> str:
-        """Return the model as text."""
-        content = {"format": f"ckm-synth-{self.kind}", **self.parts()}
-        return json.dumps(content, allow_nan=False, default=np.ndarray.tolist)
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Read what `to_json` wrote."""
-        try:
-            found = json.loads(text)
-            is_one = found["format"] == f"ckm-synth-{cls.kind}"
-            model = cls.of_parts(found) if is_one else None
-        except SynthError:
-            raise
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-            raise SynthError(f"The model of a {cls.kind} cannot be read.") from None
-        if model is None:
-            raise SynthError(f"The file is no model of a {cls.kind}.")
-        return model
+        return np.column_stack(self._drawn(number, rng)).astype(np.int32)
 
 
 def margins_of_codes(heights: Iterable[Any]) -> tuple[Margin, ...]:
@@ -102,7 +67,7 @@ def margins_of_codes(heights: Iterable[Any]) -> tuple[Margin, ...]:
 
 
 def as_frame(
-    codes: NDArray[np.integer], *, sizes: Sequence[int], ordered: Sequence[bool]
+    codes: AnyIntegers, *, sizes: Sequence[int], ordered: Sequence[bool]
 ) -> tuple[pd.DataFrame, dict[str, list[Any]]]:
     """Turn codes into a frame with declared domains; columns go by their places."""
     columns: dict[str, Any] = {}

@@ -29,9 +29,7 @@ from synth.schema.public import coarse_table, patterns_of, workload_weights
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
-    from synth.arrays import Columns, Floats, Integers
+    from synth.arrays import AnyIntegers, Columns, Floats, Integers
     from synth.marginals.measuring import NoiseSource
     from synth.schema.public import Published, Rule
 
@@ -42,7 +40,7 @@ _Margin = tuple["Floats", float]
 
 
 def fit_codes(
-    codes: NDArray[np.integer],
+    codes: AnyIntegers,
     *,
     sizes: Sequence[int],
     rho: float,
@@ -282,7 +280,7 @@ def _checked_sizes(sizes: Sequence[int]) -> list[int]:
     return whole
 
 
-def _checked_codes(codes: NDArray[np.integer], sizes: Sequence[int]) -> NDArray[np.integer]:
+def _checked_codes(codes: AnyIntegers, sizes: Sequence[int]) -> AnyIntegers:
     codes = np.asarray(codes)
     if codes.ndim != 2 or codes.shape[1] != len(sizes) or codes.dtype.kind not in "iu":
         raise SynthError(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -19,9 +19,7 @@ from synth.marginals.spending import Spend
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
-    from synth.arrays import Floats, Integers
+    from synth.arrays import AnyIntegers, Floats, Integers
     from synth.marginals.spending import PrivacyAccountant
 
 # Weights are multiples of 1/1024, at most 1, and what they weigh is whole and at most 2**42, so
@@ -131,7 +129,7 @@ class Measurer:
 
     def __init__(
         self,
-        codes: NDArray[np.integer],
+        codes: AnyIntegers,
         sizes: Sequence[int],
         neighbours: Neighbours,
         accountant: PrivacyAccountant,
@@ -190,7 +188,7 @@ class Measurer:
         """
         for column, group in enumerate(groups):
             self._sizes[column] = int(group.max()) + 1
-            small = np.uint8 if self._sizes[column] <= 256 else np.int32
+            small: Any = np.uint8 if self._sizes[column] <= 256 else np.int32
             self._columns[column] = group.astype(small)[self._columns[column]]
         self._tables.clear()
 

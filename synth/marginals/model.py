@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from synth.errors import SynthError
 from synth.marginals.belief import Network
 from synth.marginals.drawing import draw_codes, draw_within
 from synth.marginals.spending import Spend
+from synth.methods import CodeModel
 from synth.schema.public import coarse_table
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from synth.arrays import Columns, Floats, Integers
 
 
-_FORMAT = "ckm-synth-model"
 _CHUNK = 2**17  # rows drawn at a time: as much as stays in the cache
 
 
@@ -57,7 +56,7 @@ class Measured:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TableModel:
+class TableModel(CodeModel):
     """A distribution over records, made from noisy tables alone.
 
     Parameters
@@ -89,6 +88,8 @@ class TableModel:
     >>> TableModel.from_json(model.to_json()).sample(4, rng=np.random.default_rng(1)).shape
     (4, 2)
     """
+
+    kind: ClassVar[str] = "model"
 
     groups: tuple[Integers, ...]
     shares: tuple[Floats, ...]
@@ -191,60 +192,28 @@ class TableModel:
         """
         return coarse_table(table, [self.groups[column] for column in columns])
 
-    def to_json(self) -> str:
-        """Return the model as text: noisy numbers and what they cost, nothing that runs."""
-        return json.dumps(
-            {
-                "format": _FORMAT,
-                "version": 1,
-                "groups": self.groups,
-                "shares": self.shares,
-                "tables": [asdict(table) for table in self.tables],
-                "masks": [
-                    {"columns": columns, "allowed": mask.astype(int)}
-                    for columns, mask in self.masks
-                ],
-                "records": self.records,
-                "spends": [spend.record() for spend in self.spends],
-                "rho": self.rho,
-                "adjacency": self.adjacency,
-                "rows": self.rows,
-                "unit": self.unit,
-                "noise": self.noise,
-            },
-            allow_nan=False,
-            default=np.ndarray.tolist,
-        )
+    def _parts(self) -> dict[str, Any]:
+        return {
+            "version": 1,
+            "groups": self.groups,
+            "shares": self.shares,
+            "tables": [asdict(table) for table in self.tables],
+            "masks": [
+                {"columns": columns, "allowed": mask.astype(int)}
+                for columns, mask in self.masks
+            ],
+            "records": self.records,
+            "spends": [spend.record() for spend in self.spends],
+            "rho": self.rho,
+            "adjacency": self.adjacency,
+            "rows": self.rows,
+            "unit": self.unit,
+            "noise": self.noise,
+        }
 
     @classmethod
-    def from_json(cls, text: str) -> TableModel:
-        """Read a model.
-
-        Parameters
-        ----------
-        text
-            What `to_json` wrote.
-
-        Raises
-        ------
-        SynthError
-            If it is something else.
-        """
-        try:
-            found = json.loads(text)
-            is_one = found["format"] == _FORMAT and found["version"] == 1
-            model = cls._from_record(found) if is_one else None
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise SynthError(
-                "The text is not a model.", hint="give what to_json wrote"
-            ) from None
-        if model is None:
-            raise SynthError("The text is of another format, or of a newer version.")
-        return model.checked()
-
-    @classmethod
-    def _from_record(cls, found: dict[str, Any]) -> TableModel:
-        return cls(
+    def _of_parts(cls, found: Mapping[str, Any]) -> Self:
+        model = cls(
             groups=tuple(np.asarray(group, np.int64) for group in found["groups"]),
             shares=tuple(np.asarray(share, np.float64) for share in found["shares"]),
             tables=tuple(
@@ -268,8 +237,9 @@ class TableModel:
             unit=str(found["unit"]),
             noise=str(found["noise"]),
         )
+        return model.checked()
 
-    def checked(self) -> TableModel:
+    def checked(self) -> Self:
         """Return the model itself, or refuse it if its parts do not fit each other."""
         sizes = [int(group.max(initial=-1)) + 1 for group in self.groups]
         fits = len(self.groups) == len(self.shares) and all(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from footing.checks import require_integer
+from footing.checks import require_integer, require_one_of
 from synth.errors import SynthError
 from synth.sanitisers.frames import checked_rows, numbers_of, opened
 
@@ -87,10 +87,9 @@ def microaggregate(
     table = opened(frame, columns)
     values = numbers_of(table, columns)
     _check_k(k, len(table))
+    require_one_of(method, "method", ("mdav", "univariate"), error=SynthError)
     if method == "mdav":
         return aggregate(table, groups=mdav_groups(values, k=k), columns=columns)
-    if method != "univariate":
-        raise SynthError(f"Unknown method {method!r}.", hint="known: mdav, univariate")
     for place, name in enumerate(columns):
         order = np.argsort(values[:, place], kind="stable")
         cuts = list(range(k, len(order) - k + 1, k))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from synth.arrays import Integers
+    from synth.arrays import AnyIntegers, Integers
     from synth.schema.columns import Plain
     from synth.schema.schema import Schema
 
@@ -124,16 +124,14 @@ def encode_column(values: pd.Series, column: Column) -> NDArray[np.int32]:
     return np.asarray(codes[places], np.int32)
 
 
-def draw_numbers(
-    codes: NDArray[np.integer], column: Numeric, *, rng: np.random.Generator
-) -> Integers:
+def draw_numbers(codes: AnyIntegers, column: Numeric, *, rng: np.random.Generator) -> Integers:
     """Return a number of the grid for each code; those of missing codes mean nothing."""
     grid = column.grid
     return grid.draw(np.minimum(codes, grid.size - 1), rng=rng, law=column.law)
 
 
 def decode_column(
-    codes: NDArray[np.integer], column: Column, *, numbers: Integers | None = None
+    codes: AnyIntegers, column: Column, *, numbers: Integers | None = None
 ) -> Any:
     """Return values as an Arrow array."""
     import pyarrow as pa
@@ -164,7 +162,7 @@ def decode_column(
 
 
 def _as_text(
-    numbers: Integers, kind: NDArray[np.integer], coded: Sequence[Plain], column: Numeric
+    numbers: Integers, kind: AnyIntegers, coded: Sequence[Plain], column: Numeric
 ) -> Any:
     """Write numbers as text, where a kind of missing is text."""
     import pyarrow as pa

@@ -115,6 +115,7 @@ def discover(
             "Categories are found with a small chance of failure: a delta is needed.",
             hint="give the budget as epsilon and delta, or declare the categories",
         )
+    search = _Search(neighbours, noise)
     calls = []
     for name in names:
         if name not in records.columns:
@@ -122,58 +123,87 @@ def discover(
         column, price = schema.column(name), rho / len(names) * (1 - 1e-9)
         if isinstance(column, Category):
             slip = delta / len(categories)
-            column, call = _find_values(
-                records[name], column, rho=price, delta=slip, neighbours=neighbours, noise=noise
-            )
+            column, call = search.values(records[name], column, rho=price, delta=slip)
         elif isinstance(column, Numeric):
-            column, call = _find_bounds(
-                records[name], column, rho=price, neighbours=neighbours, noise=noise
-            )
+            column, call = search.bounds(records[name], column, rho=price)
         schema = schema.with_column(column)
         calls.append(call)
     return schema, calls
 
 
-def _find_values(
-    values: pd.Series,
-    column: Category,
-    *,
-    rho: float,
-    delta: float,
-    neighbours: Neighbours,
-    noise: NoiseSource,
-) -> tuple[Category, Call]:
-    most, reach = neighbours.rows, neighbours.reach
-    moved = Sensitivity(l1=reach, adjacency=neighbours.adjacency, unit=neighbours.unit)
-    how = Geometric.calibrated(moved, epsilon=math.sqrt(2 * rho))
-    threshold = most + how.scale * math.log(most / delta) * (1 + 1e-9)
-    call = Call(
-        what="categories",
-        columns=(column.name,),
-        law="geometric above a threshold",
-        sensitivity=reach,
-        scale=how.scale,
-        rho=(reach / how.scale) ** 2 / 2,
-        delta=delta,
-        threshold=threshold,
-        keys=most,
-    )
-    coded = {key_of(written) for written in column.missing.values()}
-    counted = {
-        key: count
-        for key, count in _counted(values, column.name).items()
-        if key not in coded and key[0] != "null"
-    }
-    keys = sorted(counted, key=lambda key: (key[0], str(key[1])))
-    noisy = noise.add(np.array([counted[key] for key in keys], np.int64), how)  # type: ignore[arg-type]
-    kept: list[Any] = [
-        key[1] for key, count in zip(keys, noisy, strict=True) if count >= threshold
-    ]
-    other = "other" if column.other is None else column.other
-    if key_of(other) not in {key_of(value) for value in kept}:
-        kept.append(other)
-    found = replace(column, values=tuple(kept), other=other, declared_by=_FOUND)
-    return found, call
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """What finds domains with noise."""
+
+    neighbours: Neighbours
+    noise: NoiseSource
+
+    def values(
+        self, values: pd.Series, column: Category, *, rho: float, delta: float
+    ) -> tuple[Category, Call]:
+        """Find the values of a column of categories."""
+        neighbours = self.neighbours
+        most, reach = neighbours.rows, neighbours.reach
+        moved = Sensitivity(l1=reach, adjacency=neighbours.adjacency, unit=neighbours.unit)
+        how = Geometric.calibrated(moved, epsilon=math.sqrt(2 * rho))
+        threshold = most + how.scale * math.log(most / delta) * (1 + 1e-9)
+        call = Call(
+            what="categories",
+            columns=(column.name,),
+            law="geometric above a threshold",
+            sensitivity=reach,
+            scale=how.scale,
+            rho=(reach / how.scale) ** 2 / 2,
+            delta=delta,
+            threshold=threshold,
+            keys=most,
+        )
+        coded = {key_of(written) for written in column.missing.values()}
+        counted = {
+            key: count
+            for key, count in _counted(values, column.name).items()
+            if key not in coded and key[0] != "null"
+        }
+        keys = sorted(counted, key=lambda key: (key[0], str(key[1])))
+        noisy = self.noise.add(np.array([counted[key] for key in keys], np.int64), how)  # type: ignore[arg-type]
+        kept: list[Any] = [
+            key[1] for key, count in zip(keys, noisy, strict=True) if count >= threshold
+        ]
+        other = "other" if column.other is None else column.other
+        if key_of(other) not in {key_of(value) for value in kept}:
+            kept.append(other)
+        found = replace(column, values=tuple(kept), other=other, declared_by=_FOUND)
+        return found, call
+
+    def bounds(self, values: pd.Series, column: Numeric, *, rho: float) -> tuple[Numeric, Call]:
+        """Find the bounds of a column of numbers."""
+        how = self.neighbours.counting(rho)
+        call = Call(
+            what="bounds",
+            columns=(column.name,),
+            law="discrete Gaussian",
+            sensitivity=how.sensitivity.l2,
+            scale=how.scale,
+            rho=how.guarantee.rho,
+        )
+        starts = _round_numbers(column)
+        numbers = np.clip(grid_numbers(values, column), starts[0], starts[-1] - 1)
+        cells = np.searchsorted(np.array(starts), numbers, side="right") - 1
+        counts: Integers = np.bincount(cells, minlength=len(starts) - 1).astype(np.int64)
+        noisy = self.noise.add(counts, how)
+        threshold = how.scale * math.sqrt(2 * math.log(len(counts) / _CHANCE))
+        kept = np.flatnonzero(noisy > threshold)
+        if not kept.size:
+            raise SynthError(
+                f"No bounds of column {column.name!r} stand out from the noise.",
+                hint="declare them, or give discovery a larger share of the budget",
+            )
+        low, high = (column.shown(n) for n in (starts[kept[0]], starts[kept[-1] + 1] - 1))
+        ends: dict[str, Any] = {"low": low, "high": high}
+        if not isinstance(column, Date):
+            kind = int if column.kind == "whole" else float
+            ends = {name: kind(value) for name, value in ends.items()}
+        return replace(column, **ends, outside="clip", declared_by=_FOUND), call
 
 
 def _counted(values: pd.Series, name: str) -> dict[tuple[str, object], int]:
@@ -198,43 +228,6 @@ def _counted(values: pd.Series, name: str) -> dict[tuple[str, object], int]:
             )
         found[key] = found.get(key, 0) + int(count)
     return found
-
-
-def _find_bounds(
-    values: pd.Series,
-    column: Numeric,
-    *,
-    rho: float,
-    neighbours: Neighbours,
-    noise: NoiseSource,
-) -> tuple[Numeric, Call]:
-    how = neighbours.counting(rho)
-    call = Call(
-        what="bounds",
-        columns=(column.name,),
-        law="discrete Gaussian",
-        sensitivity=how.sensitivity.l2,
-        scale=how.scale,
-        rho=how.guarantee.rho,
-    )
-    starts = _round_numbers(column)
-    numbers = np.clip(grid_numbers(values, column), starts[0], starts[-1] - 1)
-    cells = np.searchsorted(np.array(starts), numbers, side="right") - 1
-    counts: Integers = np.bincount(cells, minlength=len(starts) - 1).astype(np.int64)
-    noisy = noise.add(counts, how)
-    threshold = how.scale * math.sqrt(2 * math.log(len(counts) / _CHANCE))
-    kept = np.flatnonzero(noisy > threshold)
-    if not kept.size:
-        raise SynthError(
-            f"No bounds of column {column.name!r} stand out from the noise.",
-            hint="declare them, or give discovery a larger share of the budget",
-        )
-    low, high = (column.shown(n) for n in (starts[kept[0]], starts[kept[-1] + 1] - 1))
-    ends: dict[str, Any] = {"low": low, "high": high}
-    if not isinstance(column, Date):
-        kind = int if column.kind == "whole" else float
-        ends = {name: kind(value) for name, value in ends.items()}
-    return replace(column, **ends, outside="clip", declared_by=_FOUND), call
 
 
 def _round_numbers(column: Numeric) -> list[int]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from synth.arrays import Integers
+    from synth.arrays import AnyIntegers, Integers
 
 #: How a number is drawn within a cell.
 LAWS = ("uniform", "middle", "lowest")
@@ -103,7 +103,7 @@ class Grid:
         return (np.searchsorted(starts, numbers, side="right") - 1).astype(np.int32)
 
     def draw(
-        self, cells: NDArray[np.integer], *, rng: np.random.Generator, law: str = "uniform"
+        self, cells: AnyIntegers, *, rng: np.random.Generator, law: str = "uniform"
     ) -> Integers:
         """Return a number of each cell.
 

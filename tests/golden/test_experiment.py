@@ -12,8 +12,7 @@ import pytest
 
 from ckm.comparison.compare_designs import compare
 from ckm.config import read_designs, read_job
-from ckm.demo.demo import write_register
-from ckm.demo.demo_texts import DESIGNS, JOB
+from ckm.demo.demo import DESIGNS, JOB, write_register
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "qpv"
 

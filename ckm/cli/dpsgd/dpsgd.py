@@ -11,7 +11,7 @@ from ckm.cli.dp.dp import budget
 from ckm.cli.dpsgd.card import card
 from ckm.cli.dpsgd.memory import memory
 from ckm.cli.dpsgd.sweep import sweep
-from ckm.cli.dpsgd.train import predict, train
+from ckm.cli.dpsgd.train import ADJACENCY, SAMPLING, predict, train
 from ckm.cli.terminal.click_group import Group, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 from ckm.cli.terminal.output import check_output
@@ -53,14 +53,14 @@ Example:
 @click.option("-d", "--delta", type=float, default=1e-5, show_default=True, help="The delta.")
 @click.option(
     "--sampling",
-    type=click.Choice(["poisson", "fixed", "shuffled"]),
+    type=SAMPLING,
     default="poisson",
     show_default=True,
     help="The batches that the epsilon is for.",
 )
 @click.option(
     "--adjacency",
-    type=click.Choice(["add-remove", "zero-out", "replace"]),
+    type=ADJACENCY,
     default="add-remove",
     show_default=True,
     help="The neighbours that the epsilon is for.",

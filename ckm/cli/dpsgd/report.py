@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
+from ckm.cli.dpsgd.train import ADJACENCY, SAMPLING
 from ckm.cli.terminal.click_group import with_terminal
 from ckm.cli.terminal.output import check_output
 from footing.files import write_whole
@@ -65,12 +66,12 @@ Sweeps and audits follow from confidential records: their pages are internal.
 @click.option("-d", "--delta", type=float, help="The delta; of a study 1e-05 by default.")
 @click.option(
     "--sampling",
-    type=click.Choice(["poisson", "fixed", "shuffled"]),
+    type=SAMPLING,
     help="How the batches of a sweep were drawn; poisson by default.",
 )
 @click.option(
     "--adjacency",
-    type=click.Choice(["add-remove", "zero-out", "replace"]),
+    type=ADJACENCY,
     help="The neighbours that a sweep's epsilons are for; add-remove by default.",
 )
 @click.option("--classes", type=int, help="Of a sweep, for the multiple of chance.")

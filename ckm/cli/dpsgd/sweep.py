@@ -114,9 +114,7 @@ def sweep(
     source = source_of(data, job)
     if test.exists() and source.exists() and test.samefile(source):
         raise click.UsageError("--test must hold other records than those to learn from.")
-    if output.suffix.lower() != ".csv":
-        raise click.UsageError("The output must end in .csv.")
-    check_output(output, force=True, inputs=(source, test, plan_file))
+    check_output(output, force=True, endings=(".csv",), inputs=(source, test, plan_file))
     tried = Sweep(
         values=_values(job, choices),
         repetitions=repetitions,

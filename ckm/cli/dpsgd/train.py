@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ckm.config.training import TrainingJob
     from dpsgd import Plan
 
+ADJACENCY = click.Choice(["add-remove", "zero-out", "replace"])
+SAMPLING = click.Choice(["poisson", "fixed", "shuffled"])
 _PATH = click.Path(path_type=Path)
 #: Entry of the training file that an option of its name replaces → section, kind and help.
 _PLAIN: dict[str, tuple[str, Any, str]] = {
@@ -25,16 +27,8 @@ _PLAIN: dict[str, tuple[str, Any, str]] = {
     "noise_multiplier": ("plan", float, "Noise, in place of epsilon."),
     "delta": ("plan", float, "Delta of (epsilon, delta)."),
     "unit": ("plan", str, "Who is protected."),
-    "adjacency": (
-        "plan",
-        click.Choice(["add-remove", "zero-out", "replace"]),
-        "What the neighbours are.",
-    ),
-    "sampling": (
-        "plan",
-        click.Choice(["poisson", "fixed", "shuffled"]),
-        "How batches are drawn.",
-    ),
+    "adjacency": ("plan", ADJACENCY, "What the neighbours are."),
+    "sampling": ("plan", SAMPLING, "How batches are drawn."),
     "dataset_size": ("plan", int, "Number of records, or a public guess."),
     "batch_size": ("plan", int, "Expected records in a batch."),
     "steps": ("plan", int, "How many batches."),
@@ -327,9 +321,7 @@ def predict(
     import dpsgd
     from ckm.cli.dpsgd.records import check_columns, predicted, read_columns, write_table
 
-    if output.suffix.lower() not in {".csv", ".parquet"}:
-        raise click.UsageError("The output must end in .csv or .parquet.")
-    check_output(output, force=force, inputs=(file, data))
+    check_output(output, force=force, endings=(".csv", ".parquet"), inputs=(file, data))
     facts = dpsgd.read_facts(file)
     if facts.plan.schema is None:
         raise dpsgd.DPSGDError(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.terminal.click_group import options, with_terminal
-from ckm.cli.terminal.output import check_output
+from ckm.cli.terminal.output import check_output, read_json
 from footing.files import write_whole
 
 if TYPE_CHECKING:
@@ -191,12 +191,9 @@ def _declared(schema: Path | None) -> Any:
 
     if schema is None:
         return {}
-    try:
-        return json.loads(schema.read_text(encoding="utf-8"))
-    except OSError:
-        raise click.UsageError(f"The schema {schema.name!r} cannot be read.") from None
-    except (ValueError, RecursionError):
-        raise EvaluationError(f"The schema {schema.name!r} is not JSON.") from None
+    if (found := read_json(schema, "schema")) is None:
+        raise EvaluationError(f"The schema {schema.name!r} is not JSON.")
+    return found
 
 
 def _left_out(declared: Any) -> set[str]:

@@ -10,7 +10,7 @@ import click
 
 from ckm.cli.synth.evaluate import page_of, show_figures
 from ckm.cli.terminal.click_group import with_terminal
-from ckm.cli.terminal.output import check_output, printable
+from ckm.cli.terminal.output import check_output, printable, read_json
 from footing.files import write_whole
 
 if TYPE_CHECKING:
@@ -79,12 +79,7 @@ def _content(file: Path) -> Any:
 
     if file.suffix.lower() == ".parquet":
         return None
-    try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-    except OSError:
-        raise click.UsageError(f"The file {file.name!r} cannot be read.") from None
-    except (ValueError, RecursionError):
-        found = None
+    found = read_json(file)
     if not isinstance(found, dict) or not found:
         raise EvaluationError(f"{file.name!r} is no model, certificate or evaluation.")
     return found

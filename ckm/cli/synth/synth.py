@@ -135,10 +135,6 @@ def fit(
     *,
     data: Path,
     schema_file: Path,
-    epsilon: float | None,
-    delta: float,
-    rho: float | None,
-    adjacency: str,
     method: str,
     settings: tuple[str, ...],
     label: str | None,
@@ -149,6 +145,7 @@ def fit(
     output: Path,
     force: bool,
     dry_run: bool,
+    **promise: Any,
 ) -> None:
     """Fit a model to confidential records (Parquet or CSV), for a budget at most.
 
@@ -162,7 +159,7 @@ def fit(
 
     if picture is not None and method != "tables":
         raise click.UsageError(f"There is no picture of the method {method!r}.")
-    budget = _budget(method, epsilon=epsilon, delta=delta, rho=rho, adjacency=adjacency)
+    budget = _budget(method, **promise)
     discovery = None if discover is None else Discovery(share=discover)
     synthesizer = Synthesizer(
         schema=Schema.read(schema_file),

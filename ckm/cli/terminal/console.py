@@ -18,6 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ckm.cli.terminal.exit_codes import OURS
+from ckm.cli.terminal.output import printable
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
@@ -26,7 +29,6 @@ if TYPE_CHECKING:
 
     from ckm.cli.terminal.exit_codes import Failure
 
-_LIBRARIES = ("ckm", "dp", "dpsgd", "ptable", "rappor", "reports", "risk", "synth", "tables")
 _STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "event", "is_step"}
 _PROGRESS_S = 5.0
 _WIDE = 250
@@ -125,7 +127,7 @@ class Terminal:
         """Tell what went wrong, and the way out."""
         with _unheard():
             if self.is_json:
-                _print_json({"level": "error", "event": "error", **failure.fields()})
+                _print_json(level="error", event="error", **failure.fields())
                 return
             styled = click.style("error: ", fg="red", bold=True)
             click.echo(styled + _visible(failure.message), err=True, color=_wants_color())
@@ -141,7 +143,7 @@ class Terminal:
     def listening(self) -> Iterator[None]:
         """Show the libraries' events and our warnings for as long as the block runs."""
         handler = _Handler(self)
-        loggers = [logging.getLogger(name) for name in _LIBRARIES]
+        loggers = [logging.getLogger(name) for name in OURS]
         before = [(logger.level, logger.propagate) for logger in loggers]
         for logger in loggers:
             logger.addHandler(handler)
@@ -192,7 +194,7 @@ class Terminal:
         self, message: Warning | str, category: type[Warning], *_: object
     ) -> None:
         # Warnings of other libraries speak to programmers, and may quote data.
-        if category.__module__.partition(".")[0] in _LIBRARIES:
+        if category.__module__.partition(".")[0] in OURS:
             self._logger.warning("%s", message, extra={"event": category.__name__})
 
 
@@ -215,14 +217,7 @@ class _Handler(logging.Handler):
                 return
             event = getattr(record, "event", record.msg)
             fields = {k: v for k, v in extra.items() if _is_plain(v)}
-            _print_json(
-                {
-                    "level": record.levelname.lower(),
-                    "event": event,
-                    "message": message,
-                    **fields,
-                }
-            )
+            _print_json(level=record.levelname.lower(), event=event, message=message, **fields)
         elif record.levelno >= logging.WARNING:
             self._line("!", "yellow", message)
         elif self.terminal.is_quiet:
@@ -241,11 +236,7 @@ class _Handler(logging.Handler):
 
 
 def _visible(message: str) -> str:
-    """Write signs that steer a terminal as escapes: names of files and columns are foreign."""
-    return "".join(
-        sign if sign.isprintable() or sign == "\n" else sign.encode("unicode_escape").decode()
-        for sign in message
-    )
+    return "\n".join(map(printable, message.split("\n")))
 
 
 @contextlib.contextmanager
@@ -259,7 +250,7 @@ def _unheard() -> Iterator[None]:
         pass
 
 
-def _print_json(fields: dict[str, Any]) -> None:
+def _print_json(**fields: Any) -> None:
     moment = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
     click.echo(json.dumps({"time": moment, **fields}), err=True)
 
@@ -306,10 +297,8 @@ def _progress_bar(console: Console) -> Iterator[Callable[[str, int, int], None]]
             nonlocal task, stage_now
             if stage != stage_now:
                 progress.remove_task(task)
-                task, stage_now = (
-                    progress.add_task(_STAGES.get(stage, stage), total=None),
-                    stage,
-                )
+                task = progress.add_task(_STAGES.get(stage, stage), total=None)
+                stage_now = stage
             progress.update(task, completed=done, total=total if total > 1 else None)
 
         yield report_progress

@@ -23,7 +23,7 @@ INFEASIBLE = 4
 INTERNAL = 70
 INTERRUPTED = 130
 
-_OURS = ("ckm", "dp", "dpsgd", "ptable", "rappor", "reports", "risk", "synth", "tables")
+OURS = ("ckm", "dp", "dpsgd", "ptable", "rappor", "reports", "risk", "synth", "tables")
 # Looked up along the classes of an error, nearest first; by name, to import nothing.
 _EXITS = {
     "KeyQualityError": CHECK_FAILED,
@@ -66,15 +66,9 @@ class Failure:
 
     def fields(self) -> dict[str, Any]:
         """Return the fields of the JSON line; what stays inside is no part of it."""
-        fields: dict[str, Any] = {
-            "code": self.code,
-            "exit": self.exit,
-            "message": self.message,
-            "hint": self.hint,
-        }
-        if self.problems:
-            fields["problems"] = list(self.problems)
-        return fields
+        names = ("code", "exit", "message", "hint")
+        problems = {"problems": list(self.problems)} if self.problems else {}
+        return {name: getattr(self, name) for name in names} | problems
 
 
 def explain(error: BaseException) -> Failure:
@@ -111,19 +105,10 @@ def _system(error: OSError, number: int) -> Failure:
 
 
 def _usage(error: click.UsageError) -> Failure:
-    hint = None
-    if isinstance(error, click.exceptions.NoArgsIsHelpError):
-        return Failure(
-            exit=WRONG_REQUEST,
-            code="usage",
-            message="The command is missing.",
-            hint=f"see: {error.ctx.command_path} --help",
-        )
-    if error.ctx is not None:
-        hint = f"see: {error.ctx.command_path} --help"
-    return Failure(
-        exit=WRONG_REQUEST, code="usage", message=error.format_message().strip(), hint=hint
-    )
+    is_bare = isinstance(error, click.exceptions.NoArgsIsHelpError)
+    message = "The command is missing." if is_bare else error.format_message().strip()
+    hint = None if error.ctx is None else f"see: {error.ctx.command_path} --help"
+    return Failure(exit=WRONG_REQUEST, code="usage", message=message, hint=hint)
 
 
 def _our(error: ExplainedError) -> Failure:
@@ -166,6 +151,6 @@ def _place(trace: TracebackType | None) -> str:
     place = "an unknown place"
     for frame, line in traceback.walk_tb(trace):
         module = str(frame.f_globals.get("__name__", ""))
-        if module.partition(".")[0] in _OURS:
+        if module.partition(".")[0] in OURS:
             place = f"{module}:{line}"
     return place

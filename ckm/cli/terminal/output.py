@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -37,6 +38,16 @@ def check_output(
         raise click.UsageError(f"The output {output.name!r} exists; replace it with --force.")
     if not output.parent.is_dir():
         raise click.UsageError(f"There is no folder {str(output.parent)!r}: make it first.")
+
+
+def read_json(file: Path, what: str = "file") -> Any:
+    """Return what a JSON file holds; None where it is none."""
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except OSError:
+        raise click.UsageError(f"The {what} {file.name!r} cannot be read.") from None
+    except (ValueError, RecursionError):
+        return None
 
 
 def printable(text: str) -> str:

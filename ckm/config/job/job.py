@@ -47,21 +47,17 @@ class CodeTreeSection(Section):
     tree: Name
 
 
-def _hierarchy(value: Any, reading: Reading) -> list[str] | Path | dict[str, str]:
+def _resolved(value: Any, reading: Reading) -> Any:
     if isinstance(value, CodeTreeSection):
         return {"column": value.column, "tree": str(reading.resolve(value.tree))}
     return reading.resolve(value) if isinstance(value, str) else value
 
 
-def _category(value: Any, reading: Reading) -> Any:
-    return reading.resolve(value) if isinstance(value, str) else value
-
-
 _Hierarchy: TypeAlias = Annotated[
-    list[str] | Path | dict[str, str], ReadAs(list[str] | str | CodeTreeSection, _hierarchy)
+    list[str] | Path | dict[str, str], ReadAs(list[str] | str | CodeTreeSection, _resolved)
 ]
 _Category: TypeAlias = Annotated[
-    list[str | int | bool] | Path, ReadAs(list[str | int | bool] | str, _category)
+    list[str | int | bool] | Path, ReadAs(list[str | int | bool] | str, _resolved)
 ]
 Hierarchies = Annotated[
     dict[str, _Hierarchy], Field(description="Columns from broad to fine, or a code tree.")

@@ -187,12 +187,9 @@ class JobMagnitude(Section):
         if len(reading.problems) > before:
             return
         try:
-            self.noise({name: _stand_in() for name in self.ptables})
+            # P-tables that fit any noise, to look at everything else.
+            stand_in = PTable(noise=((0,), (-1, 1)), upper=((8,), (4, 8)), key_range=8)
+            self.noise(dict.fromkeys(self.ptables, stand_in))
         except ConfigError as error:
             is_named = error.problem.startswith("named_cells")
             reading.add_error(where, error, _NAMED if is_named else None)
-
-
-def _stand_in() -> PTable:
-    """Return a p-table that fits any noise, to look at everything else."""
-    return PTable(noise=((0,), (-1, 1)), upper=((8,), (4, 8)), key_range=8)

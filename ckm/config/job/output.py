@@ -8,7 +8,7 @@ from pydantic import Field
 
 from ckm.config.problems import did_you_mean
 from ckm.config.section import Name, ReadAs, Section, Some, Words, optional
-from ckm.formats.names import FORMAT_NAMES, without_repeats
+from ckm.formats import FORMAT_NAMES, without_repeats
 
 if TYPE_CHECKING:
     from ckm.config.job.job import Job

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ckm import __version__
+from footing.data_files import read_data
+from reports.facts.release import FileFact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,49 +21,11 @@ if TYPE_CHECKING:
 KIND = "ckm-release"
 SUPPRESSION_KIND = "ckm-suppression"
 _CHUNK = 1 << 22
+METHODS = read_data("ckm.release", "methods.toml")
 
-# The same words for every release: they state the effect of the method, no parameter of it.
-METHOD = (
-    (
-        "The counts are protected by the cell key method: a small random amount was added to "
-        "or taken from them before publication."
-    ),
-    (
-        "The same group of people gets the same published count in every table that shows it. "
-        "Repeating a request therefore brings no new information."
-    ),
-    (
-        "A small count, or a small difference between two published counts, may come from the "
-        "added amounts alone: do not take it for a fact about a few people. Combining many "
-        "tables of the same people takes part of the noise away."
-    ),
-    (
-        "On average over many cells the added amounts cancel out. Published parts need not add "
-        "up exactly to their published total; to know a total, take its own cell instead of a "
-        "sum."
-    ),
-)
-
-
-AMOUNTS = (
-    (
-        "Sums of amounts carry noise too: a random amount was added to or taken from them, in "
-        "proportion to their largest contribution. Means are published sums divided by "
-        "published counts; where the published count is 0, so is the sum."
-    ),
-)
 
 #: The p-tables of a sum.
 _PTABLES = ("ptable", "even", "odd", "small_cells")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileRecord:
-    """A file, its size and its SHA-256."""
-
-    file: str
-    bytes: int
-    sha256: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,13 +36,13 @@ class TableRecord:
     title: str | Mapping[str, str] | None
     rows: int
     columns: tuple[tuple[str, str, str], ...]
-    files: tuple[FileRecord, ...]
+    files: tuple[FileFact, ...]
     seconds: float
 
 
 def record_file(
     path: Path, *, name: str, progress: Callable[[int], None] | None = None
-) -> FileRecord:
+) -> FileFact:
     """Hash a file in pieces; it need not fit into memory."""
     digest, size = hashlib.sha256(), 0
     with path.open("rb") as file:
@@ -87,7 +51,7 @@ def record_file(
             size += len(piece)
             if progress is not None:
                 progress(len(piece))
-    return FileRecord(file=name, bytes=size, sha256=digest.hexdigest())
+    return FileFact(file=name, bytes=size, sha256=digest.hexdigest())
 
 
 def describe_columns(
@@ -134,8 +98,8 @@ def public_manifest(
     tables: Sequence[TableRecord],
     *,
     title: str | Mapping[str, str] | None,
-    report: Sequence[FileRecord] = (),
-    method: Sequence[str] = METHOD,
+    report: Sequence[FileFact] = (),
+    method: str = "noise",
 ) -> dict[str, Any]:
     """Return what anybody may know: the tables, their columns, the method in words.
 
@@ -146,7 +110,10 @@ def public_manifest(
         "schema": 1,
         "title": title,
         "engine": {"name": "ckm", "version": __version__},
-        "method": [*method, *(AMOUNTS if method is METHOD and _has_sums(tables) else ())],
+        "method": [
+            *METHODS[method],
+            *(METHODS["amounts"] if method == "noise" and _has_sums(tables) else ()),
+        ],
         "tables": [
             {
                 "name": table.name,

@@ -12,8 +12,9 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ckm.release.files.manifest import FileRecord, manifest_text
+from ckm.release.files.manifest import manifest_text
 from ckm.release.pages.report_pages import FILES
+from reports.facts.release import FileFact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -72,4 +73,4 @@ def _merged(
 def _record(name: str, text: str) -> dict[str, Any]:
     raw = text.encode()
     digest = hashlib.sha256(raw).hexdigest()
-    return asdict(FileRecord(file=name, bytes=len(raw), sha256=digest))
+    return asdict(FileFact(file=name, bytes=len(raw), sha256=digest))

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ckm.errors import CheckFailedError
-from ckm.release.files.manifest import FileRecord, record_file
+from ckm.release.files.manifest import record_file
 from reports.facts.checking import walk
 
 if TYPE_CHECKING:
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from reports import Report
-    from reports.facts.release import PublicFacts, ReleaseFacts
+    from reports.facts.release import FileFact, PublicFacts, ReleaseFacts
     from tables import Secret
 
 _FEWEST_LETTERS = 8
@@ -119,14 +118,6 @@ def _failed(what: str, marks: int, guilty: Sequence[str]) -> CheckFailedError:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportFiles:
-    """What was written of a report, in ``public/`` and in ``internal/``."""
-
-    public: tuple[FileRecord, ...]
-    internal: tuple[FileRecord, ...]
-
-
 def page_name(edition: Edition, language: str) -> str:
     """Name the page of an edition."""
     return f"report{'-internal' * (edition == 'internal')}.{language}.html"
@@ -182,15 +173,15 @@ def write_report(
     languages: Sequence[str],
     hidden: Sequence[str],
     secret: Secret | None = None,
-) -> ReportFiles:
-    """Write both editions of a report into the folder of a release."""
+) -> dict[Edition, tuple[FileFact, ...]]:
+    """Write both editions of a report into the folder of a release; tell their files."""
     made = {
         edition: make_pages(
             facts, edition=edition, languages=languages, hidden=hidden, secret=secret
         )
         for edition in EDITIONS
     }
-    records: dict[str, tuple[FileRecord, ...]] = {}
+    records: dict[Edition, tuple[FileFact, ...]] = {}
     for edition, pages in made.items():
         place = place_of(folder, edition)
         for name, page in pages.items():
@@ -198,4 +189,4 @@ def write_report(
         page.write(place / NUMBERS)
         names = [*pages, NUMBERS]
         records[edition] = tuple(record_file(place / name, name=name) for name in names)
-    return ReportFiles(public=records["public"], internal=records["internal"])
+    return records

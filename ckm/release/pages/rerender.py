@@ -58,32 +58,18 @@ def remake_report(
     dry_run: bool = False,
 ) -> tuple[Page, ...]:
     """Make the pages of a release again."""
-    order = _Order(
-        folder=Path(folder),
-        edition=edition,
-        languages=tuple(dict.fromkeys(languages)),
-        output=None if output is None else Path(output),
-        force=force,
-    )
-    plan = _plan(order)
+    place = Path(folder)
+    codes, where = tuple(dict.fromkeys(languages)), None if output is None else Path(output)
+    plan = _plan(place, edition, codes, where, force=force)
     if dry_run or plan.is_done:
         return tuple(_page(path, text) for path, text in plan.pages.items())
-    if order.output is not None:
-        return _carry_out(plan, order)
-    with only_writer(resolve_target(order.folder)):
+    if where is not None:
+        return _carry_out(plan, edition)
+    with only_writer(resolve_target(place)):
         # Another process may have written since.
-        return _carry_out(_plan(order), order)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Order:
-    """What was asked for."""
-
-    folder: Path
-    edition: Edition
-    languages: tuple[str, ...]
-    output: Path | None
-    force: bool
+        plan = _plan(place, edition, codes, None, force=force)
+        _clear_drafts(place)
+        return _carry_out(plan, edition)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,23 +84,24 @@ class _Plan:
         return all(_holds(path, text) for path, text in (self.pages | self.manifests).items())
 
 
-def _plan(order: _Order) -> _Plan:
+def _plan(
+    place: Path, edition: Edition, languages: Sequence[str], output: Path | None, *, force: bool
+) -> _Plan:
     """Look at the release, and make its pages."""
     from ckm.release.pages.numbers import read_facts
 
-    place, edition, output = order.folder, order.edition, order.output
     manifest = _read_manifest(place)
     _require_unchanged(place, manifest)
     facts = read_facts(place / "internal" / NUMBERS)
     there = _languages(manifest, edition)
-    wanted = order.languages or there
+    wanted = languages or there
     hidden = hidden_texts(facts) if edition == "public" else ()
     linked = [
         code for code in LANGUAGES if code in wanted or (output is None and code in there)
     ]
     pages = make_pages(facts, edition=edition, languages=wanted, hidden=hidden, linked=linked)
     targets = _targets(place, edition, pages, output)
-    _require_free(targets, force=order.force)
+    _require_free(targets, force=force)
     if output is not None:
         return _Plan(pages=targets, manifests={})
     if set(wanted) - set(there):
@@ -133,11 +120,9 @@ def _page(path: Path, text: str) -> Page:
     return Page(path=path, state="unchanged" if _holds(path, text) else "would be written")
 
 
-def _carry_out(plan: _Plan, order: _Order) -> tuple[Page, ...]:
+def _carry_out(plan: _Plan, edition: Edition) -> tuple[Page, ...]:
     """Write what differs, each file in one step."""
-    if order.output is None:
-        _clear_drafts(order.folder)
-    is_private = order.edition == "internal"
+    is_private = edition == "internal"
     done = [_write(path, text, is_private=is_private) for path, text in plan.pages.items()]
     for path, text in plan.manifests.items():
         _write(path, text, is_private=path.parent.name == "internal")

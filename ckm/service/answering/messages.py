@@ -107,6 +107,11 @@ class ClientError(CkmError):
         return say(self.key, language, **self.filled)
 
 
+def bad_request(key: str, **filled: object) -> ClientError:
+    """Return the mistake of a request that is none, and why."""
+    return ClientError("bad_request", detail=Phrase(key=key, filled=filled))
+
+
 def _short(value: object) -> object:
     """Cut a text that a caller sent, and take out what steers terminals and pages."""
     if isinstance(value, Phrase):

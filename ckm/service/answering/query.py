@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ckm.service.answering.cells.lru_cache import digest_of
-from ckm.service.answering.messages import ClientError, Phrase
+from ckm.service.answering.messages import ClientError, bad_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -171,6 +171,5 @@ def _level_sets(
             margins=margins,
         )
     except RequestError as error:
-        told = Phrase(key="bad_margins", filled={"said": error.problem})
-        raise ClientError("bad_request", detail=told) from None
+        raise bad_request("bad_margins", said=error.problem) from None
     return frozenset(request.level_sets([len(v.level_names) + 1 for v in variables]))

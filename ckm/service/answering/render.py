@@ -32,6 +32,11 @@ class Rendered:
     etag: str
     headers: Mapping[str, str]
 
+    @classmethod
+    def of(cls, body: bytes, media_type: str, headers: Mapping[str, str]) -> Rendered:
+        """Return bytes under the tag that they have."""
+        return cls(body=body, media_type=media_type, etag=etag_of(body), headers=headers)
+
 
 def etag_of(body: bytes) -> str:
     """Return the entity tag of some bytes."""
@@ -113,4 +118,4 @@ def render(
             service.about.id, (s.variable for s in answer.selections), format=format
         )
         headers["Content-Disposition"] = f'attachment; filename="{name}"'
-    return Rendered(body=body, media_type=kind.media_type, etag=etag_of(body), headers=headers)
+    return Rendered.of(body, kind.media_type, headers)

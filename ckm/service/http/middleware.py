@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.datastructures import MutableHeaders
 
-from ckm.service.answering.messages import ClientError, Phrase
+from ckm.service.answering.messages import ClientError, bad_request
 from ckm.service.http.responses import problem_of_mistake
 
 if TYPE_CHECKING:
@@ -104,16 +104,13 @@ class RequestLimits:
 
     def _require_small(self, scope: Scope) -> None:
         if len(scope["headers"]) > _MAX_HEADERS:
-            raise ClientError(
-                "bad_request",
-                detail=Phrase(key="many_headers", filled={"limit": _MAX_HEADERS}),
-            )
+            raise bad_request("many_headers", limit=_MAX_HEADERS)
         if _is_ambiguous(scope):
-            raise ClientError("bad_request", detail=Phrase(key="two_lengths"))
+            raise bad_request("two_lengths")
         for name, text in scope["headers"]:
             if name == b"content-length":
                 if not text.isdigit():
-                    raise ClientError("bad_request", detail=Phrase(key="bad_length"))
+                    raise bad_request("bad_length")
                 if int(text[:20]) > self._max_bytes:
                     raise ClientError("too_large", limit=self._max_bytes)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckm.config.service.service import Service
-    from ckm.service.http.endpoints import Endpoint
+    from ckm.service.http.app import Endpoint
 
 _SCHEMA = "#/components/schemas/"
 _SAID = read_data("ckm.service.http", "openapi.toml")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ckm.formats import FORMATS
-from ckm.service.answering.messages import ClientError, Phrase
+from ckm.service.answering.messages import ClientError, bad_request
 from ckm.service.answering.pxweb_selection import (
     CONTENTS,
     codelists_of,
@@ -96,10 +96,7 @@ def parameters_of(request: Request, names: Sequence[str]) -> Parameters:
     """Return the parameters of an address, each once."""
     items = request.query_params.multi_items()
     if len(items) > _MAX_PARAMETERS:
-        raise ClientError(
-            "bad_request",
-            detail=Phrase(key="many_parameters", filled={"limit": _MAX_PARAMETERS}),
-        )
+        raise bad_request("many_parameters", limit=_MAX_PARAMETERS)
     known = [name.lower() for name in names if name not in DEEP]
     plain: dict[str, str] = {}
     deep: dict[tuple[str, str], str] = {}

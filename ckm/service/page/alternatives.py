@@ -11,11 +11,11 @@ from ckm.service.page.page_state import PageState, Wanted, is_fine
 from reports.service import Choice, Try
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
     from ckm.service.answering.messages import Refusal
     from ckm.service.answering.variables import Variable
-    from ckm.service.table_service import TableService
+    from ckm.service.page.page_state import View
     from reports.facts.service import Kind
 
     Step = tuple[PageState, Try]
@@ -25,17 +25,13 @@ _BY = " \N{MULTIPLICATION SIGN} "
 _MAX_CATEGORIES = 100
 
 
-def tries_of(
-    refusal: Refusal, asked: PageState, table_service: TableService, *, language: str
-) -> tuple[Try, ...]:
+def tries_of(refusal: Refusal, view: View) -> tuple[Try, ...]:
     """Return tables that follow what a rule advises.
 
     Those whose shape breaks no rule; where all do, all are returned.
     """
-    steps = _Steps(
-        asked, table_service.variables, table_service.service.rules.mandatory, language
-    )
-    one, area = refusal.dimension, table_service.service.area
+    steps = _Steps(view)
+    one, area = refusal.dimension, view.service.area
     reason = refusal.reason
     if reason == "mandatory":
         made = steps.add(one)
@@ -52,23 +48,16 @@ def tries_of(
     else:
         made = chain(steps.coarser(one), steps.coarser(area), steps.leave_out(one))
     found = list(made)
-    fine = [step for step in found if is_fine(step[0], table_service)]
+    fine = [step for step in found if is_fine(step[0], view.table_service)]
     return tuple({made.href: made for _, made in fine or found}.values())[:_MAX_TRIES]
 
 
 class _Steps:
     """Addresses one step away from another."""
 
-    def __init__(
-        self,
-        asked: PageState,
-        variables: Mapping[str, Variable],
-        mandatory: Sequence[str],
-        language: str,
-    ) -> None:
-        self._asked, self._variables = asked, variables
-        self._mandatory, self._language = mandatory, language
-        self._shown = [name for name, wanted in asked.wanted.items() if wanted.is_shown]
+    def __init__(self, view: View) -> None:
+        self._view, self._asked, self._variables = view, view.asked, view.variables
+        self._shown = [name for name, wanted in view.asked.wanted.items() if wanted.is_shown]
 
     def coarser(self, one: str | None) -> Iterator[Step]:
         """Show a variable, or any, by the next coarser level, all of its categories."""
@@ -84,7 +73,7 @@ class _Steps:
                         name, replace(wanted, codes=(), codelist=codelist, find="")
                     ),
                     name,
-                    variable.level_label(level + 1, self._language),
+                    variable.level_label(level + 1, self._view.language),
                 )
 
     def leave_out(self, one: str | None) -> Iterator[Step]:
@@ -92,7 +81,7 @@ class _Steps:
         if len(self._shown) < 2:
             return
         for name in self._shown if one is None else [one]:
-            if name in self._shown and name not in self._mandatory:
+            if name in self._shown and name not in self._view.service.rules.mandatory:
                 left = {n: w for n, w in self._asked.wanted.items() if n != name}
                 yield self._try("without", replace(self._asked, wanted=left), name)
 
@@ -130,30 +119,28 @@ class _Steps:
         return level or 0
 
     def _try(self, kind: Kind, asked: PageState, name: str = "", level: str = "") -> Step:
-        label = self._variables[name].offer.labels[self._language] if name else ""
-        plain = replace(asked, sort=0, first=0)
-        return plain, Try(kind=kind, href=plain.href(), variable=label, level=level)
+        label = self._view.label(name) if name else ""
+        made = Try(kind=kind, href=asked.plain.href(), variable=label, level=level)
+        return asked.plain, made
 
 
 def _list_at(variable: Variable, level: int) -> str:
     return next(name for name, at in codelists_of(variable).items() if at == level)
 
 
-def starts_of(
-    table_service: TableService, *, language: str, is_given: bool
-) -> tuple[Choice, ...]:
+def starts_of(view: View) -> tuple[Choice, ...]:
     """Return addresses of small tables whose shape breaks no rule, each with its name."""
-    variables, mandatory = table_service.variables, table_service.service.rules.mandatory
+    variables, mandatory = view.variables, view.service.rules.mandatory
     small = [name for name, v in variables.items() if len(_coarsest(v)[1]) <= _MAX_CATEGORIES]
     found: dict[tuple[str, ...], Choice] = {}
-    for names in _combinations(small, table_service.service.area):
+    for names in _combinations(small, view.service.area):
         chosen = tuple(dict.fromkeys((*names, *mandatory)))
         asked = PageState(
             wanted={name: Wanted(codelist=_coarsest(variables[name])[0]) for name in chosen},
-            language=language if is_given else "",
+            language=view.language if view.asked.language else "",
         )
-        if chosen not in found and is_fine(asked, table_service):
-            label = _BY.join(_words(variables[name], language) for name in chosen)
+        if chosen not in found and is_fine(asked, view.table_service):
+            label = _BY.join(_words(variables[name], view.language) for name in chosen)
             found[chosen] = Choice(value=asked.href(), label=label)
     return tuple(islice(found.values(), _MAX_STARTS))
 

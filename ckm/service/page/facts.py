@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from ckm.formats import FORMATS
-from ckm.service.answering.messages import notice_of, say
+from ckm.service.answering.messages import notice_of
 from ckm.service.answering.render import file_name
 from ckm.service.page.alternatives import starts_of, tries_of
 from ckm.service.page.form import (
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from ckm.service.access.tokens import Caller
     from ckm.service.answering.answer import Answer
     from ckm.service.answering.messages import ClientError, Refusal
-    from ckm.service.page.page_state import PageState
-    from ckm.service.table_service import TableService
+    from ckm.service.page.page_state import View
 
 _FIRST = ("csv", "xlsx")
 _NAMES = {
@@ -86,74 +85,53 @@ class Visitor:
     leaving: str = ""
 
 
-def page_facts(
-    table_service: TableService,
-    asked: PageState,
-    outcome: Outcome,
-    *,
-    language: str,
-    visitor: Visitor,
-) -> PageFacts:
+def page_facts(view: View, outcome: Outcome, visitor: Visitor) -> PageFacts:
     """Gather all that the page shows."""
-    service, variables = table_service.service, table_service.variables
-    notice = notice_of(service, language)
-    labels = {name: v.offer.labels[language] for name, v in variables.items()}
+    about, variables, language = view.service.about, view.variables, view.language
+    notice = notice_of(view.service, language)
     idents = {name: f"v{place}" for place, name in enumerate(variables, start=1)}
+    is_in = outcome.status != 401
+    columns = [in_filter(column) for v in variables.values() for column in v.axis.columns]
     facts = PageFacts(
-        title=service.about.title[language],
-        description=service.about.description.get(language, ""),
-        source=service.about.source.get(language, ""),
-        unit=service.about.unit.get(language, ""),
-        contact=service.about.contact,
-        updated="" if service.about.updated is None else service.about.updated.isoformat(),
+        title=about.title[language],
+        description=about.description.get(language, ""),
+        source=about.source.get(language, ""),
+        unit=about.unit.get(language, ""),
+        contact=about.contact,
+        updated="" if about.updated is None else about.updated.isoformat(),
         languages={
-            other: replace(asked, language=other).href()
-            for other in service.about.languages
+            other: replace(view.asked, language=other).href()
+            for other in about.languages
             if other != language
         },
-        language_given=language if asked.language else "",
-        fields=()
-        if outcome.status == 401
-        else tuple(
-            field_of(variable, asked.of(name), ident=idents[name], language=language)
+        language_given=language if view.asked.language else "",
+        fields=tuple(
+            field_of(variable, view.asked.of(name), ident=idents[name], language=language)
             for name, variable in variables.items()
+            if is_in
         ),
-        filter=asked.where,
-        columns=tuple(
-            dict.fromkeys(
-                in_filter(column) for v in variables.values() for column in v.axis.columns
-            )
-        )
-        if outcome.may_filter and outcome.status != 401
-        else (),
-        example=example_of(table_service.answerer.kinds, variables),
-        across=across_choices(asked, variables, language=language),
-        measures=measure_choices(
-            _chosen(table_service, asked), table_service.measures, language=language
-        ),
-        problems=tuple(
-            _problem(m, idents, labels, language) for m in outcome.mistakes[:_MAX_LISTED]
-        ),
-        permalink=replace(asked, sort=0, first=0).href(),
-        notes=() if notice else (say("method", language),),
+        filter=view.asked.where,
+        columns=tuple(dict.fromkeys(columns)) if outcome.may_filter and is_in else (),
+        example=example_of(view.table_service.answerer.kinds, variables),
+        across=across_choices(view),
+        measures=measure_choices(view),
+        problems=tuple(_problem(m, idents, view) for m in outcome.mistakes[:_MAX_LISTED]),
+        permalink=view.asked.plain.href(),
+        notes=() if notice else (view.say("method"),),
         notice=notice,
         sign_in=_sign_in(visitor, language),
-        reader=_reader(table_service, visitor, language),
+        reader=_reader(visitor, view),
     )
     if outcome.refusal is not None:
-        why = _why(outcome.refusal, table_service, asked, language)
-        return replace(facts, unpublished=Unpublished(**why))
+        return replace(facts, unpublished=Unpublished(**_why(outcome.refusal, view)))
     if outcome.answer is None:
-        if outcome.mistakes:
-            return facts
-        starts = starts_of(table_service, language=language, is_given=bool(asked.language))
-        return replace(facts, starts=starts)
+        return facts if outcome.mistakes else replace(facts, starts=starts_of(view))
     return replace(
         facts,
-        grid=grid_of(outcome.answer, asked, table_service.variables, language=language),
-        withheld=_withheld(outcome.answer, table_service, asked, language),
-        restrictions=_restrictions(outcome.answer, table_service, language),
-        downloads=_downloads(outcome.answer, table_service, asked),
+        grid=grid_of(outcome.answer, view),
+        withheld=_withheld(outcome.answer, view),
+        restrictions=_restrictions(outcome.answer, view),
+        downloads=_downloads(outcome.answer, view),
     )
 
 
@@ -164,99 +142,81 @@ def _sign_in(visitor: Visitor, language: str) -> str:
     return "sign-in?" + urlencode({"lang": language, "back": visitor.address})
 
 
-def _reader(table_service: TableService, visitor: Visitor, language: str) -> Reader | None:
+def _reader(visitor: Visitor, view: View) -> Reader | None:
     if visitor.caller is None or visitor.budget is None:
         return None
     return Reader(
-        role=say(f"role_{visitor.caller.role}", language),
+        role=view.say(f"role_{visitor.caller.role}"),
         n_left=visitor.budget.remaining,
         limit=visitor.budget.limit,
-        most_cells=table_service.rules(visitor.caller).maximum_cells,
+        most_cells=view.table_service.rules(visitor.caller).maximum_cells,
         proof=visitor.leaving,
         back=visitor.address,
     )
 
 
-def _chosen(table_service: TableService, asked: PageState) -> tuple[str, ...]:
-    if "*" in asked.measures or len(asked.measures) > 1:
-        return table_service.measures
-    return asked.measures or table_service.measures[:1]
-
-
-def _problem(
-    client_error: ClientError, idents: dict[str, str], labels: dict[str, str], language: str
-) -> Problem:
-    field_id = idents.get(str(client_error.filled.get("variable", "")), "")
+def _problem(client_error: ClientError, idents: dict[str, str], view: View) -> Problem:
+    filled = dict(client_error.filled)
+    variable = str(filled.get("variable", ""))
+    field_id = idents.get(variable, "")
     if client_error.key == "no_token":
-        return Problem(text=say("sign_in_needed", language))
+        return Problem(text=view.say("sign_in_needed"))
     if client_error.key in {"bad_filter", "no_weight"}:
         field_id = "filter" if client_error.key == "bad_filter" else "measures"
-    filled = dict(client_error.filled)
-    if filled.get("variable") in labels:
-        filled["variable"] = labels[str(filled["variable"])]
-    text = say(client_error.key, language, **filled)
+    if variable in view.variables:
+        filled["variable"] = view.label(variable)
+    text = view.say(client_error.key, **filled)
     return Problem(text=text, field=field_id, suggestion=client_error.suggestion)
 
 
-def _why(
-    refusal: Refusal, table_service: TableService, asked: PageState, language: str
-) -> dict[str, Any]:
+def _why(refusal: Refusal, view: View) -> dict[str, Any]:
     """Say why something is not published, and what to try."""
     return {
         "rule": refusal.reason,
-        "detail": refusal.detail[language],
-        "advice": refusal.tries[language],
-        "tries": tries_of(refusal, asked, table_service, language=language),
+        "detail": refusal.detail[view.language],
+        "advice": refusal.tries[view.language],
+        "tries": tries_of(refusal, view),
     }
 
 
-def _withheld(
-    answer: Answer, table_service: TableService, asked: PageState, language: str
-) -> tuple[Withheld, ...]:
+def _withheld(answer: Answer, view: View) -> tuple[Withheld, ...]:
     """Gather the areas that are not published by reason, most areas first."""
-    area = table_service.service.area
+    area = view.service.area
     by_reason: dict[int, tuple[Refusal, list[str]]] = {}
     for code, refusal in answer.withheld.items():
         by_reason.setdefault(id(refusal), (refusal, []))[1].append(code)
     if area is None:
         return ()
-    variable = table_service.variables[area]
+    variable = view.variables[area]
     ranks = {code: rank for rank, code in enumerate(variable.codes)}
     found = []
     for refusal, codes in sorted(by_reason.values(), key=lambda pair: -len(pair[1])):
-        names = [variable.label(ranks[code], language) for code in codes]
-        why = _why(refusal, table_service, asked, language)
-        found.append(Withheld(areas=tuple(names), **why))
+        names = [variable.label(ranks[code], view.language) for code in codes]
+        found.append(Withheld(areas=tuple(names), **_why(refusal, view)))
     return tuple(found)
 
 
-def _restrictions(
-    answer: Answer, table_service: TableService, language: str
-) -> tuple[tuple[str, str], ...]:
+def _restrictions(answer: Answer, view: View) -> tuple[tuple[str, str], ...]:
     """Say in words who is counted."""
     said = []
     for chosen in answer.query.within:
-        variable = table_service.variables[chosen.variable]
-        names = [variable.label(rank, language) for rank in chosen.ranks[:_MAX_LISTED]]
+        variable = view.variables[chosen.variable]
+        names = [variable.label(rank, view.language) for rank in chosen.ranks[:_MAX_LISTED]]
         more = [] if len(chosen.ranks) <= _MAX_LISTED else ["…"]
-        said.append((variable.offer.labels[language], ", ".join([*names, *more])))
+        said.append((view.label(chosen.variable), ", ".join([*names, *more])))
     if answer.query.where:
         said.append((answer.query.where, ""))
     return tuple(said)
 
 
-def _downloads(
-    answer: Answer, table_service: TableService, asked: PageState
-) -> tuple[Download, ...]:
-    plain = replace(asked, sort=0, first=0)
+def _downloads(answer: Answer, view: View) -> tuple[Download, ...]:
     shown = [selection.variable for selection in answer.selections]
-    names = sorted(FORMATS, key=lambda name: (name not in _FIRST, name))
     return tuple(
         Download(
             label=_NAMES.get(name, name),
-            href=plain.href(outputFormat=name),
-            file=file_name(table_service.service.about.id, shown, format=name),
+            href=view.asked.plain.href(outputFormat=name),
+            file=file_name(view.service.about.id, shown, format=name),
             is_common=name in _FIRST,
         )
-        for name in names
+        for name in sorted(FORMATS, key=lambda name: (name not in _FIRST, name))
     )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ckm.service.answering.variables import Variable
-    from ckm.service.page.page_state import PageState, Wanted
+    from ckm.service.page.page_state import View, Wanted
 
 _EXPRESSION = re.compile(r"[*?(]")
 _MAX_TICKS = 40  # categories of a level that all stand on the page
@@ -149,35 +149,27 @@ def example_of(kinds: Mapping[str, str], variables: Mapping[str, Variable]) -> s
     return ""
 
 
-def across_choices(
-    asked: PageState, variables: dict[str, Variable], *, language: str
-) -> tuple[Choice, ...]:
+def across_choices(view: View) -> tuple[Choice, ...]:
     """Return what can stand across the columns."""
-    first = Choice(value="", label=say("automatic", language), is_chosen=not asked.heading)
+    heading = view.asked.heading
     return (
-        first,
+        Choice(value="", label=view.say("automatic"), is_chosen=not heading),
         *(
-            Choice(
-                value=name,
-                label=variable.offer.labels[language],
-                is_chosen=name == asked.heading,
-            )
-            for name, variable in variables.items()
+            Choice(value=name, label=view.label(name), is_chosen=name == heading)
+            for name in view.variables
         ),
     )
 
 
-def measure_choices(
-    chosen: tuple[str, ...], measures: tuple[str, ...], *, language: str
-) -> tuple[Choice, ...]:
+def measure_choices(view: View) -> tuple[Choice, ...]:
     """Return which numbers can be shown; nothing where there is no choice."""
+    measures, asked = view.table_service.measures, view.asked.measures
     if len(measures) < 2:
         return ()
+    is_both = "*" in asked or len(asked) > 1
+    chosen = measures if is_both else asked or measures[:1]
     single = [
-        Choice(
-            value=name if place else "", label=say(name, language), is_chosen=chosen == (name,)
-        )
+        Choice(value=name if place else "", label=view.say(name), is_chosen=chosen == (name,))
         for place, name in enumerate(measures)
     ]
-    both = Choice(value="*", label=say("both", language), is_chosen=len(chosen) > 1)
-    return (*single, both)
+    return (*single, Choice(value="*", label=view.say("both"), is_chosen=is_both))

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ckm.service.answering.messages import say
 from reports.service import Choice, Column, Grid, Head, Row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     from ckm.service.answering.answer import Answer
-    from ckm.service.answering.query import Selection
     from ckm.service.answering.variables import Variable
-    from ckm.service.page.page_state import PageState
+    from ckm.service.page.page_state import PageState, View
 
 _MAX_ACROSS = 12  # categories across the columns where nobody asked
 _MAX_COLUMNS = 60
@@ -26,28 +25,73 @@ _MAX_ROWS, _FEWEST_ROWS, _NUMBERS = 100, 20, 1200
 _MAX_DRAWN = 40
 
 
+@dataclass(frozen=True)
+class _Shown:
+    """A variable of the table in a language, with those of its categories that are shown."""
+
+    variable: Variable
+    ranks: tuple[int, ...]
+    language: str
+
+    @property
+    def name(self) -> str:
+        return self.variable.offer.labels[self.language]
+
+    @cached_property
+    def labels(self) -> list[str]:
+        return [self.variable.label(rank, self.language) for rank in self.ranks]
+
+    @cached_property
+    def levels(self) -> NDArray[np.int64]:
+        return self.variable.level_of[list(self.ranks)]
+
+    @cached_property
+    def has_parts(self) -> NDArray[np.bool_]:
+        """Which categories have parts among the others."""
+        return np.asarray(self.levels > self.levels.min(), bool)
+
+    @cached_property
+    def depths(self) -> dict[int, int]:
+        """Level → how far to the right its categories stand; the total is at none."""
+        used = {int(level) for level, rank in zip(self.levels, self.ranks, strict=True) if rank}
+        return {level: depth for depth, level in enumerate(sorted(used, reverse=True))}
+
+    def head(self, place: int) -> Head:
+        """Say how a category stands at the left, with its level where there are several."""
+        label = self.variable.label(self.ranks[place], self.language)
+        level = int(self.levels[place])
+        if self.ranks[place] == 0 or len(self.depths) < 2:
+            return Head(label=label)
+        words = self.variable.level_label(level, self.language)
+        return Head(label=label, level=words, depth=self.depths[level])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Layout:
     """Variables down the rows, and perhaps one across the columns."""
 
-    down: tuple[Selection, ...]
-    across: Selection | None
+    down: tuple[_Shown, ...]
+    across: _Shown | None
     numbers: NDArray[Any]  # rows by columns; a column for each category across and measure
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(len(shown.ranks) for shown in self.down)
 
-def grid_of(
-    answer: Answer, asked: PageState, variables: Mapping[str, Variable], *, language: str
-) -> Grid:
+
+def grid_of(answer: Answer, view: View) -> Grid:
     """Lay an answer out for the page."""
-    layout = _laid_out(answer, asked)
-    measures = [say(name, language) for name in answer.query.measures]
-    heads = [variables[s.variable].offer.labels[language] for s in layout.down]
-    columns = _columns(layout, measures, variables, language)
-    order = _order(layout, asked.sort, variables, language)
-    n_rows = len(layout.numbers)
+    asked, language = view.asked, view.language
+    shown = tuple(
+        _Shown(view.variables[s.variable], s.ranks, language) for s in answer.selections
+    )
+    layout = _laid_out(answer, asked, shown)
+    measures = [view.say(name) for name in answer.query.measures]
+    columns = _columns(layout, measures)
+    order = _order(layout, asked.sort)
+    n_rows, n_heads = len(layout.numbers), len(layout.down)
     most = max(_FEWEST_ROWS, min(_MAX_ROWS, _NUMBERS // max(1, len(columns))))
     first = min(asked.first // most, (n_rows - 1) // most) * most
-    titled = [Column(heading=name, href="") for name in heads] + columns
     sorted_by = abs(asked.sort) if order is not None else 0
     titled = [
         replace(
@@ -55,82 +99,72 @@ def grid_of(
             href=_sort_href(asked, place),
             order="none" if place != sorted_by else _word(asked.sort),
         )
-        for place, column in enumerate(titled, start=1)
+        for place, column in enumerate(
+            [*(Column(heading=head.name, href="") for head in layout.down), *columns], start=1
+        )
     ]
-    labels = [variables[s.variable].offer.labels[language] for s in answer.selections]
-    across = layout.across
     rows = np.arange(n_rows) if order is None else order
-    leaves = rows[_is_leaf(layout, variables)[rows]]
+    leaves = rows[_is_leaf(layout)[rows]]
     leaves = leaves if len(leaves) else rows
     return Grid(
-        labels=tuple(labels) or (say("total", language),),
+        labels=tuple(one.name for one in shown) or (view.say("total"),),
         measure=", ".join(measures),
-        across="" if across is None else variables[across.variable].offer.labels[language],
-        heads=tuple(titled[: len(heads)]),
-        columns=tuple(titled[len(heads) :]),
-        rows=_rows(layout, rows[first : first + most], variables, language),
+        across="" if layout.across is None else layout.across.name,
+        heads=tuple(titled[:n_heads]),
+        columns=tuple(titled[n_heads:]),
+        rows=_rows(layout, rows[first : first + most]),
         n_rows=n_rows,
-        drawn=_rows(layout, _largest(layout, leaves, columns), variables, language),
+        drawn=_rows(layout, _largest(layout, leaves, columns)),
         n_leaves=len(leaves),
         first=first + 1,
         pages=_pages(asked, n_rows, most, first),
     )
 
 
-def _laid_out(answer: Answer, asked: PageState) -> _Layout:
+def _laid_out(answer: Answer, asked: PageState, shown: tuple[_Shown, ...]) -> _Layout:
     table = answer.table
     assert table is not None  # noqa: S101  (the caller looked)
-    selections = answer.selections
-    shape = tuple(len(s.ranks) for s in selections)
+    shape = tuple(len(one.ranks) for one in shown)
     whole = np.stack(
         [np.asarray(table.measures[name]).reshape(shape) for name in answer.query.measures],
         axis=-1,
     )
-    place = _across(selections, asked, n_measures=whole.shape[-1])
+    n_measures = whole.shape[-1]
+    place = _across(shown, asked, n_measures=n_measures)
     if place is None:
-        return _Layout(down=selections, across=None, numbers=whole.reshape(-1, whole.shape[-1]))
-    moved = np.moveaxis(whole, place, -2)
+        return _Layout(down=shown, across=None, numbers=whole.reshape(-1, n_measures))
     return _Layout(
-        down=(*selections[:place], *selections[place + 1 :]),
-        across=selections[place],
-        numbers=moved.reshape(-1, shape[place] * whole.shape[-1]),
+        down=(*shown[:place], *shown[place + 1 :]),
+        across=shown[place],
+        numbers=np.moveaxis(whole, place, -2).reshape(-1, shape[place] * n_measures),
     )
 
 
-def _across(
-    selections: Sequence[Selection], asked: PageState, *, n_measures: int
-) -> int | None:
-    sizes = [len(s.ranks) for s in selections]
-    for place, selection in enumerate(selections):
-        if selection.variable == asked.heading:
-            return place if sizes[place] * n_measures <= _MAX_COLUMNS else None
-    if len(selections) < 2 or n_measures > 1 or sizes[-1] > _MAX_ACROSS:
+def _across(shown: Sequence[_Shown], asked: PageState, *, n_measures: int) -> int | None:
+    for place, one in enumerate(shown):
+        if one.variable.name == asked.heading:
+            return place if len(one.ranks) * n_measures <= _MAX_COLUMNS else None
+    if len(shown) < 2 or n_measures > 1 or len(shown[-1].ranks) > _MAX_ACROSS:
         return None
-    return len(selections) - 1
+    return len(shown) - 1
 
 
-def _columns(
-    layout: _Layout, measures: list[str], variables: Mapping[str, Variable], language: str
-) -> list[Column]:
-    if layout.across is None:
+def _columns(layout: _Layout, measures: list[str]) -> list[Column]:
+    across = layout.across
+    if across is None:
         return [Column(heading=name, href="") for name in measures]
-    variable = variables[layout.across.variable]
-    finest = _finest(variable, layout.across)
     return [
         Column(
             heading=label if len(measures) == 1 else f"{label}, {name}",
             href="",
-            has_parts=int(variable.level_of[rank]) > finest,
+            has_parts=has_parts,
         )
-        for rank in layout.across.ranks
-        for label in [variable.label(rank, language)]
+        for label, has_parts in zip(across.labels, across.has_parts.tolist(), strict=True)
         for name in measures
     ]
 
 
-def _order(
-    layout: _Layout, sort: int, variables: Mapping[str, Variable], language: str
-) -> NDArray[np.int64] | None:
+def _order(layout: _Layout, sort: int) -> NDArray[np.int64] | None:
     """Return the rows in the order asked for; None for the order of the categories."""
     place, n_heads = abs(sort) - 1, len(layout.down)
     if sort == 0 or place >= n_heads + layout.numbers.shape[1]:
@@ -138,22 +172,18 @@ def _order(
     if place >= n_heads:
         keys = layout.numbers[:, place - n_heads]
     else:
-        selection = layout.down[place]
-        labels = [variables[selection.variable].label(r, language) for r in selection.ranks]
+        labels = layout.down[place].labels
         ordered = {text: n for n, text in enumerate(sorted(set(labels), key=str.casefold))}
-        shape = tuple(len(s.ranks) for s in layout.down)
         codes = np.array([ordered[text] for text in labels])
-        keys = codes[np.indices(shape)[place].ravel()]
+        keys = codes[np.indices(layout.shape)[place].ravel()]
     return np.argsort(-keys if sort < 0 else keys, kind="stable")
 
 
-def _is_leaf(layout: _Layout, variables: Mapping[str, Variable]) -> NDArray[np.bool_]:
+def _is_leaf(layout: _Layout) -> NDArray[np.bool_]:
     """Tell which rows have no parts in other rows."""
-    found = np.ones(tuple(len(s.ranks) for s in layout.down), bool)
-    for place, selection in enumerate(layout.down):
-        levels = variables[selection.variable].level_of[list(selection.ranks)]
-        shape = [-1 if at == place else 1 for at in range(found.ndim)]
-        found &= (levels == levels.min()).reshape(shape)
+    found = np.ones((), bool)
+    for one in layout.down:
+        found = np.logical_and.outer(found, ~one.has_parts)
     return found.ravel()
 
 
@@ -168,68 +198,37 @@ def _largest(
     return leaves[np.sort(np.argsort(-most, kind="stable")[:_MAX_DRAWN])]
 
 
-def _rows(
-    layout: _Layout,
-    chosen: NDArray[np.int64],
-    variables: Mapping[str, Variable],
-    language: str,
-) -> tuple[Row, ...]:
-    shape = tuple(len(s.ranks) for s in layout.down)
-    makers = [_head_maker(variables[s.variable], s, language) for s in layout.down]
-    finest = [_finest(variables[s.variable], s) for s in layout.down]
+def _rows(layout: _Layout, chosen: NDArray[np.int64]) -> tuple[Row, ...]:
     rows: list[Row] = []
-    before: list[int] = []
+    before: tuple[int, ...] = ()
     for number in chosen.tolist():
-        index = np.unravel_index(number, shape) if shape else ()
-        ranks = [s.ranks[int(at)] for s, at in zip(layout.down, index, strict=True)]
-        above = [
-            int(variables[s.variable].level_of[rank]) > low
-            for s, rank, low in zip(layout.down, ranks, finest, strict=True)
-        ]
+        index = tuple(map(int, np.unravel_index(number, layout.shape))) if layout.down else ()
+        pairs = list(zip(layout.down, index, strict=True))
+        above = [bool(one.has_parts[place]) for one, place in pairs]
         rows.append(
             Row(
-                heads=tuple(make(rank) for make, rank in zip(makers, ranks, strict=True)),
+                heads=tuple(one.head(place) for one, place in pairs),
                 numbers=tuple(layout.numbers[number].tolist()),
-                n_again=_n_same(before, ranks),
-                is_total=any(r == 0 and a for r, a in zip(ranks, above, strict=True)),
+                n_again=_n_same(before, index),
+                is_total=any(
+                    one.ranks[place] == 0 and a
+                    for (one, place), a in zip(pairs, above, strict=True)
+                ),
                 has_parts=any(above),
             )
         )
-        before = ranks
+        before = index
     return tuple(rows)
 
 
-def _n_same(before: list[int], ranks: list[int]) -> int:
+def _n_same(before: Sequence[int], here: Sequence[int]) -> int:
     """Count the categories at the left that stand in the row above, too."""
     same = 0
-    for above, here in zip(before, ranks, strict=False):
-        if above != here:
+    for above, own in zip(before, here, strict=False):
+        if above != own:
             break
         same += 1
-    return min(same, len(ranks) - 1)
-
-
-def _finest(variable: Variable, selection: Selection) -> int:
-    return int(variable.level_of[list(selection.ranks)].min())
-
-
-def _head_maker(
-    variable: Variable, selection: Selection, language: str
-) -> Callable[[int], Head]:
-    """Return what says how a category stands at the left, with its level where needed."""
-    levels = set(variable.level_of[[r for r in selection.ranks if r]].tolist())
-    used = sorted(levels, reverse=True)
-
-    def head(rank: int) -> Head:
-        label = variable.label(rank, language)
-        if rank == 0 or len(used) < 2:
-            return Head(label=label)
-        level = int(variable.level_of[rank])
-        return Head(
-            label=label, level=variable.level_label(level, language), depth=used.index(level)
-        )
-
-    return head
+    return min(same, len(here) - 1)
 
 
 def _sort_href(asked: PageState, place: int) -> str:

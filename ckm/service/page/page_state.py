@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from ckm.service.answering.messages import ClientError, Phrase
+from ckm.service.answering.messages import ClientError, bad_request, say
 from ckm.service.answering.pxweb_selection import (
     CONTENTS,
     codelists_of,
@@ -27,6 +27,7 @@ from ckm.service.answering.query import Query, Selection
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from ckm.config.service.service import Service
     from ckm.service.answering.variables import Variable
     from ckm.service.table_service import TableService
 
@@ -101,6 +102,11 @@ class PageState:
         """Return the address with something else wanted of a variable."""
         return replace(self, wanted={**self.wanted, name: wanted}, sort=0, first=0)
 
+    @property
+    def plain(self) -> PageState:
+        """The address of the same table from its first row on, as it is by itself."""
+        return replace(self, sort=0, first=0)
+
     def href(self, **more: str) -> str:
         """Return the address, relative to the page."""
         pairs: list[tuple[str, str]] = []
@@ -121,14 +127,39 @@ class PageState:
         return f"./?{urlencode(pairs)}" if pairs else "./"
 
 
+@dataclass(frozen=True, slots=True)
+class View:
+    """A page to be made: of a service, at an address, in a language."""
+
+    table_service: TableService
+    asked: PageState
+    language: str
+
+    @property
+    def service(self) -> Service:
+        """What the service is."""
+        return self.table_service.service
+
+    @property
+    def variables(self) -> dict[str, Variable]:
+        """What may be asked for."""
+        return self.table_service.variables
+
+    def label(self, name: str) -> str:
+        """Return what readers call a variable."""
+        return self.variables[name].offer.labels[self.language]
+
+    def say(self, key: str, **filled: object) -> str:
+        """Return words."""
+        return say(key, self.language, **filled)
+
+
 def asked_of(
     items: Sequence[tuple[str, str]], variables: Mapping[str, Variable]
 ) -> tuple[PageState, list[ClientError]]:
     """Read the parameters of an address; say what is wrong and keep the rest."""
     if len(items) > _MOST:
-        raise ClientError(
-            "bad_request", detail=Phrase(key="many_parameters", filled={"limit": _MOST})
-        )
+        raise bad_request("many_parameters", limit=_MOST)
     mistakes: list[ClientError] = []
     deep: dict[str, dict[str, list[str]]] = {}
     plain: dict[str, str] = {}

@@ -11,12 +11,12 @@ from starlette.routing import Route
 
 from ckm.service.answering.answer import Answer
 from ckm.service.answering.messages import ClientError, Refusal
-from ckm.service.answering.render import Rendered, etag_of
+from ckm.service.answering.render import Rendered
 from ckm.service.http.middleware import language_of
 from ckm.service.http.request_parsing import format_of
 from ckm.service.http.responses import answered
 from ckm.service.page.facts import Outcome, Visitor, page_facts
-from ckm.service.page.page_state import asked_of, query_of
+from ckm.service.page.page_state import View, asked_of, query_of
 from ckm.service.page.sign_in import SignIn, session_of
 from reports.service import ASSETS, asset, service_page
 
@@ -103,16 +103,10 @@ class Page:
             self._context.note_mistake(request, wrong_one)
         may_filter = who is not None and self._table_service.may_filter(who)
         outcome = replace(outcome, may_filter=may_filter)
-        make = partial(
-            page_facts,
-            self._table_service,
-            asked,
-            outcome,
-            language=language,
-            visitor=self._visitor(request, who),
-        )
+        view, visitor = View(self._table_service, asked, language), self._visitor(request, who)
         html = await self._context.work(
-            request, lambda _: service_page(make(), language=language)
+            request,
+            lambda _: service_page(page_facts(view, outcome, visitor), language=language),
         )
         return self._sent(request, html.encode("utf-8", "replace"), outcome, language)
 
@@ -179,8 +173,7 @@ class Page:
         }
         kind = "text/html; charset=utf-8"
         if outcome.status == 200:
-            made = Rendered(body=body, media_type=kind, etag=etag_of(body), headers=headers)
-            return answered(request, made)
+            return answered(request, Rendered.of(body, kind, headers))
         headers["Cache-Control"] = "no-store"
         if outcome.status == 401:
             headers["WWW-Authenticate"] = 'Bearer realm="ckm"'

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
+import json
 import logging
 import math
 import os
 import shutil
 import signal
 import socket
+import sys
 import tempfile
 import threading
 from functools import partial
@@ -17,18 +20,18 @@ from typing import TYPE_CHECKING
 
 from ckm.errors import ConfigError
 from ckm.release.job_inputs import opened_job, silent
-from ckm.service.process.logs import quiet_others
 from footing import files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
+    from typing import Unpack
 
     import uvicorn
     from starlette.types import ASGIApp
 
     from ckm.config.service.service import Service
-    from ckm.release.job_inputs import Step
+    from ckm.release.job_inputs import Resources, Step
     from ckm.service.answering.answer import Answerer
     from ckm.service.answering.ledger_recorder import Recorder
     from ckm.service.table_service import TableService
@@ -38,6 +41,10 @@ logger = logging.getLogger(__name__)
 _HEADER_BYTES = 32_768
 _BACKLOG = 512
 _MORE_S = 5.0
+
+_STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "event", "is_step"}
+_OURS = ("ckm", "ptable", "tables")
+_FOREIGN = ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio")
 
 
 def require_private(service: Service) -> None:
@@ -94,8 +101,7 @@ def _opened(
     is_kept: bool = True,
     quick: bool = False,
     step: Step = silent,
-    memory_limit: str | None = None,
-    threads: int | None = None,
+    **resources: Unpack[Resources],
 ) -> Iterator[Callable[[], Answerer]]:
     """Open the data of a service; what is yielded reads them and answers."""
     from ckm.engine.request import TableRequest
@@ -120,8 +126,8 @@ def _opened(
         ledger=None if ledger else service.ledger,
         is_kept=is_kept,
         step=step,
-        memory_limit=memory_limit or limits.memory_limit,
-        threads=threads or limits.threads,
+        memory_limit=resources.get("memory_limit") or limits.memory_limit,
+        threads=resources.get("threads") or limits.threads,
     ) as opened:
         if opened.ledger is not None and service.ledger is not None:
             ledger = Recorder(
@@ -138,18 +144,10 @@ def rehearse_service(
     *,
     quick: bool = False,
     step: Step = silent,
-    memory_limit: str | None = None,
-    threads: int | None = None,
+    **resources: Unpack[Resources],
 ) -> None:
     """Open a service as `run` does, and answer nobody."""
-    with _opened(
-        service,
-        is_kept=False,
-        quick=quick,
-        step=step,
-        memory_limit=memory_limit,
-        threads=threads,
-    ) as answerer:
+    with _opened(service, is_kept=False, quick=quick, step=step, **resources) as answerer:
         _require_access(service)
         if not quick:
             answerer()
@@ -330,3 +328,47 @@ def _ours_to_stop(server: uvicorn.Server) -> Iterator[None]:
     finally:
         for number, handler in zip(numbers, before, strict=True):
             signal.signal(number, handler)
+
+
+class JsonHandler(logging.Handler):
+    """Writes records as JSON; texts of exceptions, which may quote data, are left out."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one record."""
+        moment = dt.datetime.fromtimestamp(record.created, dt.UTC)
+        fields = {
+            name: value
+            for name, value in vars(record).items()
+            if name not in _STANDARD and isinstance(value, (bool, int, float, str))
+        }
+        line = {
+            "time": moment.isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "event": getattr(record, "event", record.msg),
+            "message": record.getMessage(),
+            **fields,
+        }
+        try:
+            sys.stderr.write(json.dumps(line, default=str) + "\n")
+            sys.stderr.flush()
+        except (OSError, ValueError):
+            pass  # a log decides nothing
+
+
+def log_as_json() -> None:
+    """Send the events of this process to stderr; for processes that no command line began."""
+    handler = JsonHandler()
+    for name in _OURS:
+        logger = logging.getLogger(name)
+        logger.handlers[:] = [handler]
+        logger.setLevel(logging.INFO)
+        logger.propagate = False
+    quiet_others()
+
+
+def quiet_others() -> None:
+    """Keep the loggers of the web server from writing what requests or errors hold."""
+    for name in _FOREIGN:
+        logger = logging.getLogger(name)
+        logger.handlers[:] = [logging.NullHandler()]
+        logger.propagate = False

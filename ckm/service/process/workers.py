@@ -125,7 +125,7 @@ def _stop_when_alone(living: int) -> None:
 
 def _work(path: str, folder: str, listening: str, telling: str, living: str) -> None:
     from ckm.config.service.service import read_service
-    from ckm.service.process.logs import log_as_json
+    from ckm.service.process.server import log_as_json
 
     log_as_json()
     threading.Thread(target=_stop_when_alone, args=(int(living),), daemon=True).start()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reports.catalogues.measures import kind_of, measure_name
+from reports.catalogues.release import NOTES, PICTURES
 from reports.catalogues.wording import written
 from reports.charts.bars import SpreadLine, spread
 from reports.charts.drawing import Labels
@@ -97,28 +98,10 @@ def spread_picture(words: Words, overall: Sequence[MeasureFact]) -> list[Figure]
         values = [known.get(f"d1_{q}") for q in ("min", "q10", "median", "q90", "max")]
         numbers_ = [value for value in values if value is not None]
         if len(numbers_) == 5:
-            least, q10, median, q90, most = numbers_
-            lines.append(
-                SpreadLine(
-                    name=class_words(words, cells).partition(",")[0],
-                    least=least,
-                    q10=q10,
-                    median=median,
-                    q90=q90,
-                    most=most,
-                )
-            )
+            lines.append(SpreadLine(class_words(words, cells).partition(",")[0], *numbers_))
     if not lines:
         return []
-    data = Labels(
-        id="spread",
-        title=words.say("Absolute deviation of a cell"),
-        description=words.say(
-            "A line per class of original counts: it runs from the least to the largest "
-            "deviation, the box holds the middle 80 percent, the bar is the median."
-        ),
-        across=words.say("counts"),
-    )
+    data = Labels(**PICTURES["spread"].say(words, "spread"))
     figure = (
         Lines(words, lines)
         .text("Cells", lambda line: line.name)
@@ -131,7 +114,7 @@ def spread_picture(words: Words, overall: Sequence[MeasureFact]) -> list[Figure]
             data,
             spread(words, data, lines),
             caption=words.say("Absolute deviation of a cell, by class of original counts"),
-            notes=[words.say("Box: the middle 80 percent of the cells; bar: the median.")],
+            notes=[NOTES["box"].say(words)],
         )
     )
     return [figure]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from reports.catalogues.pages import headings
 from reports.catalogues.release import CHECKS
 from reports.pages.common import (
+    definitions,
     file_columns,
     has_failed,
     outcome_cell,
@@ -14,11 +15,9 @@ from reports.pages.common import (
     released_files,
     verdict,
 )
-from reports.pages.definitions import definitions
-from reports.pages.release.amounts import change_table, exposure_table
 from reports.pages.release.noise import noise_parts, pair_picture
 from reports.pages.release.risk import risk_parts
-from reports.pages.release.utility import utility_parts
+from reports.pages.release.utility import change_table, exposure_table, utility_parts
 from reports.pages.scenarios import scenario_parts
 from reports.parts import NOTHING, Cell, Lines
 
@@ -37,7 +36,6 @@ def internal_page(words: Words, facts: ReleaseFacts) -> tuple[str, dict[str, Any
     return "internal.html", {
         "title": page_title(words, words.text(facts.title), facts.id),
         "id": facts.id,
-        "facts": facts,
         "headings": headings(words, "internal"),
         "verdict": verdict(words, outcomes),
         "has_failed": has_failed(outcomes),

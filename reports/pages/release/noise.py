@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from reports.catalogues.release import NOTES, PICTURES
 from reports.charts.bars import Bars, paired_bars
 from reports.charts.matrix import Matrix, matrix
 from reports.parts import Cell, Figure, Lines
@@ -82,12 +83,7 @@ def _classes(words: Words, noise: NoiseFacts) -> Table:
         .table(
             "classes",
             words.say("Noise by class of original counts"),
-            notes=(
-                words.say(
-                    "Over independent draws of noise: cells that hold the same records share "
-                    "theirs and count once."
-                ),
-            ),
+            notes=(NOTES["draws"].say(words),),
         )
     )
 
@@ -96,23 +92,10 @@ def _shares(words: Words, noise: NoiseFacts) -> list[Figure]:
     lines = sorted((fact.noise, fact.designed, fact.drawn) for fact in noise.shares)
     if not lines:
         return []
-    number = words.numbers
     gap = max(abs(designed - drawn) for _, designed, drawn in lines)
-    bars = Bars(
-        id="noise-shares",
-        title=words.say("How often each noise came, designed and drawn"),
-        description=words.say(
-            "Bars for noise from %(least)s to %(most)s: outlined as designed, filled as drawn. "
-            "The two differ by at most %(gap)s.",
-            least=number.signed(lines[0][0]),
-            most=number.signed(lines[-1][0]),
-            gap=number.probability(gap),
-        ),
-        across=words.say("noise: published minus original count"),
-        upwards=words.say("share of draws"),
-        first=words.say("designed"),
-        second=words.say("drawn"),
-    )
+    said = PICTURES["noise-shares"]
+    least, most = lines[0][0], lines[-1][0]
+    bars = Bars(**said.say(words, "noise-shares", least=least, most=most, gap=gap))
     figure = (
         Lines(words, lines)
         .number("Noise", lambda line: line[0], "signed")
@@ -143,36 +126,16 @@ def _transition(words: Words, noise: NoiseFacts) -> list[Figure]:
         if p > 0
     }
     data = Matrix(
-        id="transition",
-        title=words.say("Transition probabilities: how likely a count is published as another"),
-        description=words.say(
-            "Shades from light to dark for probabilities from 0 to 1; rows are the original "
-            "counts 0 to %(last)s, columns the published ones. The diagonal, where nothing "
-            "changes, is outlined.",
-            last=count(last),
-        ),
-        across=words.say("published count"),
-        down=words.say("original"),
+        **PICTURES["transition"].say(words, "transition", last=last),
         columns=[count(j) for j in range(columns)],
         rows=names,
         home={i: i for i in range(min(rows, columns))},
     )
-    notes = [words.say("Numbers in cells are percent; an empty cell cannot occur.")]
+    notes = [NOTES["percent"].say(words)]
     if noise.cycle > 1:
-        notes.append(
-            words.say(
-                "Larger counts take the last %(cycle)s rows in turn, and what they are "
-                "published as moves up with them.",
-                cycle=count(noise.cycle),
-            )
-        )
+        notes.append(NOTES["cycle"].say(words, {"cycle": noise.cycle}))
     if rows < len(law) or columns < max(map(len, law)):
-        notes.append(
-            words.say(
-                "The picture shows the first %(n)s rows and columns; report.json has all.",
-                n=count(_MAX_LINES),
-            )
-        )
+        notes.append(NOTES["cut"].say(words, {"n": _MAX_LINES}))
     shown = law[: max(1, min(rows, _MAX_CELLS // columns))]
     figure = (
         Lines(words, list(zip(names, shown, strict=False)))
@@ -215,16 +178,7 @@ def pair_picture(words: Words, pairs: tuple[PairFact, ...]) -> list[Figure]:
     place = {n: position for position, n in enumerate(bins)}
     most = max(pair.cells for pair in pairs)
     data = Matrix(
-        id="pairs",
-        title=words.say("Published against original counts"),
-        description=words.say(
-            "A matrix of bins of counts: rows are original, columns published counts. The "
-            "darker a cell, the more cells of the tables lie there, %(most)s at most; those "
-            "where both lie in the same bin are outlined.",
-            most=count(most),
-        ),
-        across=words.say("published count, from"),
-        down=words.say("original, from"),
+        **PICTURES["pairs"].say(words, "pairs", most=most),
         columns=[count(n) for n in bins],
         rows=[count(n) for n in bins],
         home={position: position for position in range(len(bins))},
@@ -235,6 +189,7 @@ def pair_picture(words: Words, pairs: tuple[PairFact, ...]) -> list[Figure]:
         for pair in pairs
         if pair.original in place and pair.published in place
     }
+    cut = [NOTES["cut"].say(words, {"n": _MAX_BINS})] if len(every) > _MAX_BINS else []
     figure = (
         Lines(words, pairs[:_MAX_PAIRS])
         .number("Original", lambda pair: pair.original, "count")
@@ -245,21 +200,10 @@ def pair_picture(words: Words, pairs: tuple[PairFact, ...]) -> list[Figure]:
             matrix(words, data, cells),
             caption=words.say("Cells by original and published count, from"),
             n_heads=2,
-            notes=_cut(words, len(every)),
+            notes=cut,
         )
     )
     return [figure]
-
-
-def _cut(words: Words, n_bins: int) -> tuple[str, ...]:
-    if n_bins <= _MAX_BINS:
-        return ()
-    return (
-        words.say(
-            "The picture shows the first %(n)s rows and columns; report.json has all.",
-            n=words.numbers.count(_MAX_BINS),
-        ),
-    )
 
 
 def _depth(cells: int, most: int) -> float:

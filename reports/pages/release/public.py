@@ -21,7 +21,6 @@ def public_page(words: Words, facts: PublicFacts) -> tuple[str, dict[str, Any]]:
     return "public.html", {
         "title": page_title(words, words.text(facts.title), facts.id),
         "id": facts.id,
-        "facts": facts,
         "headings": headings(words, "public"),
         "verdict": verdict(words, outcomes),
         "has_failed": has_failed(outcomes),

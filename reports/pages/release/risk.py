@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reports.catalogues.release import ATTACK_SETTINGS, ATTACKS, OWN_PRIORS, PRIORS, REFERENCES
+from reports.catalogues.release import (
+    ATTACK_SETTINGS,
+    ATTACKS,
+    OWN_PRIORS,
+    PICTURES,
+    PRIORS,
+    REFERENCES,
+)
 from reports.charts.bars import Bars, lines_of_shares
 from reports.parts import Cell, Lines
 
@@ -65,21 +72,12 @@ def posterior_picture(words: Words, posteriors: Sequence[PosteriorFact]) -> list
     shown = posteriors[:_MAX_LINES]
     if not shown:
         return []
-    number = words.numbers
     worst = max(shown, key=lambda fact: fact.sensitive)
-    bars = Bars(
-        id="posterior-bars",
-        title=words.say("How likely a sensitive count lies behind a published one"),
-        description=words.say(
-            "A bar per published count. The longest is that of %(published)s: probability "
-            "%(probability)s.",
-            published=number.count(worst.published),
-            probability=number.probability(worst.sensitive),
-        ),
-        across=words.say("P(X is sensitive | X′)"),
-        upwards=words.say("published count X′"),
+    said = PICTURES["posteriors"].say(
+        words, "posterior-bars", published=worst.published, probability=worst.sensitive
     )
-    lines = [(number.count(f.published), f.sensitive, "") for f in shown]
+    bars = Bars(**said)
+    lines = [(words.numbers.count(f.published), f.sensitive, "") for f in shown]
     figure = (
         Lines(words, shown)
         .number("Published", lambda fact: fact.published, "count")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.measures import measure_name
+from reports.catalogues.release import NOTES
 from reports.pages.release.deviations import (
     class_words,
     measure_entry,
@@ -16,9 +17,11 @@ from reports.parts import Cell, Lines
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from reports.facts.release import LevelFact, MeasureFact
+    from reports.facts.release import AmountFact, LevelFact, MeasureFact
     from reports.i18n.languages import Words
     from reports.parts import Entry, Table
+
+    _Heads = dict[str, Callable[[MeasureFact], Entry]]  # heading → what stands below
 
 _MAIN = (
     "aad", "rmse", "max_abs", "bias_mean", "bias_z", "rmad_pct", "changed_pct",
@@ -39,57 +42,107 @@ def utility_parts(
     words: Words, utility: Sequence[MeasureFact], levels: Mapping[str, LevelFact]
 ) -> dict[str, Any]:
     """Arrange the measures of utility."""
-    whole = [fact for fact in utility if not fact.table]
-    overall = [fact for fact in whole if fact.group == "all"]
+    overall = [fact for fact in utility if not fact.table and fact.group == "all"]
     return {
-        "tables": [
-            _by_class(words, overall),
-            quantile_table(words, overall),
-        ],
+        "tables": [_by_class(words, overall), quantile_table(words, overall)],
         "pictures": spread_picture(words, overall),
-        "more": [
-            by_table(words, utility),
-            _by_margin(words, utility),
-            by_variable(words, utility, levels, ident="variables"),
-            _gaps(words, utility),
-            _relations(words, utility),
-        ],
+        "more": _by_set(words, utility, levels),
         "all": all_measures(words, utility, levels),
     }
 
 
+def _by_set(
+    words: Words, utility: Sequence[MeasureFact], levels: Mapping[str, LevelFact]
+) -> list[Table]:
+    """Arrange measures by table, margin, variable and total."""
+    whole = [f for f in utility if (f.group, f.cells) == ("all", "all")]
+    table: _Heads = {words.say("Table"): lambda fact: _table(words, fact)}
+    return [
+        _pivot(
+            words,
+            [f for f in whole if f.table],
+            _BY_TABLE,
+            heads=table,
+            ident="by-table",
+            caption=words.say("Measures by table"),
+        ),
+        _pivot(
+            words,
+            [f for f in utility if f.group == "margin" and f.cells == "all"],
+            _BY_GROUP,
+            heads=table | {words.say("Margin"): lambda fact: fact.value},
+            ident="by-margin",
+            caption=words.say("Measures by margin"),
+        ),
+        by_variable(words, utility, levels, ident="variables"),
+        _pivot(
+            words,
+            [f for f in utility if f.group == "parent"],
+            _ADDITIVITY,
+            heads=table | {words.say("Dimension"): lambda fact: fact.value},
+            ident="gaps",
+            caption=words.say("Gaps between published totals and the sums of their parts"),
+        ),
+        _pivot(
+            words,
+            whole,
+            _RELATIONS,
+            heads=table,
+            ident="relations",
+            caption=words.say("Ranks, association and variance"),
+        ),
+    ]
+
+
+def by_variable(
+    words: Words, utility: Sequence[MeasureFact], levels: Mapping[str, LevelFact], *, ident: str
+) -> Table:
+    """Arrange measures by variable and category."""
+    return _pivot(
+        words,
+        [f for f in utility if f.group not in _KNOWN_GROUPS and f.cells == "all"],
+        _BY_GROUP,
+        heads={
+            words.say("Table"): lambda fact: _table(words, fact),
+            words.say("Variable"): lambda fact: _level(words, fact, levels)[0],
+            words.say("Category"): lambda fact: _level(words, fact, levels)[1],
+        },
+        ident=ident,
+        caption=words.say("Measures by variable"),
+    )
+
+
 def _pivot(
     words: Words,
+    facts: Iterable[MeasureFact],
+    names: Sequence[str],
     *,
+    heads: _Heads,
     ident: str,
     caption: str,
-    heads: tuple[str, ...],
-    lines: Iterable[tuple[tuple[Entry, ...], Callable[[str], MeasureFact | None]]],
-    names: Sequence[str],
 ) -> Table:
     """Make a table with a line per set of cells and a column per measure that is there."""
-    found = [(head, {name: find(name) for name in names}) for head, find in lines]
-    shown = [name for name in names if any(line[name] is not None for _, line in found)]
+    lines: dict[tuple[Entry, ...], dict[str, MeasureFact]] = {}
+    for fact in facts:
+        line = lines.setdefault(tuple(head(fact) for head in heads.values()), {})
+        if fact.name in names:
+            line[fact.name] = fact
     rows = [
-        (head, line, max(fact.base for fact in line.values() if fact is not None))
-        for head, line in found
-        if any(line.values())
+        (head, line, max(fact.base for fact in line.values()))
+        for head, line in lines.items()
+        if line
     ]
+    shown = [name for name in names if any(name in line for line in lines.values())]
     return (
         Lines(words, rows)
         .texts(dict(enumerate(heads)), lambda row, place: row[0][place])
         .number("Base", lambda row: row[2], "count")
         .numbers(
             {name: measure_name(words, name) for name in shown},
-            lambda row, name: measure_entry(words, row[1][name], base=row[2]),
+            lambda row, name: measure_entry(words, row[1].get(name), base=row[2]),
         )
         .table(ident, caption, n_heads=len(heads))
     )
-
-
-def _finder(facts: Iterable[MeasureFact]) -> Callable[[str], MeasureFact | None]:
-    known = {fact.name: fact for fact in facts}
-    return known.get
 
 
 def _by_class(words: Words, overall: Sequence[MeasureFact]) -> Table:
@@ -107,90 +160,9 @@ def _by_class(words: Words, overall: Sequence[MeasureFact]) -> Table:
         .table(
             "utility-classes",
             words.say("Main measures on all tables together, by class of original counts"),
-            notes=(
-                words.say("Below each number stands how many cells or lines it is made of."),
-                words.say(
-                    "Cells that hold somebody; one that several tables show counts once. Tests "
-                    "take each set of records once, as its noise is one draw."
-                ),
-            ),
+            notes=(NOTES["base"].say(words), NOTES["once"].say(words)),
         )
     )
-
-
-def by_table(words: Words, utility: Sequence[MeasureFact]) -> Table:
-    """Arrange measures by table."""
-    some = [f for f in utility if f.table and (f.group, f.cells) == ("all", "all")]
-    return _pivot(
-        words,
-        ident="by-table",
-        caption=words.say("Measures by table"),
-        heads=(words.say("Table"),),
-        lines=_lines(some, lambda fact: (fact.table,)),
-        names=_BY_TABLE,
-    )
-
-
-def _by_margin(words: Words, utility: Sequence[MeasureFact]) -> Table:
-    some = [f for f in utility if f.group == "margin" and f.cells == "all"]
-    return _pivot(
-        words,
-        ident="by-margin",
-        caption=words.say("Measures by margin"),
-        heads=(words.say("Table"), words.say("Margin")),
-        lines=_lines(some, lambda fact: (_table(words, fact), fact.value)),
-        names=_BY_GROUP,
-    )
-
-
-def by_variable(
-    words: Words, utility: Sequence[MeasureFact], levels: Mapping[str, LevelFact], *, ident: str
-) -> Table:
-    """Arrange measures by variable and category."""
-    some = [f for f in utility if f.group not in _KNOWN_GROUPS and f.cells == "all"]
-    return _pivot(
-        words,
-        ident=ident,
-        caption=words.say("Measures by variable"),
-        heads=(words.say("Table"), words.say("Variable"), words.say("Category")),
-        lines=_lines(some, lambda fact: (_table(words, fact), *_level(words, fact, levels))),
-        names=_BY_GROUP,
-    )
-
-
-def _gaps(words: Words, utility: Sequence[MeasureFact]) -> Table:
-    some = [f for f in utility if f.group == "parent"]
-    return _pivot(
-        words,
-        ident="gaps",
-        caption=words.say("Gaps between published totals and the sums of their parts"),
-        heads=(words.say("Table"), words.say("Dimension")),
-        lines=_lines(some, lambda fact: (_table(words, fact), fact.value)),
-        names=_ADDITIVITY,
-    )
-
-
-def _relations(words: Words, utility: Sequence[MeasureFact]) -> Table:
-    some = [f for f in utility if (f.group, f.cells) == ("all", "all")]
-    some = [f for f in some if f.name in _RELATIONS]
-    return _pivot(
-        words,
-        ident="relations",
-        caption=words.say("Ranks, association and variance"),
-        heads=(words.say("Table"),),
-        lines=_lines(some, lambda fact: (_table(words, fact),)),
-        names=_RELATIONS,
-    )
-
-
-def _lines(
-    facts: Iterable[MeasureFact], head: Callable[[MeasureFact], tuple[Entry, ...]]
-) -> list[tuple[tuple[Entry, ...], Callable[[str], MeasureFact | None]]]:
-    """Bring the measures of the same cells together, in the order they came in."""
-    several: dict[tuple[Entry, ...], list[MeasureFact]] = {}
-    for fact in facts:
-        several.setdefault(head(fact), []).append(fact)
-    return [(key, _finder(some)) for key, some in several.items()]
 
 
 def _table(words: Words, fact: MeasureFact) -> str:
@@ -229,3 +201,56 @@ def all_measures(
         .number("Base", lambda fact: fact.base, "count")
         .table("measures", words.say("All measures of utility"), n_heads=4)
     )
+
+
+def change_table(words: Words, amounts: Sequence[AmountFact]) -> Table:
+    """Arrange how sums were changed, a table and variable a line."""
+    return (
+        Lines(words, amounts)
+        .text("Table", lambda fact: fact.table)
+        .text("Variable", lambda fact: fact.variable)
+        .number("Cells with a sum", lambda fact: fact.cells, "count")
+        .number("Bias", lambda fact: _share(words, fact.bias))
+        .number("Half of the cells deviate by at most", lambda fact: _share(words, fact.median))
+        .number("Nine tenths deviate by at most", lambda fact: _share(words, fact.most))
+        .number(
+            "Share of cells within 5 % of the original sum",
+            lambda fact: _share(words, fact.within),
+        )
+        .table(
+            "sums",
+            words.say("How far published sums lie from the original ones"),
+            n_heads=2,
+            notes=(NOTES["sums"].say(words),),
+        )
+    )
+
+
+def exposure_table(words: Words, amounts: Sequence[AmountFact]) -> Table:
+    """Arrange what sums tell of the largest contributor, a table and variable a line."""
+    return (
+        Lines(words, amounts)
+        .text("Table", lambda fact: fact.table)
+        .text("Variable", lambda fact: fact.variable)
+        .number("Exposed cells", lambda fact: fact.exposed, "count")
+        .number(
+            "Probability of a near estimate, by formula",
+            lambda fact: _share(words, fact.expected),
+        )
+        .number(
+            "Share of exposed cells with a near estimate",
+            lambda fact: _share(words, fact.found),
+        )
+        .table(
+            "contributors",
+            words.say("What sums tell of the largest contributor"),
+            n_heads=2,
+            notes=(NOTES["contributors"].say(words),),
+        )
+    )
+
+
+def _share(words: Words, number: float | None) -> str | None:
+    if number is None:
+        return None
+    return words.numbers.probability(number) if number >= 0 else words.numbers.amount(number)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.pages import headings
-from reports.catalogues.training import ATTACKS, INVERSIONS
+from reports.catalogues.training import ATTACKS, AUDITS, INVERSIONS, PICTURES
 from reports.charts.curves import Curve, Curves, Spot, curves
 from reports.charts.marked import Marked, MarkedLine, marked_bars
 from reports.pages.training.private import delta, scheme, unit_of
@@ -13,6 +14,8 @@ from reports.parts import NOTHING, Cell, Lines
 from reports.report import as_csv, as_json, download
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from reports.facts.training import AuditFacts, MembershipFact, ModelFact, RateFact
     from reports.i18n.languages import Words
     from reports.parts import Entry, Figure, Table
@@ -21,14 +24,13 @@ if TYPE_CHECKING:
 #: Rates below are drawn here: fewer records cannot tell them from none.
 _LEAST_RATE = 1e-3
 _LONGEST = 38
+_RATE = ("false_positive_rate", "true_positive_rate", "low", "high", "ceiling")
 
 
 def audits_page(words: Words, facts: AuditFacts) -> tuple[str, dict[str, Any]]:
     """Arrange what attacks reached."""
     return "audits.html", {
         "title": facts.title or words.say("Attacks on trained models"),
-        "id": "",
-        "facts": facts,
         "headings": headings(words, "audits", without=_missing(facts)),
         "verdict": _verdict(words, facts),
         "is_broken": any(_is_broken(model) for model in facts.models),
@@ -74,17 +76,9 @@ def _is_broken(model: ModelFact) -> bool:
 def _verdict(words: Words, facts: AuditFacts) -> str:
     broken = [model.name for model in facts.models if _is_broken(model)]
     if broken:
-        return words.say(
-            "The promise is broken for: %(models)s. What was found there is above what the "
-            "guarantee allows.",
-            models=words.listed(broken),
-        )
-    if not any(model.epsilon is not None for model in facts.models):
-        return words.say("No model here promises anything: there is nothing to be kept.")
-    return words.say(
-        "Nothing that was found is above what the guarantee allows. That proves nothing: "
-        "better attacks may exist."
-    )
+        return AUDITS["broken"].say(words, {"models": words.listed(broken)})
+    promises = any(model.epsilon is not None for model in facts.models)
+    return AUDITS["kept" if promises else "nothing"].say(words)
 
 
 def _promise(words: Words, model: ModelFact) -> str:
@@ -142,47 +136,22 @@ def _roc(words: Words, model: ModelFact, number: int) -> list[Figure]:
     drawn = [attack for attack in model.attacks if attack.curve]
     if not drawn:
         return []
-    title = words.say(
-        "Members found by false alarms, both by powers of ten: %(model)s", model=model.name
-    )
-    lines = [
-        Curve(
-            name=_name(words, attack),
-            spots=tuple(Spot(x=x, y=y) for x, y in attack.curve),
-            is_marked=False,
-        )
-        for attack in drawn
-    ]
     guess = ((_LEAST_RATE, _LEAST_RATE), (1.0, 1.0))
-    lines.append(
-        Curve(
-            name=words.say("guessing"),
-            spots=tuple(Spot(x=x, y=y) for x, y in guess),
-            is_marked=False,
-        )
-    )
+    lines = [_curve(_name(words, attack), attack.curve) for attack in drawn]
+    lines.append(_curve(words.say("guessing"), guess))
     if model.ceiling:
-        lines.append(
-            Curve(
-                name=words.say("the most that the promise allows"),
-                spots=tuple(
-                    Spot(x=x, y=y) for x, y in model.ceiling if x >= _LEAST_RATE * (1 - 1e-9)
-                ),
-                is_marked=False,
-                is_limit=True,
-            )
-        )
+        most = [(x, y) for x, y in model.ceiling if x >= _LEAST_RATE * (1 - 1e-9)]
+        said = words.say("the most that the promise allows")
+        lines.append(_curve(said, most, is_limit=True))
     best = max(drawn, key=lambda attack: attack.auc)
     data = Curves(
-        id=f"roc-{number}",
-        title=title,
-        description=words.say(
-            "A curve per attack; the largest area, %(area)s, is that of: %(attack)s.",
-            area=words.numbers.probability(best.auc),
+        **PICTURES["roc"].say(
+            words,
+            f"roc-{number}",
+            model=model.name,
+            area=best.auc,
             attack=_name(words, best),
         ),
-        across=words.say("others taken for members"),
-        upwards=words.say("members found"),
         is_log_across=True,
         is_log_upwards=True,
         least=_LEAST_RATE,
@@ -196,6 +165,13 @@ def _roc(words: Words, model: ModelFact, number: int) -> list[Figure]:
     return [table.figure(data, curves(words, data, lines))]
 
 
+def _curve(
+    name: str, places: Iterable[tuple[float, float]], *, is_limit: bool = False
+) -> Curve:
+    spots = tuple(Spot(x=x, y=y) for x, y in places)
+    return Curve(name=name, spots=spots, is_marked=False, is_limit=is_limit)
+
+
 def _low_rates(words: Words, model: ModelFact, number: int) -> list[Figure]:
     """Draw members found at the middle low rate, with intervals."""
     shown = [
@@ -205,30 +181,19 @@ def _low_rates(words: Words, model: ModelFact, number: int) -> list[Figure]:
     ]
     if not shown:
         return []
-    title = words.say(
-        "Members found where %(rate)s of others are taken for members: %(model)s",
-        rate=words.numbers.share(shown[0][1].false_positive_rate),
-        model=model.name,
-    )
+    rate = shown[0][1].false_positive_rate
     lines = [
         MarkedLine(
             name=_short(_name(words, attack)),
-            value=rate.true_positive_rate,
-            marks={} if rate.ceiling is None else {"ceiling": rate.ceiling},
-            low=rate.low,
-            high=rate.high,
+            value=found.true_positive_rate,
+            marks={} if found.ceiling is None else {"ceiling": found.ceiling},
+            low=found.low,
+            high=found.high,
         )
-        for attack, rate in shown
+        for attack, found in shown
     ]
     data = Marked(
-        id=f"low-rates-{number}",
-        title=title,
-        description=words.say(
-            "A dot per attack, with its interval; a diamond marks the most that the promise "
-            "allows."
-        ),
-        across=words.say("members found"),
-        bar=words.say("members found"),
+        **PICTURES["low-rates"].say(words, f"low-rates-{number}", rate=rate, model=model.name),
         marks={"ceiling": words.say("the most that the promise allows")}
         if any(line.marks for line in lines)
         else {},
@@ -348,13 +313,7 @@ def _bounds_drawn(words: Words, facts: AuditFacts) -> Figure | None:
         for model, found in shown
     ]
     data = Marked(
-        id="bounds-drawn",
-        title=words.say("ε from below, by one run, and ε promised"),
-        description=words.say(
-            "A bar per model up to its lower bound; a diamond marks the ε that it promises."
-        ),
-        across=words.say("ε"),
-        bar=words.say("lower bound"),
+        **PICTURES["bounds"].say(words, "bounds-drawn"),
         marks={"promise": words.say("ε promised")} if any(line.marks for line in lines) else {},
     )
     return (
@@ -412,24 +371,18 @@ def _meanings(words: Words, known: Any, names: list[str]) -> list[tuple[str, str
 
 def _downloads(facts: AuditFacts) -> list[Download]:
     rates = [
-        (
-            model.name, attack.name, rate.false_positive_rate, rate.true_positive_rate,
-            rate.low, rate.high, rate.ceiling,
-        )
+        (model.name, attack.name, *attrgetter(*_RATE)(rate))
         for model in facts.models
         for attack in model.attacks
         for rate in attack.rates
-    ]  # fmt: skip
+    ]
     places = [
         (model.name, attack.name, x, y)
         for model in facts.models
         for attack in model.attacks
         for x, y in attack.curve
     ]
-    columns = (
-        "model", "attack", "false_positive_rate", "true_positive_rate", "low", "high",
-        "ceiling",
-    )  # fmt: skip
+    columns = ("model", "attack", *_RATE)
     return [
         download("rates.csv", as_csv(columns, rates)),
         download("curves.csv", as_csv(columns[:4], places)),

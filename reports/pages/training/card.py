@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.pages import headings
-from reports.catalogues.training import CARD_TEXTS, DOUBTS, NEIGHBOURS
-from reports.i18n.languages import mark
+from reports.catalogues.training import CARD, CARD_TEXTS, DOUBTS, NEIGHBOURS
 from reports.pages.training.private import account, delta, neighbours, sampler, scheme, unit_of
-from reports.parts import Cell, Lines, Table, texts
+from reports.parts import Cell, Lines
 from reports.report import as_csv, as_json, download
 
 if TYPE_CHECKING:
     from reports.facts.training import CardFacts
     from reports.i18n.languages import Words
-    from reports.parts import Entry
+    from reports.parts import Entry, Table
     from reports.report import Download
 
 
@@ -22,8 +22,6 @@ def card_page(words: Words, facts: CardFacts) -> tuple[str, dict[str, Any]]:
     """Arrange a privacy card."""
     return "card.html", {
         "title": facts.title or words.say("Privacy card of a model"),
-        "id": "",
-        "facts": facts,
         "headings": headings(words, "card"),
         "is_demonstration": "seed" in facts.doubts,
         "verdict": _verdict(words, facts),
@@ -37,76 +35,32 @@ def card_page(words: Words, facts: CardFacts) -> tuple[str, dict[str, Any]]:
 
 
 def _verdict(words: Words, facts: CardFacts) -> str:
-    promise = words.say(
-        "ε = %(epsilon)s, δ = %(delta)s per %(unit)s (%(scheme)s).",
-        epsilon=words.numbers.amount(facts.epsilon),
-        delta=delta(words, facts.delta),
-        unit=unit_of(words, facts.unit),
-        scheme=scheme(words, facts.accounted_sampling, facts.adjacency),
+    promise = CARD["promise"].say(
+        words,
+        {
+            "epsilon": facts.epsilon,
+            "delta": delta(words, facts.delta),
+            "unit": unit_of(words, facts.unit),
+            "scheme": scheme(words, facts.accounted_sampling, facts.adjacency),
+        },
     )
-    if not facts.doubts:
-        return promise
-    return words.say("Stated, but not to be relied on: %(promise)s", promise=promise)
+    return CARD["doubted"].say(words, {"promise": promise}) if facts.doubts else promise
 
 
 def _meaning(words: Words, facts: CardFacts) -> list[str]:
     unit = unit_of(words, facts.unit)
-    odds = [
-        "\N{INFINITY}" if factor is None else words.numbers.plain(round(factor, 2))
-        for factor in facts.odds
-    ]
-    chances = [words.numbers.tiny(chance) for chance in facts.chances]
-    member = {
-        # claim dp-meaning
-        "replace": mark(
-            "By this model the odds that it is one %(unit)s and not another that is in the "
-            "data change by a factor of %(odds)s at most, but for a chance of %(chance)s."
-        ),
-        # claim dp-meaning
-        "zero-out": mark(
-            "By this model the odds that the values of one %(unit)s were used change by a "
-            "factor of %(odds)s at most, but for a chance of %(chance)s."
-        ),
-    }.get(
-        facts.adjacency,
-        # claim dp-meaning
-        mark(
-            "By this model the odds that one %(unit)s is in the data change by a factor of "
-            "%(odds)s at most, but for a chance of %(chance)s."
-        ),
-    )
-    found = [
-        words.say(member, unit=unit, odds=odds[0], chance=chances[0]),
-        # claim dp-meaning
-        words.say(
-            "The odds of any other statement about one %(unit)s change by a factor of %(odds)s "
-            "at most, but for a chance of %(chance)s.",
-            unit=unit,
-            odds=odds[1],
-            chance=chances[1],
-        ),
-        words.say(
-            "Both hold by the reckoning of somebody who knows all other data, or whose belief "
-            "about them does not depend on this %(unit)s.",
-            unit=unit,
-        ),
-    ]
+    member = facts.adjacency if facts.adjacency in {"replace", "zero-out"} else "member"
+    found = []
+    for name, odds, chance in zip((member, "other"), facts.odds, facts.chances, strict=True):
+        factor = "\N{INFINITY}" if odds is None else words.numbers.plain(round(odds, 2))
+        values: dict[str, float | str] = {"unit": unit, "odds": factor, "chance": chance}
+        found.append(CARD[name].say(words, values))
+    found.append(CARD["knowledge"].say(words, {"unit": unit}))
     found += [
-        words.say(
-            "An attacker who wrongly accuses %(wrong)s of those who were not in the data finds "
-            "%(right)s of those who were, at most.",
-            wrong=words.numbers.share(wrong),
-            right=words.numbers.share(right),
-        )
+        CARD["accusation"].say(words, {"wrong": wrong, "right": right})
         for wrong, right in facts.rates[1:2] or facts.rates[:1]
     ]
-    found.append(
-        words.say(
-            "What holds of most people can be learned without any one of them: that is not "
-            "hidden. Each further release on the same data adds to ε."
-        )
-    )
-    return found
+    return [*found, CARD["common"].say(words)]
 
 
 def _beliefs(words: Words, facts: CardFacts) -> Table:
@@ -133,15 +87,15 @@ def _tables(words: Words, facts: CardFacts) -> list[dict[str, Any]]:
         ("training", words.say("What the account assumes, and what was done"), _training),
         ("uses", words.say("The data, what leaves, and what was tried"), _uses),
     )
-    columns = texts(words.say("Name"), words.say("Value"))
     return [
         {
             "id": name,
-            "table": Table(
-                id=f"{name}-table", caption=caption, columns=columns, rows=rows(words, facts)
-            ),
+            "table": Lines(words, lines(words, facts))
+            .text("Name", itemgetter(0))
+            .text("Value", itemgetter(1))
+            .table(f"{name}-table", caption),
         }
-        for name, caption, rows in parts
+        for name, caption, lines in parts
     ]
 
 
@@ -168,20 +122,24 @@ def _training(words: Words, facts: CardFacts) -> tuple[tuple[Entry, ...], ...]:
         (words.say("Account"), account(words, facts.accountant)),
         (
             words.say("Steps and sampling rate"),
-            words.say(
-                "%(steps)s steps, rate %(rate)s, %(batch)s records expected in a batch",
-                steps=words.numbers.count(facts.steps),
-                rate=words.numbers.ratio(facts.sampling_rate),
-                batch=words.numbers.plain(round(facts.expected_batch, 1)),
+            CARD["steps"].say(
+                words,
+                {
+                    "steps": facts.steps,
+                    "rate": facts.sampling_rate,
+                    "batch": round(facts.expected_batch, 1),
+                },
             ),
         ),
         (
             words.say("Noise and clipping"),
-            words.say(
-                "noise multiplier %(noise)s, norm %(norm)s; %(scheme)s",
-                noise=words.numbers.plain(facts.noise_multiplier),
-                norm=words.numbers.plain(facts.clipping_norm),
-                scheme=_text(words, facts.clipping),
+            CARD["noise"].say(
+                words,
+                {
+                    "noise": facts.noise_multiplier,
+                    "norm": facts.clipping_norm,
+                    "scheme": _text(words, facts.clipping),
+                },
             ),
         ),
         (words.say("Source of chance"), _text(words, facts.randomness)),
@@ -196,10 +154,8 @@ def _uses(words: Words, facts: CardFacts) -> tuple[tuple[Entry, ...], ...]:
         (words.say("Other uses of the data"), touches or words.say("none")),
         (
             words.say("Settings tried"),
-            words.say(
-                "%(trials)s; cost counted: %(tuning)s",
-                trials=words.numbers.plain(facts.trials),
-                tuning=_text(words, facts.tuning),
+            CARD["tried"].say(
+                words, {"trials": facts.trials, "tuning": _text(words, facts.tuning)}
             ),
         ),
     )

@@ -6,7 +6,15 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.pages import headings
-from reports.catalogues.training import CHOICES, ERRATA, NEIGHBOURS, WAYS, WORTHS
+from reports.catalogues.training import (
+    CHOICES,
+    ERRATA,
+    NEIGHBOURS,
+    PICTURES,
+    STUDY,
+    WAYS,
+    WORTHS,
+)
 from reports.catalogues.wording import written
 from reports.charts.curves import Curve, Curves, Spot, curves
 from reports.charts.marked import Marked, MarkedLine, marked_bars
@@ -26,6 +34,7 @@ from reports.report import as_csv, as_json, download
 if TYPE_CHECKING:
     from reports.facts.training import (
         ClaimFact,
+        PlanFact,
         PointFact,
         PublishedRunFact,
         SeriesFact,
@@ -46,8 +55,6 @@ def study_page(words: Words, facts: StudyFacts) -> tuple[str, dict[str, Any]]:
     """Arrange what is known of a run before it starts."""
     return "study.html", {
         "title": facts.title or words.say("What private training costs"),
-        "id": "",
-        "facts": facts,
         "headings": headings(words, "study", without=() if facts.published else ("published",)),
         "verdict": _verdict(words, facts),
         "warnings": _warnings(words, facts),
@@ -71,67 +78,50 @@ def study_page(words: Words, facts: StudyFacts) -> tuple[str, dict[str, Any]]:
 
 
 def _verdict(words: Words, facts: StudyFacts) -> str:
-    return words.say(
-        "%(epochs)s passes over %(size)s records in batches of %(batch)s with noise %(noise)s "
-        "cost ε = %(epsilon)s at δ = %(delta)s (%(scheme)s, classic formula).",
-        epochs=words.numbers.count(facts.epochs),
-        size=words.numbers.count(facts.dataset_size),
-        batch=words.numbers.count(facts.batch_size),
-        noise=words.numbers.plain(facts.noise_multiplier),
-        epsilon=words.numbers.amount(facts.epsilon),
-        delta=delta(words, facts.delta),
-        scheme=scheme(words, *_HOLDS),
+    return STUDY["verdict"].say(
+        words,
+        {
+            "epochs": facts.epochs,
+            "size": facts.dataset_size,
+            "batch": facts.batch_size,
+            "noise": facts.noise_multiplier,
+            "epsilon": facts.epsilon,
+            "delta": delta(words, facts.delta),
+            "scheme": scheme(words, *_HOLDS),
+        },
     )
 
 
 def _warnings(words: Words, facts: StudyFacts) -> list[str]:
     found = []
     if facts.delta * facts.dataset_size >= 1:
-        found.append(
-            words.say(
-                "δ is not below one over the number of records: that protects nobody. Take "
-                "less than %(most)s.",
-                most=delta(words, 1 / facts.dataset_size),
-            )
-        )
+        most = delta(words, 1 / facts.dataset_size)
+        found.append(STUDY["delta"].say(words, {"most": most}))
     if facts.dataset_size % facts.batch_size:
-        found.append(
-            words.say(
-                "The batch size does not divide the number of records: the last batch of each "
-                "pass is counted whole."
-            )
-        )
+        found.append(STUDY["last-batch"].say(words))
     if any(point.is_at_edge for series in facts.series for point in series.points):
-        found.append(
-            words.say(
-                "Some figures come from the first or the last order of the list: a longer list "
-                "would give less."
-            )
-        )
-    plan = facts.plan
-    if plan is not None:
-        found.append(
-            words.say(
-                "The plan itself takes %(steps)s steps at a rate of %(rate)s and costs ε = "
-                "%(epsilon)s at δ = %(delta)s (%(scheme)s, per %(unit)s; %(account)s). The "
-                "study counts whole passes by the classic formula.",
-                steps=words.numbers.count(plan.steps),
-                rate=words.numbers.ratio(plan.sampling_rate),
-                epsilon=epsilon(words, plan.epsilon),
-                delta=delta(words, plan.delta),
-                scheme=scheme(words, plan.sampling, plan.adjacency),
-                unit=unit_of(words, plan.unit),
-                account=account(words, plan.account),
-            )
-        )
-        if plan.is_demonstration:
-            found.append(
-                words.say(
-                    "The plan has a seed: whoever knows it can take the noise off. Its run is "
-                    "a demonstration, not a release."
-                )
-            )
+        found.append(STUDY["edge"].say(words))
+    if facts.plan is not None:
+        found.append(_planned(words, facts.plan))
+        if facts.plan.is_demonstration:
+            found.append(STUDY["seed"].say(words))
     return found
+
+
+def _planned(words: Words, plan: PlanFact) -> str:
+    """Say what the plan itself costs."""
+    return STUDY["plan"].say(
+        words,
+        {
+            "steps": plan.steps,
+            "rate": plan.sampling_rate,
+            "epsilon": epsilon(words, plan.epsilon),
+            "delta": delta(words, plan.delta),
+            "scheme": scheme(words, plan.sampling, plan.adjacency),
+            "unit": unit_of(words, plan.unit),
+            "account": account(words, plan.account),
+        },
+    )
 
 
 def _claims(words: Words, facts: StudyFacts) -> Table:
@@ -177,18 +167,15 @@ def _schemes(words: Words, facts: StudyFacts) -> Figure | None:
         )
         for place, claim in least.items()
     ]
-    data = Marked(
-        id="promises",
-        title=words.say("The least ε that can be promised, by sampler and neighbours"),
-        description=words.say(
-            "A bar per sampler and neighbours; the lowest is %(least)s, the highest %(most)s.",
-            least=words.numbers.amount(min(line.value for line in lines)),
-            most=words.numbers.amount(max(line.value for line in lines)),
-        ),
-        across=words.say("ε at δ = %(delta)s", delta=delta(words, facts.delta)),
-        bar=words.say("least promise"),
-        marks={"floor": words.say(_FLOOR)} if floors else {},
+    values = [line.value for line in lines]
+    said = PICTURES["promises"].say(
+        words,
+        "promises",
+        least=min(values),
+        most=max(values),
+        delta=delta(words, facts.delta),
     )
+    data = Marked(**said, marks={"floor": words.say(_FLOOR)} if floors else {})
     return (
         Lines(words, lines)
         .text("Batches, neighbours", lambda line: line.name)
@@ -200,25 +187,23 @@ def _schemes(words: Words, facts: StudyFacts) -> Figure | None:
 def _series(words: Words, facts: StudyFacts, series: SeriesFact) -> Figure:
     choice = CHOICES[series.name]
     name = words.say(choice.name)
-    home = _home(facts, series)
-    title = words.say("ε by %(choice)s", choice=name)
     first, last = series.points[0], series.points[-1]
+    said = PICTURES["series"].say(
+        words,
+        f"by-{series.name}",
+        choice=name,
+        first=_value(words, series.name, first.value),
+        start=first.epsilon,
+        last=_value(words, series.name, last.value),
+        end=last.epsilon,
+        scheme=scheme(words, *_HOLDS),
+    )
     data = Curves(
-        id=f"by-{series.name}",
-        title=title,
-        description=words.say(
-            "A curve: at %(first)s ε is %(start)s, at %(last)s it is %(end)s. The run itself "
-            "is ringed.",
-            first=_value(words, series.name, first.value),
-            start=words.numbers.amount(first.epsilon),
-            last=_value(words, series.name, last.value),
-            end=words.numbers.amount(last.epsilon),
-        ),
+        **said,
         across=name,
-        upwards=words.say("ε (%(scheme)s)", scheme=scheme(words, *_HOLDS)),
         is_log_across=choice.is_log,
         is_log_upwards=series.name == "order",
-        home=home,
+        home=_home(facts, series),
     )
     spots = tuple(Spot(x=point.value, y=point.epsilon) for point in series.points)
     line = Curve(name="", spots=spots, is_marked=len(spots) < 40)
@@ -227,7 +212,7 @@ def _series(words: Words, facts: StudyFacts, series: SeriesFact) -> Figure:
         .number(choice.name, lambda point: _value(words, series.name, point.value))
         .number("ε", lambda point: point.epsilon, "amount")
         .number("best order α", lambda point: _order(words, point))
-        .figure(data, curves(words, data, [line]), caption=_held(words, title))
+        .figure(data, curves(words, data, [line]), caption=_held(words, data.title))
     )
 
 
@@ -255,19 +240,14 @@ def _drawn(words: Words, facts: StudyFacts, series: SeriesFact) -> list[Figure]:
     near = tuple(p for p in series.points if p.epsilon <= _NEAR * facts.epsilon)
     if series.name != "order" or len(near) < 3:
         return [whole]
-    data = Curves(
-        id="near-least",
-        title=words.say("ε by order α, near the least"),
-        description=words.say(
-            "The lowest part of the curve: the least ε is %(least)s, at order %(order)s.",
-            least=words.numbers.amount(facts.epsilon),
-            order=words.numbers.plain(facts.order),
-        ),
-        across=words.say(_ORDER),
-        upwards=words.say("ε (%(scheme)s)", scheme=scheme(words, *_HOLDS)),
-        from_zero=False,
-        home=_home(facts, series),
+    said = PICTURES["near-least"].say(
+        words,
+        "near-least",
+        least=facts.epsilon,
+        order=facts.order,
+        scheme=scheme(words, *_HOLDS),
     )
+    data = Curves(**said, from_zero=False, home=_home(facts, series))
     line = Curve(name="", spots=tuple(Spot(x=p.value, y=p.epsilon) for p in near))
     figure = (
         Lines(words, near)
@@ -285,21 +265,14 @@ def _home(facts: StudyFacts, series: SeriesFact) -> tuple[float, float]:
 
 
 def _surface(words: Words, facts: StudyFacts) -> Figure:
-    title = words.say("ε by batch size and noise")
     rows = [words.numbers.count(batch) for batch in facts.batches]
     columns = [words.numbers.plain(noise) for noise in facts.noises]
     heights = [epsilon for line in facts.surface for epsilon in line]
     is_there = facts.batch_size in facts.batches and facts.noise_multiplier in facts.noises
     data = Matrix(
-        id="batch-noise",
-        title=title,
-        description=words.say(
-            "A shade per batch size and noise, from ε = %(least)s to ε = %(most)s.",
-            least=words.numbers.amount(min(heights)),
-            most=words.numbers.amount(max(heights)),
+        **PICTURES["batch-noise"].say(
+            words, "batch-noise", least=min(heights), most=max(heights)
         ),
-        across=words.say("noise multiplier σ"),
-        down=words.say("batch size"),
         columns=columns,
         rows=rows,
         ends=(words.say("low ε"), words.say("high ε")),
@@ -318,9 +291,9 @@ def _surface(words: Words, facts: StudyFacts) -> Figure:
     )
     return Figure(
         id=data.id,
-        title=title,
+        title=data.title,
         svg=surface(words, data, facts.surface),
-        data=lines.table("surface-data", _held(words, title)),
+        data=lines.table("surface-data", _held(words, data.title)),
     )
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.pages import headings
-from reports.catalogues.training import CHOICES, TUNING
+from reports.catalogues.training import CHOICES, PICTURES, SWEEP, TUNING
 from reports.catalogues.wording import written
 from reports.charts.curves import Curve, Curves, Spot, curves
 from reports.charts.marked import Marked, MarkedLine, marked_bars
@@ -25,8 +26,6 @@ def sweep_page(words: Words, facts: SweepFacts) -> tuple[str, dict[str, Any]]:
     frontier = _frontier(words, facts)
     return "sweep.html", {
         "title": facts.title or words.say("Training runs compared"),
-        "id": "",
-        "facts": facts,
         "headings": headings(words, "sweep"),
         "verdict": _verdict(words, facts),
         "remarks": _remarks(words, facts),
@@ -54,74 +53,35 @@ def _holds(words: Words, facts: SweepFacts) -> str:
 
 def _verdict(words: Words, facts: SweepFacts) -> str:
     private, plain = _best(facts, is_private=True), _best(facts, is_private=False)
-    if private is None and plain is None:
-        return words.say("No run is recorded.")
     if private is None:
-        return words.say(
-            "Without privacy the best setting reaches %(accuracy)s; no private run is "
-            "recorded.",
-            accuracy=words.numbers.share((plain or facts.outcomes[0]).mean),
-        )
-    reached = words.say(
-        "The best private setting reaches %(accuracy)s at ε = %(epsilon)s",
-        accuracy=words.numbers.share(private.mean),
-        epsilon=epsilon(words, private.epsilon),
+        if plain is None:
+            return SWEEP["nothing"].say(words)
+        return SWEEP["plain"].say(words, {"accuracy": plain.mean})
+    reached = SWEEP["private"].say(
+        words, {"accuracy": private.mean, "epsilon": epsilon(words, private.epsilon)}
     )
     if plain is None:
-        return words.say("%(reached)s.", reached=reached)
-    return words.say(
-        "%(reached)s; without privacy %(plain)s is reached.",
-        reached=reached,
-        plain=words.numbers.share(plain.mean),
-    )
+        return SWEEP["private-alone"].say(words, {"reached": reached})
+    return SWEEP["both"].say(words, {"reached": reached, "plain": plain.mean})
 
 
 def _remarks(words: Words, facts: SweepFacts) -> list[str]:
-    found = []
-    holds = _holds(words, facts)
-    if facts.delta is not None:
-        found.append(
-            words.say(
-                "Every ε is at δ = %(delta)s, of one run (%(scheme)s).",
-                delta=delta(words, facts.delta),
-                scheme=holds,
-            )
-            if holds
-            else words.say(
-                "Every ε is at δ = %(delta)s, of one run.",
-                delta=delta(words, facts.delta),
-            )
-        )
+    if facts.delta is None:
+        found = [SWEEP["no-delta"].say(words)]
     else:
-        found.append(words.say("The δ, the sampler and the neighbours are not on record."))
+        values = {"delta": delta(words, facts.delta), "scheme": _holds(words, facts)}
+        found = [SWEEP["delta" if facts.adjacency else "delta-alone"].say(words, values)]
     whole = {fact.name: fact for fact in facts.tuning}
     one, every = whole.get("one"), whole.get("sum") or whole.get("basic")
     if one is not None and one.epsilon is not None and every is not None and every.runs > 1:
-        found.append(
-            words.say(
-                "Whoever runs all %(runs)s private runs on confidential records and keeps the "
-                "best owes ε = %(epsilon)s, not %(one)s.",
-                runs=words.numbers.count(every.runs),
-                epsilon=epsilon(words, every.epsilon),
-                one=epsilon(words, one.epsilon),
-            )
-        )
+        both = {"epsilon": epsilon(words, every.epsilon), "one": epsilon(words, one.epsilon)}
+        found.append(SWEEP["all-runs"].say(words, {"runs": every.runs, **both}))
     private, plain = _best(facts, is_private=True), _best(facts, is_private=False)
     if private and plain and private.sd is not None and plain.sd is not None and plain.sd > 0:
-        found.append(
-            words.say(
-                "Repetitions differ by a standard deviation of %(private)s with privacy and of "
-                "%(plain)s without.",
-                private=words.numbers.ratio(private.sd),
-                plain=words.numbers.ratio(plain.sd),
-            )
-        )
+        spread = {"private": private.sd, "plain": plain.sd}
+        found.append(SWEEP["repetitions"].say(words, spread))
     if any(outcome.runs == 1 for outcome in facts.outcomes):
-        found.append(
-            words.say(
-                "Some settings were run once: nothing says how much another run would differ."
-            )
-        )
+        found.append(SWEEP["once"].say(words))
     return found
 
 
@@ -133,7 +93,6 @@ def _frontier(words: Words, facts: SweepFacts) -> Figure | None:
     if not private:
         return None
     least, most = private[0].epsilon or 0.0, private[-1].epsilon or 0.0
-    title = words.say("Accuracy by ε, with intervals of 95 % of the mean")
     lines = [
         Curve(
             name=words.say("frontier: none is as accurate for less"),
@@ -158,19 +117,16 @@ def _frontier(words: Words, facts: SweepFacts) -> Figure | None:
             )
         )
     best = _best(facts, is_private=True)
+    said = PICTURES["accuracy"].say(
+        words,
+        "accuracy",
+        lowest=private[0].mean,
+        least=least,
+        highest=private[-1].mean,
+        most=most,
+    )
     data = Curves(
-        id="accuracy",
-        title=title,
-        description=words.say(
-            "A point per private setting, from %(lowest)s at ε = %(least)s to %(highest)s at "
-            "ε = %(most)s.",
-            lowest=words.numbers.share(private[0].mean),
-            least=words.numbers.amount(least),
-            highest=words.numbers.share(private[-1].mean),
-            most=words.numbers.amount(most),
-        ),
-        across=words.say("ε of one run"),
-        upwards=words.say("accuracy"),
+        **said,
         is_log_across=most > 4 * least,
         from_zero=False,
         home=None if best is None or best.epsilon is None else (best.epsilon, best.mean),
@@ -178,9 +134,9 @@ def _frontier(words: Words, facts: SweepFacts) -> Figure | None:
     drawn = [*private, *([plain] if plain is not None else [])]
     return Figure(
         id="accuracy",
-        title=title,
+        title=data.title,
         svg=curves(words, data, [line for line in lines if line.spots]),
-        data=_outcomes(words, facts, drawn, ident="accuracy-data", caption=title),
+        data=_outcomes(words, facts, drawn, ident="accuracy-data", caption=data.title),
         notes=(words.say("The most accurate private setting is ringed."),),
     )
 
@@ -263,18 +219,9 @@ def _costs(words: Words, facts: SweepFacts) -> Figure | None:
     if len(bounded) < 2:
         return None
     lines = [MarkedLine(name=_way(words, name), value=value) for name, value in bounded]
-    data = Marked(
-        id="costs",
-        title=words.say("ε of the model that is kept, by the way it was chosen"),
-        description=words.say(
-            "A bar per way to choose, from ε = %(least)s to ε = %(most)s.",
-            least=words.numbers.amount(min(line.value for line in lines)),
-            most=words.numbers.amount(max(line.value for line in lines)),
-        ),
-        across=words.say("ε"),
-        bar=words.say("cost of the model that is kept"),
-        marks={},
-    )
+    values = [line.value for line in lines]
+    said = PICTURES["costs"].say(words, "costs", least=min(values), most=max(values))
+    data = Marked(**said, marks={})
     return (
         Lines(words, lines)
         .text("Way to choose", lambda line: line.name)
@@ -291,20 +238,14 @@ def _way(words: Words, name: str) -> str:
 
 def _downloads(facts: SweepFacts) -> list[Download]:
     names = [name for name in CHOICES if any(name in o.choices for o in facts.outcomes)]
-    columns = (
-        "is_private", *names, "runs", "mean", "sd", "low", "high", "times_chance", "epsilon",
-        "is_front",
-    )  # fmt: skip
+    fixed = ("runs", "mean", "sd", "low", "high", "times_chance", "epsilon", "is_front")
     rows = [
-        (
-            o.is_private, *(o.choices.get(name) for name in names), o.runs, o.mean, o.sd, o.low,
-            o.high, o.times_chance, o.epsilon, o.is_front,
-        )
+        (o.is_private, *(o.choices.get(name) for name in names), *attrgetter(*fixed)(o))
         for o in facts.outcomes
-    ]  # fmt: skip
+    ]
     costs = [(fact.name, fact.runs, fact.epsilon, fact.delta) for fact in facts.tuning]
     return [
-        download("settings.csv", as_csv(columns, rows)),
+        download("settings.csv", as_csv(("is_private", *names, *fixed), rows)),
         download("tuning.csv", as_csv(("way", "runs", "epsilon", "delta"), costs)),
         download("sweep.json", as_json(facts)),
     ]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from footing.checks import require_one_of
 from synth.errors import SynthError
 
 if TYPE_CHECKING:
@@ -112,8 +113,7 @@ def encode_ordinal(
     found = list(dict.fromkeys(values))
     if not found:
         raise SynthError("There is no category.")
-    if order not in {"alphabet", "appearance"}:
-        raise SynthError(f"Unknown order {order!r}.", hint="known: alphabet, appearance")
+    require_one_of(order, "order", ("alphabet", "appearance"), error=SynthError)
     if order == "alphabet":
         found.sort(key=lambda value: (value is None, str(value)))
     numbers = tuple(float(place) for place in range(1, len(found) + 1))
@@ -151,8 +151,7 @@ def encode_woe(
     [1.204, -0.1823, -1.2809]
     """
     is_event = _binary(target)
-    if rule not in {"smoothed", "plain"}:
-        raise SynthError(f"Unknown rule {rule!r}.", hint="known: smoothed, plain")
+    require_one_of(rule, "rule", ("smoothed", "plain"), error=SynthError)
     names, places = _places(values, len(is_event), categories)
     of_each = np.bincount(places, minlength=len(names)).astype(np.float64)
     events = np.bincount(places, weights=is_event, minlength=len(names))

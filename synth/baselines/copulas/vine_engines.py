@@ -30,9 +30,7 @@ from synth.errors import SynthError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
-    from synth.arrays import Integers
+    from synth.arrays import AnyIntegers, Integers
     from synth.baselines.model import BaselineModel
     from synth.claims import Claim
     from synth.marginals.measuring import Neighbours, NoiseSource
@@ -136,12 +134,10 @@ class VineModel(JointModel):
         """How many codes each column has."""
         return [int(values.max()) + 1 for values in self.vine.layout.values_of]
 
-    def drawn(self, number: int, rng: np.random.Generator) -> list[Integers]:
-        """Draw the codes of each column."""
+    def _drawn(self, number: int, rng: np.random.Generator) -> list[Integers]:
         return self.vine.draw(number, rng)
 
-    def parts(self) -> dict[str, Any]:
-        """Return what is written."""
+    def _parts(self) -> dict[str, Any]:
         fitted = self.vine.vine
         return {
             "parts": self.vine.layout.parts,
@@ -153,8 +149,7 @@ class VineModel(JointModel):
         }
 
     @classmethod
-    def of_parts(cls, found: Mapping[str, Any]) -> Self:
-        """Return the model whose parts these are, or refuse what does not fit."""
+    def _of_parts(cls, found: Mapping[str, Any]) -> Self:
         margins = margins_of_codes(found["margins"])
         layout = Layout(
             names=tuple(map(str, range(len(margins)))),
@@ -193,7 +188,7 @@ def _fits(vine: LayoutVine) -> bool:
 
 
 def fit_copula_shirley(
-    codes: NDArray[np.integer],
+    codes: AnyIntegers,
     *,
     claim: Claim,
     neighbours: Neighbours,
@@ -220,7 +215,7 @@ def fit_copula_shirley(
 
 
 def fit_vine_without_privacy(
-    codes: NDArray[np.integer],
+    codes: AnyIntegers,
     *,
     claim: Claim,
     neighbours: Neighbours,
@@ -237,7 +232,7 @@ def fit_vine_without_privacy(
 
 
 def _common(
-    codes: NDArray[np.integer],
+    codes: AnyIntegers,
     settings: VineSettings,
     *,
     sizes: Sequence[int],

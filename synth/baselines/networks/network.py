@@ -12,9 +12,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
-    from synth.arrays import Floats, Integers
+    from synth.arrays import AnyIntegers, Floats, Integers
     from synth.baselines.coded import CodedColumn
 
 #: A column and its parents.
@@ -54,9 +52,7 @@ def information_sensitivity(records: int, *, is_binary: bool) -> float:
     return 2 / n * math.log((n + 1) / 2) + (n - 1) / n * math.log((n + 1) / (n - 1))
 
 
-def information_of(
-    codes: NDArray[np.integer], family: Family, *, sizes: Sequence[int]
-) -> float:
+def information_of(codes: AnyIntegers, family: Family, *, sizes: Sequence[int]) -> float:
     """Return the mutual information of a column and its parents, over its sensitivity.
 
     One record that is replaced moves the result by 1 at most, whatever the sizes are.
@@ -91,9 +87,7 @@ def candidates_of(sizes: Sequence[int], chosen: Sequence[int], *, degree: int) -
     return [(child, ()) for child in left]
 
 
-def cells_of(
-    codes: NDArray[np.integer], columns: Sequence[int], *, sizes: Sequence[int]
-) -> Integers:
+def cells_of(codes: AnyIntegers, columns: Sequence[int], *, sizes: Sequence[int]) -> Integers:
     """Return the cell of each record in the table of some columns."""
     places = tuple(codes[:, one] for one in columns)
     return np.ravel_multi_index(places, [sizes[one] for one in columns]).astype(np.int64)

@@ -35,9 +35,7 @@ from synth.marginals.spending import PrivacyAccountant, Spend
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
-    from synth.arrays import Floats, Integers
+    from synth.arrays import AnyIntegers, Floats, Integers
     from synth.baselines.networks.network import Family
     from synth.claims import Claim
     from synth.marginals.measuring import Neighbours, NoiseSource
@@ -91,12 +89,10 @@ class NetworkModel(JointModel):
         """How many codes each column has."""
         return [len(one) for one in self.bins]
 
-    def drawn(self, number: int, rng: np.random.Generator) -> list[Integers]:
-        """Draw the codes of each column."""
+    def _drawn(self, number: int, rng: np.random.Generator) -> list[Integers]:
         return spread_bins(draw_network(number, self.tables, rng=rng), self.bins, rng)
 
-    def parts(self) -> dict[str, Any]:
-        """Return what is written."""
+    def _parts(self) -> dict[str, Any]:
         return {
             "bins": self.bins,
             "tables": [
@@ -108,8 +104,7 @@ class NetworkModel(JointModel):
         }
 
     @classmethod
-    def of_parts(cls, found: Mapping[str, Any]) -> Self:
-        """Return the model whose parts these are, or refuse what does not fit."""
+    def _of_parts(cls, found: Mapping[str, Any]) -> Self:
         bins = tuple(np.array(one, np.int64) for one in found["bins"])
         sizes = sizes_of(bins)
         tables = tuple(
@@ -127,7 +122,7 @@ class NetworkModel(JointModel):
 
 
 def fit_priv_bayes(
-    codes: NDArray[np.integer],
+    codes: AnyIntegers,
     *,
     sizes: Sequence[int],
     rho: float,
@@ -172,7 +167,7 @@ def fit_priv_bayes(
 
 
 def fit_priv_bayes_legacy(
-    codes: NDArray[np.integer],
+    codes: AnyIntegers,
     *,
     sizes: Sequence[int],
     claim: Claim,

@@ -16,9 +16,7 @@ from synth.schema.rules.logic import Amount, Codes, Verdict
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
-    from synth.arrays import Bools, Integers
+    from synth.arrays import AnyIntegers, Bools, Integers
     from synth.schema.columns import Column
     from synth.schema.rules.rules import EditRule, ParsedRule
     from synth.schema.schema import Schema
@@ -101,7 +99,7 @@ def _cells(column: Column, axis: int, axes: int) -> Amount | Codes:
 
 def judge_records(
     rules: Sequence[ParsedRule],
-    codes: NDArray[np.integer],
+    codes: AnyIntegers,
     *,
     numbers: Mapping[str, Integers],
     columns: Sequence[Column],

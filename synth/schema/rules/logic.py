@@ -16,9 +16,7 @@ from synth.errors import RuleError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
-    from synth.arrays import Bools, Floats
+    from synth.arrays import AnyIntegers, Bools, Floats
 
 
 class Verdict(NamedTuple):
@@ -35,7 +33,7 @@ class Amount(NamedTuple):
     low: Floats
     high: Floats
     missing: Bools
-    codes: NDArray[np.integer] | None = None
+    codes: AnyIntegers | None = None
 
     @classmethod
     def fixed(cls, value: float) -> Amount:
@@ -96,7 +94,7 @@ class Amount(NamedTuple):
 class Codes(NamedTuple):
     """Codes of a column of categories; those from its size on are missing."""
 
-    codes: NDArray[np.integer]
+    codes: AnyIntegers
 
     @classmethod
     def fixed(cls, code: int) -> Codes:

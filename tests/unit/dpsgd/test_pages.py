@@ -9,11 +9,10 @@ import pytest
 
 from dp.belief import true_positive_bound
 from dpsgd import Plan
-from dpsgd.accounting.choosing import cost_of_choosing
+from dpsgd.accounting.choosing import cost_of_choosing, sum_of_trials
 from dpsgd.accounting.claims import claims
 from dpsgd.accounting.published import PUBLISHED
 from dpsgd.accounting.sensitivity import Choices
-from dpsgd.accounting.tuning import sum_of_trials
 from dpsgd.audits import (
     AttributeInversion,
     Ceiling,

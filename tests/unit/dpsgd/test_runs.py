@@ -11,7 +11,7 @@ import pytest
 
 from dp import RenyiCurve
 from dp.errors import DPError
-from dpsgd.accounting.tuning import best_of_random, draw_trials, sum_of_trials
+from dpsgd.accounting.choosing import best_of_random, draw_trials, sum_of_trials
 from dpsgd.card import PrivacyCard
 from dpsgd.errors import DPSGDError
 from dpsgd.sweeps.sweep import Sweep, outcomes, run_sweep

@@ -6,11 +6,10 @@ import pytest
 from rappor.client.simulate import simulate_counts
 from rappor.counts import Counts
 from rappor.decoding.candidates import Candidates
-from rappor.decoding.decode import decode
+from rappor.decoding.decode import decode, project_to_simplex
 from rappor.decoding.diagnostics import diagnostics
 from rappor.decoding.regression import Normal, fit, observe
 from rappor.decoding.screening import lasso, needs_screening, strong
-from rappor.decoding.simplex_projection import project_to_simplex
 from rappor.errors import MismatchError, RapporError
 from rappor.parameters import Parameters
 

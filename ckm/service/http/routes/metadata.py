@@ -12,7 +12,7 @@ from ckm.formats import FORMATS
 from ckm.formats.json_stat.writer import category_of
 from ckm.service.answering.messages import ClientError, notice_of, say
 from ckm.service.answering.pxweb_selection import CONTENTS, codelists_of
-from ckm.service.answering.render import Rendered, etag_of
+from ckm.service.answering.render import Rendered
 from ckm.service.http.request_parsing import format_of
 from ckm.service.http.responses import answered
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
+    from ckm.config.service.service import Service
     from ckm.service.answering.variables import Variable
     from ckm.service.http.request_context import Call
 
@@ -116,9 +117,7 @@ def _table(call: Call) -> dict[str, Any]:
     language = call.language
     service = call.table_service.service
     path = f"/tables/{service.about.id}"
-    labels = [
-        variable.offer.labels[language] for variable in call.table_service.variables.values()
-    ]
+    labels = [v.offer.labels[language] for v in call.table_service.variables.values()]
     said = service.about.description.get(language, "")
     return {
         "type": "Table",
@@ -126,9 +125,7 @@ def _table(call: Call) -> dict[str, Any]:
         "id": service.about.id,
         "label": service.about.title[language],
         "description": " ".join(t for t in (said, notice_of(service, language)) if t),
-        "updated": None
-        if service.about.updated is None
-        else f"{service.about.updated}T00:00:00Z",
+        "updated": _updated(service),
         "firstPeriod": None,
         "lastPeriod": None,
         "category": "public" if service.access.mode == "open" else "private",
@@ -141,6 +138,11 @@ def _table(call: Call) -> dict[str, Any]:
             _link("data", f"{path}/data", language),
         ],
     }
+
+
+def _updated(service: Service) -> str | None:
+    when = service.about.updated
+    return None if when is None else f"{when}T00:00:00Z"
 
 
 def _metadata(call: Call) -> dict[str, Any]:
@@ -164,16 +166,13 @@ def _metadata(call: Call) -> dict[str, Any]:
         "extension": {"elimination": False, "show": "value"},
     }
     area = service.area
-    notes = [say(service.method, language)]
     return {
         "version": "2.0",
         "class": "dataset",
         "label": service.about.title[language],
         "source": service.about.source.get(language, ""),
-        "updated": None
-        if service.about.updated is None
-        else f"{service.about.updated}T00:00:00Z",
-        "note": notes,
+        "updated": _updated(service),
+        "note": [say(service.method, language)],
         "role": {"metric": [CONTENTS], **({"geo": [area]} if area else {})},
         "id": list(dimension),
         "size": [len(d["category"]["index"]) for d in dimension.values()],
@@ -261,12 +260,7 @@ def _once(call: Call, name: str, describe: Callable[[], Any]) -> Response:
 
 def _json(document: Any, language: str) -> Rendered:
     body = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
-    return Rendered(
-        body=body,
-        media_type="application/json",
-        etag=etag_of(body),
-        headers={"Content-Language": language},
-    )
+    return Rendered.of(body, "application/json", {"Content-Language": language})
 
 
 def _whole(plain: Mapping[str, str], name: str, *, default: int, most: int) -> int:

@@ -8,8 +8,7 @@ import pytest
 
 from ckm.comparison.compare_designs import compare
 from ckm.config import read_designs, read_job
-from ckm.demo.demo import write_register
-from ckm.demo.demo_texts import DESIGNS, JOB
+from ckm.demo.demo import DESIGNS, JOB, write_register
 from reports import comparison_report
 from reports.catalogues.comparison import FINDINGS
 from reports.facts.release import LevelFact

@@ -25,8 +25,7 @@ from ckm.config import JobError, job_schema, read_job
 from ckm.config.job.output import JobOutput
 from ckm.engine.published_table import PublishedTable
 from ckm.errors import CheckFailedError, ConfigError, FormatError, ReleaseError
-from ckm.formats import FORMATS
-from ckm.formats.names import FORMAT_NAMES
+from ckm.formats import FORMAT_NAMES, FORMATS
 from ckm.release.files.table_files import TableFiles, file_names, in_formats
 from ckm.release.files.table_metadata import TableWords
 from ckm.release.job_inputs import load_ptable, open_engine
@@ -485,7 +484,7 @@ def test_what_a_format_cannot_say_is_told_before_the_data_are_read(
 
 
 def test_a_table_that_turns_out_not_to_fit_publishes_nothing(folder, monkeypatch):
-    monkeypatch.setattr("ckm.formats.xlsx.workbook.MAX_ROWS", 15)
+    monkeypatch.setattr("ckm.formats.xlsx.MAX_ROWS", 15)
     with pytest.raises(FormatError, match=r"Table '\w+' does not fit into 'xlsx': .* rows"):
         release(read_job(folder / "job.toml"), folder / "out", formats=["csv", "xlsx"])
     assert not (folder / "out").exists()

@@ -9,8 +9,7 @@ import pytest
 
 from ckm.config import read_job
 from ckm.config.service.service import read_service
-from ckm.demo.demo import write_register
-from ckm.demo.demo_texts import DESIGNS, JOB, SERVICE
+from ckm.demo.demo import DESIGNS, JOB, SERVICE, write_register
 from ckm.engine.engine import Engine
 from ckm.errors import ConfigError
 from ckm.release.perturbed import release

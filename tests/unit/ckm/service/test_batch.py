@@ -13,7 +13,7 @@ import pytest
 
 from ckm.config import read_job
 from ckm.config.service.service import read_service
-from ckm.formats.names import FORMAT_NAMES
+from ckm.formats import FORMAT_NAMES
 from ckm.release.files.table_files import file_names
 from ckm.release.job_inputs import load_ptable, open_engine
 from ckm.release.perturbed import release

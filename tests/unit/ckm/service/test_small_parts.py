@@ -39,7 +39,7 @@ from ckm.service.answering.pxweb_selection import (
 from ckm.service.answering.query import Query, Selection
 from ckm.service.answering.render import Rendered, etag_of
 from ckm.service.http.request_bodies import RequestBody, SelectionBody, parse_body
-from ckm.service.jobs.jobs import Jobs
+from ckm.service.jobs import Jobs
 from ckm.service.metrics import Metrics
 from tables import Secret
 from tests.strategies import worked_ptable

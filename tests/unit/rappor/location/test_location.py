@@ -9,8 +9,7 @@ from rappor.errors import MismatchError, RapporError
 from rappor.location.areas import Areas, Grid
 from rappor.location.attacks import averaging_attack, linkage_attack, linked
 from rappor.location.collect import Collection, charged, collect, levels_of, spent
-from rappor.location.compare import compare
-from rappor.location.experiment import experiment
+from rappor.location.experiment import compare, experiment
 from rappor.location.map import finest_shares, population_map, rate_errors
 from rappor.location.people import HOURS, moving_people
 from rappor.parameters import Parameters

@@ -390,7 +390,7 @@ def test_a_refusal_over_http_names_no_cell_and_is_noted(folder, opened):
         assert told.json()["reason"] == "thin_difference"
         assert told.json()["try"]
         assert "entry" not in told.text
-    assert 'outcome="thin_difference"} 2' in table_service.figures()
+    assert 'outcome="thin_difference"} 2' in table_service.metrics.text()
 
 
 def test_a_remembered_answer_was_recorded_before(folder, opened):

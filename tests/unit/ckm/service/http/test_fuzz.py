@@ -190,4 +190,4 @@ def test_the_api_does_what_its_own_description_says(served, tmp_path, mode):
     assert mode == "open" or passed["ignored_auth"] > 100, passed
     assert statuses[200] > 100
     # Where a token is needed, it was tried without one and with a wrong one.
-    assert ('status="401"' in table_service.figures()) == (mode == "tokens")
+    assert ('status="401"' in table_service.metrics.text()) == (mode == "tokens")

@@ -21,7 +21,7 @@ from ckm.service.answering.cells.cell_cache import Cubes
 from ckm.service.answering.messages import ClientError
 from ckm.service.answering.render import Rendered, etag_of
 from ckm.service.http.request_context import RequestContext
-from ckm.service.jobs.jobs import Jobs
+from ckm.service.jobs import Jobs
 from ckm.service.process.server import _config, serve_tables
 from tables import Deadline, StoppedError, open_source
 from tests.unit.ckm.service.conftest import write_service
@@ -311,7 +311,7 @@ def test_one_owner_does_not_fill_the_queue(source, tmp_path):
 def test_jobs_of_a_process_that_died_have_failed_and_take_no_room(tmp_path):
     code = (
         "import os, sys; from pathlib import Path\n"
-        "from ckm.service.jobs.job_store import Job, JobFolder\n"
+        "from ckm.service.jobs import Job, JobFolder\n"
         "folder = JobFolder(Path(sys.argv[1]), most=2, max_bytes=9, max_s=9)\n"
         "job = Job.new('me'); folder.save(job); print(job.id)"
     )

@@ -1,4 +1,4 @@
-"""Routes of requests in the words of a job file; large ones become jobs of their owner."""
+"""Routes that answer tables, as PxWebApi 2 has them or a job file; and how the service is."""
 
 from __future__ import annotations
 
@@ -9,17 +9,58 @@ from starlette.responses import JSONResponse, Response
 
 from ckm.service.answering.messages import ClientError, say
 from ckm.service.answering.query import query_of_request
-from ckm.service.http.request_parsing import format_of
+from ckm.service.http.request_parsing import (
+    criteria_of_body,
+    criteria_of_parameters,
+    format_of,
+    is_local,
+    query_of_wishes,
+)
 from ckm.service.http.responses import answered
-from ckm.service.jobs.job_store import Job
+from ckm.service.jobs import Job
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ckm.service.answering.messages import Refusal
     from ckm.service.answering.render import Rendered
     from ckm.service.http.request_context import Call
+    from ckm.service.http.request_parsing import Criterion
     from tables import Deadline
 
 _PLAIN = ("too_slow", "internal", "busy", "no_weight", "stopping", "ledger_full")
+
+
+async def get_data(call: Call) -> Response:
+    """Select from a table, by address."""
+    plain = call.parameters.plain
+    order = [
+        name.strip()
+        for word in ("stub", "heading")
+        for name in plain.get(word, "").split(",")
+        if name.strip()
+    ]
+    return await _answer(call, criteria_of_parameters(call.parameters), order)
+
+
+async def post_data(call: Call) -> Response:
+    """Select from a table, by body."""
+    placed = call.body.placement
+    order = [] if placed is None else [*placed.stub, *placed.heading]
+    return await _answer(call, criteria_of_body(call.body, call.parameters), order)
+
+
+async def _answer(call: Call, criteria: dict[str, Criterion], order: Sequence[str]) -> Response:
+    plain = call.parameters.plain
+    form = format_of(plain.get("outputformat"))
+
+    def serve(deadline: Deadline) -> Rendered | Refusal:
+        query = query_of_wishes(
+            call.table_service, criteria, where=plain.get("filter"), order=order
+        )
+        return call.serve(query, form, deadline)
+
+    return call.response(await call.context.work(call.request, serve))
 
 
 async def post_request(call: Call) -> Response:
@@ -86,3 +127,17 @@ def _job_json(job: Job, language: str) -> dict[str, Any]:
     if job.error is not None:
         said["error"] = say(job.error, language) if job.error in _PLAIN else job.error
     return said | {"links": links}
+
+
+async def get_health(_: Call) -> Response:
+    """Tell that the service is up."""
+    return JSONResponse({"status": "ok"}, headers={"Cache-Control": "no-store"})
+
+
+async def get_metrics(call: Call) -> Response:
+    """Figures about the service, for Prometheus."""
+    if not is_local(call.request):
+        caller, _ = await call.context.enter(call.request, cost=0)
+        if caller.role != "officer":
+            raise ClientError("not_allowed")
+    return Response(call.table_service.metrics.text(), media_type="text/plain; version=0.0.4")

@@ -1,1 +1,0 @@
-"""XLSX, written."""

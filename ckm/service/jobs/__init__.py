@@ -1,1 +1,0 @@
-"""Requests too large for one answer: they wait, run and are kept for their owner."""
