@@ -65,7 +65,7 @@ def _least_drift(goal, ways):
     """Give the least drift and the ways that have it."""
     noise = np.array(goal.problem.noise)
     sums = [tuple(map(int, pair)) for pair in zip(ways @ noise, ways @ noise**2, strict=True)]
-    drifts = {pair: goal.drift(*pair) for pair in set(sums)}
+    drifts = {pair: goal.drift_of(*pair) for pair in set(sums)}
     least = min(drifts.values())
     return least, ways[[drifts[pair] == least for pair in sums]]
 
