@@ -20,7 +20,7 @@ class Absent:
             raise ImportError(name)
 sys.meta_path.insert(0, Absent())
 import dpsgd, dpsgd.audits, dpsgd.card, dpsgd.plan, dpsgd.sweeps.sweep, dpsgd.training.memory
-from dpsgd.accounting import budget, claims, cost, sensitivity, shuffling, tuning
+from dpsgd.accounting import budget, choosing, claims, cost, sensitivity, shuffling
 run = {"dataset_size": 1000, "sampling_rate": 0.1, "steps": 5, "delta": 1e-4}
 assert dpsgd.Plan(**run, noise_multiplier=2).cost().epsilon > 0
 assert budget.compute_dp_sgd_privacy(100, batch_size=10, noise_multiplier=1, epochs=1)

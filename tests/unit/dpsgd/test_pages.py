@@ -65,7 +65,9 @@ def study():
         )
         patch.setattr("dpsgd.pages.BATCHES", (16,))
         patch.setattr("dpsgd.pages.NOISES", (0.7,))
-        patch.setattr("dpsgd.pages.claims", lambda _, **run: claims(1000, **(run | CHEAP)))
+        patch.setattr(
+            "dpsgd.pages.claims", lambda **run: claims(**(run | CHEAP | {"dataset_size": 1000}))
+        )
         base = Choices(dataset_size=10_000, batch_size=4, noise_multiplier=0.8)
         return study_facts(base, version="1")
 
