@@ -26,7 +26,7 @@ from ckm.release.files.manifest import (
 )
 from ckm.release.files.output_folder import resolve_target
 from ckm.release.job_inputs import load_secret, opened_job, silent, zero_sums_caution
-from ckm.release.pages.report_pages import hidden_texts, require_clean_texts, write_report
+from ckm.release.pages.report_pages import LeakCheck, write_report
 from ckm.release.run import ReleaseRun
 from ckm.release.verdict import judge
 from ckm.release.warnings_log import captured_warnings
@@ -338,25 +338,18 @@ class _Run(ReleaseRun["OpenedJob"]):
         ids: Sequence[str],
     ) -> Mapping[Edition, Sequence[FileFact]]:
         """Write the pages and the public manifest, once nothing in them must stay inside."""
-        hidden = hidden_texts(facts, more=[str(self.job.path.parent), *ids])
-        secret = load_secret(self.job)
+        hidden = [str(self.job.path.parent), *ids]
+        leaks = LeakCheck(facts, more=hidden, secret=load_secret(self.job))
+        languages = self.job.report.languages
         with self._timed("report"):
-            pages = write_report(
-                facts,
-                folder,
-                languages=self.job.report.languages,
-                hidden=hidden,
-                secret=secret,
-            )
+            pages = write_report(facts, folder, languages=languages, leaks=leaks)
         method = "additive" if self.job.output.additive else "noise"
         manifest = self.public_manifest(tables, method=method, report=pages["public"])
         said = {
             f"{name}.{code}": to_plain(about) for (name, code), about in self.files.said.items()
         }
         for what, content in (("the public manifest", manifest), ("a file of a table", said)):
-            require_clean_texts(
-                content, facts.public(), what=what, hidden=hidden, secret=secret
-            )
+            leaks.require_clean(content, what=what)
         write_manifest(folder / "public" / "manifest.json", manifest)
         return pages
 

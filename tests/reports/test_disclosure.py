@@ -186,7 +186,7 @@ def test_the_scan_sees_a_leaky_template(leak, language):
     words = words_of(language)
     html = leaky.get_template("public.html").render(
         language=language, numbers=words.numbers, links=[], secret=facts,
-        **public_page(words, facts.public())[1],
+        facts=facts.public(), **public_page(words, facts.public())[1],
     )  # fmt: skip
     marks = scan(html, facts.public(), forbidden=inside(facts))
     assert marks

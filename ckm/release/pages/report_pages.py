@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from reports import Report
-    from reports.facts.release import FileFact, PublicFacts, ReleaseFacts
+    from reports import Mark, Report
+    from reports.facts.release import FileFact, ReleaseFacts
     from tables import Secret
 
 _FEWEST_LETTERS = 8
@@ -52,60 +52,56 @@ def hidden_texts(facts: ReleaseFacts, *, more: Iterable[str] = ()) -> tuple[str,
     )
 
 
-def require_clean(
-    page: Report,
-    facts: PublicFacts,
-    *,
-    hidden: Sequence[str],
-    secret: Secret | None = None,
-) -> None:
-    """Raise where a public page holds what must stay inside."""
-    from reports import scan
+class LeakCheck:
+    """Looks that nothing public holds what must stay inside.
 
-    contents = (page.html, page.to_json())
-    marks = sum(len(scan(content, facts, forbidden=hidden)) for content in contents)
-    marks += sum(secret is not None and secret.is_in(content) for content in contents)
-    if marks:
-        raise _failed("a public page", marks, _guilty(walk(facts), facts, hidden, secret))
+    Parameters
+    ----------
+    facts
+        All that is known of the release.
+    more
+        Texts that must stay inside as well.
+    secret
+        The secret of the record keys, where the release has one.
+    """
 
+    def __init__(
+        self, facts: ReleaseFacts, *, more: Iterable[str] = (), secret: Secret | None = None
+    ) -> None:
+        self._facts = facts.public()
+        self._hidden = hidden_texts(facts, more=more)
+        self._secret = secret
 
-def require_clean_texts(
-    content: Mapping[str, object],
-    facts: PublicFacts,
-    *,
-    what: str,
-    hidden: Sequence[str],
-    secret: Secret | None = None,
-) -> None:
-    """Raise where a public file holds a text that must stay inside."""
-    texts = [(place, text) for place, text in walk(content) if isinstance(text, str)]
-    if _is_guilty("\n".join(text for _, text in texts), facts, hidden, secret):
-        guilty = _guilty(texts, facts, hidden, secret)
-        raise _failed(what, len(guilty), guilty)
+    def require_clean_page(self, page: Report) -> None:
+        """Raise where a public page holds what must stay inside."""
+        contents = (page.html, page.to_json())
+        marks = sum(len(self._marks(text)) + self._has_secret(text) for text in contents)
+        if marks:
+            raise _failed("a public page", marks, self._guilty(walk(self._facts)))
 
+    def require_clean(self, content: Mapping[str, object], *, what: str) -> None:
+        """Raise where a public file holds a text that must stay inside."""
+        texts = [(place, text) for place, text in walk(content) if isinstance(text, str)]
+        if self._is_guilty("\n".join(text for _, text in texts)):
+            guilty = self._guilty(texts)
+            raise _failed(what, len(guilty), guilty)
 
-def _guilty(
-    texts: Iterable[tuple[str, object]],
-    facts: PublicFacts,
-    hidden: Sequence[str],
-    secret: Secret | None,
-) -> list[str]:
-    """Name the places of texts that hold what must stay inside."""
-    return [
-        place
-        for place, text in texts
-        if isinstance(text, str) and _is_guilty(text, facts, hidden, secret)
-    ]
+    def _guilty(self, texts: Iterable[tuple[str, object]]) -> list[str]:
+        """Name the places of texts that hold what must stay inside."""
+        return [
+            place for place, text in texts if isinstance(text, str) and self._is_guilty(text)
+        ]
 
+    def _is_guilty(self, text: str) -> bool:
+        return self._has_secret(text) or any(m.kind == "forbidden" for m in self._marks(text))
 
-def _is_guilty(
-    text: str, facts: PublicFacts, hidden: Sequence[str], secret: Secret | None
-) -> bool:
-    from reports import scan
+    def _has_secret(self, text: str) -> bool:
+        return self._secret is not None and self._secret.is_in(text)
 
-    if secret is not None and secret.is_in(text):
-        return True
-    return any(mark.kind == "forbidden" for mark in scan(text, facts, forbidden=hidden))
+    def _marks(self, text: str) -> Sequence[Mark]:
+        from reports import scan
+
+        return scan(text, self._facts, forbidden=self._hidden)
 
 
 def _failed(what: str, marks: int, guilty: Sequence[str]) -> CheckFailedError:
@@ -145,8 +141,7 @@ def make_pages(
     *,
     edition: Edition,
     languages: Sequence[str],
-    hidden: Sequence[str],
-    secret: Secret | None = None,
+    leaks: LeakCheck,
     linked: Sequence[str] | None = None,
 ) -> dict[str, Report]:
     """Make the pages of an edition, and look that the public ones give nothing away."""
@@ -162,23 +157,16 @@ def make_pages(
     }
     if edition == "public":
         for page in pages.values():
-            require_clean(page, facts.public(), hidden=hidden, secret=secret)
+            leaks.require_clean_page(page)
     return pages
 
 
 def write_report(
-    facts: ReleaseFacts,
-    folder: Path,
-    *,
-    languages: Sequence[str],
-    hidden: Sequence[str],
-    secret: Secret | None = None,
+    facts: ReleaseFacts, folder: Path, *, languages: Sequence[str], leaks: LeakCheck
 ) -> dict[Edition, tuple[FileFact, ...]]:
     """Write both editions of a report into the folder of a release; tell their files."""
     made = {
-        edition: make_pages(
-            facts, edition=edition, languages=languages, hidden=hidden, secret=secret
-        )
+        edition: make_pages(facts, edition=edition, languages=languages, leaks=leaks)
         for edition in EDITIONS
     }
     records: dict[Edition, tuple[FileFact, ...]] = {}

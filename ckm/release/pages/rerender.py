@@ -21,7 +21,7 @@ from ckm.release.pages.report_pages import (
     FILES,
     LANGUAGES,
     NUMBERS,
-    hidden_texts,
+    LeakCheck,
     is_draft,
     make_pages,
     page_name,
@@ -95,11 +95,11 @@ def _plan(
     facts = read_facts(place / "internal" / NUMBERS)
     there = _languages(manifest, edition)
     wanted = languages or there
-    hidden = hidden_texts(facts) if edition == "public" else ()
+    leaks = LeakCheck(facts)
     linked = [
         code for code in LANGUAGES if code in wanted or (output is None and code in there)
     ]
-    pages = make_pages(facts, edition=edition, languages=wanted, hidden=hidden, linked=linked)
+    pages = make_pages(facts, edition=edition, languages=wanted, leaks=leaks, linked=linked)
     targets = _targets(place, edition, pages, output)
     _require_free(targets, force=force)
     if output is not None:
@@ -107,9 +107,7 @@ def _plan(
     if set(wanted) - set(there):
         # The pages that lie there already link to the new one, unless somebody changed them.
         others = [code for code in _untouched(place, manifest, edition) if code not in wanted]
-        pages = make_pages(
-            facts, edition=edition, languages=others, hidden=hidden, linked=linked
-        )
+        pages = make_pages(facts, edition=edition, languages=others, leaks=leaks, linked=linked)
         targets |= _targets(place, edition, pages, None)
     texts = {path.name: text for path, text in targets.items()}
     manifests = renewed_manifests(place, manifest, edition=edition, pages=texts)
