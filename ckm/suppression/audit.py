@@ -15,7 +15,7 @@ from risk.reconstruction.search import Search
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from ckm.suppression.secondary.cover import Change
     from ckm.suppression.secondary.problem import Demands, Problem
@@ -66,7 +66,7 @@ class Audit:
     cells: Integers
     low: Floats
     high: Floats
-    is_exact: NDArray[np.bool_]
+    is_exact: Flags
     under_protected: Integers
     exposed: Integers
     n_programs: int

@@ -94,7 +94,7 @@ class Choice:
     systems: tuple[System, ...]
 
     @property
-    def hidden(self) -> NDArray[np.bool_]:
+    def hidden(self) -> Flags:
         """Which cells are not published.
 
         Examples

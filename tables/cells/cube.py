@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
-    from numpy.typing import NDArray
 
-    from footing.arrays import Codes, Integers
+    from footing.arrays import Codes, Flags, Integers
     from tables.cells.axes import Axis
     from tables.cells.blocks import Cells
     from tables.magnitudes.amounts import Amounts
@@ -137,7 +136,7 @@ def cube(
 
 def record_groups(
     source: Source, requests: Sequence[Request], *, most: int
-) -> list[tuple[NDArray[np.bool_], tuple[Codes, ...]]] | None:
+) -> list[tuple[Flags, tuple[Codes, ...]]] | None:
     """Find the groups of records that stand in the same cells of all tables.
 
     Parameters
