@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ckm.errors import ConfigError
+from ckm.suppression.secondary.cover import Cover
 from ckm.suppression.secondary.region import FARTHEST, Attack, ranges
 from risk.reconstruction.program import Rows
 from risk.reconstruction.search import Search
@@ -296,8 +297,6 @@ def check_changes(problem: Problem, hidden: ArrayLike, changes: Sequence[Change]
     >>> check_changes(problem, [False, True, True], [both])
     array([], dtype=int64)
     """
-    from ckm.suppression.secondary.cover import Cover
-
     mask = np.asarray(hidden, bool) | (problem.must_hide & ~problem.primary.is_primary)
     matrix: Any = problem.relations.matrix
     proven = Cover(problem)
