@@ -24,7 +24,7 @@ _START = np.array(
 _HALVES = (0, 1, 0, 1)
 
 
-def mix_keys(cell_keys: NDArray[np.uint64], *, secret: Secret) -> NDArray[np.uint32]:
+def mix_keys(cell_keys: Words, *, secret: Secret) -> NDArray[np.uint32]:
     """Mix cell keys with a secret into uniform 32-bit keys for the lookup.
 
     Parameters

@@ -10,13 +10,12 @@ from ckm.engine.key_mixing import mix_keys
 from ckm.errors import ConfigError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from footing.arrays import Integers
     from ptable import PTable
     from tables import Cells, Secret
 
 
-def perturb(cells: Cells, *, ptable: PTable, secret: Secret | None) -> NDArray[np.int64]:
+def perturb(cells: Cells, *, ptable: PTable, secret: Secret | None) -> Integers:
     """Return the published count of every cell.
 
     Parameters

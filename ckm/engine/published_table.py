@@ -42,7 +42,7 @@ class PublishedTable:
         0; files and frames hold none in its place.
     """
 
-    dimensions: Mapping[str, tuple[NDArray[np.int32], Sequence[str]]]
+    dimensions: Mapping[str, tuple[Codes, Sequence[str]]]
     measures: Mapping[str, NDArray[Any]]
 
     @property

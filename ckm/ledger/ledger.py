@@ -28,11 +28,9 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from ckm.ledger.storage.record import Record, ThinPair
     from ckm.ledger.storage.store import Database
+    from footing.arrays import Flags
     from tables import Cells, Secret
 
 logger = logging.getLogger(__name__)
@@ -162,11 +160,7 @@ class Ledger:
         )
 
     def entry(
-        self,
-        cells: Cells,
-        definition: Definition,
-        *,
-        shown: NDArray[np.bool_] | None = None,
+        self, cells: Cells, definition: Definition, *, shown: Flags | None = None
     ) -> Entry:
         """Digest the cells of a table, to check or record it.
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from ckm.ledger.errors import ThinDifferenceError
+from ckm.ledger.watch import Watch
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ckm.config.job.ledger import JobLedger
-    from ckm.ledger import Ledger, ThinPair, Watch
+    from ckm.ledger import Ledger, ThinPair
 
 
 class ReleaseCheck:
@@ -36,8 +39,6 @@ class ReleaseCheck:
         self._flagged: tuple[ThinPair, ...] = ()
         self.record: dict[str, Any] | None = None
         if ledger is not None and rules is not None:
-            from ckm.ledger import Watch
-
             self.watch = Watch(ledger, history=rules.history, also=rules.also)
             self.record = {
                 **_named(rules.target),
@@ -54,8 +55,6 @@ class ReleaseCheck:
             return ()
         pairs = self.watch.check()
         if pairs and self._is_strict:
-            from ckm.ledger import ThinDifferenceError
-
             raise ThinDifferenceError(pairs)
         self._flagged = pairs
         new = (f'{_nearness(p)}; it was published, for policy = "flag".' for p in pairs)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ckm.errors import ConfigError
+from ckm.suppression.secondary.cover import Cover
 from ckm.suppression.secondary.region import FARTHEST, Attack, ranges
 from risk.reconstruction.program import Rows
 from risk.reconstruction.search import Search
@@ -15,7 +16,7 @@ from risk.reconstruction.search import Search
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from ckm.suppression.secondary.cover import Change
     from ckm.suppression.secondary.problem import Demands, Problem
@@ -66,7 +67,7 @@ class Audit:
     cells: Integers
     low: Floats
     high: Floats
-    is_exact: NDArray[np.bool_]
+    is_exact: Flags
     under_protected: Integers
     exposed: Integers
     n_programs: int
@@ -296,8 +297,6 @@ def check_changes(problem: Problem, hidden: ArrayLike, changes: Sequence[Change]
     >>> check_changes(problem, [False, True, True], [both])
     array([], dtype=int64)
     """
-    from ckm.suppression.secondary.cover import Cover
-
     mask = np.asarray(hidden, bool) | (problem.must_hide & ~problem.primary.is_primary)
     matrix: Any = problem.relations.matrix
     proven = Cover(problem)

@@ -20,6 +20,7 @@ from ckm.suppression import (
     Relations,
     Suppression,
     additive_relations,
+    audit,
     primary_cells,
 )
 from ckm.suppression.publish import publish_masked
@@ -94,7 +95,7 @@ class Choice:
     systems: tuple[System, ...]
 
     @property
-    def hidden(self) -> NDArray[np.bool_]:
+    def hidden(self) -> Flags:
         """Which cells are not published.
 
         Examples
@@ -139,8 +140,6 @@ class Choice:
         --------
         See `choose_hidden`.
         """
-        from ckm.suppression import audit
-
         report_progress = progress or (lambda _stage, _done, _total: None)
         found = {}
         for done, system in enumerate(self.systems):

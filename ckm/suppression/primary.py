@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from footing.arrays import Floats
+    from footing.arrays import Flags, Floats, Integers
 
 
 class Amounts(Protocol):
@@ -30,7 +30,7 @@ class Amounts(Protocol):
         """Weighted sum of every cell."""
 
     @property
-    def contributors(self) -> NDArray[np.int64]:
+    def contributors(self) -> Integers:
         """Number of contributors of every cell."""
 
     @property
@@ -63,7 +63,7 @@ class Primary:
     (Primary(1 of 2 cells), array([1., 0.]), array([1., 0.]), array([1., 1.]))
     """
 
-    is_primary: NDArray[np.bool_]
+    is_primary: Flags
     lower: Floats
     upper: Floats
     floor: Floats | float = 0.0

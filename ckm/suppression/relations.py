@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from ckm.suppression.linked import Sum
-    from footing.arrays import Integers
+    from footing.arrays import Floats, Integers
     from tables import Cells
 
 
@@ -189,7 +189,7 @@ class Relations:
         shape = (self.n_relations, self.n_cells)
         return csr_array((self.signs, self.cells, self.starts), shape=shape)
 
-    def residuals(self, values: ArrayLike) -> NDArray[np.float64]:
+    def residuals(self, values: ArrayLike) -> Floats:
         """Return by how much each total exceeds its parts.
 
         Parameters

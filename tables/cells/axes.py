@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from footing.arrays import Codes
+    from footing.arrays import Codes, Flags
     from tables.cells.hierarchy import CodeTree
     from tables.request import Request
 
@@ -39,7 +39,7 @@ class Level:
 
     ranks: Codes
     up: Codes | None
-    is_shown: NDArray[np.bool_]
+    is_shown: Flags
 
     @property
     def size(self) -> int:
@@ -72,14 +72,14 @@ class Axis:
     labels: tuple[NDArray[np.object_], ...]
     levels: tuple[Level, ...]
     is_declared: bool
-    is_found: NDArray[np.bool_]
+    is_found: Flags
 
     @property
     def size(self) -> int:
         """Number of categories over all levels."""
         return len(self.labels[0])
 
-    def raised(self, codes: NDArray[np.int32], have: int, want: int) -> NDArray[np.int32]:
+    def raised(self, codes: Codes, have: int, want: int) -> Codes:
         """Code the categories of one level as those above them on a coarser one.
 
         Parameters

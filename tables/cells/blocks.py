@@ -18,9 +18,7 @@ from tables.magnitudes.limbs import from_limbs, sum_at, sum_keys
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
-    from footing.arrays import Codes, Integers, Words
+    from footing.arrays import Codes, Floats, Integers, Words
     from tables.cells.axes import Axis
     from tables.cells.sketch import Sketch
     from tables.magnitudes.amounts import Magnitudes
@@ -55,12 +53,12 @@ class Cells:
     """
 
     axes: tuple[Axis, ...]
-    ranks: tuple[NDArray[np.int32], ...]
-    count: NDArray[np.int64]
-    cell_key: NDArray[np.uint64]
+    ranks: tuple[Codes, ...]
+    count: Integers
+    cell_key: Words
     key_range: int
-    weight: NDArray[np.float64] | None
-    weighted_count: NDArray[np.int64] | None
+    weight: Floats | None
+    weighted_count: Integers | None
     level_sets: tuple[tuple[int, ...], ...]
     sketch: Sketch | None = None
     magnitudes: Mapping[str, Magnitudes] | None = None

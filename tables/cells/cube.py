@@ -11,6 +11,8 @@ import time
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tables.cells.axes import build_axis
 from tables.cells.blocks import Block, group, lay_out, roll_up, shown_cells
@@ -26,10 +28,7 @@ from tables.request import Request, require_fit
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    import pyarrow as pa
-    from numpy.typing import NDArray
-
-    from footing.arrays import Codes, Integers
+    from footing.arrays import Codes, Flags, Integers
     from tables.cells.axes import Axis
     from tables.cells.blocks import Cells
     from tables.magnitudes.amounts import Amounts
@@ -137,7 +136,7 @@ def cube(
 
 def record_groups(
     source: Source, requests: Sequence[Request], *, most: int
-) -> list[tuple[NDArray[np.bool_], tuple[Codes, ...]]] | None:
+) -> list[tuple[Flags, tuple[Codes, ...]]] | None:
     """Find the groups of records that stand in the same cells of all tables.
 
     Parameters
@@ -312,8 +311,6 @@ class _Plan:
 
     def _rows(self, request: Request, answer: pa.Table) -> pa.Table:
         """Return the rows of the answer from which the request's cells are rolled up."""
-        import pyarrow.compute as pc
-
         if len(self._sets) > 1:
             chosen = self._chosen(request)
             # grouping() sets a bit, first column highest, where a column is summed over.
@@ -336,8 +333,6 @@ class _Plan:
 
     def _sketch(self, request: Request, rows: pa.Table) -> Sketch:
         """Return the sketches of the answer's rows, with the smallest keys of small ones."""
-        import pyarrow as pa
-
         sketch = read_sketch(rows, self._width)
         wanted = np.flatnonzero(sketch.is_small)
         if not len(wanted):
@@ -405,9 +400,6 @@ def axes_of(
 
 def _in_order(values: pa.ChunkedArray, order: pa.Array | None) -> pa.ChunkedArray:
     """Code the values by categories that came in an order."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if order is None or pa.types.is_dictionary(values.type):
         return values
     order = order.cast(values.type)

@@ -17,8 +17,6 @@ from tables.filtering.filters import Filter, Join, Not, comparisons_in
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from footing.arrays import Codes, Flags
     from tables.cells.axes import Axis
     from tables.filtering.filters import Node
@@ -95,7 +93,7 @@ class Condition:
         """
         return _sql(self.tree, column)
 
-    def holds(self, codes: Callable[[str, int], NDArray[np.int32]]) -> Flags:
+    def holds(self, codes: Callable[[str, int], Codes]) -> Flags:
         """Return for which cells the condition holds.
 
         Parameters

@@ -16,9 +16,7 @@ from tables.magnitudes.limbs import exact_floats, sum_at, sum_keys
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
-    from footing.arrays import Floats, Integers
+    from footing.arrays import Flags, Floats, Integers, Words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -65,20 +63,20 @@ class Magnitudes:
     """
 
     variable: str
-    total: NDArray[np.float64]
-    raw_total: NDArray[np.float64]
-    contributors: NDArray[np.int64]
-    weighted_contributors: NDArray[np.float64]
-    records: NDArray[np.int64]
-    weight: NDArray[np.float64]
-    key: NDArray[np.uint64]
+    total: Floats
+    raw_total: Floats
+    contributors: Integers
+    weighted_contributors: Floats
+    records: Integers
+    weight: Floats
+    key: Words
     key_range: int
-    top: NDArray[np.float64]
-    top_weight: NDArray[np.float64]
-    largest: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    named: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+    top: Floats
+    top_weight: Floats
+    largest: Floats
+    low: Floats
+    high: Floats
+    named: Flags = field(default_factory=lambda: np.zeros(0, np.bool_))
 
     def __post_init__(self) -> None:
         if not len(self.named):
@@ -170,7 +168,7 @@ class Amounts:
     weighted: ExactSum | None
     weights: ExactSum | None
     weight: ExactSum | None
-    key: NDArray[np.uint64]
+    key: Words
     largest: Floats | None
     low: Floats
     high: Floats

@@ -8,11 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import pyarrow as pa
 
     from footing.arrays import Floats, Integers, Words
 
@@ -65,8 +64,6 @@ def modulo_sql(expression: str, key_range: int) -> str:
 
 def limbs_of(sums: pa.ChunkedArray) -> tuple[Integers, ...]:
     """Split 128-bit sums into three integers that can be summed on without overflow."""
-    import pyarrow as pa
-
     array = sums.combine_chunks()
     if isinstance(array, pa.ChunkedArray):
         array = array.chunk(0) if array.num_chunks else pa.array([], sums.type)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tables.magnitudes.amounts import Amounts, ExactSum, Ranking
 from tables.magnitudes.exact import (
@@ -18,7 +20,6 @@ from tables.magnitudes.exact import (
 from tables.magnitudes.limbs import limbs_of, modulo_sql
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from footing.arrays import Floats, Integers
@@ -144,9 +145,6 @@ class Variable:
 
     def _read_top(self, rows: pa.Table) -> tuple[Integers, Ranking]:
         """Rank the largest contributions of all rows."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         if not self.top:
             none = Ranking(values=np.zeros(1), weights=np.zeros(1))
             return np.zeros((rows.num_rows, 0), np.int64), none
@@ -176,8 +174,6 @@ class Variable:
 
     def _struct_ranked(self, orders: pa.Array) -> tuple[Integers, Ranking]:
         """Rank what orders contributions, part by part."""
-        import pyarrow.compute as pc
-
         size = pc.struct_field(orders, "size").to_numpy()
         weight = np.ones(len(size))
         if self._heaviness is not None:

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from tables.cells.cube import _require_weights, axes_of
 from tables.cells.sketch import sketch_columns
@@ -25,8 +26,6 @@ from tables.request import Request, require_fit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    import pyarrow as pa
 
     from tables.cells.axes import Axis
     from tables.source.source import Source
@@ -113,8 +112,6 @@ def prepare(
 
 def _code(source: Source, name: str, request: Request) -> tuple[Axis, pa.Table]:
     """Return the axis of a dimension, and its values with their category at every level."""
-    import pyarrow as pa
-
     reserved = [c for c in request.columns if c.lower().startswith(LEVEL)]
     if reserved:
         raise RequestError(

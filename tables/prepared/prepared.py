@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from tables.cells.blocks import Block, group, lay_out, roll_up, shown_cells
 from tables.cells.sketch import merged_columns, read_sketch
@@ -21,7 +22,6 @@ from tables.magnitudes.limbs import limbs_of, modulo_sql
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from footing.arrays import Flags, Integers
@@ -323,8 +323,6 @@ class Prepared:
         limits: Mapping[str, Any],
     ) -> Sketch:
         """Return the sketches of an answer, with the members of small sets."""
-        import pyarrow as pa
-
         sketch = read_sketch(answer, self._width)
         small = np.flatnonzero(sketch.is_small)
         if not len(small):

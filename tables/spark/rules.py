@@ -5,14 +5,15 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import sqlglot
+from sqlglot import exp
+
 from tables.errors import RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from sqlglot.expressions import Expr
-
-    Rule = Callable[[Any, Mapping[str, str]], Expr]
+    Rule = Callable[[Any, Mapping[str, str]], exp.Expr]
 
 EXACT_DIGITS = 15  # decimals of so many digits are exact doubles times a power of ten
 FLOATING = frozenset({"DOUBLE", "FLOAT"})
@@ -28,17 +29,13 @@ def unknown() -> RequestError:
     )
 
 
-def parsed(text: str) -> Expr:
+def parsed(text: str) -> exp.Expr:
     """Parse an expression in Spark's dialect."""
-    import sqlglot
-
     return sqlglot.parse_one(text, dialect="spark")
 
 
-def note_types(tree: Expr, columns: Mapping[str, str]) -> None:
+def note_types(tree: exp.Expr, columns: Mapping[str, str]) -> None:
     """Note in a statement which sums are of doubles and which of keys; refuse other types."""
-    from sqlglot import exp
-
     for node in tree.find_all(exp.Abs, exp.Round, exp.Trunc, exp.IsInf, exp.Div):
         if not _is_double(node.this, columns) or node.args.get("decimals") is not None:
             raise unknown()
@@ -57,8 +54,6 @@ def note_types(tree: Expr, columns: Mapping[str, str]) -> None:
 
 def _is_double(node: Any, columns: Mapping[str, str]) -> bool:
     """Whether an expression is a double; only the forms that our statements have are told."""
-    from sqlglot import exp
-
     if isinstance(node, exp.Cast):
         return bool(node.to.this == exp.DType.DOUBLE)
     if isinstance(node, exp.Literal):
@@ -80,8 +75,6 @@ def _is_double(node: Any, columns: Mapping[str, str]) -> bool:
 
 def _definition(column: Any) -> Any:
     """Return where a name of ours is defined in the statements inside, or None."""
-    from sqlglot import exp
-
     select = column.find_ancestor(exp.Select)
     while select is not None and (source := select.args.get("from_")) is not None:
         select = source.this.this if isinstance(source.this, exp.Subquery) else None
@@ -93,8 +86,6 @@ def _definition(column: Any) -> Any:
 
 def _only_summed(column: Any) -> Any:
     """Return where a name of ours is defined, if sums alone read it."""
-    from sqlglot import exp
-
     if not isinstance(column, exp.Column) or column.this.quoted:
         return None
     uses = [c for c in column.root().find_all(exp.Column) if c.name == column.name]
@@ -102,9 +93,7 @@ def _only_summed(column: Any) -> Any:
     return _definition(column) if is_summed else None
 
 
-def _cast(node: Any, columns: Mapping[str, str]) -> Expr:
-    from sqlglot import exp
-
+def _cast(node: Any, columns: Mapping[str, str]) -> exp.Expr:
     to, inner = node.to.this, node.this.unnest()
     if to == exp.DType.UBIGINT:
         return _unsigned(node, inner)
@@ -121,10 +110,8 @@ def _cast(node: Any, columns: Mapping[str, str]) -> Expr:
     return node if is_exact else parsed(_approximated(column, kind))
 
 
-def _unsigned(node: Any, inner: Any) -> Expr:
+def _unsigned(node: Any, inner: Any) -> exp.Expr:
     """Write an unsigned integer as a decimal; one from hexadecimal digits knows its bits."""
-    from sqlglot import exp
-
     if not (isinstance(inner, exp.DPipe) and inner.left.name == "0x"):
         return exp.cast(node.this, "DECIMAL(20, 0)", dialect="spark")
     digits = inner.right.sql("spark")
@@ -174,10 +161,8 @@ def _scaled(column: str, kind: str, decimals: int) -> str:
     return f"IF({scaled} < CAST('{2**63}' AS DOUBLE), {small}, {_large(scaled)})"
 
 
-def _sum(node: Any, columns: Mapping[str, str]) -> Expr:
+def _sum(node: Any, columns: Mapping[str, str]) -> exp.Expr:
     """Add up decimals; or 64-bit integers in three parts, which is far cheaper."""
-    from sqlglot import exp
-
     if node.meta["is_double"] or _is_long(node.this):
         return node  # type: ignore[no-any-return]
     defined = node.meta["defined"]
@@ -198,26 +183,20 @@ def _sum(node: Any, columns: Mapping[str, str]) -> Expr:
     return parsed(f"({' + '.join(found)})")
 
 
-def _filter(node: Any, _columns: Mapping[str, str]) -> Expr:
-    from sqlglot import exp
-
-    changed: Expr = node.this if isinstance(node.this, exp.Paren) else node
+def _filter(node: Any, _columns: Mapping[str, str]) -> exp.Expr:
+    changed: exp.Expr = node.this if isinstance(node.this, exp.Paren) else node
     return changed
 
 
 def _is_long(node: Any) -> bool:
     """Whether an expression is a 64-bit integer, whose sums overflow loudly on Spark."""
-    from sqlglot import exp
-
     if isinstance(node, exp.Mul):
         return _is_long(node.this) and _is_long(node.expression)
     return isinstance(node, exp.Cast) and bool(node.to.this == exp.DType.BIGINT)
 
 
-def _bits_of(key: Expr, columns: Mapping[str, str]) -> str | None:
+def _bits_of(key: exp.Expr, columns: Mapping[str, str]) -> str | None:
     """Write a key as the signed 64-bit integer of its bits; None where it is none."""
-    from sqlglot import exp
-
     if not isinstance(key, exp.Column) or not key.this.quoted:
         found: str | None = key.meta.get("bits")
         return found
@@ -227,7 +206,7 @@ def _bits_of(key: Expr, columns: Mapping[str, str]) -> str | None:
     return f"CAST({key.sql('spark')} AS BIGINT)" if kind in _WHOLE else None
 
 
-def _and(node: Any, _columns: Mapping[str, str]) -> Expr:
+def _and(node: Any, _columns: Mapping[str, str]) -> exp.Expr:
     """Keep the low bits of a sum: it is never negative."""
     mask = int(node.expression.unnest().this.name)
     if mask & (mask + 1):
@@ -235,12 +214,12 @@ def _and(node: Any, _columns: Mapping[str, str]) -> Expr:
     return parsed(f"({node.this.sql('spark')} % {mask + 1})")
 
 
-def _shift(node: Any, _columns: Mapping[str, str]) -> Expr:
+def _shift(node: Any, _columns: Mapping[str, str]) -> exp.Expr:
     """Drop the low bits of a key: it is never negative."""
     return parsed(f"(({node.this.sql('spark')}) DIV {2 ** int(node.expression.name)})")
 
 
-def _xor(node: Any, _columns: Mapping[str, str]) -> Expr:
+def _xor(node: Any, _columns: Mapping[str, str]) -> exp.Expr:
     """Combine unsigned integers by the signed ones of the same bits."""
     return parsed(f"BIT_XOR({_signed(node.this.sql('spark'))})")
 
@@ -250,10 +229,8 @@ def _signed(key: str) -> str:
     return f"CAST(IF(({key}) >= {2**63}, ({key}) - {2**64}, ({key})) AS BIGINT)"
 
 
-def _extreme(node: Any, _columns: Mapping[str, str]) -> Expr:
+def _extreme(node: Any, _columns: Mapping[str, str]) -> exp.Expr:
     """Keep several of the smallest or largest, in order, without keeping all."""
-    from sqlglot import exp
-
     count = node.args.get("count")
     if count is None:
         return node  # type: ignore[no-any-return]
@@ -261,36 +238,32 @@ def _extreme(node: Any, _columns: Mapping[str, str]) -> Expr:
     return exp.Anonymous(this=name, expressions=[node.this.copy(), node.this.copy(), count])
 
 
-def _truncate(node: Any, _columns: Mapping[str, str]) -> Expr:
+def _truncate(node: Any, _columns: Mapping[str, str]) -> exp.Expr:
     """Take the fraction off a double; Spark truncates dates alone."""
-    from sqlglot import exp
-
     x = node.this.sql("spark")
     # Spark itself does so on the way to an integer.
     return parsed(f"({x})" if isinstance(node.parent, exp.Cast) else f"(({x}) - ({x}) % 1e0)")
 
 
-def _is_infinite(node: Any, _columns: Mapping[str, str]) -> Expr:
+def _is_infinite(node: Any, _columns: Mapping[str, str]) -> exp.Expr:
     return parsed(f"(ABS({node.this.sql('spark')}) = CAST('Infinity' AS DOUBLE))")
 
 
-def _grouping(node: Any, _columns: Mapping[str, str]) -> Expr:
+def _grouping(node: Any, _columns: Mapping[str, str]) -> exp.Expr:
     """Set a bit, first column highest, where a column is summed over."""
     places = enumerate(reversed(node.expressions))
     bits = [f"CAST(GROUPING({c.sql('spark')}) AS BIGINT) * {2**place}" for place, c in places]
     return parsed(f"({' + '.join(bits)})")
 
 
-def _call(node: Any, _columns: Mapping[str, str]) -> Expr:
+def _call(node: Any, _columns: Mapping[str, str]) -> exp.Expr:
     if node.name.lower() != "isfinite":
         return node  # type: ignore[no-any-return]
     number = node.expressions[0].sql("spark")
     return parsed(f"(NOT ISNAN({number}) AND ABS({number}) < CAST('Infinity' AS DOUBLE))")
 
 
-def _encode(node: Any, _columns: Mapping[str, str]) -> Expr:
-    from sqlglot import exp
-
+def _encode(node: Any, _columns: Mapping[str, str]) -> exp.Expr:
     return exp.cast(node.this, "BINARY", dialect="spark")
 
 

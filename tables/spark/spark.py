@@ -14,16 +14,17 @@ import urllib.parse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+import pyarrow as pa
+
 from tables.errors import SourceError
 from tables.source.files import file_format
 from tables.source.source import Source, open_source
 from tables.spark.session import LOCAL, open_session, quiet
-from tables.spark.sql import SECRETS, as_spark, as_wanted, kept_as, read_as, spark_sql
+from tables.spark.types import SECRETS, as_spark, as_wanted, kept_as, read_as
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 _TICK_S = 0.2
@@ -89,6 +90,8 @@ class SparkSource(Source):
 
         A table `beside` the records has the SQL name of that property meanwhile.
         """
+        from tables.spark.sql import spark_sql
+
         given = parameters or {}
         nothing = None if beside is None else beside.slice(0, 0)
         wanted = self._described.arrow(
@@ -146,8 +149,6 @@ class SparkSource(Source):
         self, text: str, secrets: Mapping[str, list[bytes]], beside: pa.Table | None
     ) -> pa.Table:
         """Ask Spark; secrets and the table beside go there as data, not in the text."""
-        import pyarrow as pa
-
         views = {SECRETS: pa.table(dict(secrets))} if secrets else {}
         if beside is not None:
             views[self.beside] = as_spark(beside)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from footing.files import new_file
 from tables.errors import SourceError
@@ -174,8 +175,6 @@ def swap_records(
 
 
 def _keep_moves(source: Source, name: str, area: Integers, partner: Integers) -> None:
-    import pyarrow as pa
-
     number = np.flatnonzero(partner >= 0)
     source.keep(name, pa.table({"number": number, "area": area[partner[number]]}))
 

@@ -12,7 +12,7 @@ from ckm.errors import MagnitudeError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from ckm.engine.magnitudes.settings import MagnitudeNoise
     from footing.arrays import Floats
@@ -21,7 +21,7 @@ _MORE = 2  # decimals of a mean beyond those of its sum
 _MOST = 15
 
 
-def published_ratio(published: ArrayLike, by: ArrayLike) -> NDArray[np.float64]:
+def published_ratio(published: ArrayLike, by: ArrayLike) -> Floats:
     """Divide published numbers by published numbers: means, shares, rates.
 
     Parameters

@@ -196,7 +196,7 @@ class Cutter:
         self._next = 0
 
     def violated(self, hidden: Floats, *, deadline: float = np.inf) -> list[Cut]:
-        """Find inequalities that a choice of (parts of) cells violates; none if it protects."""
+        """Find inequalities that a choice of cells, or of parts of them, violates."""
         found = self.lonely(hidden) or self._all(hidden, deadline)
         found = found or self._all(hidden, deadline, is_deep=True)
         seen = {(c.cells.tobytes(), c.weights.round(9).tobytes(), c.least): c for c in found}

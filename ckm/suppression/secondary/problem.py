@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ckm.suppression.primary import Primary
     from ckm.suppression.relations import Relations
-    from footing.arrays import Flags, Floats
+    from footing.arrays import Flags, Floats, Integers
 
 
 _ADDS_UP = 1e-9
@@ -43,8 +43,8 @@ class Demands:
     1
     """
 
-    cell: NDArray[np.int64]
-    known: NDArray[np.int64]
+    cell: Integers
+    known: Integers
     lower: Floats
     upper: Floats
 
@@ -121,8 +121,8 @@ class Problem:
     value: Floats = field(init=False)
     room: Floats = field(init=False)
     cost: Floats = field(init=False)
-    must_hide: NDArray[np.bool_] = field(init=False)
-    is_open: NDArray[np.bool_] = field(init=False)
+    must_hide: Flags = field(init=False)
+    is_open: Flags = field(init=False)
     demands: Demands = field(init=False)
 
     def __post_init__(self) -> None:

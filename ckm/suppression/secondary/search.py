@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ckm.suppression.secondary.cover import Change
     from ckm.suppression.secondary.problem import Problem
-    from footing.arrays import Integers
+    from footing.arrays import Flags, Integers
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ class Suppression:
     seconds: float
 
     @property
-    def hidden(self) -> NDArray[np.bool_]:
+    def hidden(self) -> Flags:
         """Which cells are not published.
 
         Examples
@@ -117,7 +117,7 @@ class Suppression:
         """
         return self.gap == 0
 
-    def unproven(self) -> NDArray[np.int64]:
+    def unproven(self) -> Integers:
         """List the primary cells whose protection no change proves; an audit may still.
 
         Examples

@@ -18,8 +18,6 @@ from ckm.engine.magnitudes.sensitive.conditions import sensitive_cells
 from ckm.errors import ConfigError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ckm.engine.magnitudes.noise.plan import Plan
     from ckm.engine.magnitudes.settings import MagnitudeNoise
     from footing.arrays import Floats, Integers, Words
@@ -36,8 +34,8 @@ def perturb_magnitudes(
     noise: MagnitudeNoise,
     *,
     secret: Secret | None = None,
-    cell_keys: NDArray[np.uint64] | None = None,
-) -> NDArray[np.float64]:
+    cell_keys: Words | None = None,
+) -> Floats:
     """Return the published total of every cell.
 
     Parameters

@@ -80,13 +80,13 @@ class Plan:
         Which cells are sensitive.
     """
 
-    steps: NDArray[np.float64]
-    row: NDArray[np.int64]
+    steps: Floats
+    row: Integers
     regime: NDArray[np.int8]
     regimes: tuple[Regime, ...]
-    sensitive: NDArray[np.bool_]
+    sensitive: Flags
 
-    def variances(self) -> NDArray[np.float64]:
+    def variances(self) -> Floats:
         """Give the variance of the noise of every cell, before the last rounding.
 
         Notes

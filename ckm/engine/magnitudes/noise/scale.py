@@ -12,7 +12,7 @@ from ckm.errors import ConfigError
 from footing.checks import require_integer, require_number
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from footing.arrays import Floats
     from tables import Magnitudes
@@ -53,7 +53,7 @@ class Proportional:
         """
         return self.share
 
-    def shares(self, amounts: ArrayLike) -> NDArray[np.float64]:
+    def shares(self, amounts: ArrayLike) -> Floats:
         """Give the share that one step is of each amount.
 
         Parameters
@@ -110,7 +110,7 @@ class Flex:
         object.__setattr__(self, "point", point)
         object.__setattr__(self, "power", power)
 
-    def shares(self, amounts: ArrayLike) -> NDArray[np.float64]:
+    def shares(self, amounts: ArrayLike) -> Floats:
         """Give the share that one step is of each amount.
 
         Parameters

@@ -17,8 +17,6 @@ from footing.checks import is_number, require_integer
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numpy.typing import NDArray
-
     from footing.arrays import Flags, Floats
     from tables import Magnitudes
 
@@ -44,7 +42,7 @@ class FewContributors:
     def __post_init__(self) -> None:
         object.__setattr__(self, "least", _whole("least", self.least, 2))
 
-    def holds(self, magnitudes: Magnitudes) -> NDArray[np.bool_]:
+    def holds(self, magnitudes: Magnitudes) -> Flags:
         """Tell which cells are sensitive.
 
         Parameters
@@ -108,7 +106,7 @@ class Dominance:
         """
         return self.n
 
-    def holds(self, magnitudes: Magnitudes) -> NDArray[np.bool_]:
+    def holds(self, magnitudes: Magnitudes) -> Flags:
         """Tell which cells are sensitive.
 
         Parameters
@@ -159,7 +157,7 @@ class PPercent:
     def __post_init__(self) -> None:
         object.__setattr__(self, "percent", _percent("percent", self.percent))
 
-    def holds(self, magnitudes: Magnitudes) -> NDArray[np.bool_]:
+    def holds(self, magnitudes: Magnitudes) -> Flags:
         """Tell which cells are sensitive.
 
         Parameters
@@ -216,7 +214,7 @@ class PriorPosterior:
                 f"posterior must be below prior, not {self.posterior:g} with {self.prior:g}."
             )
 
-    def holds(self, magnitudes: Magnitudes) -> NDArray[np.bool_]:
+    def holds(self, magnitudes: Magnitudes) -> Flags:
         """Tell which cells are sensitive.
 
         Parameters
@@ -237,9 +235,7 @@ class PriorPosterior:
 Condition: TypeAlias = FewContributors | Dominance | PPercent | PriorPosterior
 
 
-def sensitive_cells(
-    magnitudes: Magnitudes, conditions: Iterable[Condition]
-) -> NDArray[np.bool_]:
+def sensitive_cells(magnitudes: Magnitudes, conditions: Iterable[Condition]) -> Flags:
     """Tell which cells are sensitive under any of several conditions, or named.
 
     Parameters
