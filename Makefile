@@ -6,6 +6,9 @@ BIN := $(VENV)/bin
 PYTEST_ARGS ?= -n auto --dist worksteal
 # What is slow waits for processes and browsers: a third worker on two cores uses that time.
 SLOW_ARGS ?= -n 3 --dist worksteal
+# `make check` draws other examples for every content of the project, and the same when it runs again.
+SEED ?= $(shell printf '%d' "0x$$(git rev-parse --short=8 'HEAD^{tree}' 2>/dev/null || echo 18)")
+MANY = CKM_HYPOTHESIS_PROFILE=many PYTEST_ADDOPTS="--hypothesis-seed=$(SEED)"
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Most of what is installed is never imported: Python compiles what is, when it is.
 INSTALL := -m pip install --quiet --no-compile
@@ -68,10 +71,10 @@ $(LOWEST)/.made: pyproject.toml constraints.txt
 lowest: $(LOWEST)/.made ## run a choice of tests on the lowest versions that pyproject.toml admits
 	$(LOWEST)/bin/python -m pytest $(PYTEST_ARGS) -m "not slow" $(LOWEST_TESTS)
 
-check: ## all that CI runs: lint, lowest versions, the tests with more examples, then what is slow
+check: ## all that CI runs: lint, lowest versions, the tests with more and other examples, then what is slow
 	$(MAKE) --jobs=2 lint lowest
-	CKM_HYPOTHESIS_PROFILE=many $(MAKE) test
-	CKM_HYPOTHESIS_PROFILE=many $(BIN)/python -m pytest $(SLOW_ARGS) --durations=25 -m slow tests
+	$(MANY) $(MAKE) test
+	$(MANY) $(BIN)/python -m pytest $(SLOW_ARGS) --durations=25 -m slow tests
 
 bench: setup ## time and memory against the peers (minutes)
 	$(BIN)/python -m bench

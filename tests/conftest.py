@@ -11,14 +11,15 @@ from hypothesis import HealthCheck, settings
 
 from tests.strategies import SHARES, examples
 
-# `quick` and `many` draw the same examples in every run; `long` explores, and prints what it
-# finds, to be replayed.
+# `quick` draws the same examples in every run; `many` those of its seed, see the Makefile; `long`
+# explores. What they find comes with a line to replay it.
 for name in SHARES:
     settings.register_profile(
         name,
         deadline=None,
-        derandomize=name != "long",
-        print_blob=name == "long",
+        derandomize=name == "quick",
+        database=None,
+        print_blob=name != "quick",
         max_examples=examples(100),
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     )
