@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, settings
 
 from tests.strategies import SHARES, examples
 
-# `quick` draws the same examples in every run; `many` those of its seed, see the Makefile; `long`
-# explores. What they find comes with a line to replay it.
+# `quick` draws the same examples in every run, `many` those of its seed, `long` others each time.
+# What they find comes with a line to replay it.
 for name in SHARES:
     settings.register_profile(
         name,
