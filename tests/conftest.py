@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.strategies import SHARES, examples
 
-# `quick` draws the same examples in every run, `many` those of its seed, `long` others each time.
+# `quick` draws the same examples in every run, `many` those of its seed, `long` always others.
 # What they find comes with a line to replay it.
 for name in SHARES:
     settings.register_profile(

@@ -20,8 +20,11 @@ from reports import (
     synthesis_report,
 )
 from reports.catalogues.release import REFERENCES
+from reports.catalogues.wording import messages_in
+from reports.i18n import messages as messages_module
 from reports.i18n.languages import LANGUAGES, LOCALE, words_of
 from reports.i18n.messages import compiled, extracted, updated
+from reports.i18n.numbers import Numbers
 from tests.reports import facts as made
 
 OTHERS = [language for language in LANGUAGES if language != "en"]
@@ -179,3 +182,38 @@ def test_dates_and_numbers_follow_the_language():
     assert "394\u202f871" in french
     assert "0.512" in english
     assert "0,512" in french
+
+
+def test_every_source_of_messages_is_read(monkeypatch):
+    monkeypatch.setattr(messages_module, "_METHODS", [("pages/release/*.py", "python")])
+    found = extracted()
+    assert "Verdict and checks" in found
+    words = [m for m in found if any("catalogues" in place for place, _ in m.locations)]
+    assert len(words) > 100
+    assert any(message.auto_comments for message in words)
+    first, *others = updated("fr").splitlines()
+    assert first == "# Translations of the reports: Français."
+    assert not [line for line in others if "POT-Creation-Date" in line]
+
+
+def test_words_carry_the_claim_of_their_entry_and_codes_are_no_words():
+    entry = {
+        "low": {"text": "low", "kinds": {"n": "count"}, "claim": "c"},
+        "high": ["up", "on"],
+    }
+    assert list(messages_in(entry)) == [("low", "c"), ("up", ""), ("on", "")]
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0, "0 %"), (0.0004, "< 0.1 %"), (0.255, "25.5 %"), (0.9999, "> 99.9 %"), (1, "100 %")],
+)
+def test_only_none_is_0_percent_and_only_all_is_100(share, text):
+    assert Numbers("en").share(share).replace("\xa0", " ") == text
+
+
+def test_ratios_and_dates_are_written_for_readers():
+    assert Numbers("en").ratio(0.99871) == "0.9987"
+    assert Numbers("en").ratio(-1e-6).replace("\xa0", " ") == "> −0.0001"
+    assert Numbers("fr").date("2027-03-15") == "15 mars 2027"
+    assert Numbers("en").date("spring 2027") == "spring 2027"

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
+import torch
 
 from dp import RenyiCurve
 from dp.errors import DPError
+from dpsgd import Plan
 from dpsgd.accounting.choosing import best_of_random, draw_trials, sum_of_trials
-from dpsgd.card import PrivacyCard
+from dpsgd.card import PrivacyCard, card_of, disagreements
 from dpsgd.errors import DPSGDError
+from dpsgd.networks import residual_network
 from dpsgd.sweeps.sweep import Sweep, outcomes, run_sweep
-from dpsgd.training.memory import advice, flowers_estimate, measure
+from dpsgd.training.memory import Footprint, advice, flowers_estimate, measure
 from tests.unit.dpsgd import memory_stages
 
 TRIAL = RenyiCurve.subsampled_gaussian(sampling_rate=0.0314, noise_multiplier=3.0) * 640
@@ -256,3 +260,28 @@ def test_a_card_that_says_nothing_is_refused(change):
 def test_a_text_that_is_no_card_is_refused(text):
     with pytest.raises(DPSGDError):
         PrivacyCard.from_json(text)
+
+
+def test_a_card_that_understates_its_cost_is_found_out():
+    plan = Plan(dataset_size=1000, sampling_rate=0.1, steps=100, noise_multiplier=2, delta=1e-4)
+    card = card_of(plan)
+    assert disagreements(card, plan=plan) == ()
+    assert disagreements(replace(card, epsilon=card.epsilon * 0.99), plan=plan) == ("epsilon",)
+    assert disagreements(replace(card, epsilon=card.epsilon * 2), plan=plan) == ()
+    assert "steps" in disagreements(replace(card, steps=50), plan=plan)
+
+
+def test_each_stage_of_memory_is_what_it_adds():
+    held = {"model": 10, "batch": 12, "backward": 30, "step": 32}
+    footprint = Footprint(configuration={}, start=3, **held, peak=50, device="cpu")
+    assert footprint.increments == {"model": 7, "batch": 2, "backward": 18, "step": 2}
+    assert sum(footprint.increments.values()) == 32 - 3
+
+
+def test_the_residual_network_halves_its_images_twice():
+    network = residual_network(7)
+    images = torch.rand(2, 3, 32, 32)
+    assert network(images).shape == (2, 7)
+    assert network[:-3](images).shape == (2, 64, 8, 8)
+    convolutions = [part for part in network.modules() if isinstance(part, torch.nn.Conv2d)]
+    assert len(convolutions) == 19 + 2  # and two beside the blocks that widen

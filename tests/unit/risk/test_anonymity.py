@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from risk.anonymity.audit import audit_anonymity
-from risk.anonymity.generalise import bins, generalise
+from risk.anonymity.generalise import Lattice, bins, generalise
 from risk.anonymity.uniqueness import (
     individual_risk,
     measure_uniqueness,
@@ -257,3 +257,43 @@ def test_a_million_records_take_seconds():
     generalise(frame, hierarchies={"age": ages}, k=1_000)
     assert time.process_time() - started < 10
     assert found.sizes.sum() == n
+
+
+def test_uniqueness_within_a_population_is_counted():
+    found = uniqueness_within(
+        {"age": [19, 27]}, {"age": [19, 27, 27]}, quasi_identifiers=["age"]
+    )
+    assert (found.n_unique, found.n_population_unique, found.expected_identified) == (2, 1, 1.5)
+    assert found.match_risk == 2 / 3
+    listed = found.to_frame().set_index("figure")["number"]
+    assert listed["n_records"] == 2
+    assert listed["match_risk"] == 2 / 3
+    with pytest.raises(RiskError, match="must be in the population"):
+        uniqueness_within({"age": [20]}, {"age": [19]}, quasi_identifiers=["age"])
+
+
+def test_weights_stand_for_the_size_of_the_group():
+    sample = {"age": [19, 27, 27], "w": [4.0, 2.0, 2.0]}
+    found = measure_uniqueness(sample, quasi_identifiers=["age"], weight="w")
+    assert found.n_population_unique == 0.25  # 1 record of weight 4
+
+
+def test_bands_are_named_by_their_ends():
+    assert bins([19, 27, 35], width=10) == {19: "10-20", 27: "20-30", 35: "30-40"}
+    assert bins([19], width=10, start=5) == {19: "15-25"}
+
+
+@pytest.mark.parametrize(
+    ("cost", "prices"),
+    [("height", (0, 1)), ("precision", (0, 1)), ("discernibility", (2 * 2 + 2 * 2 + 5, 25))],
+)
+def test_the_costs_of_a_generalisation_are_their_definitions(cost, prices):
+    values = np.array([0, 1, 2])
+    lattice = Lattice(
+        maps=[[values, np.zeros(3, dtype=np.int64)]],
+        values=[values],
+        weights=np.array([2, 2, 1]),
+        k=2,
+        most=0,
+    )
+    assert tuple(lattice.cost((level,), cost) for level in (0, 1)) == prices

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from ckm.cli import app
 from ckm.config import read_job
-from ckm.demo.demo import compare_zones, make_demo
+from ckm.demo.demo import MARK, compare_zones, make_demo, refuse_other_than_demo
 from ckm.demo.register import AGE_GROUPS, CATEGORIES, OUTSIDE, SEXES, job_seekers
 from ckm.errors import ConfigError, ReleaseError
 from ckm.release.perturbed import release
@@ -268,6 +268,16 @@ def test_force_does_not_replace_another_folder(tmp_path):
     (tmp_path / "README.md").write_text("my project")
     with pytest.raises(ReleaseError, match="no untouched demonstration"):
         make_demo(tmp_path, persons=1000, force=True)
+
+
+def test_force_replaces_nothing_that_is_not_the_demonstrations(tmp_path):
+    (tmp_path / "README.md").write_text(MARK)
+    (tmp_path / "register.parquet").write_bytes(b"")
+    refuse_other_than_demo(tmp_path)
+    (tmp_path / "comparison").mkdir()
+    (tmp_path / "comparison" / "mine.txt").write_text("mine")
+    with pytest.raises(ReleaseError, match=r"holds 'comparison/mine\.txt'"):
+        refuse_other_than_demo(tmp_path)
 
 
 def test_a_demonstration_needs_enough_people(tmp_path):

@@ -41,7 +41,8 @@ from ckm.service.answering.render import Rendered, etag_of
 from ckm.service.http.request_bodies import RequestBody, SelectionBody, parse_body
 from ckm.service.jobs import Jobs
 from ckm.service.metrics import Metrics
-from tables import Secret
+from ckm.service.page.form import in_filter
+from tables import Secret, parse_filter
 from tests.strategies import worked_ptable
 from tests.unit.ckm.service.conftest import Served
 
@@ -665,3 +666,11 @@ def test_a_wrong_token_costs_like_a_request(served, tmp_path):
     assert keys == ["no_token", "no_token", "too_many_requests"]
     assert table_service.budget(Caller(id="x", role="officer")).limit > 2
     table_service.close()
+
+
+def test_names_that_a_filter_would_not_take_are_quoted():
+    assert in_filter("sex") == "sex"
+    for name in ("marital status", "and", "a`b", "1"):
+        written = in_filter(name)
+        assert written.startswith("`")
+        assert parse_filter(f"{written} is missing").columns == {name}

@@ -7,6 +7,8 @@ import math
 import pytest
 
 from dp import Adjacency, DPError, PrivacyLoss, RenyiCurve
+from dp.accounting.gaussian import gaussian_epsilon
+from dp.accounting.pld import fixed_batches_epsilon
 
 
 @pytest.mark.slow
@@ -74,3 +76,13 @@ def test_rates_at_the_ends():
 def test_what_makes_no_sense_is_refused(call):
     with pytest.raises(DPError):
         call()
+
+
+def test_batches_of_a_fixed_size_cost_between_one_record_moved_and_none_hidden():
+    run = {"noise_multiplier": 4.0, "steps": 100}
+    drawn = fixed_batches_epsilon(1e-5, dataset_size=1000, batch_size=10, **run)
+    assert round(drawn, 2) == 0.43
+    whole = fixed_batches_epsilon(1e-5, dataset_size=1000, batch_size=1000, **run)
+    assert whole > gaussian_epsilon(1e-5, mu=2 * math.sqrt(100) / 4) > drawn
+    with pytest.raises(DPError, match="cannot be drawn"):
+        fixed_batches_epsilon(1e-5, dataset_size=10, batch_size=11, **run)

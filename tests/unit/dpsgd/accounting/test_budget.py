@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dp import Adjacency
+from dp.accounting.rdp import WIDE_ORDERS, RenyiCurve
 from dp.errors import DPError
 from dpsgd.accounting.budget import (
     apply_dp_sgd_analysis,
@@ -18,7 +19,7 @@ from dpsgd.accounting.budget import (
 )
 from dpsgd.accounting.claims import Claim, claims
 from dpsgd.accounting.cost import Sampling, cost_of
-from dpsgd.accounting.published import strong_composition
+from dpsgd.accounting.published import PublishedRun, strong_composition
 from dpsgd.accounting.sensitivity import Choices, study
 from dpsgd.accounting.shuffling import shuffled_lower_bound
 
@@ -215,3 +216,41 @@ def test_the_epsilon_of_a_step_is_that_of_an_integral_for_all_neighbours(
 
     assert delta(cost.epsilon) <= 1e-5 * (1 + 1e-6)
     assert delta(0.99 * cost.epsilon) > 1e-5
+
+
+def test_the_passes_of_a_budget_are_the_last_that_it_allows():
+    run = {"delta": 1e-5, "dataset_size": 60_000, "batch_size": 64, "noise_multiplier": 1.0}
+    passes = epochs_for_budget(1, **run)
+    steps = 60_000 // 64 + (60_000 % 64 > 0)
+    step = RenyiCurve.subsampled_gaussian(
+        sampling_rate=64 / 60_000, noise_multiplier=1.0, orders=WIDE_ORDERS
+    )
+    spent = [(step * (steps * n)).epsilon(1e-5, conversion="tight").epsilon for n in (24, 25)]
+    assert passes == 24
+    assert spent[0] <= 1 < spent[1]
+    assert epochs_for_budget(1e-3, **run) == 0
+    with pytest.raises(DPError, match="never ends"):
+        epochs_for_budget(1, **{**run, "noise_multiplier": 1e9})
+
+
+def test_a_published_run_costs_what_was_printed():
+    run = PublishedRun(
+        batch_size=64, noise_multiplier=1, epochs=150, printed=8.3, accuracy=0.57
+    )
+    assert round(run.epsilon(), 1) == 8.3
+
+
+def test_each_series_moves_one_choice_and_meets_the_run_itself():
+    found = study(Choices(dataset_size=400, batch_size=4, noise_multiplier=2.0), batches=[4, 8])
+    assert {s.name for s in found.series} == {
+        "order", "dataset_size", "batch_size", "noise_multiplier", "epochs", "delta",
+    }  # fmt: skip
+    for series in found.series:
+        epsilons = [point.epsilon for point in series.points]
+        if series.name == "order":
+            assert min(epsilons) == pytest.approx(found.epsilon)
+            continue
+        assert found.epsilon in epsilons
+        rises = series.name in {"batch_size", "epochs"}
+        assert epsilons == sorted(epsilons, reverse=not rises)
+    assert found.surface[1][0] > found.surface[0][0] > found.surface[0][-1]

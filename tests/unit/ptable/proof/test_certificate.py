@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from ptable import Certificate, NoiseSpec, PTable, PTableError, solve
-from ptable.proof.certificate import certify
+from ptable.proof.certificate import breaches, certify
 
 
 @pytest.fixture(scope="module")
@@ -130,3 +130,13 @@ def test_a_probability_below_the_least_is_found_out():
     assert abs(certificate.rows[2].gap) < 1e-5
     with pytest.raises(PTableError, match="the least probability of count 3"):
         certificate.check(bare.with_proof(spec, certificate))
+
+
+def test_the_integers_of_a_quantised_table_are_held_against_its_specification(table):
+    spec = NoiseSpec(max_noise=2, variance=1.0)
+    quantised = solve(spec).quantise(256)
+    assert breaches(quantised) == ()
+    wide = quantised.with_proof(NoiseSpec(max_noise=2, variance=1.5), None)
+    assert breaches(wide)[0] == "the variance drift of count 1 is too large"
+    with pytest.raises(PTableError, match="without a specification"):
+        breaches(quantised.with_proof(None, None))

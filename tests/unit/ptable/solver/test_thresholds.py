@@ -1,3 +1,5 @@
+import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -5,7 +7,7 @@ import pytest
 
 from ptable import NoiseSpec, solve
 from ptable.solver.integer.exchange import exchange
-from ptable.solver.least_cost import _first
+from ptable.solver.least_cost import Answer, _first, cheapest
 from ptable.solver.thresholds import UnitRow, apportion
 
 
@@ -95,3 +97,13 @@ def test_the_first_number_that_reaches_a_limit_is_found(least, first):
 
 def test_an_exchange_that_cannot_be_is_declined():
     assert exchange((-1, 0, 1), [5_000_000] * 3, [5, 5, 5], [0, 1, 2], (15, 0, 10_000)) is None
+
+
+def test_the_cheapest_of_answers_is_as_sure_as_all_of_them():
+    done = Answer(numbers=(1,), is_finished=True, cost=2.0)
+    cheap = replace(done, numbers=(2,), cost=1.0)
+    assert cheapest([done, cheap]) == cheap
+    open_ = Answer(numbers=(5,), is_finished=False, cost=2.5, gap=1.0)
+    assert cheapest([done, open_]) == replace(done, is_finished=False, gap=0.5)
+    lost = replace(open_, gap=math.inf)
+    assert cheapest([done, lost]).gap == math.inf

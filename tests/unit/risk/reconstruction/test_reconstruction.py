@@ -11,7 +11,7 @@ from ptable.design.mechanisms import Mechanism
 from risk.attacks.reconstruction.linkage import link
 from risk.attacks.reconstruction.subset_sums import decode_bits, expected_share_right
 from risk.errors import RiskError
-from risk.reconstruction.counts import PublishedCounts, all_margins
+from risk.reconstruction.counts import PublishedCounts, all_margins, possible_origins
 from risk.reconstruction.intervals import (
     Contradiction,
     Intervals,
@@ -301,3 +301,21 @@ def test_linkage_refuses_an_identity_that_repeats():
             quasi_identifiers=["a"],
             identity="id",
         )
+
+
+def test_a_count_that_no_original_gives_is_a_contradiction():
+    ptable = solve(NoiseSpec(max_noise=2, variance=1.0, small=1)).quantise(256)
+    lower, upper = possible_origins(ptable, [0, 1, 2])
+    assert lower[1] > upper[1]  # 1 is never published
+    assert (lower[0], lower[2]) == (0, 1)
+    assert (upper[0], upper[2]) == (2, 4)
+    assert (
+        PublishedCounts.from_matrix([[1]], [1], max_noise=2).known_to(ptable).is_contradictory
+    )
+
+
+def test_intervals_are_listed_cell_by_cell():
+    counts = PublishedCounts.from_matrix([[1]], [3], max_noise=1)
+    listed = intervals(counts).to_frame()
+    assert listed.columns.tolist() == ["cell", "lower", "upper", "width"]
+    assert listed.values.tolist() == [[0, 2, 4, 2]]

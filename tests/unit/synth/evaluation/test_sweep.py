@@ -9,7 +9,7 @@ import pytest
 
 from synth.evaluation import EvaluationError, Plan, grid, sweep
 from synth.evaluation.journal import Journal
-from synth.evaluation.sweep import folds_of
+from synth.evaluation.sweep import Run, Sweep, folds_of, summarise
 
 PLAN = Plan(groups=("tables",))
 
@@ -133,3 +133,17 @@ def test_a_full_disk_leaves_no_torn_line_in_the_file_of_runs(tmp_path, monkeypat
     monkeypatch.undo()
     journal.add(run)
     assert Journal(path, settings={"seed": 1}).find("a", 0) == {"x": 1.0}
+
+
+def test_a_summary_is_the_mean_over_the_folds_that_have_the_figure():
+    found = [0.1, 0.3, None]
+    runs = [Run(name="a", fold=k, figures={"tvd2": v}) for k, v in enumerate(found)]
+    runs += [Run(name="train", fold=0, figures={"tvd2": 0.05})]
+    runs += [Run(name="b", fold=0, figures={"tvd2": None, "fit_seconds": 1.0})]
+    made = summarise(Sweep(runs=tuple(runs)), controls=("train",), settings={"folds": 3})
+    assert set(made) == {"a", "b"}
+    figure = made["a"].find("tvd2")
+    assert figure.value == pytest.approx(0.2)
+    assert figure.controls == {"train": 0.05}
+    assert made["a"].settings == {"folds": 3}
+    assert made["b"].figures == ()

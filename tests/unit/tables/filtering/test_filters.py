@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from decimal import Decimal
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -19,6 +20,7 @@ from tables import (
     open_source,
     parse_filter,
 )
+from tables.filtering.values import text_of, texts_of
 from tests.strategies import decode
 
 
@@ -245,3 +247,29 @@ def test_a_whole_number_is_the_same_however_it_is_written():
     parse_filter("x < 1e999999999 and x > 1e-999999999 and x <> -0.0")
     with pytest.raises(FilterError, match="needs"):
         parse_filter("x < 1e99999999999999999999")
+
+
+NOON = dt.datetime.fromisoformat("2020-01-01T12:00:00")
+
+
+@pytest.mark.parametrize(
+    ("category", "values"),
+    [
+        (2.0, pa.array([2.0])),
+        (np.float32(0.1), pa.array([0.1], pa.float32())),
+        (True, pa.array([True])),
+        (Decimal("1.50"), pa.array([Decimal("1.50")])),
+        (dt.date(2020, 2, 1), pa.array([dt.date(2020, 2, 1)])),
+        (NOON, pa.array([NOON])),
+        (NOON.replace(microsecond=500_000), pa.array([1577880000500], pa.timestamp("ms"))),
+        (dt.time(6, 30), pa.array([dt.time(6, 30)])),
+        ("a'b", pa.array(["a'b"])),
+    ],
+)  # fmt: skip
+def test_a_declared_category_is_written_as_the_same_value_from_the_data(category, values):
+    assert [text_of(category)] == texts_of(values, "x")
+
+
+def test_moments_of_a_zone_are_written_in_universal_time():
+    zone = dt.timezone(dt.timedelta(hours=2))
+    assert text_of(dt.datetime(2020, 1, 1, 12, tzinfo=zone)) == "2020-01-01 10:00:00Z"

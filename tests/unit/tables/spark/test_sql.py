@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
+import pyarrow as pa
 import pytest
 
 pytest.importorskip("sqlglot", reason="SQLGlot is not installed")
 
 from tables import RequestError, parse_filter
 from tables.spark.sql import SECRETS, spark_sql
+from tables.spark.types import as_spark, as_wanted, kept_as
 
 HOSTILE = ["'; drop table x; --", "\\", "\\'", "${env:HOME}", "a\0b", "`", '"', "/* */", "é"]
 
@@ -164,3 +168,35 @@ def test_a_key_summed_twice_is_split_once():
 def test_arithmetic_of_other_types_is_refused(sql):
     with pytest.raises(RequestError, match="not known to give the same"):
         spark_sql(sql, {}, columns={"v": "DOUBLE", "n": "BIGINT"})
+
+
+def test_integers_of_64_bits_come_back_as_their_bits():
+    wanted = pa.schema([("key", pa.uint64())])
+    bits = pa.table({"x": pa.array([-1, 5, None], pa.int64())})
+    assert as_wanted(bits, wanted)["key"].to_pylist() == [2**64 - 1, 5, None]
+    wide = pa.array([Decimal(2**64 - 1), Decimal(7), None, Decimal(1)], pa.decimal128(20, 0))
+    sliced = pa.table({"x": wide}).slice(1)
+    assert as_wanted(sliced, wanted)["key"].to_pylist() == [7, None, 1]
+    thousandths = pa.table({"x": pa.array([Decimal(1500)], pa.decimal128(38, 0))})
+    amounts = as_wanted(thousandths, pa.schema([("sum", pa.decimal128(38, 3))]))
+    assert amounts["sum"].to_pylist() == [Decimal("1.5")]
+    counts = as_wanted(thousandths, pa.schema([("n", pa.int32())]))
+    assert counts["n"].to_pylist() == [1500]
+
+
+def test_spark_gets_wider_types_for_those_it_has_not():
+    codes = pa.array([3, 200], pa.uint8())
+    labels = pa.array(["a", "b"]).dictionary_encode()
+    table = as_spark(
+        pa.table({"n": codes, "k": pa.array([0, 2**64 - 1], pa.uint64()), "s": labels})
+    )
+    assert table.schema.types == [pa.int16(), pa.decimal128(20, 0), pa.string()]
+    assert table["k"].to_pylist() == [0, 2**64 - 1]
+
+
+def test_equal_numbers_have_one_form_in_spark():
+    assert kept_as("`age`", "INTEGER") == "`age`"
+    assert kept_as("`name`", "VARCHAR") == "VALIDATE_UTF8(`name`)"
+    kept = kept_as("`x`", "DOUBLE")
+    assert "ISNAN(`x`) THEN NULL" in kept
+    assert "`x` = 0 THEN CAST(0 AS DOUBLE)" in kept
