@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ptable.dialects.intervals import Builder, Line
 from ptable.dialects.keylists import in_keys
@@ -20,13 +23,14 @@ from ptable.dialects.numbers import (
 from ptable.dialects.text import Problems
 from ptable.errors import PTableError
 from ptable.lookup import cycle_length, row_of
-from ptable.table import PTable
+from ptable.quantisation.key_matrix import table_from_key_matrix
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
     from ptable.dialects.numbers import Reading, Writing
     from ptable.dialects.text import Sheet
+    from ptable.table import PTable
 
 _KEYS = 256
 _USUAL_COLUMNS = 30
@@ -67,19 +71,11 @@ def read_superstar(sheet: Sheet, reading: Reading) -> dict[str, PTable]:
         )
     problems.stop()
     rule = reading.large_counts
-    if rule is None and small > 1:
-        rule = f"cycle:{small}"
-        columns += [
-            columns[last - small + count % small] for count in range(last + 1, last + small + 1)
-        ]
-    ends = tuple(range(1, total + 1))
-    table = PTable(
-        noise=((0,) * total, *map(tuple, columns)),
-        upper=(ends,) * (len(columns) + 1),
-        key_range=total,
-        large_counts=rule or "last",
-        label=sheet.stem,
-    )
+    loop = small if rule is None and small > 1 else None
+    matrix = np.array(columns, np.int64).T
+    table = table_from_key_matrix(matrix, small_n=loop, label=sheet.stem)
+    if rule is not None:
+        table = replace(table, large_counts=rule)
     return {"all": table}
 
 

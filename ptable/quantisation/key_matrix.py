@@ -89,9 +89,9 @@ def table_from_key_matrix(
 
     Notes
     -----
-    Of ``P`` columns, count ``P + k`` takes column ``P - small_n + 1 + k mod small_n``: with 30
-    and 10, count 31 takes column 22 and count 40 column 21. The table gets `small_n` rows more,
-    since its own rule starts each turn at the first of them.
+    Of ``P`` columns, count ``c`` beyond them takes column ``P - small_n + 1 + c mod small_n``:
+    with 30 and 10, count 31 takes column 22 and count 40 column 21. The table gets `small_n`
+    rows more, since its own rule starts each turn at the first of them.
 
     Examples
     --------
@@ -123,9 +123,9 @@ def table_from_key_matrix(
 
 
 def _looped(matrix: NDArray[np.integer], loop: int, n: int) -> NDArray[np.integer]:
-    """Give the columns of the counts beyond the last."""
-    first = matrix.shape[1] - loop
-    return matrix[:, first + np.arange(1, n + 1) % loop]
+    """Give the columns of the counts beyond the last: ``P - loop + 1 + count mod loop``."""
+    size = matrix.shape[1]
+    return matrix[:, size - loop + np.arange(size + 1, size + n + 1) % loop]
 
 
 def _whole(name: str, value: object, *, least: int, most: int = _MAX_CELLS) -> int:

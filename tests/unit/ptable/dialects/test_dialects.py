@@ -12,6 +12,7 @@ import pytest
 from ptable import NoiseSpec, PTable, PTableError, PTableWarning, solve
 from ptable.dialects import DIALECTS, detect, read_tables, write_tables
 from ptable.dialects.losses import losses_between
+from ptable.quantisation.key_matrix import table_from_key_matrix
 
 R_HEADER = "i,j,p,v,p_int_lb,p_int_ub,type"
 R_LINES = [
@@ -198,6 +199,20 @@ def test_superstar_takes_the_columns_that_its_documentation_names(file):
     ]
     (one,) = read_tables(path, small_n=1).values()
     assert (one.n_rows, one.large_counts) == (31, "last")
+
+
+@pytest.mark.parametrize("n_columns", [30, 25, 17, 10])
+def test_a_matrix_and_its_file_serve_large_counts_alike(file, n_columns):
+    """Of 25 columns and SmallN 10, count 26 takes 22, as ABS's formula in cellKey 0.16 does."""
+    matrix = np.random.default_rng(3).integers(0, 3, (256, n_columns))
+    path = file("\n".join(",".join(map(str, line)) for line in matrix.tolist()), "pt.pert")
+    table = PTable.read(path)
+    assert table == table_from_key_matrix(matrix, small_n=10)
+    keys = np.arange(256)
+    for count in range(n_columns + 1, n_columns + 25):
+        column = n_columns - 10 + count % 10
+        ours = table.lookup(np.full(256, count), keys, key_range=256)
+        assert (ours == matrix[:, column]).all(), count
 
 
 def test_row_names_of_a_matrix_are_no_noise(file):
