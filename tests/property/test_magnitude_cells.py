@@ -27,6 +27,9 @@ from tests.strategies import (
     stored_range,
 )
 
+# Drawn amounts may all be too small to be added up, which is told and right.
+pytestmark = pytest.mark.filterwarnings("ignore:All values of .* nearer to zero")
+
 PATHS = {
     "sex": plain("sex"),
     "age": plain("age"),
@@ -221,7 +224,6 @@ def test_records_of_other_cells_never_change_a_magnitude(population, others):
     assert beside.get(("F",)) == alone.get(("F",))
 
 
-@pytest.mark.filterwarnings("ignore:All values of .* nearer to zero")
 @given(
     amounts(),
     st.lists(
