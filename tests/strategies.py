@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pytest
 from hypothesis import strategies as st
 
 from ptable import PTable
@@ -28,6 +29,9 @@ TOTAL, MISSING = "Total", "(missing)"
 
 #: Ranges of record keys: full words, bytes, 18 decimals, a prime and one just below 2**63.
 KEY_RANGES = (2**64, 256, 10**18, 1_000_003, 2**63 - 25)
+
+#: Drawn numbers may all be too small to be added up, which is told, and right.
+MAY_BE_TINY = pytest.mark.filterwarnings("ignore:All .* nearer to zero")
 
 #: Examples of a property test, as a multiple of the number that it names; see `tests.conftest`.
 SHARES = {"quick": 0.25, "many": 1.0, "long": 20.0}

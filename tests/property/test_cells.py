@@ -13,6 +13,7 @@ from tables import Request, StoredKeys, cube, open_source
 from tests.strategies import (
     HIERARCHIES,
     KEY_RANGES,
+    MAY_BE_TINY,
     TREE,
     as_arrow,
     coded,
@@ -24,6 +25,8 @@ from tests.strategies import (
     stored_range,
     tabulate_directly,
 )
+
+pytestmark = MAY_BE_TINY
 
 PATHS = {
     "sex": plain("sex"),

@@ -19,6 +19,7 @@ import ckm
 from tables import Secret
 from tests.strategies import (
     HIERARCHIES,
+    MAY_BE_TINY,
     TREE,
     as_arrow,
     coded,
@@ -30,6 +31,8 @@ from tests.strategies import (
     tabulate_directly,
     worked_ptable,
 )
+
+pytestmark = MAY_BE_TINY
 
 PTABLE = worked_ptable()
 SECRET = Secret(bytes(range(16)))

@@ -17,6 +17,7 @@ from tables.magnitudes.amounts import merge_top
 from tables.magnitudes.limbs import exact_floats
 from tests.strategies import (
     HIERARCHIES,
+    MAY_BE_TINY,
     TREE,
     as_arrow,
     coded,
@@ -27,8 +28,7 @@ from tests.strategies import (
     stored_range,
 )
 
-# Drawn amounts may all be too small to be added up, which is told and right.
-pytestmark = pytest.mark.filterwarnings("ignore:All values of .* nearer to zero")
+pytestmark = MAY_BE_TINY
 
 PATHS = {
     "sex": plain("sex"),

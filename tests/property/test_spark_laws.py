@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 
 from tables import HashedKeys, Request, Secret, StoredKeys
 from tests.spark_support import both, require_same
-from tests.strategies import HIERARCHIES, as_arrow, examples, populations, stored_range
+from tests.strategies import (
+    HIERARCHIES,
+    MAY_BE_TINY,
+    as_arrow,
+    examples,
+    populations,
+    stored_range,
+)
+
+pytestmark = MAY_BE_TINY
 
 FILTERS = [
     None,
