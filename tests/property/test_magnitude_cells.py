@@ -8,7 +8,6 @@ from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
