@@ -25,6 +25,7 @@ _VERBS = {
     "swap": "ckm.cli.swap:swap",
     "suppress": "ckm.cli.release:suppress",
     "demo": "ckm.cli.demo:demo",
+    "audit": "ckm.cli.audit:audit",
     "serve": "ckm.cli.serve:serve",
     "token": "ckm.cli.serve:token",
     "ptable": "ckm.cli.ptable:ptable",

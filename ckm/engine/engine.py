@@ -455,6 +455,11 @@ class Engine:
         """
         return self._protection.numbers(cells, measures=measures)
 
+    @property
+    def ptable(self) -> PTable:
+        """The p-table of counts."""
+        return self._protection.ptable
+
     def close(self) -> None:
         """Close the source."""
         self._source.close()

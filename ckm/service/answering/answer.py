@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ckm.service.answering.query import Query
     from ckm.service.answering.query_plan import Levels, Plan
     from ckm.service.answering.table_layout import Protected
-    from tables import PreparedCells
+    from tables import Axis, Cells, PreparedCells
 
 _MAX_CELLS = 40_000_000  # whatever the rules say
 
@@ -59,6 +59,25 @@ class Answer:
     withheld: Mapping[str, Refusal] = field(default_factory=dict)
     refusal: Refusal | None = None
     flag: Refusal | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Permitted:
+    """What the rules let pass of a query.
+
+    Parameters
+    ----------
+    plan
+        The levels that it needs.
+    protected
+        Combination of levels → the ranks and published numbers of its cells that are not empty.
+    withheld
+        The areas, by rank, that are not published.
+    """
+
+    plan: Plan
+    protected: Protected
+    withheld: frozenset[int]
 
 
 class Answerer:
@@ -96,6 +115,7 @@ class Answerer:
             timeout_s=limits.seconds,
         )
         self._ledger = ledger
+        self.ptable = engine.ptable
         self._sensitive = [v.name for v in service.variables.values() if v.is_sensitive]
 
     def answer(
@@ -200,6 +220,38 @@ class Answerer:
             prepared=self._prepared,
             variables=self.variables,
         )
+
+    def permitted(self, query: Query) -> Permitted | None:
+        """Return what the rules let pass of a query, and no more; disclosive, as it has counts.
+
+        Neither the ledger nor `maximum_cells` are looked at: what a table is too large for can
+        be asked in parts.
+
+        Parameters
+        ----------
+        query
+            What is asked for.
+        """
+        rules = self.settings.changed(maximum_cells=None)
+        plan = self.planner.plan(query)
+        if judge_shape(self.planner.shape(query, plan), rules) is not None:
+            return None
+        protected = self._counted(plan, plan.shown(), deadline=Deadline())[1]
+        findings = self._judged(plan, protected, rules)
+        if findings and all(finding is not None for finding in findings):
+            return None
+        return Permitted(
+            plan=plan, protected=protected, withheld=frozenset(self._withheld(plan, findings))
+        )
+
+    def joint_counts(self) -> tuple[tuple[Axis, ...], Cells]:
+        """Return the axes of all variables, and the true counts at their finest levels."""
+        names = list(self.variables)
+        found = self._prepared.scan(dict.fromkeys(names, 0))
+        cells = self._prepared.cells_by_level(
+            found.without_sketch(), names, level_sets=[(0,) * len(names)]
+        )
+        return tuple(self.variables[name].axis for name in names), cells[(0,) * len(names)]
 
     def refuses_shape(self, query: Query) -> bool:
         """Return whether a rule refuses a query for its shape, before anything is counted.

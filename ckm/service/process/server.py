@@ -80,7 +80,7 @@ def open_table_service(
 
     own = None if folder is not None else Path(tempfile.mkdtemp(prefix="ckm-service-"))
     try:
-        with _opened(service, ledger=ledger) as answerer:
+        with open_answerer(service, ledger=ledger) as answerer:
             table_service = TableService(
                 service, answerer(), folder=(own or Path(str(folder))) / "jobs"
             )
@@ -94,7 +94,7 @@ def open_table_service(
 
 
 @contextlib.contextmanager
-def _opened(
+def open_answerer(
     service: Service,
     *,
     ledger: Recorder | None = None,
@@ -147,7 +147,7 @@ def rehearse_service(
     **resources: Unpack[Resources],
 ) -> None:
     """Open a service as `run` does, and answer nobody."""
-    with _opened(service, is_kept=False, quick=quick, step=step, **resources) as answerer:
+    with open_answerer(service, is_kept=False, quick=quick, step=step, **resources) as answerer:
         _require_access(service)
         if not quick:
             answerer()

@@ -1,0 +1,1 @@
+"""What all tables that may ever be asked give away together."""

@@ -1,0 +1,189 @@
+"""How many small counts somebody finds who asks for all tables that the rules permit."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ckm.audit.query_space import query_space
+from ckm.service.process.server import open_answerer
+from risk.reconstruction.lattice import Found, found_small_counts, most_probable_counts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ckm.audit.query_space import QuerySpace
+    from ckm.config.service.service import Service
+    from footing.arrays import Floats
+
+    Levels = tuple[int, ...]
+
+_NONE = Found(n_small=0, right=0, sure=0, sure_wrong=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exposure:
+    """What is found of the small counts of the tables with so many variables.
+
+    Parameters
+    ----------
+    n_variables
+        How many variables the tables show.
+    n_tables, n_cells
+        How many tables and cells are published.
+    alone
+        What the table of a cell tells by itself.
+    together
+        What it tells beside all other tables.
+    """
+
+    n_variables: int
+    n_tables: int
+    n_cells: int
+    alone: Found
+    together: Found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """What everything that may be asked of a service gives away together.
+
+    Parameters
+    ----------
+    small
+        Counts from 1 to this are small.
+    confidence
+        The share of right guesses from which on somebody is sure.
+    n_areas, n_areas_drawn
+        How many of the coarsest areas there are, and how many of them were drawn.
+    seed
+        Of the draw.
+    exposures
+        By the number of variables.
+    """
+
+    small: int
+    confidence: float
+    n_areas: int
+    n_areas_drawn: int
+    seed: int
+    exposures: tuple[Exposure, ...]
+
+    @property
+    def alone(self) -> Found:
+        """All tables, each by itself."""
+        return sum((one.alone for one in self.exposures), _NONE)
+
+    @property
+    def together(self) -> Found:
+        """All tables beside each other."""
+        return sum((one.together for one in self.exposures), _NONE)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all figures, as JSON has them; for the office alone."""
+        return {
+            **asdict(self),
+            "alone": asdict(self.alone),
+            "together": asdict(self.together),
+        }
+
+
+def audit_service(
+    service: Service,
+    *,
+    small: int = 2,
+    confidence: float = 0.95,
+    areas: int | None = None,
+    seed: int = 0,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Audit:
+    """Build all cells that the rules permit, attack them together, and count what is found.
+
+    Callers who may filter are not looked at, and a ledger is left aside: it can only refuse
+    some of the tables.
+
+    Parameters
+    ----------
+    service
+        The service; its ledger is not written.
+    small, confidence
+        See `Audit`.
+    areas
+        How many of the coarsest areas to look at, drawn at random; None for all.
+    seed
+        Of the draw.
+    progress
+        Called with a stage, what is done and all of it.
+    """
+    with open_answerer(service, is_kept=False) as answerer:
+        answers = answerer()
+        space = query_space(answers, areas=areas, seed=seed, progress=progress)
+        table = answers.ptable
+    variances = [
+        sum(n * v * v for v, n in table.units(row).items()) / table.key_range
+        for row in range(table.n_rows)
+    ]
+    report_progress = progress or (lambda _stage, _done, _total: None)
+    fitted = most_probable_counts(
+        space.lattice,
+        space.shown,
+        variance=max(variances),
+        progress=lambda done, total: report_progress("attack", done, total),
+    )
+    return Audit(
+        small=small,
+        confidence=confidence,
+        n_areas=space.n_areas,
+        n_areas_drawn=space.n_areas_drawn,
+        seed=seed,
+        exposures=exposures(
+            space, fitted, small=small, confidence=confidence, max_noise=table.max_noise
+        ),
+    )
+
+
+def exposures(
+    space: QuerySpace,
+    fitted: Mapping[Levels, Floats],
+    *,
+    small: int,
+    confidence: float,
+    max_noise: int,
+) -> tuple[Exposure, ...]:
+    """Count what is found, by the number of variables that the tables show."""
+    truth = space.lattice.sums(space.joint)
+    top = small + 2 * max_noise + 1
+    found: dict[int, list[Exposure]] = {}
+    for table, shown in space.shown.items():
+        kept = shown.is_shown
+        true, seen, fit = truth[table][kept], shown.published[kept], fitted[table][kept]
+        clue = np.minimum(seen, top)
+        low = np.where(seen == 0, 0, np.maximum(seen - max_noise, 1))
+        near = np.clip(np.rint(fit).astype(np.int64), low, seen + max_noise)
+        halves = np.clip(np.rint(2 * fit).astype(np.int64), 0, 2 * top)
+        count = partial(found_small_counts, true, small=small, confidence=confidence)
+        n_variables = sum(
+            level < len(names) for level, names in zip(table, space.level_names, strict=True)
+        )
+        found.setdefault(n_variables, []).append(
+            Exposure(
+                n_variables=n_variables,
+                n_tables=1,
+                n_cells=int(kept.sum()),
+                alone=count(seen, [clue]),
+                together=count(near, [clue, halves]),
+            )
+        )
+    return tuple(
+        Exposure(
+            n_variables=size,
+            n_tables=len(some),
+            n_cells=sum(one.n_cells for one in some),
+            alone=sum((one.alone for one in some), _NONE),
+            together=sum((one.together for one in some), _NONE),
+        )
+        for size, some in sorted(found.items())
+    )

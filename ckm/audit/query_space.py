@@ -1,0 +1,212 @@
+"""All cells that the rules of a service permit, with the counts behind them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ckm.errors import ConfigError
+from ckm.service.answering.query import Query, Selection
+from risk.reconstruction.lattice import Lattice, Shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from ckm.service.answering.answer import Answerer, Permitted
+    from footing.arrays import Integers
+    from tables import Axis
+
+    Levels = tuple[int, ...]
+
+_MAX_TABLES = 5_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class QuerySpace:
+    """Everything that may be asked of a service. Disclosive.
+
+    Parameters
+    ----------
+    variables
+        Their names, in the order of all axes.
+    level_names
+        For each variable its levels, finest first; the total is left out.
+    lattice
+        All tables of one level of each variable, margins of permitted tables among them.
+    shown
+        Combination of levels → what is published.
+    joint
+        The true counts of the joint cells.
+    n_areas, n_areas_drawn
+        How many of the coarsest areas there are, and how many of them were drawn.
+    """
+
+    variables: tuple[str, ...]
+    level_names: tuple[tuple[str, ...], ...]
+    lattice: Lattice
+    shown: Mapping[Levels, Shown]
+    joint: Integers
+    n_areas: int
+    n_areas_drawn: int
+
+
+def query_space(
+    answerer: Answerer,
+    *,
+    areas: int | None = None,
+    seed: int = 0,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> QuerySpace:
+    """Ask for every table of one level of each variable, and gather what the rules permit.
+
+    Parameters
+    ----------
+    answerer
+        Who answers; the ledger is neither asked nor written.
+    areas
+        How many of the coarsest areas to look at, drawn at random; None for all. Tables that
+        are not by area are then left out.
+    seed
+        Of the draw.
+    progress
+        Called with a stage, the tables done and all of them.
+
+    Raises
+    ------
+    ConfigError
+        If the rules permit nothing, or more tables than can be looked at.
+    risk.RiskError
+        If the joint cells are too many.
+    """
+    names = tuple(answerer.variables)
+    axes, counts = answerer.joint_counts()
+    groups = [_groups(axis) for axis in axes]
+    queries = list(_queries(answerer, names))
+    found: dict[Levels, Shown] = {}
+    for done, query in enumerate(queries):
+        if progress is not None:
+            progress("tables", done, len(queries))
+        permitted = answerer.permitted(query)
+        if permitted is not None:
+            _gather(found, permitted, answerer, names)
+    joint = np.zeros([len(one[0]) for one in groups], np.int64)
+    at = [_places(axis, 0)[rank] for axis, rank in zip(axes, counts.ranks, strict=True)]
+    joint[tuple(at)] = counts.count
+    n_areas = drawn = 1
+    if answerer.service.area is not None:
+        area = names.index(answerer.service.area)
+        coarsest = groups[area][-2]
+        n_areas = drawn = len(np.unique(coarsest))
+        if areas is not None and areas < n_areas:
+            drawn = areas
+            chosen = np.random.default_rng(seed).choice(n_areas, areas, replace=False)
+            kept = np.flatnonzero(np.isin(coarsest, chosen))
+            tables = [t for t in found if t[area] < len(groups[area]) - 1]
+            found = {t: _taken(found[t], groups[area][t[area]][kept], area) for t in tables}
+            groups[area] = [np.unique(g[kept], return_inverse=True)[1] for g in groups[area]]
+            joint = np.take(joint, kept, axis=area)
+    if not found:
+        raise ConfigError(
+            "The rules permit no table: there is nothing that callers could find out.",
+            hint="see [rules]: ckm serve would refuse every request",
+        )
+    return QuerySpace(
+        variables=names,
+        level_names=tuple(answerer.variables[name].level_names for name in names),
+        lattice=Lattice(groups, list(found)),
+        shown=found,
+        joint=joint,
+        n_areas=n_areas,
+        n_areas_drawn=drawn,
+    )
+
+
+def _groups(axis: Axis) -> list[Integers]:
+    """Return, level by level, the category of each finest category."""
+    finest = np.arange(axis.levels[0].size, dtype=np.int32)
+    return [axis.raised(finest, 0, level).astype(np.int64) for level in range(len(axis.levels))]
+
+
+def _places(axis: Axis, level: int) -> Integers:
+    """Return the place of each category, by rank, among those of a level."""
+    place = np.full(axis.size, -1, np.int64)
+    place[axis.levels[level].ranks] = np.arange(axis.levels[level].size)
+    return place
+
+
+def _queries(answerer: Answerer, names: tuple[str, ...]) -> Iterator[Query]:
+    """Give a query with all margins for each choice of variables and their levels."""
+    depth = [range(len(answerer.variables[name].level_names)) for name in names]
+    most = min(answerer.settings.maximum_variables or len(names), len(names))
+    total = sum(
+        math.prod(len(depth[place]) for place in chosen)
+        for size in range(most + 1)
+        for chosen in itertools.combinations(range(len(names)), size)
+    )
+    if total > _MAX_TABLES:
+        raise ConfigError(
+            f"The variables and levels make {total:,} tables, more than {_MAX_TABLES:,}.",
+            hint="offer fewer variables or levels, or lower maximum_variables in [rules]",
+        )
+    for size in range(most + 1):
+        for chosen in itertools.combinations(range(len(names)), size):
+            for levels in itertools.product(*(depth[place] for place in chosen)):
+                ranks = [
+                    answerer.variables[names[place]].ranks(level).tolist()
+                    for place, level in zip(chosen, levels, strict=True)
+                ]
+                if all(ranks):
+                    yield Query(
+                        selections=tuple(
+                            Selection(variable=names[place], ranks=(0, *some))
+                            for place, some in zip(chosen, ranks, strict=True)
+                        )
+                    )
+
+
+def _gather(
+    found: dict[Levels, Shown],
+    permitted: Permitted,
+    answerer: Answerer,
+    names: tuple[str, ...],
+) -> None:
+    """Add what a permitted query shows, its margins among them."""
+    variables = [answerer.variables[name] for name in names]
+    active = [names.index(s.variable) for s in permitted.plan.active]
+    tops = [len(variable.axis.levels) - 1 for variable in variables]
+    for levels in permitted.plan.shown():
+        ranks, numbers = permitted.protected[levels]
+        whole = dict(zip(active, levels, strict=True))
+        table = tuple(whole.get(place, top) for place, top in enumerate(tops))
+        of_level = [
+            v.axis.levels[level].ranks for v, level in zip(variables, table, strict=True)
+        ]
+        is_shown = np.ones([len(one) for one in of_level], bool)
+        for place, (variable, all_ranks) in enumerate(zip(variables, of_level, strict=True)):
+            known = variable.is_listed[all_ranks]
+            if place in whole and variable.name == answerer.service.area:
+                known = known & ~np.isin(all_ranks, list(permitted.withheld))
+            is_shown &= known.reshape([-1 if p == place else 1 for p in range(len(names))])
+        if table in found:
+            published = found[table].published
+            is_shown |= found[table].is_shown
+        else:
+            published = np.zeros(is_shown.shape, np.int64)
+            at = [np.zeros(len(numbers["count"]), np.int64)] * len(names)
+            for place, codes in zip(active, ranks, strict=True):
+                at[place] = _places(variables[place].axis, table[place])[codes]
+            published[tuple(at)] = numbers["count"]
+        found[table] = Shown(published=published, is_shown=is_shown)
+
+
+def _taken(shown: Shown, groups: Integers, axis: int) -> Shown:
+    """Keep the categories of one axis that occur among some."""
+    kept = np.unique(groups)
+    return Shown(
+        published=np.take(shown.published, kept, axis=axis),
+        is_shown=np.take(shown.is_shown, kept, axis=axis),
+    )

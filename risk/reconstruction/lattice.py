@@ -1,0 +1,306 @@
+"""Many tables of the same records together: least squares over all their cells at once.
+
+Whoever may ask for tables asks for all of them. The tables lie in a lattice: each shows every
+variable at one level, its finest or a coarser one up to the total, and all are sums of the same
+joint cells.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from risk.errors import RiskError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    Floats: TypeAlias = NDArray[np.float64]
+    Integers: TypeAlias = NDArray[np.int64]
+    Levels: TypeAlias = tuple[int, ...]
+
+_MAX_JOINT = 20_000_000
+_STEPS = (40, 100)
+_ENOUGH = 20
+
+
+class Lattice:
+    """Sums of joint cells, table by table.
+
+    Parameters
+    ----------
+    groups
+        For every variable and level, finest first: the category at this level of each finest
+        category. The last level is the total.
+    tables
+        Combinations of levels, one level for each variable.
+
+    Raises
+    ------
+    RiskError
+        If the joint cells are too many to hold.
+    """
+
+    def __init__(self, groups: Sequence[Sequence[Integers]], tables: Sequence[Levels]) -> None:
+        self.groups = groups
+        self.sizes = [[int(codes.max(initial=0)) + 1 for codes in one] for one in groups]
+        self.shape = tuple(len(one[0]) for one in groups)
+        self.tables = tuple(dict.fromkeys(tables))
+        joint = int(np.prod([float(size) for size in self.shape]))
+        if joint > _MAX_JOINT:
+            raise RiskError(
+                f"All variables together have {joint:,} cells, more than {_MAX_JOINT:,}.",
+                hint="look at a sample of areas, or at fewer variables",
+            )
+        # Level by level of one variable after the other, so that tables share their sums.
+        finest = (0,) * len(groups)
+        self._above: dict[Levels, tuple[Levels, int]] = {}
+        for table in self.tables:
+            below = finest
+            for axis, level in enumerate(table):
+                here = (*below[:axis], level, *below[axis + 1 :])
+                if level:
+                    self._above.setdefault(here, (below, axis))
+                below = here
+
+    def shape_of(self, table: Levels) -> tuple[int, ...]:
+        """Give the number of categories of each variable in a table."""
+        return tuple(sizes[level] for sizes, level in zip(self.sizes, table, strict=True))
+
+    def sums(self, joint: NDArray[Any]) -> dict[Levels, NDArray[Any]]:
+        """Add joint cells up to every table."""
+        found = {(0,) * joint.ndim: joint}
+        for table, (below, axis) in self._above.items():
+            found[table] = self._raised(found[below], axis, table[axis])
+        return {table: found[table] for table in self.tables}
+
+    def spread(self, tables: Mapping[Levels, Floats]) -> Floats:
+        """Give each joint cell the sum over all cells that it is part of (the adjoint)."""
+        every = (0,) * len(self.shape)
+        found = {table: values.astype(np.float64) for table, values in tables.items()}
+        for table, (below, axis) in reversed(self._above.items()):
+            if table in found:
+                part = np.take(found[table], self.groups[axis][table[axis]], axis=axis)
+                found[below] = found[below] + part if below in found else part
+        return found.get(every, np.zeros(self.shape))
+
+    def _raised(self, values: NDArray[Any], axis: int, level: int) -> NDArray[Any]:
+        codes = self.groups[axis][level]
+        if (np.diff(codes) < 0).any():
+            order = np.argsort(codes, kind="stable")
+            codes, values = codes[order], values.take(order, axis=axis)
+        starts = np.searchsorted(codes, np.arange(self.sizes[axis][level]))
+        found: NDArray[Any] = np.add.reduceat(values, starts, axis=axis)
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Shown:
+    """What a table shows.
+
+    Parameters
+    ----------
+    published
+        Its counts, as published.
+    is_shown
+        Which of them are published at all; the others may hold anything.
+    """
+
+    published: Integers
+    is_shown: NDArray[np.bool_]
+
+
+def most_probable_counts(
+    lattice: Lattice,
+    shown: Mapping[Levels, Shown],
+    *,
+    variance: float,
+    progress: Callable[[int, int], None] | None = None,
+) -> dict[Levels, Floats]:
+    """Fit joint cells to all published counts together, and return what they add up to.
+
+    Parameters
+    ----------
+    lattice, shown
+        The tables, and what they show.
+    variance
+        The variance of the noise of a count.
+    progress
+        Called with the steps done and the most there are.
+
+    Returns
+    -------
+    dict
+        For every table the fitted counts, not rounded.
+
+    Notes
+    -----
+    The joint cells ``x`` that maximise the likelihood of all published counts ``p`` under
+    normal noise of variance ``s``, times a Poisson prior whose means ``m`` are those of
+    independent variables: they make ``|Ax - p|^2 / 2s + sum(x log(x / m) - x)`` least. The dual
+    has a price ``y`` for each published count, ``x = m exp(A'y)``, and is smooth with the
+    gradient ``Ax + s y - p``. Without the prior, least squares fit the noise where the tables
+    say little, and find fewer counts.
+
+    References
+    ----------
+    Csiszár 1975, I-divergence geometry of probability distributions and minimization problems;
+    Liu, Nocedal 1989, On the limited memory BFGS method.
+    """
+    from scipy import optimize
+
+    minimize: Any = optimize.minimize  # its stubs know no L-BFGS with arguments
+
+    means = _independent(lattice, shown)
+    published = _flat({table: one.published for table, one in shown.items()}, shown)
+    prices = np.zeros(len(published))
+    done = 0
+
+    def joint(prices: Floats) -> Floats:
+        made: Floats = means * np.exp(np.minimum(lattice.spread(_tables(prices, shown)), 50))
+        return made
+
+    def dual(scaled: Floats, scale: Floats) -> tuple[float, Floats]:
+        y = scaled * scale
+        x = joint(y)
+        gradient = _flat(lattice.sums(x), shown) + variance * y - published
+        return float(x.sum() - published @ y + variance / 2 * (y @ y)), gradient * scale
+
+    def tell(_: Floats) -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress(min(done, sum(_STEPS)), sum(_STEPS))
+
+    for steps in _STEPS:  # a price moves its count by about as much as the count and the noise
+        scale = 1 / np.sqrt(_flat(lattice.sums(joint(prices)), shown) + variance)
+        prices = (
+            scale
+            * minimize(
+                dual,
+                prices / scale,
+                (scale,),
+                method="L-BFGS-B",
+                jac=True,
+                callback=tell,
+                options={"maxiter": steps, "maxcor": 30},
+            ).x
+        )
+    return lattice.sums(joint(prices))
+
+
+def _flat(tables: Mapping[Levels, NDArray[Any]], shown: Mapping[Levels, Shown]) -> Floats:
+    """Put the published cells of all tables behind each other."""
+    return np.concatenate([tables[table][one.is_shown] for table, one in shown.items()]).astype(
+        np.float64
+    )
+
+
+def _tables(values: Floats, shown: Mapping[Levels, Shown]) -> dict[Levels, Floats]:
+    """Put values of published cells into their tables, 0 elsewhere."""
+    found, start = {}, 0
+    for table, one in shown.items():
+        found[table] = np.zeros(one.is_shown.shape)
+        stop = start + int(one.is_shown.sum())
+        found[table][one.is_shown] = values[start:stop]
+        start = stop
+    return found
+
+
+def _independent(lattice: Lattice, shown: Mapping[Levels, Shown]) -> Floats:
+    """Return the joint cells of independent variables, from the tables of one variable each."""
+    tops = tuple(len(one) - 1 for one in lattice.groups)
+    joint, total = np.ones(lattice.shape), 1.0
+    for axis, top in enumerate(tops):
+        table = (*tops[:axis], 0, *tops[axis + 1 :])
+        part = np.ones(lattice.shape_of(table))
+        if top and table in shown:
+            part = np.maximum(shown[table].published * shown[table].is_shown, 0.5)
+            total = max(total, float(part.sum()))
+        joint = joint * (part / part.sum())
+    return joint * total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """How many small counts are found.
+
+    Parameters
+    ----------
+    n_small
+        How many published cells hold between 1 and the largest small count.
+    right
+        For how many of these the best guess is right.
+    sure, sure_wrong
+        How often somebody is sure enough that a cell is small, and names its count; how often
+        wrongly.
+    """
+
+    n_small: int
+    right: int
+    sure: int
+    sure_wrong: int
+
+    @property
+    def share(self) -> float:
+        """The share of small counts that the best guess has right."""
+        return self.right / self.n_small if self.n_small else 0.0
+
+    def __add__(self, other: Found) -> Found:
+        names = ("n_small", "right", "sure", "sure_wrong")
+        return Found(**{name: getattr(self, name) + getattr(other, name) for name in names})
+
+
+def found_small_counts(
+    truth: Integers,
+    guess: Integers,
+    clues: Sequence[Integers],
+    *,
+    small: int,
+    confidence: float,
+) -> Found:
+    """Guess each count by what is most frequent among other cells with the same clues.
+
+    Parameters
+    ----------
+    truth
+        The true counts, shape ``(n,)``.
+    guess
+        What to guess where fewer than 20 others have the same clues, shape ``(n,)``.
+    clues
+        What a reader sees of every cell, arrays of shape ``(n,)``: alike where equal.
+    small
+        Counts from 1 to this are small.
+    confidence
+        From which share of the others on a reader is sure.
+
+    Notes
+    -----
+    A reader who knows the p-table can simulate such tables and learn the same frequencies. Each
+    cell is left out of the frequencies that its own guess is made by.
+    """
+    capped = np.minimum(truth, small + 1)  # what is not small is one answer, but for 0
+    is_small = (capped >= 1) & (capped <= small)
+    if not len(truth):
+        return Found(n_small=0, right=0, sure=0, sure_wrong=0)
+    group = np.unique(np.stack([*clues]), axis=1, return_inverse=True)[1].ravel()
+    times = np.zeros((int(group.max()) + 1, small + 2), np.int64)
+    np.add.at(times, (group, capped), 1)
+    others = times[group]
+    others[np.arange(len(truth)), capped] -= 1
+    n_others = others.sum(axis=1)
+    is_known = n_others >= _ENOUGH
+    best = np.where(is_known, others.argmax(axis=1), np.clip(guess, 0, small + 1))
+    is_right = best == capped
+    is_sure = is_known & (others.max(axis=1) >= confidence * n_others)
+    is_sure &= (best >= 1) & (best <= small)
+    return Found(
+        n_small=int(is_small.sum()),
+        right=int((is_right & is_small).sum()),
+        sure=int(is_sure.sum()),
+        sure_wrong=int((is_sure & ~is_right).sum()),
+    )

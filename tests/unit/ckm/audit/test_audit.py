@@ -1,0 +1,293 @@
+"""``ckm audit``: what it looks at is what callers get, and what it finds is what they find."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from bench.reconstruction import Caller, Truth, numbers_of
+from ckm.audit.audit import audit_service, exposures
+from ckm.audit.query_space import QuerySpace, query_space
+from ckm.cli import app
+from ckm.config.service.service import read_service
+from ckm.errors import ConfigError
+from ckm.service.http.app import make_app
+from ckm.service.process.server import open_answerer, open_table_service
+from risk.reconstruction.lattice import Lattice, Shown, most_probable_counts
+from tables import Secret
+from tests.strategies import worked_ptable
+from tests.unit.ckm.service.conftest import write_service
+
+RULES = "[rules]\nmaximum_variables = 2\nmaximum_variables_small_areas = 1\n"
+SMALL_AREAS = RULES + 'small_areas = ["commune"]\n'
+
+
+@pytest.fixture(scope="module")
+def service_file(tmp_path_factory):
+    return write_service(tmp_path_factory.mktemp("audited"), more=SMALL_AREAS, persons=2000)
+
+
+@pytest.fixture(scope="module")
+def space(service_file):
+    with open_answerer(read_service(service_file), is_kept=False) as answerer:
+        return query_space(answerer())
+
+
+def run(*args):
+    return CliRunner(env={"CKM_LOG_FORMAT": "text"}).invoke(app, [str(arg) for arg in args])
+
+
+# --- the query space -------------------------------------------------------------------
+
+
+def test_the_query_space_is_what_the_rules_permit(space):
+    """Two variables, and communes, which are small areas, by nothing."""
+    geo = space.variables.index("geo")
+    tops = [len(names) for names in space.level_names]
+    shown = [
+        {v for v, (level, top) in enumerate(zip(table, tops, strict=True)) if level < top}
+        for table in space.lattice.tables
+    ]
+    assert max(map(len, shown)) == 2
+    pairs = {frozenset(space.variables[v] for v in one) for one in shown if len(one) == 2}
+    every = map(frozenset, itertools.combinations(space.variables, 2))
+    assert set(every) - pairs == {frozenset({"age_tree", "zone_2024"})}  # too sparse
+    fine = [
+        one for one, table in zip(shown, space.lattice.tables, strict=True) if not table[geo]
+    ]
+    assert fine == [{geo}]
+
+
+def test_the_cells_are_those_that_callers_get(space, service_file, tmp_path):
+    service = read_service(service_file)
+    with open_table_service(service, folder=tmp_path) as opened:
+        caller = Caller(make_app(opened))
+        variables = opened.answerer.variables
+        n_withheld = 0
+        for names in (["geo", "sex"], ["category", "age_tree"], ["geo"]):
+            answer = caller.ask(names, margins="all")
+            assert answer.status_code == (403 if names == ["geo", "sex"] else 200)
+            if answer.status_code == 403:
+                regions = [variables["geo"].codes[rank] for rank in variables["geo"].ranks(2)]
+                answer = caller.ask(names, select={"geo": ["Total", *regions]})
+            told = answer.json()
+            blocked = told["extension"].get("blocked", {"category": {"geo": {}}})
+            codes = {n: list(told["dimension"][n]["category"]["index"]) for n in names}
+            values = np.array(told["value"]).reshape([len(codes[n]) for n in names])
+            for at in np.ndindex(*values.shape):
+                cell = {n: codes[n][i] for n, i in zip(names, at, strict=True)}
+                published, is_shown = _looked_up(space, variables, cell)
+                assert is_shown
+                assert published == values[at]
+            for code in blocked["category"]["geo"]:
+                assert not _looked_up(space, variables, {"geo": code})[1]
+                n_withheld += 1
+        caller.close()
+    assert n_withheld > 10
+
+
+def _looked_up(space, variables, cell):
+    """Find a cell of the query space by the codes of its categories."""
+    table, at = [], []
+    for name, names in zip(space.variables, space.level_names, strict=True):
+        variable = variables[name]
+        rank = variable.rank(cell[name]) if name in cell else 0
+        level = int(variable.level_of[rank]) if rank else len(names)
+        table.append(level)
+        at.append(int(np.flatnonzero(variable.axis.levels[level].ranks == rank)[0]))
+    shown = space.shown[tuple(table)]
+    return shown.published[tuple(at)], shown.is_shown[tuple(at)]
+
+
+def test_the_joint_cells_are_the_records(space):
+    assert space.joint.sum() == 2000
+    assert space.joint.shape == space.lattice.shape
+
+
+def test_a_sample_of_areas_has_its_own_tables_alone(service_file):
+    service = read_service(service_file)
+    with open_answerer(service, is_kept=False) as answerer:
+        made = answerer()
+        whole, some = query_space(made), query_space(made, areas=1, seed=3)
+    geo = whole.variables.index("geo")
+    assert (some.n_areas, some.n_areas_drawn) == (whole.n_areas, 1)
+    assert whole.n_areas > 1
+    assert all(table[geo] < 3 for table in some.lattice.tables)
+    assert {t for t in whole.lattice.tables if t[geo] < 3} == set(some.lattice.tables)
+    sums = some.lattice.sums(some.joint)
+    region = (*(2 if v == geo else len(n) for v, n in enumerate(some.level_names)),)
+    assert sums[region].size == 1
+    every = whole.lattice.sums(whole.joint)[region].ravel().tolist()
+    published = whole.shown[region].published.ravel().tolist()
+    mine = (sums[region].item(), some.shown[region].published.item())
+    assert mine in zip(every, published, strict=True)
+
+
+def test_rules_that_permit_nothing_are_named(tmp_path):
+    file = write_service(
+        tmp_path, more="[rules]\nmaximum_variables = 1\nminimum_population = 100000\n"
+    )
+    with pytest.raises(ConfigError, match="permit no table"):
+        audit_service(read_service(file))
+
+
+def test_more_tables_than_can_be_looked_at_are_refused(service_file, monkeypatch):
+    monkeypatch.setattr("ckm.audit.query_space._MAX_TABLES", 10)
+    with pytest.raises(ConfigError, match=r"make \d+ tables, more than 10"):
+        audit_service(read_service(service_file))
+
+
+def test_joint_cells_beyond_memory_are_refused(service_file, monkeypatch):
+    monkeypatch.setattr("risk.reconstruction.lattice._MAX_JOINT", 1000)
+    done = run("audit", service_file)
+    assert done.exit_code == 2
+    assert "more than 1,000" in done.stderr
+
+
+# --- the command -----------------------------------------------------------------------
+
+
+def test_the_command_tells_and_writes_its_figures(service_file, tmp_path):
+    done = run("audit", service_file, "--small", 3, "-o", tmp_path / "a.json")
+    assert done.exit_code == 0, done.stderr
+    told = json.loads((tmp_path / "a.json").read_text())
+    assert told["small"] == 3
+    assert [one["n_variables"] for one in told["exposures"]] == [0, 1, 2]
+    for part in ("alone", "together"):
+        for name, total in told[part].items():
+            assert total == sum(one[part][name] for one in told["exposures"])
+    assert told["alone"]["n_small"] == told["together"]["n_small"] > 0
+    share = told["together"]["right"] / told["together"]["n_small"]
+    assert f"finds {share:.1%} of {told['together']['n_small']:,} small" in done.stderr
+    assert (tmp_path / "a.json").stat().st_mode & 0o077 == 0
+    again = run("audit", service_file, "-o", tmp_path / "a.json")
+    assert again.exit_code == 2
+    assert "--force" in again.stderr
+
+
+def test_a_job_is_no_service(tmp_path):
+    (tmp_path / "job.toml").write_text('schema = 1\n[data]\npath = "x.csv"\n')
+    done = run("audit", tmp_path / "job.toml")
+    assert done.exit_code == 2
+    assert "service" in done.stderr
+
+
+# --- the attack, through HTTP ----------------------------------------------------------
+
+ACS = """
+schema = 1
+[service]
+title = "Audit"
+[data]
+path = "people.parquet"
+id = "id"
+[keys]
+secret = "secret.key"
+[ptable]
+path = "pt.parquet"
+[[variable]]
+name = "place"
+is_area = true
+[[variable]]
+name = "sex"
+[[variable]]
+name = "race"
+[[variable]]
+name = "age10"
+[limits]
+requests_per_hour = 100000
+"""
+RULE_SETS = {
+    "as they come": "",
+    "one variable": "[rules]\nmaximum_variables = 1\n",
+    "two variables": "[rules]\nmaximum_variables = 2\n",
+    "three, sparse ones too": "[rules]\nmaximum_variables = 3\nsparsity_a = false\n"
+    "sparsity_b = false\nmean_cell_size = false\ngroup_disclosure = false\n",
+    "all four, with no rule on cells": "[rules]\nsparsity_a = false\nsparsity_b = false\n"
+    "mean_cell_size = false\ngroup_disclosure = false\nminimum_population = false\n",
+    "race and age apart": '[rules]\nexclusive = [["race", "age10"]]\n',
+    "always by place": '[rules]\nmandatory = ["place"]\nmaximum_variables = 3\n',
+}
+NAMES = ("place", "sex", "race", "age10")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rules", RULE_SETS.values(), ids=RULE_SETS)
+def test_a_caller_who_asks_for_everything_finds_what_the_audit_says(rules, shared, tmp_path):
+    data = pd.read_parquet(shared / "data" / "acs_national_2019.parquet")
+    people = pd.DataFrame(
+        {
+            "id": np.arange(len(data)),
+            "place": data["PUMA"].astype(str),
+            "sex": data["SEX"].astype(str),
+            "race": data["RAC1P"].astype(str),
+            "age10": (data["AGEP"].astype(int) // 10).astype(str),
+        }
+    )
+    people.to_parquet(tmp_path / "people.parquet")
+    Secret(bytes(range(32))).write(tmp_path / "secret.key")
+    worked_ptable().write(tmp_path / "pt.parquet")
+    (tmp_path / "service.toml").write_text(ACS + rules)
+    service = read_service(tmp_path / "service.toml")
+    told = audit_service(service)
+    truth = Truth.of(people, NAMES)
+    codes = {n: ("Total", *known) for n, known in zip(NAMES, truth.categories, strict=True)}
+    shown = {}
+    with open_table_service(service, folder=tmp_path) as opened:
+        caller = Caller(make_app(opened))
+        for size in range(5):
+            for names in itertools.combinations(NAMES, size):
+                answer = caller.ask(names, margins="all")
+                if answer.status_code == 200:
+                    _add(shown, names, answer, codes)
+        caller.close()
+    groups = [[np.arange(n), np.zeros(n, int)] for n in truth.counts.shape]
+    lattice = Lattice(groups, list(shown))
+    table = worked_ptable()
+    variance = max(
+        sum(n * v * v for v, n in table.units(row).items()) / table.key_range
+        for row in range(table.n_rows)
+    )
+    found = exposures(
+        QuerySpace(
+            variables=NAMES,
+            level_names=tuple((name,) for name in NAMES),
+            lattice=lattice,
+            shown=shown,
+            joint=truth.counts,
+            n_areas=1,
+            n_areas_drawn=1,
+        ),
+        most_probable_counts(lattice, shown, variance=variance),
+        small=2,
+        confidence=0.95,
+        max_noise=table.max_noise,
+    )
+    n_small = sum(one.together.n_small for one in found)
+    right = sum(one.together.right for one in found)
+    assert n_small == told.together.n_small
+    assert right / max(n_small, 1) == pytest.approx(told.together.share, abs=0.02)
+
+
+def _add(shown, names, answer, codes):
+    """Add what an answer tells, margins as tables of their own."""
+    full = numbers_of(answer, codes)
+    order = [n for n in answer.json()["id"] if n in codes]
+    full = full.transpose([order.index(n) for n in names]) if names else full
+    for levels in itertools.product((0, 1), repeat=len(names)):
+        place = dict(zip(names, levels, strict=True))
+        table = tuple(place.get(name, 1) for name in NAMES)
+        cells = full[tuple(slice(0, 1) if level else slice(1, None) for level in levels)]
+        cells = cells.reshape([cells.shape[names.index(n)] if n in place else 1 for n in NAMES])
+        known = ~np.isnan(cells)
+        cells = np.nan_to_num(cells).astype(int)
+        if table in shown:
+            before = shown[table]
+            cells = np.where(known, cells, before.published)
+            known = known | before.is_shown
+        shown[table] = Shown(published=cells, is_shown=known)
