@@ -91,7 +91,93 @@ class Audit:
         }
 
 
-def audit_service(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Auditor:
+    """Attacks query spaces.
+
+    Parameters
+    ----------
+    small, confidence
+        See `Audit`.
+    max_noise, variance
+        The largest noise of a count, and its variance.
+    """
+
+    small: int
+    confidence: float
+    max_noise: int
+    variance: float
+
+    def audit(
+        self,
+        space: QuerySpace,
+        *,
+        seed: int = 0,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Audit:
+        """Attack all tables of a space together, and count what is found.
+
+        Parameters
+        ----------
+        space
+            The tables.
+        seed
+            Of the draw of areas.
+        progress
+            Called with the steps done and the most there are.
+        """
+        fitted = most_probable_counts(
+            space.lattice, space.shown, variance=self.variance, progress=progress
+        )
+        return Audit(
+            small=self.small,
+            confidence=self.confidence,
+            n_areas=space.n_areas,
+            n_areas_drawn=space.n_areas_drawn,
+            seed=seed,
+            exposures=self._exposures(space, fitted),
+        )
+
+    def _exposures(
+        self, space: QuerySpace, fitted: Mapping[Levels, Floats]
+    ) -> tuple[Exposure, ...]:
+        """Count what is found, by the number of variables that the tables show."""
+        truth = space.lattice.sums(space.joint)
+        top = self.small + 2 * self.max_noise + 1
+        found: dict[int, list[Exposure]] = {}
+        for table, shown in space.shown.items():
+            kept = shown.is_shown
+            true, seen, fit = truth[table][kept], shown.published[kept], fitted[table][kept]
+            clue = np.minimum(seen, top)
+            low = np.where(seen == 0, 0, np.maximum(seen - self.max_noise, 1))
+            near = np.clip(np.rint(fit).astype(np.int64), low, seen + self.max_noise)
+            halves = np.clip(np.rint(2 * fit).astype(np.int64), 0, 2 * top)
+            count = partial(
+                found_small_counts, true, small=self.small, confidence=self.confidence
+            )
+            n_variables = len(space.used(table))
+            found.setdefault(n_variables, []).append(
+                Exposure(
+                    n_variables=n_variables,
+                    n_tables=1,
+                    n_cells=int(kept.sum()),
+                    alone=count(seen, [clue]),
+                    together=count(near, [clue, halves]),
+                )
+            )
+        return tuple(
+            Exposure(
+                n_variables=size,
+                n_tables=len(some),
+                n_cells=sum(one.n_cells for one in some),
+                alone=sum((one.alone for one in some), _NONE),
+                together=sum((one.together for one in some), _NONE),
+            )
+            for size, some in sorted(found.items())
+        )
+
+
+def open_space(
     service: Service,
     *,
     small: int = 2,
@@ -99,8 +185,8 @@ def audit_service(
     areas: int | None = None,
     seed: int = 0,
     progress: Callable[[str, int, int], None] | None = None,
-) -> Audit:
-    """Build all cells that the rules permit, attack them together, and count what is found.
+) -> tuple[QuerySpace, Auditor]:
+    """Build all cells that the rules of a service permit; return them and who attacks them.
 
     Callers who may filter are not looked at, and a ledger is left aside: it can only refuse
     some of the tables.
@@ -126,64 +212,9 @@ def audit_service(
         sum(n * v * v for v, n in table.units(row).items()) / table.key_range
         for row in range(table.n_rows)
     ]
-    report_progress = progress or (lambda _stage, _done, _total: None)
-    fitted = most_probable_counts(
-        space.lattice,
-        space.shown,
-        variance=max(variances),
-        progress=lambda done, total: report_progress("attack", done, total),
-    )
-    return Audit(
+    return space, Auditor(
         small=small,
         confidence=confidence,
-        n_areas=space.n_areas,
-        n_areas_drawn=space.n_areas_drawn,
-        seed=seed,
-        exposures=exposures(
-            space, fitted, small=small, confidence=confidence, max_noise=table.max_noise
-        ),
-    )
-
-
-def exposures(
-    space: QuerySpace,
-    fitted: Mapping[Levels, Floats],
-    *,
-    small: int,
-    confidence: float,
-    max_noise: int,
-) -> tuple[Exposure, ...]:
-    """Count what is found, by the number of variables that the tables show."""
-    truth = space.lattice.sums(space.joint)
-    top = small + 2 * max_noise + 1
-    found: dict[int, list[Exposure]] = {}
-    for table, shown in space.shown.items():
-        kept = shown.is_shown
-        true, seen, fit = truth[table][kept], shown.published[kept], fitted[table][kept]
-        clue = np.minimum(seen, top)
-        low = np.where(seen == 0, 0, np.maximum(seen - max_noise, 1))
-        near = np.clip(np.rint(fit).astype(np.int64), low, seen + max_noise)
-        halves = np.clip(np.rint(2 * fit).astype(np.int64), 0, 2 * top)
-        count = partial(found_small_counts, true, small=small, confidence=confidence)
-        n_variables = sum(
-            level < len(names) for level, names in zip(table, space.level_names, strict=True)
-        )
-        found.setdefault(n_variables, []).append(
-            Exposure(
-                n_variables=n_variables,
-                n_tables=1,
-                n_cells=int(kept.sum()),
-                alone=count(seen, [clue]),
-                together=count(near, [clue, halves]),
-            )
-        )
-    return tuple(
-        Exposure(
-            n_variables=size,
-            n_tables=len(some),
-            n_cells=sum(one.n_cells for one in some),
-            alone=sum((one.alone for one in some), _NONE),
-            together=sum((one.together for one in some), _NONE),
-        )
-        for size, some in sorted(found.items())
+        max_noise=table.max_noise,
+        variance=max(variances),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,6 +52,30 @@ class QuerySpace:
     joint: Integers
     n_areas: int
     n_areas_drawn: int
+
+    def used(self, table: Levels) -> dict[int, int]:
+        """Return the variables that a table shows, by place, with their levels."""
+        return {
+            place: level
+            for place, (level, names) in enumerate(zip(table, self.level_names, strict=True))
+            if level < len(names)
+        }
+
+    def restricted(self, is_kept: Callable[[dict[int, int]], bool]) -> QuerySpace:
+        """Return the space of some of the tables; what none of them shows is summed over.
+
+        Parameters
+        ----------
+        is_kept
+            Whether to keep a table, by the variables and levels that it shows.
+        """
+        shown = {t: one for t, one in self.shown.items() if is_kept(self.used(t))}
+        groups, joint = list(self.lattice.groups), self.joint
+        for place, names in enumerate(self.level_names):
+            if all(table[place] == len(names) for table in shown):
+                groups[place] = [np.zeros(1, np.int64)] * (len(names) + 1)
+                joint = joint.sum(axis=place, keepdims=True)
+        return replace(self, lattice=Lattice(groups, list(shown)), shown=shown, joint=joint)
 
 
 def query_space(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,13 +11,18 @@ import click
 
 from ckm.cli.terminal.click_group import with_terminal
 from ckm.cli.terminal.output import check_output
+from ckm.errors import CheckFailedError
 from footing.files import write_whole
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckm.audit.advice import Step
     from ckm.audit.audit import Audit, Exposure
     from ckm.cli.terminal.console import Terminal
 
 _PATH = click.Path(path_type=Path)
+_OTHERS = 3
 
 
 @click.command(
@@ -25,6 +31,7 @@ Examples:
   ckm audit service.toml
   ckm audit service.toml --small 3 -o audit.json
   ckm audit service.toml --areas 50 --seed 1        a sample of areas, for many records
+  ckm audit service.toml --limit 0.1                what to close until 10 % are found
 
 It builds all cells that the rules permit, so it takes longer than one answer, and needs the
 secret. What it says is for the office alone.
@@ -47,6 +54,11 @@ secret. What it says is for the office alone.
 )
 @click.option("--areas", type=click.IntRange(1), help="Look at so many areas, drawn at random.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the draw of areas.")
+@click.option(
+    "--limit",
+    type=click.FloatRange(0, 1),
+    help="Largest share of small counts found from all tables; above it, exit 1 with advice.",
+)
 @click.option("-o", "--output", type=_PATH, metavar="FILE.json", help="Write all figures.")
 @click.option("--force", is_flag=True, help="Replace the output.")
 @with_terminal
@@ -59,11 +71,13 @@ def audit(
     confidence: float,
     areas: int | None,
     seed: int,
+    limit: float | None,
     output: Path | None,
     force: bool,
 ) -> None:
     """Find small counts from all tables that a service permits, together."""
-    from ckm.audit.audit import audit_service
+    from ckm.audit.advice import advise
+    from ckm.audit.audit import open_space
     from ckm.cli.serve import require_web
     from ckm.config.service.service import read_service
 
@@ -71,7 +85,7 @@ def audit(
     check_output(output, force=force, endings=(".json",), inputs=(service,))
     plan = read_service(service)
     with terminal.progress() as report_progress:
-        found = audit_service(
+        space, auditor = open_space(
             plan,
             small=small,
             confidence=confidence,
@@ -79,15 +93,56 @@ def audit(
             seed=seed,
             progress=report_progress,
         )
+        found = auditor.audit(
+            space, seed=seed, progress=partial(report_progress, "all tables together")
+        )
+        is_over = limit is not None and found.together.share > limit
+        steps = (
+            advise(space, auditor, limit=limit, progress=report_progress)
+            if is_over and limit is not None
+            else ()
+        )
+    figures = {**found.to_dict(), "limit": limit, "advice": [one.to_dict() for one in steps]}
     if output is not None:
-        write_whole(output, json.dumps(found.to_dict(), indent=2) + "\n")
+        write_whole(output, json.dumps(figures, indent=2) + "\n")
     terminal.table(
         ["variables", "tables", "cells", "small", "found alone", "together", "sure", "wrongly"],
         [_row(one) for one in found.exposures],
         title=f"Small counts are those from 1 to {small}",
         caption="alone: from the table of the cell; together: from all of them",
     )
-    terminal.step("audited", _sentence(found), **found.to_dict())
+    terminal.step("audited", _sentence(found))
+    if is_over and limit is not None:
+        _show_advice(terminal, steps, limit=limit)
+        raise CheckFailedError(
+            f"{found.together.share:.1%} of the small counts are found from all tables, more "
+            f"than the limit of {limit:.1%}.",
+            hint="close what the table above names, in that order" if steps else None,
+        )
+
+
+def _show_advice(terminal: Terminal, steps: Sequence[Step], *, limit: float) -> None:
+    """Show what was closed, round by round, with the runners-up of each."""
+    rows = []
+    for number, step in enumerate(steps, start=1):
+        others = [one for one in step.options if one != step.chosen][:_OTHERS]
+        for place, one in enumerate([step.chosen, *others]):
+            rows.append(
+                [
+                    f"{number}." if place == 0 else "",
+                    one.what if place == 0 else f"(or {one.what})",
+                    f"{one.n_tables:,}",
+                    f"{one.n_cells:,}",
+                    f"{one.n_small:,}",
+                    f"{one.share:.1%}",
+                ]
+            )
+    terminal.table(
+        ["step", "close", "tables left", "cells", "small", "found"],
+        rows,
+        left=("step", "close"),
+        title=f"What to close first, until {limit:.1%} are found",
+    )
 
 
 def _row(one: Exposure) -> list[str]:

@@ -11,14 +11,15 @@ import pytest
 from click.testing import CliRunner
 
 from bench.reconstruction import Caller, Truth, numbers_of
-from ckm.audit.audit import audit_service, exposures
+from ckm.audit.advice import advise
+from ckm.audit.audit import Audit, Auditor, Exposure, open_space
 from ckm.audit.query_space import QuerySpace, query_space
 from ckm.cli import app
 from ckm.config.service.service import read_service
 from ckm.errors import ConfigError
 from ckm.service.http.app import make_app
 from ckm.service.process.server import open_answerer, open_table_service
-from risk.reconstruction.lattice import Lattice, Shown, most_probable_counts
+from risk.reconstruction.lattice import Found, Lattice, Shown
 from tables import Secret
 from tests.strategies import worked_ptable
 from tests.unit.ckm.service.conftest import write_service
@@ -133,13 +134,13 @@ def test_rules_that_permit_nothing_are_named(tmp_path):
         tmp_path, more="[rules]\nmaximum_variables = 1\nminimum_population = 100000\n"
     )
     with pytest.raises(ConfigError, match="permit no table"):
-        audit_service(read_service(file))
+        open_space(read_service(file))
 
 
 def test_more_tables_than_can_be_looked_at_are_refused(service_file, monkeypatch):
     monkeypatch.setattr("ckm.audit.query_space._MAX_TABLES", 10)
     with pytest.raises(ConfigError, match=r"make \d+ tables, more than 10"):
-        audit_service(read_service(service_file))
+        open_space(read_service(service_file))
 
 
 def test_joint_cells_beyond_memory_are_refused(service_file, monkeypatch):
@@ -147,6 +148,61 @@ def test_joint_cells_beyond_memory_are_refused(service_file, monkeypatch):
     done = run("audit", service_file)
     assert done.exit_code == 2
     assert "more than 1,000" in done.stderr
+
+
+# --- advice ----------------------------------------------------------------------------
+
+
+def test_a_smaller_space_has_the_same_cells_and_sums_over_what_it_does_not_show(space):
+    sex = space.variables.index("sex")
+    smaller = space.restricted(lambda used: sex not in used)
+    assert smaller.joint.shape[sex] == 1
+    assert smaller.joint.sum() == 2000
+    whole, some = space.lattice.sums(space.joint), smaller.lattice.sums(smaller.joint)
+    assert set(some) == {t for t in whole if t[sex] == 1}
+    for table, sums in some.items():
+        assert (sums == whole[table]).all()
+        assert smaller.shown[table] is space.shown[table]
+
+
+class Formula:
+    """Finds a tenth of the counts, and more for every table that shows sex or communes."""
+
+    def audit(self, space):
+        used = [space.used(table) for table in space.lattice.tables]
+        sex, geo = space.variables.index("sex"), space.variables.index("geo")
+        n = 100 + 9 * sum(sex in one for one in used) + sum(one.get(geo) == 0 for one in used)
+        found = Found(n_small=1000, right=n, sure=0, sure_wrong=0)
+        cells = sum(int(one.is_shown.sum()) for one in space.shown.values())
+        exposure = Exposure(
+            n_variables=0, n_tables=len(used), n_cells=cells, alone=found, together=found
+        )
+        return Audit(
+            small=2, confidence=0.9, n_areas=1, n_areas_drawn=1, seed=0, exposures=(exposure,)
+        )
+
+
+def test_advice_closes_what_helps_most_and_no_more_than_is_needed(space):
+    before = Formula().audit(space).together.share
+    steps = advise(space, Formula(), limit=0.1)
+    assert [one.chosen.what for one in steps] == [
+        "no variable 'sex'",
+        "no level 'commune' of 'geo'",
+    ]
+    assert (before, steps[0].chosen.share, steps[1].chosen.share) == (0.164, 0.101, 0.1)
+    assert steps[0].chosen == steps[0].options[0]
+    enough = [one for one in steps[1].options if one.share <= 0.1]
+    assert len(enough) > 1  # leaving all areas out would do, too
+    assert steps[1].chosen.n_cells == max(one.n_cells for one in enough)
+    named = {one.what for one in steps[0].options}
+    assert {"maximum_variables = 1", 'exclusive = [["sex", "category"]]'} <= named
+    assert 'exclusive = [["age_tree", "zone_2024"]]' not in named  # refused already
+
+
+def test_advice_ends_where_nothing_is_left_to_close(space):
+    steps = advise(space, Formula(), limit=0.0)
+    assert steps[-1].chosen.share == 0.1
+    assert len(steps) <= 12
 
 
 # --- the command -----------------------------------------------------------------------
@@ -168,6 +224,28 @@ def test_the_command_tells_and_writes_its_figures(service_file, tmp_path):
     again = run("audit", service_file, "-o", tmp_path / "a.json")
     assert again.exit_code == 2
     assert "--force" in again.stderr
+
+
+def test_above_the_limit_the_command_fails_with_advice(tmp_path):
+    rng = np.random.default_rng(6)
+    sizes = {"place": 6, "sex": 2, "race": 4, "age10": 5}
+    people = {name: rng.integers(n, size=300).astype(str) for name, n in sizes.items()}
+    pd.DataFrame({"id": range(300), **people}).to_parquet(tmp_path / "people.parquet")
+    Secret(bytes(range(32))).write(tmp_path / "secret.key")
+    worked_ptable().write(tmp_path / "pt.parquet")
+    file = tmp_path / "service.toml"
+    file.write_text(
+        ACS
+        + "[rules]\nmaximum_variables = 3\nmean_cell_size = false\nsparsity_a = false\nsparsity_b = false\n"
+    )
+    done = run("audit", file, "--limit", 0.01, "-o", tmp_path / "a.json")
+    assert done.exit_code == 1
+    assert "more than the limit of 1.0%" in done.stderr
+    told = json.loads((tmp_path / "a.json").read_text())
+    assert told["limit"] == 0.01
+    assert told["advice"][0]["chosen"]["what"] in done.stdout
+    assert told["advice"][-1]["chosen"]["share"] <= 0.01
+    assert run("audit", file, "--limit", 1).exit_code == 0
 
 
 def test_a_job_is_no_service(tmp_path):
@@ -234,7 +312,8 @@ def test_a_caller_who_asks_for_everything_finds_what_the_audit_says(rules, share
     worked_ptable().write(tmp_path / "pt.parquet")
     (tmp_path / "service.toml").write_text(ACS + rules)
     service = read_service(tmp_path / "service.toml")
-    told = audit_service(service)
+    space, auditor = open_space(service)
+    told = auditor.audit(space)
     truth = Truth.of(people, NAMES)
     codes = {n: ("Total", *known) for n, known in zip(NAMES, truth.categories, strict=True)}
     shown = {}
@@ -253,7 +332,9 @@ def test_a_caller_who_asks_for_everything_finds_what_the_audit_says(rules, share
         sum(n * v * v for v, n in table.units(row).items()) / table.key_range
         for row in range(table.n_rows)
     )
-    found = exposures(
+    found = Auditor(
+        small=2, confidence=0.95, max_noise=table.max_noise, variance=variance
+    ).audit(
         QuerySpace(
             variables=NAMES,
             level_names=tuple((name,) for name in NAMES),
@@ -262,16 +343,10 @@ def test_a_caller_who_asks_for_everything_finds_what_the_audit_says(rules, share
             joint=truth.counts,
             n_areas=1,
             n_areas_drawn=1,
-        ),
-        most_probable_counts(lattice, shown, variance=variance),
-        small=2,
-        confidence=0.95,
-        max_noise=table.max_noise,
+        )
     )
-    n_small = sum(one.together.n_small for one in found)
-    right = sum(one.together.right for one in found)
-    assert n_small == told.together.n_small
-    assert right / max(n_small, 1) == pytest.approx(told.together.share, abs=0.02)
+    assert found.together.n_small == told.together.n_small
+    assert found.together.share == pytest.approx(told.together.share, abs=0.02)
 
 
 def _add(shown, names, answer, codes):

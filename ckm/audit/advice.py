@@ -1,0 +1,145 @@
+"""What to close first where all tables together give away too much: each step is measured."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ckm.audit.audit import Audit, Auditor
+    from ckm.audit.query_space import QuerySpace
+
+    Kept = Callable[[dict[int, int]], bool]
+
+_MAX_STEPS = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closure:
+    """Something that a service could stop to publish, and what that buys.
+
+    Parameters
+    ----------
+    what
+        What is closed, in words of the service file.
+    n_tables, n_cells
+        What is still published.
+    n_small, share
+        The small counts in it, and the share of them that is found from all tables.
+    """
+
+    what: str
+    n_tables: int
+    n_cells: int
+    n_small: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One round of advice.
+
+    Parameters
+    ----------
+    chosen
+        What is closed in this round.
+    options
+        All that could be, the one that leaves the smallest share first.
+    """
+
+    chosen: Closure
+    options: tuple[Closure, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the round as JSON has it."""
+        return asdict(self)
+
+
+def advise(
+    space: QuerySpace,
+    auditor: Auditor,
+    *,
+    limit: float,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> tuple[Step, ...]:
+    """Close one thing after another until the share found is within a limit.
+
+    Of what brings it there, that is taken which keeps most cells; where nothing does, what
+    leaves the smallest share. Each choice is the best of its round; fewer closures in another
+    order are not looked for.
+
+    Parameters
+    ----------
+    space, auditor
+        The tables, and who attacks them.
+    limit
+        The largest share of small counts that may be found.
+    progress
+        Called with a stage, the options tried and all of them.
+    """
+    steps: list[Step] = []
+    while len(steps) < _MAX_STEPS:
+        tried: list[tuple[Closure, QuerySpace]] = []
+        options = list(_options(space))
+        for done, (what, is_kept) in enumerate(options):
+            if progress is not None:
+                progress(f"advice {len(steps) + 1}", done, len(options))
+            smaller = space.restricted(is_kept)
+            tried.append((_closure(what, auditor.audit(smaller)), smaller))
+        if not tried:
+            break
+        enough = [one for one in tried if one[0].share <= limit]
+        best, space = (
+            max(enough, key=lambda one: one[0].n_cells)
+            if enough
+            else min(tried, key=lambda one: (one[0].share, -one[0].n_cells))
+        )
+        listed = sorted((one for one, _ in tried), key=lambda one: (one.share, -one.n_cells))
+        steps.append(Step(chosen=best, options=tuple(listed)))
+        if enough:
+            break
+    return tuple(steps)
+
+
+def _closure(what: str, found: Audit) -> Closure:
+    return Closure(
+        what=what,
+        n_tables=sum(one.n_tables for one in found.exposures),
+        n_cells=sum(one.n_cells for one in found.exposures),
+        n_small=found.together.n_small,
+        share=found.together.share,
+    )
+
+
+def _options(space: QuerySpace) -> Iterator[tuple[str, Kept]]:
+    """Give all that could be closed next: a variable, a level, a size of tables, a pair."""
+    used = [space.used(table) for table in space.lattice.tables]
+    most = max(map(len, used), default=0)
+    if most > 1:
+        yield f"maximum_variables = {most - 1}", lambda table: len(table) < most
+    places = sorted({place for table in used for place in table})
+    for place in places if len(places) > 1 else ():
+        yield f"no variable {space.variables[place]!r}", _without(place)
+    for place in places:
+        levels = sorted({table[place] for table in used if place in table})
+        if len(levels) > 1:
+            name = space.level_names[place][levels[0]]
+            yield (
+                f"no level {name!r} of {space.variables[place]!r}",
+                _without(place, levels[0]),
+            )
+    for pair in itertools.combinations(places, 2):
+        if any(set(pair) <= set(table) for table in used):
+            names = ", ".join(f'"{space.variables[place]}"' for place in pair)
+            yield f"exclusive = [[{names}]]", _apart(pair)
+
+
+def _without(place: int, level: int | None = None) -> Kept:
+    return lambda table: place not in table or (level is not None and table[place] != level)
+
+
+def _apart(pair: tuple[int, int]) -> Kept:
+    return lambda table: not set(pair) <= set(table)
