@@ -234,10 +234,7 @@ def test_above_the_limit_the_command_fails_with_advice(tmp_path):
     Secret(bytes(range(32))).write(tmp_path / "secret.key")
     worked_ptable().write(tmp_path / "pt.parquet")
     file = tmp_path / "service.toml"
-    file.write_text(
-        ACS
-        + "[rules]\nmaximum_variables = 3\nmean_cell_size = false\nsparsity_a = false\nsparsity_b = false\n"
-    )
+    file.write_text(ACS + "[rules]\nmaximum_variables = 3\nmean_cell_size = false\n" + SPARSE)
     done = run("audit", file, "--limit", 0.01, "-o", tmp_path / "a.json")
     assert done.exit_code == 1
     assert "more than the limit of 1.0%" in done.stderr
@@ -280,6 +277,7 @@ name = "age10"
 [limits]
 requests_per_hour = 100000
 """
+SPARSE = "sparsity_a = false\nsparsity_b = false\n"
 RULE_SETS = {
     "as they come": "",
     "one variable": "[rules]\nmaximum_variables = 1\n",
