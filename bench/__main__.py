@@ -28,6 +28,7 @@ ALL = (
     "service",
     "hostile",
     "reconstruction",
+    "audit",
     "rappor_decode",
     "rappor",
     "dpsgd",

@@ -116,12 +116,13 @@ def _closure(what: str, found: Audit) -> Closure:
 
 def _options(space: QuerySpace) -> Iterator[tuple[str, Kept]]:
     """Give all that could be closed next: a variable, a level, a size of tables, a pair."""
-    used = [space.used(table) for table in space.lattice.tables]
+    used = [space.used(table) for of in space.parents.values() for table in of]
     most = max(map(len, used), default=0)
-    if most > 1:
+    fixed = {space.variables.index(name) for name in space.mandatory}
+    if most > max(1, len(fixed)):
         yield f"maximum_variables = {most - 1}", lambda table: len(table) < most
     places = sorted({place for table in used for place in table})
-    for place in places if len(places) > 1 else ():
+    for place in sorted(set(places) - fixed) if len(places) > 1 else ():
         yield f"no variable {space.variables[place]!r}", _without(place)
     for place in places:
         levels = sorted({table[place] for table in used if place in table})
@@ -132,7 +133,7 @@ def _options(space: QuerySpace) -> Iterator[tuple[str, Kept]]:
                 _without(place, levels[0]),
             )
     for pair in itertools.combinations(places, 2):
-        if any(set(pair) <= set(table) for table in used):
+        if not set(pair) <= fixed and any(set(pair) <= set(table) for table in used):
             names = ", ".join(f'"{space.variables[place]}"' for place in pair)
             yield f"exclusive = [[{names}]]", _apart(pair)
 

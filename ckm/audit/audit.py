@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Levels = tuple[int, ...]
 
-_NONE = Found(n_small=0, right=0, sure=0, sure_wrong=0)
+_NONE = Found(n_small=0, guessed=0, right=0, sure=0, sure_wrong=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +204,7 @@ def open_space(
     progress
         Called with a stage, what is done and all of it.
     """
-    with open_answerer(service, is_kept=False) as answerer:
+    with open_answerer(service.changed(ledger=None), is_kept=False) as answerer:
         answers = answerer()
         space = query_space(answers, areas=areas, seed=seed, progress=progress)
         table = answers.ptable

@@ -16,6 +16,8 @@ from risk.reconstruction.lattice import Lattice, Shown
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from numpy.typing import NDArray
+
     from ckm.service.answering.answer import Answerer, Permitted
     from footing.arrays import Integers
     from tables import Axis
@@ -39,6 +41,10 @@ class QuerySpace:
         All tables of one level of each variable, margins of permitted tables among them.
     shown
         Combination of levels → what is published.
+    parents
+        Combination of levels → the permitted tables that show it, themselves or as a margin.
+    mandatory
+        The variables that every table must have.
     joint
         The true counts of the joint cells.
     n_areas, n_areas_drawn
@@ -49,6 +55,8 @@ class QuerySpace:
     level_names: tuple[tuple[str, ...], ...]
     lattice: Lattice
     shown: Mapping[Levels, Shown]
+    parents: Mapping[Levels, frozenset[Levels]]
+    mandatory: frozenset[str]
     joint: Integers
     n_areas: int
     n_areas_drawn: int
@@ -67,15 +75,26 @@ class QuerySpace:
         Parameters
         ----------
         is_kept
-            Whether to keep a table, by the variables and levels that it shows.
+            Whether to keep a permitted table, and with it its margins, by the variables and
+            levels that it shows.
         """
-        shown = {t: one for t, one in self.shown.items() if is_kept(self.used(t))}
+        parents = {
+            table: frozenset(one for one in of if is_kept(self.used(one)))
+            for table, of in self.parents.items()
+        }
+        shown = {table: one for table, one in self.shown.items() if parents[table]}
         groups, joint = list(self.lattice.groups), self.joint
         for place, names in enumerate(self.level_names):
             if all(table[place] == len(names) for table in shown):
                 groups[place] = [np.zeros(1, np.int64)] * (len(names) + 1)
                 joint = joint.sum(axis=place, keepdims=True)
-        return replace(self, lattice=Lattice(groups, list(shown)), shown=shown, joint=joint)
+        return replace(
+            self,
+            lattice=Lattice(groups, list(shown)),
+            shown=shown,
+            parents={table: parents[table] for table in shown},
+            joint=joint,
+        )
 
 
 def query_space(
@@ -109,44 +128,77 @@ def query_space(
     names = tuple(answerer.variables)
     axes, counts = answerer.joint_counts()
     groups = [_groups(axis) for axis in axes]
-    queries = list(_queries(answerer, names))
+    at = [_places(axis, 0)[rank] for axis, rank in zip(axes, counts.ranks, strict=True)]
+    area = None if answerer.service.area is None else names.index(answerer.service.area)
+    kept, n_areas = _drawn(
+        groups[area][-2] if area is not None else None,
+        at[area] if area is not None else None,
+        areas=areas,
+        seed=seed,
+    )
+    counted = counts.count
+    if kept is not None and area is not None:
+        is_in = kept[at[area]]
+        at, counted = [place[is_in] for place in at], counted[is_in]
+        at[area] = (np.cumsum(kept) - 1)[at[area]]
     found: dict[Levels, Shown] = {}
+    parents: dict[Levels, set[Levels]] = {}
+    queries = list(_queries(answerer, names))
     for done, query in enumerate(queries):
         if progress is not None:
             progress("tables", done, len(queries))
         permitted = answerer.permitted(query)
-        if permitted is not None:
-            _gather(found, permitted, answerer, names)
-    joint = np.zeros([len(one[0]) for one in groups], np.int64)
-    at = [_places(axis, 0)[rank] for axis, rank in zip(axes, counts.ranks, strict=True)]
-    joint[tuple(at)] = counts.count
-    n_areas = drawn = 1
-    if answerer.service.area is not None:
-        area = names.index(answerer.service.area)
-        coarsest = groups[area][-2]
-        n_areas = drawn = len(np.unique(coarsest))
-        if areas is not None and areas < n_areas:
-            drawn = areas
-            chosen = np.random.default_rng(seed).choice(n_areas, areas, replace=False)
-            kept = np.flatnonzero(np.isin(coarsest, chosen))
-            tables = [t for t in found if t[area] < len(groups[area]) - 1]
-            found = {t: _taken(found[t], groups[area][t[area]][kept], area) for t in tables}
-            groups[area] = [np.unique(g[kept], return_inverse=True)[1] for g in groups[area]]
-            joint = np.take(joint, kept, axis=area)
+        tables = {} if permitted is None else dict(_shown_by(permitted, answerer, names))
+        if kept is not None and area is not None:
+            by_area = groups[area][:-1]
+            tables = {
+                table: _taken(one, by_area[table[area]][kept], area)
+                for table, one in tables.items()
+                if table[area] < len(by_area)
+            }
+        for table, one in tables.items():
+            known = found.get(table, one)
+            found[table] = replace(one, is_shown=one.is_shown | known.is_shown)
+            parents.setdefault(table, set()).add(min(tables))  # variables at their finest
     if not found:
         raise ConfigError(
             "The rules permit no table: there is nothing that callers could find out.",
-            hint="see [rules]: ckm serve would refuse every request",
+            hint="see [rules], and whether the data hold any records",
         )
+    if kept is not None and area is not None:
+        groups[area] = [np.unique(g[kept], return_inverse=True)[1] for g in groups[area]]
+    lattice = Lattice(groups, list(found))
+    joint = np.zeros(lattice.shape, np.int64)
+    joint[tuple(at)] = counted
     return QuerySpace(
         variables=names,
         level_names=tuple(answerer.variables[name].level_names for name in names),
-        lattice=Lattice(groups, list(found)),
+        lattice=lattice,
         shown=found,
+        parents={table: frozenset(of) for table, of in parents.items()},
+        mandatory=frozenset(answerer.settings.mandatory),
         joint=joint,
         n_areas=n_areas,
-        n_areas_drawn=drawn,
+        n_areas_drawn=n_areas if areas is None else min(areas, n_areas),
     )
+
+
+def _drawn(
+    coarsest: Integers | None, at: Integers | None, *, areas: int | None, seed: int
+) -> tuple[NDArray[np.bool_] | None, int]:
+    """Draw areas that have records; tell which are kept, by finest area, and of how many."""
+    if coarsest is None or at is None:
+        if areas is not None:
+            raise ConfigError(
+                "The service has no variable of areas to draw from.",
+                hint="is_area = true in its [[variable]], or look at all records",
+            )
+        return None, 1
+    with_records = np.unique(coarsest[at])
+    if areas is None or areas >= len(with_records):
+        return None, len(with_records)
+    drawn = np.random.default_rng(seed).choice(with_records, areas, replace=False)
+    return np.isin(coarsest, drawn), len(with_records)
 
 
 def _groups(axis: Axis) -> list[Integers]:
@@ -192,13 +244,10 @@ def _queries(answerer: Answerer, names: tuple[str, ...]) -> Iterator[Query]:
                     )
 
 
-def _gather(
-    found: dict[Levels, Shown],
-    permitted: Permitted,
-    answerer: Answerer,
-    names: tuple[str, ...],
-) -> None:
-    """Add what a permitted query shows, its margins among them."""
+def _shown_by(
+    permitted: Permitted, answerer: Answerer, names: tuple[str, ...]
+) -> Iterator[tuple[Levels, Shown]]:
+    """Give what a permitted query shows, its margins among it."""
     variables = [answerer.variables[name] for name in names]
     active = [names.index(s.variable) for s in permitted.plan.active]
     tops = [len(variable.axis.levels) - 1 for variable in variables]
@@ -215,16 +264,12 @@ def _gather(
             if place in whole and variable.name == answerer.service.area:
                 known = known & ~np.isin(all_ranks, list(permitted.withheld))
             is_shown &= known.reshape([-1 if p == place else 1 for p in range(len(names))])
-        if table in found:
-            published = found[table].published
-            is_shown |= found[table].is_shown
-        else:
-            published = np.zeros(is_shown.shape, np.int64)
-            at = [np.zeros(len(numbers["count"]), np.int64)] * len(names)
-            for place, codes in zip(active, ranks, strict=True):
-                at[place] = _places(variables[place].axis, table[place])[codes]
-            published[tuple(at)] = numbers["count"]
-        found[table] = Shown(published=published, is_shown=is_shown)
+        published = np.zeros(is_shown.shape, np.int64)
+        at = [np.zeros(len(numbers["count"]), np.int64)] * len(names)
+        for place, codes in zip(active, ranks, strict=True):
+            at[place] = _places(variables[place].axis, table[place])[codes]
+        published[tuple(at)] = numbers["count"]
+        yield table, Shown(published=published, is_shown=is_shown)
 
 
 def _taken(shown: Shown, groups: Integers, axis: int) -> Shown:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
 
 _PATH = click.Path(path_type=Path)
 _OTHERS = 3
+
+
+def _finite(_context: click.Context, _option: click.Parameter, value: float | None) -> Any:
+    if value is not None and math.isnan(value):
+        raise click.BadParameter("nan is no share.")
+    return value
 
 
 @click.command(
@@ -48,15 +55,23 @@ secret. What it says is for the office alone.
 @click.option(
     "--confidence",
     type=click.FloatRange(0.5, 1),
+    callback=_finite,
     default=0.95,
     show_default=True,
     help="Share of right guesses from which on somebody is sure.",
 )
-@click.option("--areas", type=click.IntRange(1), help="Look at so many areas, drawn at random.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the draw of areas.")
+@click.option(
+    "--areas",
+    type=click.IntRange(1),
+    help="Look at so many areas, drawn at random, and at tables by area alone.",
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the draw of areas."
+)
 @click.option(
     "--limit",
     type=click.FloatRange(0, 1),
+    callback=_finite,
     help="Largest share of small counts found from all tables; above it, exit 1 with advice.",
 )
 @click.option("-o", "--output", type=_PATH, metavar="FILE.json", help="Write all figures.")
@@ -106,10 +121,22 @@ def audit(
     if output is not None:
         write_whole(output, json.dumps(figures, indent=2) + "\n")
     terminal.table(
-        ["variables", "tables", "cells", "small", "found alone", "together", "sure", "wrongly"],
+        [
+            "variables",
+            "tables",
+            "cells",
+            "small",
+            "found alone",
+            "together",
+            "of guesses",
+            "sure",
+            "wrongly",
+        ],
         [_row(one) for one in found.exposures],
         title=f"Small counts are those from 1 to {small}",
-        caption="alone: from the table of the cell; together: from all of them",
+        caption="alone: from the table of the cell; together: from all of them, for so many "
+        "guesses that a cell is small; sure: where 20 other cells look alike. Other attacks "
+        "may find more.",
     )
     terminal.step("audited", _sentence(found))
     if is_over and limit is not None:
@@ -117,7 +144,9 @@ def audit(
         raise CheckFailedError(
             f"{found.together.share:.1%} of the small counts are found from all tables, more "
             f"than the limit of {limit:.1%}.",
-            hint="close what the table above names, in that order" if steps else None,
+            hint="close what the table above names, in that order"
+            if steps and steps[-1].chosen.share <= limit
+            else "no closures lead there: offer coarser levels, or more noise",
         )
 
 
@@ -153,6 +182,7 @@ def _row(one: Exposure) -> list[str]:
         f"{one.together.n_small:,}",
         f"{one.alone.share:.1%}",
         f"{one.together.share:.1%}",
+        f"{one.together.guessed:,}",
         f"{one.together.sure:,}",
         f"{one.together.sure_wrong:,}",
     ]
@@ -163,8 +193,11 @@ def _sentence(found: Audit) -> str:
     areas = ""
     if found.n_areas_drawn < found.n_areas:
         areas = f" (in {found.n_areas_drawn} of {found.n_areas} areas)"
+    if not together.n_small:
+        return f"no small count is published{areas}: there was nothing to find"
     return (
-        f"whoever asks for all tables finds {together.share:.1%} of {together.n_small:,} small "
-        f"counts{areas}, {alone.share:.1%} from the table of each alone, and is sure of "
-        f"{together.sure:,}, of which {together.sure_wrong:,} wrongly"
+        f"whoever asks for all tables finds {together.share:.1%} of {together.n_small:,} "
+        f"small counts{areas} with {together.guessed:,} guesses, {alone.share:.1%} from the "
+        f"table of each alone, and is sure of {together.sure:,}, of which "
+        f"{together.sure_wrong:,} wrongly"
     )

@@ -233,14 +233,18 @@ class Found:
     ----------
     n_small
         How many published cells hold between 1 and the largest small count.
+    guessed
+        How many cells the best guess takes for small.
     right
-        For how many of these the best guess is right.
+        For how many of the small ones the best guess is right.
     sure, sure_wrong
         How often somebody is sure enough that a cell is small, and names its count; how often
-        wrongly.
+        wrongly. Of a cell with fewer than 20 others like it this is not told: it is not counted
+        as sure, though some of these are guessed best.
     """
 
     n_small: int
+    guessed: int
     right: int
     sure: int
     sure_wrong: int
@@ -251,7 +255,7 @@ class Found:
         return self.right / self.n_small if self.n_small else 0.0
 
     def __add__(self, other: Found) -> Found:
-        names = ("n_small", "right", "sure", "sure_wrong")
+        names = ("n_small", "guessed", "right", "sure", "sure_wrong")
         return Found(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
 
@@ -286,7 +290,7 @@ def found_small_counts(
     capped = np.minimum(truth, small + 1)  # what is not small is one answer, but for 0
     is_small = (capped >= 1) & (capped <= small)
     if not len(truth):
-        return Found(n_small=0, right=0, sure=0, sure_wrong=0)
+        return Found(n_small=0, guessed=0, right=0, sure=0, sure_wrong=0)
     group = np.unique(np.stack([*clues]), axis=1, return_inverse=True)[1].ravel()
     times = np.zeros((int(group.max()) + 1, small + 2), np.int64)
     np.add.at(times, (group, capped), 1)
@@ -300,6 +304,7 @@ def found_small_counts(
     is_sure &= (best >= 1) & (best <= small)
     return Found(
         n_small=int(is_small.sum()),
+        guessed=int(((best >= 1) & (best <= small)).sum()),
         right=int((is_right & is_small).sum()),
         sure=int(is_sure.sum()),
         sure_wrong=int((is_sure & ~is_right).sum()),

@@ -73,7 +73,7 @@ class Service(SettingsFile):
     @property
     def official(self) -> tuple[Job, ...]:
         """The jobs whose tables are recorded before callers are heard."""
-        return self._official
+        return () if self.ledger is None else self._official
 
     @property
     def method(self) -> str:

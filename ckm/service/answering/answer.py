@@ -184,8 +184,10 @@ class Answerer:
         measures: tuple[str, ...] = ("count",),
     ) -> tuple[PreparedCells, dict[Levels, Any]]:
         """Find the cells that are shown and those that the rules look at, and protect them."""
-        pairs = plan.inner(self.planner.tops(plan))
-        wanted = dict.fromkeys([*shown, *(levels for pair in pairs for levels in pair)])
+        judged = plan.inner(self.planner.tops(plan))
+        wanted = dict.fromkeys(
+            [*shown, *(levels for pairs in judged for pair in pairs for levels in pair)]
+        )
         names = [selection.variable for selection in plan.active]
         finest = {name: levels[0] for name, levels in zip(names, plan.used, strict=True)}
         found = self.cubes.find(finest, where=plan.where, deadline=deadline)
@@ -202,9 +204,13 @@ class Answerer:
     def _judged(
         self, plan: Plan, protected: Protected, rules: RuleSettings
     ) -> list[Finding | None]:
-        tops = self.planner.tops(plan)
-        slices = slices_of(plan, protected, self.variables, tops=tops)
-        return judge_areas(slices, rules, sensitive=self._sensitive)
+        """Return, for each area, the first rule that a combination of its levels breaks."""
+        found: list[Finding | None] = []
+        for pairs in plan.inner(self.planner.tops(plan)):
+            slices = slices_of(plan, pairs, protected, self.variables)
+            here = judge_areas(slices, rules, sensitive=self._sensitive)
+            found = [a or b for a, b in zip(found, here, strict=True)] if found else here
+        return found
 
     def _publication(
         self, query: Query, plan: Plan, found: PreparedCells, withheld: Mapping[int, Finding]

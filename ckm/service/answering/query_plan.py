@@ -49,20 +49,27 @@ class Plan:
         """Return the combinations of levels that the table shows."""
         return list(itertools.product(*self.used))
 
-    def inner(self, tops: tuple[int, ...]) -> list[tuple[Levels, Levels]]:
-        """Return, for each level of areas, the inner cells and the areas' populations.
+    def inner(self, tops: tuple[int, ...]) -> list[list[tuple[Levels, Levels]]]:
+        """Return what the rules judge: combinations of levels without totals, finest first.
+
+        Each is judged by itself, as if it were all that was asked for: per level of areas, the
+        inner cells and the areas' populations.
 
         Parameters
         ----------
         tops
             The level of the total of each variable.
         """
-        fine = tuple(levels[0] for levels in self.used)
+        below = [
+            tuple(level for level in levels if level < top or p == self.area)
+            for p, (levels, top) in enumerate(zip(self.used, tops, strict=True))
+        ]
         if self.area is None:
-            return [(fine, tops)]
+            return [[(fine, tops)] for fine in itertools.product(*below)]
+        areas, below[self.area] = below[self.area], below[self.area][:1]
         return [
-            (self._at_area(fine, level), self._at_area(tops, level))
-            for level in self.used[self.area]
+            [(self._at_area(fine, level), self._at_area(tops, level)) for level in areas]
+            for fine in itertools.product(*below)
         ]
 
     def _at_area(self, levels: Levels, level: int) -> Levels:

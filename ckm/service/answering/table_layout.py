@@ -11,7 +11,7 @@ from ckm.service.answering.query import are_in_margins
 from ckm.service.rules import Slices
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -58,17 +58,28 @@ def table_of(
 
 
 def slices_of(
-    plan: Plan, protected: Protected, variables: Mapping[str, Variable], *, tops: Levels
+    plan: Plan,
+    pairs: Sequence[tuple[Levels, Levels]],
+    protected: Protected,
+    variables: Mapping[str, Variable],
 ) -> Slices:
-    """Gather the inner cells of all areas asked for, or of the whole table."""
+    """Gather the inner cells of all areas asked for, or of the whole table.
+
+    An area of several levels is judged once, at the finest of them.
+    """
     others = [p for p in range(len(plan.active)) if p != plan.area]
-    areas = (0,) if plan.area is None else plan.active[plan.area].ranks
-    place = np.full(max(areas) + 1, -1, np.int64)
-    place[list(areas)] = np.arange(len(areas))
+    areas = np.array((0,) if plan.area is None else plan.active[plan.area].ranks)
+    is_left = np.ones(len(areas), bool)
     population = np.zeros(len(areas), np.int64)
     parts: list[tuple[NDArray[np.int64], ...]] = []
-    cells = 1
-    for fine, coarse in plan.inner(tops):
+    for fine, coarse in pairs:
+        is_here = is_left
+        if plan.area is not None:
+            axis = variables[plan.active[plan.area].variable].axis
+            is_here = is_left & np.isin(areas, axis.levels[fine[plan.area]].ranks)
+            is_left = is_left & ~is_here
+        place = np.full(areas.max() + 1, -1, np.int64)
+        place[areas[is_here]] = np.flatnonzero(is_here)
         ranks, numbers = protected[coarse]
         at = _places(place, ranks, plan.area, len(numbers["count"]))
         population[at[at >= 0]] = numbers["count"][at >= 0]
@@ -79,8 +90,9 @@ def slices_of(
             kept &= variables[plan.active[p].variable].is_listed[ranks[p]]
         codes = tuple(ranks[p][kept].astype(np.int64) for p in others)
         parts.append((at[kept], numbers["count"][kept], *codes))
+    cells = 1
     for p in others:
-        cells *= len(variables[plan.active[p].variable].ranks(plan.used[p][0]))
+        cells *= len(variables[plan.active[p].variable].ranks(pairs[0][0][p]))
     joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
     return Slices(
         population=population,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -129,6 +131,26 @@ def test_a_sample_of_areas_has_its_own_tables_alone(service_file):
     assert mine in zip(every, published, strict=True)
 
 
+def test_areas_are_drawn_where_there_are_some(tmp_path, service_file):
+    rng = np.random.default_rng(6)
+    people = {name: rng.integers(3, size=50).astype(str) for name in ("sex", "race", "age10")}
+    pd.DataFrame({"id": range(50), "place": "x", **people}).to_parquet(
+        tmp_path / "people.parquet"
+    )
+    Secret(bytes(range(32))).write(tmp_path / "secret.key")
+    worked_ptable().write(tmp_path / "pt.parquet")
+    file = tmp_path / "service.toml"
+    file.write_text(ACS + '[categories]\nplace = ["u", "v", "w", "x", "y"]\n')
+    with open_answerer(read_service(file), is_kept=False) as answerer:
+        drawn = [query_space(answerer(), areas=1, seed=seed) for seed in range(3)]
+    assert {(one.n_areas, one.n_areas_drawn, one.joint.sum()) for one in drawn} == {(1, 1, 50)}
+    file.write_text(file.read_text().replace("is_area = true\n", ""))
+    with pytest.raises(ConfigError, match="no variable of areas"):
+        open_space(read_service(file), areas=2)
+    for wrong in (["--seed", "-1"], ["--limit", "nan"], ["--confidence", "nan"]):
+        assert run("audit", service_file, *wrong).exit_code == 2
+
+
 def test_rules_that_permit_nothing_are_named(tmp_path):
     file = write_service(
         tmp_path, more="[rules]\nmaximum_variables = 1\nminimum_population = 100000\n"
@@ -148,6 +170,138 @@ def test_joint_cells_beyond_memory_are_refused(service_file, monkeypatch):
     done = run("audit", service_file)
     assert done.exit_code == 2
     assert "more than 1,000" in done.stderr
+
+
+# --- several levels at once ------------------------------------------------------------
+
+LEVELS = """
+schema = 1
+[service]
+title = "Levels"
+[data]
+path = "people.parquet"
+id = "id"
+[keys]
+secret = "secret.key"
+[ptable]
+path = "pt.parquet"
+[hierarchies]
+{hierarchies}
+[[variable]]
+name = "ill"
+is_sensitive = true
+[[variable]]
+name = "sex"
+[[variable]]
+{variables}
+[limits]
+requests_per_hour = 100000
+[rules]
+{rules}
+"""
+
+
+def opened_levels(folder, *, people, hierarchies, variables, rules):
+    """Write a service; return what its audit sees, and the answers to some selections."""
+    frame = pd.DataFrame({"id": np.arange(len(people["ill"])), **people})
+    frame.to_parquet(folder / "people.parquet")
+    Secret(bytes(range(32))).write(folder / "secret.key")
+    worked_ptable().write(folder / "pt.parquet")
+    file = folder / "service.toml"
+    file.write_text(LEVELS.format(hierarchies=hierarchies, variables=variables, rules=rules))
+    return read_service(file)
+
+
+def not_in_the_audit(service, folder, requests):
+    """List the cells of answers that the audit has as not shown; count those that it has."""
+    with open_table_service(service, folder=folder) as opened:
+        seen = query_space(opened.answerer)
+        variables, caller = opened.answerer.variables, Caller(make_app(opened))
+        found, told = [], Counter()
+        for names, select in requests:
+            answer = caller.ask(names, **({"select": select} if select else {}))
+            if answer.status_code != 200:
+                told[answer.json()["reason"]] += 1
+                continue
+            document = answer.json()
+            codes = {n: list(document["dimension"][n]["category"]["index"]) for n in names}
+            values = np.array(document["value"]).reshape([len(codes[n]) for n in names])
+            for at in np.ndindex(*values.shape):
+                cell = {n: codes[n][i] for n, i in zip(names, at, strict=True)}
+                told["cells"] += 1
+                if not any(is_shown for _, is_shown in _all_looked_up(seen, variables, cell)):
+                    found.append(cell)
+        caller.close()
+    return found, told
+
+
+def _all_looked_up(space, variables, cell):
+    """Find a cell at every combination of levels at which its categories stand."""
+    places = []
+    for name, names in zip(space.variables, space.level_names, strict=True):
+        variable = variables[name]
+        rank = variable.rank(cell[name]) if name in cell else 0
+        levels = [
+            (level, int(np.flatnonzero(one.ranks == rank)[0]))
+            for level, one in enumerate(variable.axis.levels)
+            if rank in one.ranks
+        ]
+        places.append(levels if rank else [(len(names), 0)])
+    for chosen in itertools.product(*places):
+        table, at = zip(*chosen, strict=True)
+        if table in space.shown:
+            yield space.shown[table].published[at], space.shown[table].is_shown[at]
+
+
+def test_a_finer_category_beside_coarse_ones_opens_nothing(tmp_path):
+    rng, n = np.random.default_rng(1), 600
+    coarse = rng.integers(0, 3, n)
+    service = opened_levels(
+        tmp_path,
+        people={
+            "occ1": np.char.add("O", coarse.astype(str)),
+            "occ2": np.char.add("P", (4 * coarse + rng.integers(0, 4, n)).astype(str)),
+            "ill": np.where(rng.random(n) < 0.03, "yes", "no"),
+            "sex": rng.choice(list("abcde"), n, p=[0.5, 0.3, 0.1, 0.07, 0.03]),
+        },
+        hierarchies='occ = ["occ1", "occ2"]',
+        variables='name = "occ"\nis_sensitive = true',
+        rules="mean_cell_size = false\npermille_disclosive = 100",
+    )
+    names, groups = ["occ", "ill", "sex"], ["O0", "O1", "O2"]
+    requests = [(names, {"occ": groups}), (names, {"occ": [*groups, "P0"]}), (names, None)]
+    found, told = not_in_the_audit(service, tmp_path, requests)
+    assert told == {"group_disclosure": 3}
+    alone = [(["occ", "sex"], {"occ": ["O0", "P0"]}), (["occ"], None)]
+    found, told = not_in_the_audit(service, tmp_path, alone)
+    assert (found, told["cells"] > 10) == ([], True)
+
+
+def test_an_area_of_two_levels_is_judged_once(tmp_path):
+    rng, n = np.random.default_rng(2), 3000
+    (tmp_path / "geo.csv").write_text(
+        "level,name\n@,A\n@@,a1\n@@,a2\n@,B\n@@,b1\n@@,b2\n@,isle\n"
+    )
+    service = opened_levels(
+        tmp_path,
+        people={
+            "geo": rng.choice(
+                ["a1", "a2", "b1", "b2", "isle"], n, p=[0.3, 0.2, 0.2, 0.28, 0.02]
+            ),
+            "ill": np.where(rng.random(n) < 0.04, "yes", "no"),
+            "sex": np.where(rng.random(n) < 0.5, "f", "m"),
+        },
+        hierarchies='tree = { column = "geo", tree = "geo.csv" }',
+        variables='name = "tree"\nis_area = true',
+        rules="",
+    )
+    names = ["tree", "ill", "sex"]
+    some = (["isle"], ["isle", "A", "B"], ["isle", "a1", "A"], ["isle", "a1", "a2"])
+    requests = [(names, {"tree": areas}) for areas in some]
+    found, told = not_in_the_audit(service, tmp_path, [*requests, (names, None)])
+    assert found == []
+    assert told["group_disclosure"] == 1  # of the isle alone
+    assert told["cells"] > 50
 
 
 # --- advice ----------------------------------------------------------------------------
@@ -172,7 +326,7 @@ class Formula:
         used = [space.used(table) for table in space.lattice.tables]
         sex, geo = space.variables.index("sex"), space.variables.index("geo")
         n = 100 + 9 * sum(sex in one for one in used) + sum(one.get(geo) == 0 for one in used)
-        found = Found(n_small=1000, right=n, sure=0, sure_wrong=0)
+        found = Found(n_small=1000, guessed=n, right=n, sure=0, sure_wrong=0)
         cells = sum(int(one.is_shown.sum()) for one in space.shown.values())
         exposure = Exposure(
             n_variables=0, n_tables=len(used), n_cells=cells, alone=found, together=found
@@ -197,6 +351,22 @@ def test_advice_closes_what_helps_most_and_no_more_than_is_needed(space):
     named = {one.what for one in steps[0].options}
     assert {"maximum_variables = 1", 'exclusive = [["sex", "category"]]'} <= named
     assert 'exclusive = [["age_tree", "zone_2024"]]' not in named  # refused already
+
+
+def test_advice_keeps_what_every_table_must_have(space):
+    fixed = {space.variables.index(name) for name in ("sex", "category")}
+    bound = space.restricted(lambda used: fixed <= set(used))
+    steps = advise(replace(bound, mandatory=frozenset({"sex", "category"})), Formula(), limit=0)
+    named = {one.what for step in steps for one in step.options}
+    assert not named & {"no variable 'sex'", 'exclusive = [["sex", "category"]]'}
+    assert "maximum_variables = 1" not in named
+
+
+def test_margins_go_with_the_only_table_that_shows_them(space):
+    sex, category = (space.variables.index(name) for name in ("sex", "category"))
+    both = space.restricted(lambda used: {sex, category} <= set(used))
+    assert len(both.shown) == 4  # that of both, and its margins
+    assert not both.restricted(lambda used: sex not in used).shown
 
 
 def test_advice_ends_where_nothing_is_left_to_close(space):
@@ -338,6 +508,8 @@ def test_a_caller_who_asks_for_everything_finds_what_the_audit_says(rules, share
             level_names=tuple((name,) for name in NAMES),
             lattice=lattice,
             shown=shown,
+            parents={},
+            mandatory=frozenset(),
             joint=truth.counts,
             n_areas=1,
             n_areas_drawn=1,

@@ -122,7 +122,7 @@ def test_guesses_are_made_by_others_alone():
     truth = np.array([2] * 40 + [5])
     seen = np.full(41, 3)
     found = found_small_counts(truth, seen, [seen], small=2, confidence=0.95)
-    assert found == Found(n_small=40, right=40, sure=41, sure_wrong=1)
+    assert found == Found(n_small=40, guessed=41, right=40, sure=41, sure_wrong=1)
     strict = found_small_counts(truth, seen, [seen], small=2, confidence=0.98)
     assert (strict.sure, strict.sure_wrong) == (1, 1)  # that of 5: all others hold 2
 
@@ -130,7 +130,7 @@ def test_guesses_are_made_by_others_alone():
 def test_few_others_tell_nothing():
     truth, guess = np.array([1, 1, 4]), np.array([1, 2, 3])
     found = found_small_counts(truth, guess, [np.zeros(3, int)], small=2, confidence=0.9)
-    assert found == Found(n_small=2, right=1, sure=0, sure_wrong=0)
+    assert found == Found(n_small=2, guessed=2, right=1, sure=0, sure_wrong=0)
     none = found_small_counts(truth[:0], guess[:0], [guess[:0]], small=2, confidence=0.9)
     assert (none + found).share == 0.5
     assert none.share == 0.0
