@@ -1,7 +1,7 @@
 """CPU time and memory of ``ckm audit``: the ACS with six variables, and many records by area.
 
 The ACS has up to three of six variables in a table. The many records are those of the demo with
-three variables, of which regions are drawn; a third of all areas are looked at.
+three variables, in some regions drawn at random.
 
     python -m bench.audit --persons 5000000 --areas 4
 """

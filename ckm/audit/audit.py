@@ -10,6 +10,7 @@ import numpy as np
 
 from ckm.audit.query_space import query_space
 from ckm.service.process.server import open_answerer
+from ptable.lookup import moments
 from risk.reconstruction.lattice import Found, found_small_counts, most_probable_counts
 
 if TYPE_CHECKING:
@@ -208,13 +209,11 @@ def open_space(
         answers = answerer()
         space = query_space(answers, areas=areas, seed=seed, progress=progress)
         table = answers.ptable
-    variances = [
-        sum(n * v * v for v, n in table.units(row).items()) / table.key_range
-        for row in range(table.n_rows)
-    ]
+    rows = (table.units(row) for row in range(table.n_rows))
+    variance = max(float(moments(units, table.key_range)[1]) for units in rows)
     return space, Auditor(
         small=small,
         confidence=confidence,
         max_noise=table.max_noise,
-        variance=max(variances),
+        variance=variance,
     )
