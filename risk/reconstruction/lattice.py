@@ -71,6 +71,13 @@ class Lattice:
         """Give the number of categories of each variable in a table."""
         return tuple(sizes[level] for sizes, level in zip(self.sizes, table, strict=True))
 
+    def codes(self, axis: int, below: int, above: int) -> Integers | None:
+        """Give the category at one level of each at another; None where these are not nested."""
+        low, high = self.groups[axis][below], self.groups[axis][above]
+        codes = np.zeros(self.sizes[axis][below], np.int64)
+        codes[low] = high
+        return codes if (codes[low] == high).all() else None
+
     def sums(self, joint: NDArray[Any]) -> dict[Levels, NDArray[Any]]:
         """Add joint cells up to every table."""
         found = {(0,) * joint.ndim: joint}
@@ -89,13 +96,17 @@ class Lattice:
         return found.get(every, np.zeros(self.shape))
 
     def _raised(self, values: NDArray[Any], axis: int, level: int) -> NDArray[Any]:
-        codes = self.groups[axis][level]
-        if (np.diff(codes) < 0).any():
-            order = np.argsort(codes, kind="stable")
-            codes, values = codes[order], values.take(order, axis=axis)
-        starts = np.searchsorted(codes, np.arange(self.sizes[axis][level]))
-        found: NDArray[Any] = np.add.reduceat(values, starts, axis=axis)
-        return found
+        return added(values, self.groups[axis][level], axis=axis)
+
+
+def added(values: NDArray[Any], codes: Integers, *, axis: int) -> NDArray[Any]:
+    """Add up along an axis what has the same code; every code up to the largest occurs."""
+    if (np.diff(codes) < 0).any():
+        order = np.argsort(codes, kind="stable")
+        codes, values = codes[order], values.take(order, axis=axis)
+    starts = np.searchsorted(codes, np.arange(codes.max(initial=0) + 1))
+    found: NDArray[Any] = np.add.reduceat(values, starts, axis=axis)
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
