@@ -72,7 +72,7 @@ class Lattice:
         return tuple(sizes[level] for sizes, level in zip(self.sizes, table, strict=True))
 
     def codes(self, axis: int, below: int, above: int) -> Integers | None:
-        """Give the category at one level of each at another; None where these are not nested."""
+        """Give the category at a level of each at one below; None where they do not nest."""
         low, high = self.groups[axis][below], self.groups[axis][above]
         codes = np.zeros(self.sizes[axis][below], np.int64)
         codes[low] = high
@@ -252,6 +252,8 @@ class Found:
         How often somebody is sure enough that a cell is small, and names its count; how often
         wrongly. Of a cell with fewer than 20 others like it this is not told: it is not counted
         as sure, though some of these are guessed best.
+    certain
+        Of how many small ones no other count fits what is published.
     """
 
     n_small: int
@@ -259,6 +261,7 @@ class Found:
     right: int
     sure: int
     sure_wrong: int
+    certain: int = 0
 
     @property
     def share(self) -> float:
@@ -266,7 +269,7 @@ class Found:
         return self.right / self.n_small if self.n_small else 0.0
 
     def __add__(self, other: Found) -> Found:
-        names = ("n_small", "guessed", "right", "sure", "sure_wrong")
+        names = ("n_small", "guessed", "right", "sure", "sure_wrong", "certain")
         return Found(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
 
@@ -277,6 +280,7 @@ def found_small_counts(
     *,
     small: int,
     confidence: float,
+    bounds: tuple[Floats, Floats] | None = None,
 ) -> Found:
     """Guess each count by what is most frequent among other cells with the same clues.
 
@@ -292,6 +296,9 @@ def found_small_counts(
         Counts from 1 to this are small.
     confidence
         From which share of the others on a reader is sure.
+    bounds
+        The least and the largest count of each cell, shape ``(n,)``, where they are known: no
+        guess leaves them.
 
     Notes
     -----
@@ -310,8 +317,14 @@ def found_small_counts(
     n_others = others.sum(axis=1)
     is_known = n_others >= _ENOUGH
     best = np.where(is_known, others.argmax(axis=1), np.clip(guess, 0, small + 1))
-    is_right = best == capped
     is_sure = is_known & (others.max(axis=1) >= confidence * n_others)
+    is_certain = np.zeros(len(truth), bool)
+    if bounds is not None:
+        lower, upper = (np.minimum(one, small + 1).astype(np.int64) for one in bounds)
+        is_certain = (lower == upper) & (upper <= small)
+        is_sure = (is_sure & (lower <= best) & (best <= upper)) | is_certain
+        best = np.clip(best, lower, upper)
+    is_right = best == capped
     is_sure &= (best >= 1) & (best <= small)
     return Found(
         n_small=int(is_small.sum()),
@@ -319,4 +332,5 @@ def found_small_counts(
         right=int((is_right & is_small).sum()),
         sure=int(is_sure.sum()),
         sure_wrong=int((is_sure & ~is_right).sum()),
+        certain=int((is_certain & is_small).sum()),
     )

@@ -74,7 +74,8 @@ def count_bounds(
         )
     steps = list(_steps(lattice, list(bounds)))
     for _ in range(_ROUNDS):
-        if not any([_pass_on(bounds, *step) for step in steps]):
+        moved = [_pass_on(bounds, *step) for step in steps]
+        if not any(moved):
             break
     n_cells = math.prod(lattice.shape) + sum(one.published.size for one in shown.values())
     if n_cells <= _MOST_WHOLE:
@@ -91,7 +92,7 @@ def _of_published(shown: Shown, origins: Origins) -> CountBounds:
 def _steps(
     lattice: Lattice, tables: list[Levels]
 ) -> Iterator[tuple[Levels, Levels, dict[int, Integers]]]:
-    """Give the pairs of tables whose cells add up, with the codes along the axes that differ."""
+    """Give pairs of tables of which one adds the other up, with codes by axis that differs."""
     finest = (0,) * len(lattice.groups)
     for below in tables:
         for above in tables:
@@ -160,7 +161,8 @@ def _best(
     rows, start = [], n_joint
     for table in shown:
         places = np.arange(math.prod(lattice.shape_of(table))).reshape(lattice.shape_of(table))
-        place = _taken(places, dict(enumerate(g[n] for g, n in zip(lattice.groups, table))))
+        pairs = enumerate(zip(lattice.groups, table, strict=True))
+        place = _taken(places, {axis: codes[level] for axis, (codes, level) in pairs})
         for cell in range(places.size):
             members = np.flatnonzero(place.ravel() == cell)
             rows.append(np.append(members, start + cell))
