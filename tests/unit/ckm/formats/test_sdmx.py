@@ -73,7 +73,10 @@ def test_counts_that_the_margin_of_error_is_large_against_are_of_low_reliability
         if row["OBS_VALUE"] and float(row["OBS_VALUE"]) < 16
     ]
     # counts are 0, 7, 14, …: below 5 times 3; weighted counts have another scale
-    assert status == [("count", "U"), ("weighted", "A")] * 2 + [("count", "U"), ("weighted", "A")]
+    assert status == [("count", "U"), ("weighted", "A")] * 2 + [
+        ("count", "U"),
+        ("weighted", "A"),
+    ]
     assert "±3 with a probability of 95 %" in about.notes[0]
 
 

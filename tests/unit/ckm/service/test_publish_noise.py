@@ -11,7 +11,9 @@ from ckm.config.service.service import read_service
 from ckm.formats import FORMATS
 from tests.unit.ckm.service.conftest import Served, cells_of
 
-DATA = "/tables/jobseekers/data?valuecodes[sex]=*&valuecodes[geo]=*&codelist[geo]=geo.department"
+DATA = (
+    "/tables/jobseekers/data?valuecodes[sex]=*&valuecodes[geo]=*&codelist[geo]=geo.department"
+)
 PAGE = "/?codelist[sex]=sex&codelist[category]=category"
 # worked_ptable has the margins 2, 2 and 3: see its test.
 NOTES = {
