@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from ckm.formats import FORMATS
-from ckm.service.answering.messages import notice_of
+from ckm.service.answering.messages import noise_notes, notice_of
 from ckm.service.answering.render import file_name
 from ckm.service.page.alternatives import starts_of, tries_of
 from ckm.service.page.form import (
@@ -129,6 +129,7 @@ def page_facts(view: View, outcome: Outcome, visitor: Visitor) -> PageFacts:
     return replace(
         facts,
         grid=grid_of(outcome.answer, view),
+        notes=(*facts.notes, *noise_notes(outcome.answer.margin, view.language)),
         withheld=_withheld(outcome.answer, view),
         restrictions=_restrictions(outcome.answer, view),
         downloads=_downloads(outcome.answer, view),
