@@ -143,7 +143,7 @@ def test_joint_cells_beyond_memory_are_refused():
 
 
 def test_bounds_make_certain_what_they_leave_alone_and_keep_guesses_within():
-    """Three cells look alike; the bounds leave the first one count, and the second none of 1."""
+    """Of three cells that look alike, bounds leave the first one count, the second no 1."""
     truth, lower, upper = np.array([1, 2, 3]), np.array([1.0, 2, 0]), np.array([1.0, 9, np.inf])
     found = found_small_counts(
         truth,
