@@ -7,6 +7,7 @@ joint cells.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -222,18 +223,31 @@ def _tables(values: Floats, shown: Mapping[Levels, Shown]) -> dict[Levels, Float
     return found
 
 
-def _independent(lattice: Lattice, shown: Mapping[Levels, Shown]) -> Floats:
-    """Return the joint cells of independent variables, from the tables of one variable each."""
-    tops = tuple(len(one) - 1 for one in lattice.groups)
-    joint, total = np.ones(lattice.shape), 1.0
+def independent_shares(
+    lattice: Lattice, shown: Mapping[Levels, Shown]
+) -> tuple[list[Floats], float]:
+    """Return the share of each category of each variable, and the total, as published.
+
+    They are taken from the table that shows a variable with the fewest others.
+    """
+    tops = [len(one) - 1 for one in lattice.groups]
+    shares, total = [], 1.0
     for axis, top in enumerate(tops):
-        table = (*tops[:axis], 0, *tops[axis + 1 :])
-        part = np.ones(lattice.shape_of(table))
-        if top and table in shown:
-            part = np.maximum(shown[table].published * shown[table].is_shown, 0.5)
+        part = np.ones(lattice.shape[axis])
+        tables = [table for table in shown if table[axis] == 0 < top]
+        if tables:
+            one = shown[min(tables, key=lambda t: sum(np.array(t) < tops))]
+            others = tuple(other for other in range(len(tops)) if other != axis)
+            part = np.maximum((one.published * one.is_shown).sum(axis=others), 0.5)
             total = max(total, float(part.sum()))
-        joint = joint * (part / part.sum())
-    return joint * total
+        shares.append(part / part.sum())
+    return shares, total
+
+
+def _independent(lattice: Lattice, shown: Mapping[Levels, Shown]) -> Floats:
+    """Return the joint cells of independent variables, from the tables of few variables."""
+    shares, total = independent_shares(lattice, shown)
+    return functools.reduce(np.multiply.outer, shares) * total
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
