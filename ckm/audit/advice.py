@@ -28,7 +28,8 @@ class Closure:
     n_tables, n_cells
         What is still published.
     n_small, share
-        The small counts in it, and the share of them that is found from all tables.
+        The small counts in it, and the largest share of them that is found from all tables, of
+        all or of those of one number of variables.
     """
 
     what: str
@@ -110,7 +111,7 @@ def _closure(what: str, found: Audit) -> Closure:
         n_tables=sum(one.n_tables for one in found.exposures),
         n_cells=sum(one.n_cells for one in found.exposures),
         n_small=found.together.n_small,
-        share=found.together.share,
+        share=found.largest_share,
     )
 
 

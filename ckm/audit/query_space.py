@@ -49,6 +49,8 @@ class QuerySpace:
         The true counts of the joint cells.
     n_areas, n_areas_drawn
         How many of the coarsest areas there are, and how many of them were drawn.
+    area, area_codes
+        The place of the variable of areas, and the codes of its coarsest categories.
     """
 
     variables: tuple[str, ...]
@@ -60,6 +62,8 @@ class QuerySpace:
     joint: Integers
     n_areas: int
     n_areas_drawn: int
+    area: int | None = None
+    area_codes: tuple[str, ...] = ()
 
     def used(self, table: Levels) -> dict[int, int]:
         """Return the variables that a table shows, by place, with their levels."""
@@ -165,6 +169,11 @@ def query_space(
             "The rules permit no table: there is nothing that callers could find out.",
             hint="see [rules], and whether the data hold any records",
         )
+    area_codes: tuple[str, ...] = ()
+    if area is not None:
+        ranks, codes = axes[area].levels[-2].ranks, answerer.variables[names[area]].codes
+        coarsest = groups[area][-2] if kept is None else groups[area][-2][kept]
+        area_codes = tuple(codes[ranks[place]] for place in np.unique(coarsest))
     if kept is not None and area is not None:
         groups[area] = [np.unique(g[kept], return_inverse=True)[1] for g in groups[area]]
     lattice = Lattice(groups, list(found))
@@ -180,6 +189,8 @@ def query_space(
         joint=joint,
         n_areas=n_areas,
         n_areas_drawn=n_areas if areas is None else min(areas, n_areas),
+        area=area,
+        area_codes=area_codes,
     )
 
 

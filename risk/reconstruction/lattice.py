@@ -259,6 +259,39 @@ class Found:
         return Found(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Guesses:
+    """What is guessed of each cell, arrays of shape ``(n,)``. Disclosive.
+
+    Parameters
+    ----------
+    is_small
+        Whether the cell holds between 1 and the largest small count.
+    is_guessed
+        Whether the best guess takes it for small.
+    is_right
+        Whether the best guess is its count, where all that is not small is one answer.
+    is_sure
+        Whether somebody is sure enough that it is small, and names its count.
+    """
+
+    is_small: NDArray[np.bool_]
+    is_guessed: NDArray[np.bool_]
+    is_right: NDArray[np.bool_]
+    is_sure: NDArray[np.bool_]
+
+    @property
+    def found(self) -> Found:
+        """How many small counts are found."""
+        return Found(
+            n_small=int(self.is_small.sum()),
+            guessed=int(self.is_guessed.sum()),
+            right=int((self.is_right & self.is_small).sum()),
+            sure=int(self.is_sure.sum()),
+            sure_wrong=int((self.is_sure & ~self.is_right).sum()),
+        )
+
+
 def found_small_counts(
     truth: Integers,
     guess: Integers,
@@ -267,6 +300,18 @@ def found_small_counts(
     small: int,
     confidence: float,
 ) -> Found:
+    """Count what `guessed_counts` finds; the parameters are its own."""
+    return guessed_counts(truth, guess, clues, small=small, confidence=confidence).found
+
+
+def guessed_counts(
+    truth: Integers,
+    guess: Integers,
+    clues: Sequence[Integers],
+    *,
+    small: int,
+    confidence: float,
+) -> Guesses:
     """Guess each count by what is most frequent among other cells with the same clues.
 
     Parameters
@@ -290,7 +335,9 @@ def found_small_counts(
     capped = np.minimum(truth, small + 1)  # what is not small is one answer, but for 0
     is_small = (capped >= 1) & (capped <= small)
     if not len(truth):
-        return Found(n_small=0, guessed=0, right=0, sure=0, sure_wrong=0)
+        return Guesses(
+            is_small=is_small, is_guessed=is_small, is_right=is_small, is_sure=is_small
+        )
     group = np.unique(np.stack([*clues]), axis=1, return_inverse=True)[1].ravel()
     times = np.zeros((int(group.max()) + 1, small + 2), np.int64)
     np.add.at(times, (group, capped), 1)
@@ -300,12 +347,6 @@ def found_small_counts(
     is_known = n_others >= _ENOUGH
     best = np.where(is_known, others.argmax(axis=1), np.clip(guess, 0, small + 1))
     is_right = best == capped
-    is_sure = is_known & (others.max(axis=1) >= confidence * n_others)
-    is_sure &= (best >= 1) & (best <= small)
-    return Found(
-        n_small=int(is_small.sum()),
-        guessed=int(((best >= 1) & (best <= small)).sum()),
-        right=int((is_right & is_small).sum()),
-        sure=int(is_sure.sum()),
-        sure_wrong=int((is_sure & ~is_right).sum()),
-    )
+    is_guessed = (best >= 1) & (best <= small)
+    is_sure = is_known & (others.max(axis=1) >= confidence * n_others) & is_guessed
+    return Guesses(is_small=is_small, is_guessed=is_guessed, is_right=is_right, is_sure=is_sure)
