@@ -217,7 +217,7 @@ def exposure_report(
 
     Examples
     --------
-    >>> from reports.facts.exposure import ExposureFacts, PartFact
+    >>> from reports.facts.exposure import ExposureFacts, PartFact, PersonsFact
     >>> whole = PartFact(name="", n_tables=9, n_cells=80, n_small=0, alone=0, together=0)
     >>> facts = ExposureFacts(
     ...     title="Jobseekers",
@@ -233,6 +233,8 @@ def exposure_report(
     ...     guessed=0,
     ...     sure=0,
     ...     sure_wrong=0,
+    ...     certain=0,
+    ...     persons=PersonsFact(n=0, by_frequency=0, alone=0, together=0),
     ...     sizes=(),
     ...     variables=(),
     ...     areas=(),

@@ -11,15 +11,20 @@ import numpy as np
 from ckm.audit.query_space import query_space
 from ckm.service.process.server import open_answerer
 from ptable.lookup import moments
+from risk.reconstruction.attributes import FoundAttributes, found_attributes
+from risk.reconstruction.counts import possible_origins
 from risk.reconstruction.lattice import Found, guessed_counts, most_probable_counts
+from risk.reconstruction.lattice_bounds import count_bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from ckm.audit.query_space import QuerySpace
     from ckm.config.service.service import Service
+    from footing.arrays import Floats, Integers
+    from ptable import PTable
 
     Levels = tuple[int, ...]
 
@@ -90,6 +95,8 @@ class Audit:
         Of the draw.
     exposures
         By the number of variables.
+    attributes
+        What is found of single persons.
     """
 
     small: int
@@ -98,6 +105,7 @@ class Audit:
     n_areas_drawn: int
     seed: int
     exposures: tuple[Exposure, ...]
+    attributes: FoundAttributes
 
     @property
     def alone(self) -> Found:
@@ -136,14 +144,20 @@ class Auditor:
     ----------
     small, confidence
         See `Audit`.
-    max_noise, variance
-        The largest noise of a count, and its variance.
+    ptable
+        The noise of a count.
     """
 
     small: int
     confidence: float
-    max_noise: int
-    variance: float
+    ptable: PTable
+
+    @property
+    def variance(self) -> float:
+        """The largest variance of the noise of a count."""
+        table = self.ptable
+        rows = (table.units(row) for row in range(table.n_rows))
+        return max(float(moments(units, table.key_range)[1]) for units in rows)
 
     def audit(
         self,
@@ -163,27 +177,58 @@ class Auditor:
         progress
             Called with the steps done and the most there are.
         """
-        return self.summed(space, self.attacked(space, progress=progress), seed=seed)
+        return self.attacked(space, seed=seed, progress=progress)[0]
 
     def attacked(
-        self, space: QuerySpace, *, progress: Callable[[int, int], None] | None = None
-    ) -> tuple[Attacked, ...]:
-        """Attack all tables of a space together, and tell of each what is found."""
+        self,
+        space: QuerySpace,
+        *,
+        seed: int = 0,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> tuple[Audit, tuple[Attacked, ...]]:
+        """Attack all tables as `audit` does, and tell of each table, too, what is found."""
         fitted = most_probable_counts(
             space.lattice, space.shown, variance=self.variance, progress=progress
         )
         truth = space.lattice.sums(space.joint)
-        top = self.small + 2 * self.max_noise + 1
+        attacked = self._attacked(space, truth, fitted)
+        audit = Audit(
+            small=self.small,
+            confidence=self.confidence,
+            n_areas=space.n_areas,
+            n_areas_drawn=space.n_areas_drawn,
+            seed=seed,
+            exposures=_exposures(space, attacked),
+            attributes=found_attributes(
+                space.lattice,
+                space.shown,
+                truth=truth,
+                fitted=fitted,
+                axes=space.attributes,
+            ),
+        )
+        return audit, attacked
+
+    def _attacked(
+        self,
+        space: QuerySpace,
+        truth: Mapping[Levels, Integers],
+        fitted: Mapping[Levels, Floats],
+    ) -> tuple[Attacked, ...]:
+        """Tell of each table which small counts are found."""
+        origins = partial(possible_origins, self.ptable)
+        bounds = count_bounds(space.lattice, space.shown, origins=origins)
+        top = self.small + 2 * self.ptable.max_noise + 1
         found = []
         for table, shown in space.shown.items():
             kept = shown.is_shown
             true, seen, fit = truth[table][kept], shown.published[kept], fitted[table][kept]
             clue = np.minimum(seen, top)
-            low = np.where(seen == 0, 0, np.maximum(seen - self.max_noise, 1))
-            near = np.clip(np.rint(fit).astype(np.int64), low, seen + self.max_noise)
+            limits = bounds[table].lower[kept], bounds[table].upper[kept]
+            near = np.clip(np.rint(fit), *limits).astype(np.int64)
             halves = np.clip(np.rint(2 * fit).astype(np.int64), 0, 2 * top)
             guess = partial(guessed_counts, true, small=self.small, confidence=self.confidence)
-            alone, together = guess(seen, [clue]), guess(near, [clue, halves])
+            alone, together = guess(seen, [clue]), guess(near, [clue, halves], bounds=limits)
             found.append(
                 Attacked(
                     table=table,
@@ -196,30 +241,22 @@ class Auditor:
             )
         return tuple(found)
 
-    def summed(
-        self, space: QuerySpace, attacked: Iterable[Attacked], *, seed: int = 0
-    ) -> Audit:
-        """Sum up what is found, by the number of variables that the tables show."""
-        found: dict[int, list[Attacked]] = {}
-        for one in attacked:
-            found.setdefault(len(space.used(one.table)), []).append(one)
-        return Audit(
-            small=self.small,
-            confidence=self.confidence,
-            n_areas=space.n_areas,
-            n_areas_drawn=space.n_areas_drawn,
-            seed=seed,
-            exposures=tuple(
-                Exposure(
-                    n_variables=size,
-                    n_tables=len(some),
-                    n_cells=sum(int(space.shown[one.table].is_shown.sum()) for one in some),
-                    alone=sum((one.alone for one in some), _NONE),
-                    together=sum((one.together for one in some), _NONE),
-                )
-                for size, some in sorted(found.items())
-            ),
+
+def _exposures(space: QuerySpace, attacked: Sequence[Attacked]) -> tuple[Exposure, ...]:
+    """Sum up what is found, by the number of variables that the tables show."""
+    found: dict[int, list[Attacked]] = {}
+    for one in attacked:
+        found.setdefault(len(space.used(one.table)), []).append(one)
+    return tuple(
+        Exposure(
+            n_variables=size,
+            n_tables=len(some),
+            n_cells=sum(int(space.shown[one.table].is_shown.sum()) for one in some),
+            alone=sum((one.alone for one in some), _NONE),
+            together=sum((one.together for one in some), _NONE),
         )
+        for size, some in sorted(found.items())
+    )
 
 
 def open_space(
@@ -253,11 +290,4 @@ def open_space(
         answers = answerer()
         space = query_space(answers, areas=areas, seed=seed, progress=progress)
         table = answers.ptable
-    rows = (table.units(row) for row in range(table.n_rows))
-    variance = max(float(moments(units, table.key_range)[1]) for units in rows)
-    return space, Auditor(
-        small=small,
-        confidence=confidence,
-        max_noise=table.max_noise,
-        variance=variance,
-    )
+    return space, Auditor(small=small, confidence=confidence, ptable=table)

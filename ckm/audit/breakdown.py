@@ -14,6 +14,7 @@ from reports.facts.exposure import (
     ExposureFacts,
     GrowthFact,
     PartFact,
+    PersonsFact,
     PointFact,
 )
 
@@ -152,7 +153,7 @@ def growth_of(
         if size < len(order):
             kept = {frozenset(space.used(table).items()) for table in order[:size]}
             smaller = space.restricted(partial(_is_among, kept))
-            told = {one.table: one for one in auditor.attacked(smaller)}
+            told = {one.table: one for one in auditor.attacked(smaller)[1]}
         found.append(
             PointFact(
                 n_tables=size,
@@ -207,6 +208,8 @@ def exposure_facts(
         guessed=found.together.guessed,
         sure=found.together.sure,
         sure_wrong=found.together.sure_wrong,
+        certain=found.together.certain,
+        persons=PersonsFact(**asdict(found.attributes)),
         sizes=tuple(sizes),
         **parts,
         growth=growth,

@@ -73,6 +73,24 @@ class ClosureFact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PersonsFact:
+    """For how many persons alone in a cell one more category is guessed rightly.
+
+    Parameters
+    ----------
+    n
+        How many there are.
+    by_frequency, alone, together
+        By taking the most frequent, from the table alone, and from all tables.
+    """
+
+    n: int
+    by_frequency: int
+    alone: int
+    together: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExposureFacts:
     """What all tables of a service give away together.
 
@@ -93,8 +111,11 @@ class ExposureFacts:
         The largest share found, of all tables or of those of one number of variables.
     whole
         All tables.
-    guessed, sure, sure_wrong
-        How many cells are guessed to be small; of how many somebody is sure, and wrongly.
+    guessed, sure, sure_wrong, certain
+        How many cells are guessed to be small; of how many somebody is sure, and wrongly; of
+        how many small ones no other count fits.
+    persons
+        Persons who are alone in a cell.
     sizes, variables
         Tables by the number of their variables, and those that show a variable.
     areas, tables
@@ -118,6 +139,8 @@ class ExposureFacts:
     guessed: int
     sure: int
     sure_wrong: int
+    certain: int
+    persons: PersonsFact
     sizes: tuple[PartFact, ...]
     variables: tuple[PartFact, ...]
     areas: tuple[PartFact, ...]

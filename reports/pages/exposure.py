@@ -24,6 +24,7 @@ def exposure_page(words: Words, facts: ExposureFacts) -> tuple[str, dict[str, An
         "title": words.text(facts.title),
         "headings": headings(words, "exposure", without=without),
         "verdict": _verdict(words, facts),
+        "remarks": _remarks(words, facts),
         "is_over": facts.limit is not None and facts.largest_share > facts.limit,
         "largest": words.numbers.share(facts.largest_share),
         "limit": "" if facts.limit is None else words.numbers.share(facts.limit),
@@ -58,6 +59,34 @@ def _verdict(words: Words, facts: ExposureFacts) -> str:
         sure=numbers.count(facts.sure),
         wrong=numbers.count(facts.sure_wrong),
     )
+
+
+def _remarks(words: Words, facts: ExposureFacts) -> list[str]:
+    """Say what is certain, and what is found of persons."""
+    told, persons = [], facts.persons
+    if facts.whole.n_small:
+        told.append(
+            words.say_many(
+                "Of %(n)s small count no other count fits what is published.",
+                "Of %(n)s small counts no other count fits what is published.",
+                facts.certain,
+            )
+        )
+    if persons.n:
+        shares = {
+            name: words.numbers.share(getattr(persons, name) / persons.n)
+            for name in ("by_frequency", "alone", "together")
+        }
+        told.append(
+            words.say(
+                "Of %(persons)s persons alone in a cell one more category is guessed rightly "
+                "for %(together)s from all tables, %(alone)s from the table alone, and "
+                "%(by_frequency)s by taking the most frequent.",
+                persons=words.numbers.count(persons.n),
+                **shares,
+            )
+        )
+    return told
 
 
 def _parts(

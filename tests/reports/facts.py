@@ -13,6 +13,7 @@ from reports.facts.exposure import (
     ExposureFacts,
     GrowthFact,
     PartFact,
+    PersonsFact,
 )
 from reports.facts.exposure import PointFact as GrowthPoint
 from reports.facts.release import (
@@ -864,15 +865,10 @@ def card() -> CardFacts:
 def exposure(**changes) -> ExposureFacts:
     """An audit of some areas, above its limit, with advice and a picture."""
 
-    def part(name, n_tables, n_cells, n_small, alone, together):
-        return PartFact(
-            name=name,
-            n_tables=n_tables,
-            n_cells=n_cells,
-            n_small=n_small,
-            alone=alone,
-            together=together,
-        )
+    names = ("n_tables", "n_cells", "n_small", "alone", "together")
+
+    def part(name, *numbers):
+        return PartFact(name=name, **dict(zip(names, numbers, strict=True)))
 
     points = [(1, 20, None), (4, 90, 60), (12, 300, 80), (20, 630, 75)]
     facts = ExposureFacts(
@@ -889,6 +885,8 @@ def exposure(**changes) -> ExposureFacts:
         guessed=1678,
         sure=12,
         sure_wrong=1,
+        certain=3,
+        persons=PersonsFact(n=146, by_frequency=50, alone=80, together=88),
         sizes=(part("2", 15, 1459, 63, 0, 25), part("3", 26, 17_432, 2193, 77, 605)),
         variables=(part("geo", 16, 13_620, 1735, 31, 462),),
         areas=(part("D06", 16, 681, 106, 3, 34), part("D07", 16, 681, 0, 0, 0)),

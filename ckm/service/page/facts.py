@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from ckm.formats import FORMATS
-from ckm.service.answering.messages import notice_of
+from ckm.service.answering.messages import noise_notes, notice_of
 from ckm.service.answering.render import file_name
 from ckm.service.page.alternatives import starts_of, tries_of
 from ckm.service.page.form import (
@@ -115,6 +115,9 @@ def page_facts(view: View, outcome: Outcome, visitor: Visitor) -> PageFacts:
         example=example_of(view.table_service.answerer.kinds, variables),
         across=across_choices(view),
         measures=measure_choices(view),
+        compared=view.asked.pair or ("", ""),
+        compare=idents[view.service.area] if view.service.area and len(idents) > 1 else "",
+        compare_href=_compare_href(view),
         problems=tuple(_problem(m, idents, view) for m in outcome.mistakes[:_MAX_LISTED]),
         permalink=view.asked.plain.href(),
         notes=() if notice else (view.say("method"),),
@@ -129,10 +132,20 @@ def page_facts(view: View, outcome: Outcome, visitor: Visitor) -> PageFacts:
     return replace(
         facts,
         grid=grid_of(outcome.answer, view),
+        notes=(*facts.notes, *noise_notes(outcome.answer.margin, view.language)),
         withheld=_withheld(outcome.answer, view),
         restrictions=_restrictions(outcome.answer, view),
         downloads=_downloads(outcome.answer, view),
     )
+
+
+def _compare_href(view: View) -> str:
+    """Return the address that puts two ticked areas side by side; empty for others."""
+    area = view.service.area or ""
+    asked = replace(view.asked, compare=area, sort=0, first=0)
+    is_shown = asked.of(area).is_shown and not view.asked.compare
+    known = [view.variables[area].chosen(code) for code in asked.pair] if is_shown else []
+    return asked.href() if known and None not in known else ""
 
 
 def _sign_in(visitor: Visitor, language: str) -> str:
@@ -161,8 +174,8 @@ def _problem(client_error: ClientError, idents: dict[str, str], view: View) -> P
     field_id = idents.get(variable, "")
     if client_error.key == "no_token":
         return Problem(text=view.say("sign_in_needed"))
-    if client_error.key in {"bad_filter", "no_weight"}:
-        field_id = "filter" if client_error.key == "bad_filter" else "measures"
+    places = {"bad_filter": "filter", "no_weight": "measures", "compare_two": "compare-1"}
+    field_id = places.get(client_error.key, field_id)
     if variable in view.variables:
         filled["variable"] = view.label(variable)
     text = view.say(client_error.key, **filled)

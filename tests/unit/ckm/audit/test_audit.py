@@ -21,6 +21,7 @@ from ckm.config.service.service import read_service
 from ckm.errors import ConfigError
 from ckm.service.http.app import make_app
 from ckm.service.process.server import open_answerer, open_table_service
+from risk.reconstruction.attributes import FoundAttributes
 from risk.reconstruction.lattice import Found, Lattice, Shown
 from tables import Secret
 from tests.strategies import worked_ptable
@@ -328,7 +329,13 @@ class Formula:
             n_variables=0, n_tables=len(used), n_cells=cells, alone=found, together=found
         )
         return Audit(
-            small=2, confidence=0.9, n_areas=1, n_areas_drawn=1, seed=0, exposures=(exposure,)
+            small=2,
+            confidence=0.9,
+            n_areas=1,
+            n_areas_drawn=1,
+            seed=0,
+            exposures=(exposure,),
+            attributes=FoundAttributes(n=0, by_frequency=0, alone=0, together=0),
         )
 
 
@@ -482,14 +489,7 @@ def test_a_caller_who_asks_for_everything_finds_what_the_audit_says(rules, share
         caller.close()
     groups = [[np.arange(n), np.zeros(n, int)] for n in truth.counts.shape]
     lattice = Lattice(groups, list(shown))
-    table = worked_ptable()
-    variance = max(
-        sum(n * v * v for v, n in table.units(row).items()) / table.key_range
-        for row in range(table.n_rows)
-    )
-    found = Auditor(
-        small=2, confidence=0.95, max_noise=table.max_noise, variance=variance
-    ).audit(
+    found = Auditor(small=2, confidence=0.95, ptable=worked_ptable()).audit(
         QuerySpace(
             variables=NAMES,
             level_names=tuple((name,) for name in NAMES),
@@ -497,6 +497,7 @@ def test_a_caller_who_asks_for_everything_finds_what_the_audit_says(rules, share
             shown=shown,
             parents={},
             mandatory=frozenset(),
+            attributes=(1, 2, 3),
             joint=truth.counts,
             n_areas=1,
             n_areas_drawn=1,
