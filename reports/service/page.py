@@ -66,7 +66,9 @@ def service_page(facts: PageFacts, *, language: str) -> str:
 def _map(words: Words, facts: PageFacts) -> str:
     if facts.map is None or facts.grid is None:
         return ""
-    return area_chart(words, facts.map, title=f"{facts.grid.caption} – {facts.grid.columns[0].heading}")
+    return area_chart(
+        words, facts.map, title=f"{facts.grid.caption} – {facts.grid.columns[0].heading}"
+    )
 
 
 def sign_in_page(facts: SignInFacts, *, language: str) -> str:
