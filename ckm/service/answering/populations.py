@@ -49,7 +49,7 @@ def population_conditions(service: Service, prepared: Prepared) -> dict[str, Con
     thin = _THIN if service.ledger is None else service.ledger.threshold
     least = max(thin + 1, service.rules.minimum_population or 0)
     everybody = {"all records": np.ones(len(counts), bool)}
-    named = {f"population {name!r}": member for name, member in inside.items()}
+    named = {repr(name): member for name, member in inside.items()}
     problems = [
         f"{name} has fewer than {least} records."
         for name, member in named.items()
@@ -63,8 +63,8 @@ def population_conditions(service: Service, prepared: Prepared) -> dict[str, Con
     if problems:
         raise ConfigError(
             "\n".join(f"[[population]] {problem}" for problem in problems),
-            hint="drop one of the two, or declare it wider: tables of both give away the "
-            "records that are in one of them alone",
+            hint="declare it otherwise, or drop it: the tables of two populations together "
+            "give away the records that are in one of them alone",
         )
     ranks = prepared.axes[POPULATIONS].levels[0].ranks
     conditions = {
