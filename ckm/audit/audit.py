@@ -11,14 +11,18 @@ import numpy as np
 from ckm.audit.query_space import query_space
 from ckm.service.process.server import open_answerer
 from ptable.lookup import moments
+from risk.reconstruction.attributes import FoundAttributes, found_attributes
+from risk.reconstruction.counts import possible_origins
 from risk.reconstruction.lattice import Found, found_small_counts, most_probable_counts
+from risk.reconstruction.lattice_bounds import count_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ckm.audit.query_space import QuerySpace
     from ckm.config.service.service import Service
-    from footing.arrays import Floats
+    from footing.arrays import Floats, Integers
+    from ptable import PTable
 
     Levels = tuple[int, ...]
 
@@ -64,6 +68,8 @@ class Audit:
         Of the draw.
     exposures
         By the number of variables.
+    attributes
+        What is found of single persons.
     """
 
     small: int
@@ -72,6 +78,7 @@ class Audit:
     n_areas_drawn: int
     seed: int
     exposures: tuple[Exposure, ...]
+    attributes: FoundAttributes
 
     @property
     def alone(self) -> Found:
@@ -100,14 +107,20 @@ class Auditor:
     ----------
     small, confidence
         See `Audit`.
-    max_noise, variance
-        The largest noise of a count, and its variance.
+    ptable
+        The noise of a count.
     """
 
     small: int
     confidence: float
-    max_noise: int
-    variance: float
+    ptable: PTable
+
+    @property
+    def variance(self) -> float:
+        """The largest variance of the noise of a count."""
+        table = self.ptable
+        rows = (table.units(row) for row in range(table.n_rows))
+        return max(float(moments(units, table.key_range)[1]) for units in rows)
 
     def audit(
         self,
@@ -130,28 +143,40 @@ class Auditor:
         fitted = most_probable_counts(
             space.lattice, space.shown, variance=self.variance, progress=progress
         )
+        truth = space.lattice.sums(space.joint)
         return Audit(
             small=self.small,
             confidence=self.confidence,
             n_areas=space.n_areas,
             n_areas_drawn=space.n_areas_drawn,
             seed=seed,
-            exposures=self._exposures(space, fitted),
+            exposures=self._exposures(space, truth, fitted),
+            attributes=found_attributes(
+                space.lattice,
+                space.shown,
+                truth=truth,
+                fitted=fitted,
+                axes=space.attributes,
+            ),
         )
 
     def _exposures(
-        self, space: QuerySpace, fitted: Mapping[Levels, Floats]
+        self,
+        space: QuerySpace,
+        truth: Mapping[Levels, Integers],
+        fitted: Mapping[Levels, Floats],
     ) -> tuple[Exposure, ...]:
         """Count what is found, by the number of variables that the tables show."""
-        truth = space.lattice.sums(space.joint)
-        top = self.small + 2 * self.max_noise + 1
+        origins = partial(possible_origins, self.ptable)
+        bounds = count_bounds(space.lattice, space.shown, origins=origins)
+        top = self.small + 2 * self.ptable.max_noise + 1
         found: dict[int, list[Exposure]] = {}
         for table, shown in space.shown.items():
             kept = shown.is_shown
             true, seen, fit = truth[table][kept], shown.published[kept], fitted[table][kept]
             clue = np.minimum(seen, top)
-            low = np.where(seen == 0, 0, np.maximum(seen - self.max_noise, 1))
-            near = np.clip(np.rint(fit).astype(np.int64), low, seen + self.max_noise)
+            limits = bounds[table].lower[kept], bounds[table].upper[kept]
+            near = np.clip(np.rint(fit), *limits).astype(np.int64)
             halves = np.clip(np.rint(2 * fit).astype(np.int64), 0, 2 * top)
             count = partial(
                 found_small_counts, true, small=self.small, confidence=self.confidence
@@ -163,7 +188,7 @@ class Auditor:
                     n_tables=1,
                     n_cells=int(kept.sum()),
                     alone=count(seen, [clue]),
-                    together=count(near, [clue, halves]),
+                    together=count(near, [clue, halves], bounds=limits),
                 )
             )
         return tuple(
@@ -209,11 +234,4 @@ def open_space(
         answers = answerer()
         space = query_space(answers, areas=areas, seed=seed, progress=progress)
         table = answers.ptable
-    rows = (table.units(row) for row in range(table.n_rows))
-    variance = max(float(moments(units, table.key_range)[1]) for units in rows)
-    return space, Auditor(
-        small=small,
-        confidence=confidence,
-        max_noise=table.max_noise,
-        variance=variance,
-    )
+    return space, Auditor(small=small, confidence=confidence, ptable=table)

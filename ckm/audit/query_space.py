@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ckm.config.service.service import Service
     from ckm.service.answering.answer import Answerer, Permitted
     from footing.arrays import Integers
     from tables import Axis
@@ -47,6 +48,9 @@ class QuerySpace:
         Combination of levels → the permitted tables that show it, themselves or as a margin.
     mandatory
         The variables that every table must have.
+    attributes
+        The places of the variables that tell something of a person: those that are sensitive,
+        or where none is, all but the areas.
     joint
         The true counts of the joint cells.
     n_areas, n_areas_drawn
@@ -59,6 +63,7 @@ class QuerySpace:
     shown: Mapping[Levels, Shown]
     parents: Mapping[Levels, frozenset[Levels]]
     mandatory: frozenset[str]
+    attributes: tuple[int, ...]
     joint: Integers
     n_areas: int
     n_areas_drawn: int
@@ -192,10 +197,18 @@ def query_space(
         shown=found,
         parents={table: frozenset(of) for table, of in parents.items()},
         mandatory=frozenset(answerer.settings.mandatory),
+        attributes=_attributes(answerer.service),
         joint=joint,
         n_areas=n_areas,
         n_areas_drawn=n_areas if areas is None else min(areas, n_areas),
     )
+
+
+def _attributes(service: Service) -> tuple[int, ...]:
+    names = list(service.variables)
+    sensitive = [v.name for v in service.variables.values() if v.is_sensitive]
+    chosen = sensitive or [name for name in names if name != service.area]
+    return tuple(names.index(name) for name in chosen)
 
 
 def _drawn(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ckm.audit.advice import Step
     from ckm.audit.audit import Audit, Exposure
     from ckm.cli.terminal.console import Terminal
+    from risk.reconstruction.attributes import FoundAttributes
 
 _PATH = click.Path(path_type=Path)
 _OTHERS = 3
@@ -131,14 +132,16 @@ def audit(
             "of guesses",
             "sure",
             "wrongly",
+            "certain",
         ],
         [_row(one) for one in found.exposures],
         title=f"Small counts are those from 1 to {small}",
         caption="alone: from the table of the cell; together: from all of them, for so many "
-        "guesses that a cell is small; sure: where 20 other cells look alike. Other attacks "
-        "may find more.",
+        "guesses that a cell is small; sure: where 20 other cells look alike; certain: no "
+        "other count fits. Other attacks may find more.",
     )
     terminal.step("audited", _sentence(found))
+    terminal.step("audited", _sentence_of_persons(found.attributes))
     if is_over and limit is not None:
         _show_advice(terminal, steps, limit=limit)
         raise CheckFailedError(
@@ -185,6 +188,7 @@ def _row(one: Exposure) -> list[str]:
         f"{one.together.guessed:,}",
         f"{one.together.sure:,}",
         f"{one.together.sure_wrong:,}",
+        f"{one.together.certain:,}",
     ]
 
 
@@ -200,4 +204,17 @@ def _sentence(found: Audit) -> str:
         f"small counts{areas} with {together.guessed:,} guesses, {alone.share:.1%} from the "
         f"table of each alone, and is sure of {together.sure:,}, of which "
         f"{together.sure_wrong:,} wrongly"
+    )
+
+
+def _sentence_of_persons(found: FoundAttributes) -> str:
+    if not found.n:
+        return "no table tells a category apart of somebody who is alone in its other variables"
+    together, alone, by_frequency = (
+        one / found.n for one in (found.together, found.alone, found.by_frequency)
+    )
+    return (
+        f"of {found.n:,} persons alone in a cell one more category is guessed rightly for "
+        f"{together:.1%} from all tables, {alone:.1%} from the table alone, and "
+        f"{by_frequency:.1%} by taking the most frequent"
     )

@@ -71,6 +71,13 @@ class Lattice:
         """Give the number of categories of each variable in a table."""
         return tuple(sizes[level] for sizes, level in zip(self.sizes, table, strict=True))
 
+    def codes(self, axis: int, below: int, above: int) -> Integers | None:
+        """Give the category at a level of each at one below; None where they do not nest."""
+        low, high = self.groups[axis][below], self.groups[axis][above]
+        codes = np.zeros(self.sizes[axis][below], np.int64)
+        codes[low] = high
+        return codes if (codes[low] == high).all() else None
+
     def sums(self, joint: NDArray[Any]) -> dict[Levels, NDArray[Any]]:
         """Add joint cells up to every table."""
         found = {(0,) * joint.ndim: joint}
@@ -89,13 +96,17 @@ class Lattice:
         return found.get(every, np.zeros(self.shape))
 
     def _raised(self, values: NDArray[Any], axis: int, level: int) -> NDArray[Any]:
-        codes = self.groups[axis][level]
-        if (np.diff(codes) < 0).any():
-            order = np.argsort(codes, kind="stable")
-            codes, values = codes[order], values.take(order, axis=axis)
-        starts = np.searchsorted(codes, np.arange(self.sizes[axis][level]))
-        found: NDArray[Any] = np.add.reduceat(values, starts, axis=axis)
-        return found
+        return added(values, self.groups[axis][level], axis=axis)
+
+
+def added(values: NDArray[Any], codes: Integers, *, axis: int) -> NDArray[Any]:
+    """Add up along an axis what has the same code; every code up to the largest occurs."""
+    if (np.diff(codes) < 0).any():
+        order = np.argsort(codes, kind="stable")
+        codes, values = codes[order], values.take(order, axis=axis)
+    starts = np.searchsorted(codes, np.arange(codes.max(initial=0) + 1))
+    found: NDArray[Any] = np.add.reduceat(values, starts, axis=axis)
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -241,6 +252,8 @@ class Found:
         How often somebody is sure enough that a cell is small, and names its count; how often
         wrongly. Of a cell with fewer than 20 others like it this is not told: it is not counted
         as sure, though some of these are guessed best.
+    certain
+        Of how many small ones no other count fits what is published.
     """
 
     n_small: int
@@ -248,6 +261,7 @@ class Found:
     right: int
     sure: int
     sure_wrong: int
+    certain: int = 0
 
     @property
     def share(self) -> float:
@@ -255,7 +269,7 @@ class Found:
         return self.right / self.n_small if self.n_small else 0.0
 
     def __add__(self, other: Found) -> Found:
-        names = ("n_small", "guessed", "right", "sure", "sure_wrong")
+        names = ("n_small", "guessed", "right", "sure", "sure_wrong", "certain")
         return Found(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
 
@@ -266,6 +280,7 @@ def found_small_counts(
     *,
     small: int,
     confidence: float,
+    bounds: tuple[Floats, Floats] | None = None,
 ) -> Found:
     """Guess each count by what is most frequent among other cells with the same clues.
 
@@ -281,6 +296,9 @@ def found_small_counts(
         Counts from 1 to this are small.
     confidence
         From which share of the others on a reader is sure.
+    bounds
+        The least and the largest count of each cell, shape ``(n,)``, where they are known: no
+        guess leaves them.
 
     Notes
     -----
@@ -299,8 +317,14 @@ def found_small_counts(
     n_others = others.sum(axis=1)
     is_known = n_others >= _ENOUGH
     best = np.where(is_known, others.argmax(axis=1), np.clip(guess, 0, small + 1))
-    is_right = best == capped
     is_sure = is_known & (others.max(axis=1) >= confidence * n_others)
+    is_certain = np.zeros(len(truth), bool)
+    if bounds is not None:
+        lower, upper = (np.minimum(one, small + 1).astype(np.int64) for one in bounds)
+        is_certain = (lower == upper) & (upper <= small)
+        is_sure = (is_sure & (lower <= best) & (best <= upper)) | is_certain
+        best = np.clip(best, lower, upper)
+    is_right = best == capped
     is_sure &= (best >= 1) & (best <= small)
     return Found(
         n_small=int(is_small.sum()),
@@ -308,4 +332,5 @@ def found_small_counts(
         right=int((is_right & is_small).sum()),
         sure=int(is_sure.sum()),
         sure_wrong=int((is_sure & ~is_right).sum()),
+        certain=int((is_certain & is_small).sum()),
     )

@@ -49,6 +49,9 @@ class ServiceAbout(Section):
     workers: int = optional("Processes.", default=1, ge=1, le=64)
     total_label: Name = optional("The code of totals.", default="Total")
     missing_label: Name = optional("The code of missing.", default="(missing)")
+    publish_noise: bool = optional(
+        "Say beside every table how far counts may lie from the true ones.", default=False
+    )
     csv_formulas: CsvFormulas = optional(
         "escape puts an apostrophe before texts of CSV that could be formulas.", default="keep"
     )

@@ -17,6 +17,7 @@ from ckm.service.answering.query_plan import Planner
 from ckm.service.answering.table_layout import slices_of, table_of
 from ckm.service.answering.variables import offered_variables
 from ckm.service.rules import Finding, RuleSettings, commonest, judge_areas, judge_shape
+from ptable.lookup import margin_of_error
 from tables import Deadline
 from tables.prepared.prepared import POPULATIONS
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from ckm.service.answering.query_plan import Levels, Plan
     from ckm.service.answering.table_layout import Protected
     from footing.arrays import Flags
+    from ptable.lookup import MarginOfError
     from tables import Axis, Cells, PreparedCells
 
 _MAX_CELLS = 40_000_000  # whatever the rules say
@@ -54,6 +56,8 @@ class Answer:
         Why there is no table.
     flag
         What the ledger remarked, where its policy is to flag; not for readers.
+    margin
+        The margin of error of its counts, where the service tells it.
     """
 
     query: Query
@@ -62,6 +66,7 @@ class Answer:
     withheld: Mapping[str, Refusal] = field(default_factory=dict)
     refusal: Refusal | None = None
     flag: Refusal | None = None
+    margin: MarginOfError | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +133,8 @@ class Answerer:
         )
         self._ledger = ledger
         self.ptable = engine.ptable
+        is_told = service.about.publish_noise
+        self.margin = margin_of_error(engine.ptable) if is_told else None
         self._sensitive = [v.name for v in service.variables.values() if v.is_sensitive]
 
     def answer(
@@ -322,6 +329,7 @@ class Answerer:
             selections=selections,
             withheld={codes[rank]: reasons[id(f)] for rank, f in withheld.items()},
             flag=flag,
+            margin=self.margin if "count" in query.measures else None,
         )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ckm.formats import FORMATS, TableAbout, to_bytes
+from ckm.formats.about import with_noise
 from ckm.formats.csv_text import without_formulas
 from ckm.formats.words import category_labels
 from ckm.service.answering.messages import say
@@ -71,7 +72,7 @@ def about_answer(
         title += f" ({service.populations[answer.query.population].title[language]})"
     notes = [say(service.method, language)]
     notes += [service.about.description[language]] if service.about.description else []
-    return TableAbout(
+    about = TableAbout(
         id=service.about.id,
         title=title,
         language=language,
@@ -88,6 +89,7 @@ def about_answer(
         withheld_label=say("withheld", language),
         suppressed_label=say("suppressed", language),
     )
+    return about if answer.margin is None else with_noise(about, answer.margin)
 
 
 def _category_labels(

@@ -21,6 +21,7 @@ from ckm.config.service.service import read_service
 from ckm.errors import ConfigError
 from ckm.service.http.app import make_app
 from ckm.service.process.server import open_answerer, open_table_service
+from risk.reconstruction.attributes import FoundAttributes
 from risk.reconstruction.lattice import Found, Lattice, Shown, most_probable_counts
 from tables import Secret
 from tests.strategies import worked_ptable
@@ -422,7 +423,7 @@ def test_populations_that_make_up_all_records_tell_more_of_the_same_cells(tmp_pa
         top = (len(populations) + 1,) if populations else ()
         finest = [t for t in space.shown if t[:3] == (0, 0, 0) and t[3:] == top]
         squares.append(sum(float(((fitted[t] - truth[t]) ** 2).sum()) for t in finest))
-        exposures = auditor._exposures(space, fitted)
+        exposures = auditor._exposures(space, truth, fitted)
         assert [one.n_variables for one in exposures] == [0, 1, 2, 3]
         assert [one.n_tables for one in exposures] == [
             n * (len(populations) + 1) for n in (1, 3, 3, 1)
@@ -461,7 +462,13 @@ class Formula:
             n_variables=0, n_tables=len(used), n_cells=cells, alone=found, together=found
         )
         return Audit(
-            small=2, confidence=0.9, n_areas=1, n_areas_drawn=1, seed=0, exposures=(exposure,)
+            small=2,
+            confidence=0.9,
+            n_areas=1,
+            n_areas_drawn=1,
+            seed=0,
+            exposures=(exposure,),
+            attributes=FoundAttributes(n=0, by_frequency=0, alone=0, together=0),
         )
 
 
@@ -638,14 +645,7 @@ def test_a_caller_who_asks_for_everything_finds_what_the_audit_says(rules, share
         caller.close()
     groups = [[np.arange(n), np.zeros(n, int)] for n in truth.counts.shape]
     lattice = Lattice(groups, list(shown))
-    table = worked_ptable()
-    variance = max(
-        sum(n * v * v for v, n in table.units(row).items()) / table.key_range
-        for row in range(table.n_rows)
-    )
-    found = Auditor(
-        small=2, confidence=0.95, max_noise=table.max_noise, variance=variance
-    ).audit(
+    found = Auditor(small=2, confidence=0.95, ptable=worked_ptable()).audit(
         QuerySpace(
             variables=NAMES,
             level_names=tuple((name,) for name in NAMES),
@@ -653,6 +653,7 @@ def test_a_caller_who_asks_for_everything_finds_what_the_audit_says(rules, share
             shown=shown,
             parents={},
             mandatory=frozenset(),
+            attributes=(1, 2, 3),
             joint=truth.counts,
             n_areas=1,
             n_areas_drawn=1,
