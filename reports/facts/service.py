@@ -313,6 +313,8 @@ class PageFacts:
         The language, where the address names it.
     fields
         The variables.
+    populations
+        Whose table can be asked for; empty where there is no choice.
     filter
         The filter in words of its language.
     columns, example
@@ -349,6 +351,7 @@ class PageFacts:
     languages: dict[str, str]
     fields: tuple[Field, ...]
     language_given: str = ""
+    populations: tuple[Choice, ...] = ()
     filter: str = ""
     columns: tuple[str, ...] = ()
     example: str = ""
