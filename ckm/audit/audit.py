@@ -181,7 +181,7 @@ class Auditor:
             count = partial(
                 found_small_counts, true, small=self.small, confidence=self.confidence
             )
-            n_variables = len(space.used(table))
+            n_variables = space.n_variables(space.used(table))
             found.setdefault(n_variables, []).append(
                 Exposure(
                     n_variables=n_variables,

@@ -35,9 +35,11 @@ class QuerySpace:
     Parameters
     ----------
     variables
-        Their names, in the order of all axes.
+        Their names, in the order of all axes. Where there are populations, a last axis tells
+        who is in which of them.
     level_names
-        For each variable its levels, finest first; the total is left out.
+        For each axis its levels, finest first; the total is left out. Each population is a
+        level of the last axis; the finest, of all memberships, no table shows.
     lattice
         All tables of one level of each variable, margins of permitted tables among them.
     shown
@@ -67,12 +69,16 @@ class QuerySpace:
     n_areas_drawn: int
 
     def used(self, table: Levels) -> dict[int, int]:
-        """Return the variables that a table shows, by place, with their levels."""
+        """Return what a table shows: its variables and population, by place, as levels."""
         return {
             place: level
             for place, (level, names) in enumerate(zip(table, self.level_names, strict=True))
             if level < len(names)
         }
+
+    def n_variables(self, used: Mapping[int, int]) -> int:
+        """Return how many variables a table has; its population is none."""
+        return sum(place < len(self.variables) for place in used)
 
     def restricted(self, is_kept: Callable[[dict[int, int]], bool]) -> QuerySpace:
         """Return the space of some of the tables; what none of them shows is summed over.
@@ -80,8 +86,8 @@ class QuerySpace:
         Parameters
         ----------
         is_kept
-            Whether to keep a permitted table, and with it its margins, by the variables and
-            levels that it shows.
+            Whether to keep a permitted table, and with it its margins, by what `used` tells
+            of it.
         """
         parents = {
             table: frozenset(one for one in of if is_kept(self.used(one)))
@@ -133,6 +139,10 @@ def query_space(
     names = tuple(answerer.variables)
     axes, counts = answerer.joint_counts()
     groups = [_groups(axis) for axis in axes]
+    populations = answerer.memberships()
+    if populations:
+        members = [inside.astype(np.int64) for inside in populations.values()]
+        groups[-1] = [groups[-1][0], *members, groups[-1][-1]]
     at = [_places(axis, 0)[rank] for axis, rank in zip(axes, counts.ranks, strict=True)]
     area = None if answerer.service.area is None else names.index(answerer.service.area)
     kept, n_areas = _drawn(
@@ -154,6 +164,8 @@ def query_space(
             progress("tables", done, len(queries))
         permitted = answerer.permitted(query)
         tables = {} if permitted is None else dict(_shown_by(permitted, answerer, names))
+        if populations:
+            tables = dict(_of_population(tables, query.population, list(populations)))
         if kept is not None and area is not None:
             by_area = groups[area][:-1]
             tables = {
@@ -177,7 +189,10 @@ def query_space(
     joint[tuple(at)] = counted
     return QuerySpace(
         variables=names,
-        level_names=tuple(answerer.variables[name].level_names for name in names),
+        level_names=(
+            *(answerer.variables[name].level_names for name in names),
+            *([("", *populations)] if populations else []),
+        ),
         lattice=lattice,
         shown=found,
         parents={table: frozenset(of) for table, of in parents.items()},
@@ -228,18 +243,20 @@ def _places(axis: Axis, level: int) -> Integers:
 
 
 def _queries(answerer: Answerer, names: tuple[str, ...]) -> Iterator[Query]:
-    """Give a query with all margins for each choice of variables and their levels."""
+    """Give a query with all margins for each choice of variables, their levels, and whose."""
+    populations = (None, *answerer.service.populations)
     depth = [range(len(answerer.variables[name].level_names)) for name in names]
     most = min(answerer.settings.maximum_variables or len(names), len(names))
-    total = sum(
+    total = len(populations) * sum(
         math.prod(len(depth[place]) for place in chosen)
         for size in range(most + 1)
         for chosen in itertools.combinations(range(len(names)), size)
     )
     if total > _MAX_TABLES:
         raise ConfigError(
-            f"The variables and levels make {total:,} tables, more than {_MAX_TABLES:,}.",
-            hint="offer fewer variables or levels, or lower maximum_variables in [rules]",
+            f"Variables, levels and populations make {total:,} tables, more than "
+            f"{_MAX_TABLES:,}.",
+            hint="offer fewer of them, or lower maximum_variables in [rules]",
         )
     for size in range(most + 1):
         for chosen in itertools.combinations(range(len(names)), size):
@@ -248,13 +265,12 @@ def _queries(answerer: Answerer, names: tuple[str, ...]) -> Iterator[Query]:
                     answerer.variables[names[place]].ranks(level).tolist()
                     for place, level in zip(chosen, levels, strict=True)
                 ]
-                if all(ranks):
-                    yield Query(
-                        selections=tuple(
-                            Selection(variable=names[place], ranks=(0, *some))
-                            for place, some in zip(chosen, ranks, strict=True)
-                        )
-                    )
+                selections = tuple(
+                    Selection(variable=names[place], ranks=(0, *some))
+                    for place, some in zip(chosen, ranks, strict=True)
+                )
+                for population in populations if all(ranks) else ():
+                    yield Query(selections=selections, population=population)
 
 
 def _shown_by(
@@ -283,6 +299,19 @@ def _shown_by(
             at[place] = _places(variables[place].axis, table[place])[codes]
         published[tuple(at)] = numbers["count"]
         yield table, Shown(published=published, is_shown=is_shown)
+
+
+def _of_population(
+    tables: Mapping[Levels, Shown], population: str | None, names: list[str]
+) -> Iterator[tuple[Levels, Shown]]:
+    """Give tables the axis of populations: of one, its members are shown and nobody else."""
+    level = len(names) if population is None else names.index(population)
+    for table, one in tables.items():
+        pairs = [(one.published, one.is_shown)]
+        if population is not None:
+            pairs.insert(0, (np.zeros_like(one.published), np.zeros_like(one.is_shown)))
+        published, is_shown = (np.stack(each, axis=-1) for each in zip(*pairs, strict=True))
+        yield (*table, 1 + level), Shown(published=published, is_shown=is_shown)
 
 
 def _taken(shown: Shown, groups: Integers, axis: int) -> Shown:

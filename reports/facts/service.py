@@ -287,6 +287,8 @@ class PageFacts:
         The language, where the address names it.
     fields
         The variables.
+    populations
+        Whose table can be asked for; empty where there is no choice.
     filter
         The filter in words of its language.
     columns, example
@@ -320,6 +322,7 @@ class PageFacts:
     languages: dict[str, str]
     fields: tuple[Field, ...]
     language_given: str = ""
+    populations: tuple[Choice, ...] = ()
     filter: str = ""
     columns: tuple[str, ...] = ()
     example: str = ""

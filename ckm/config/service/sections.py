@@ -11,6 +11,7 @@ from ckm.config.job.ledger import JobLedger
 from ckm.config.job.output import CsvFormulas, Languages
 from ckm.config.job.variable import JobVariable
 from ckm.config.section import FilePath, Items, Name, ReadAs, Section, Words, optional, texts_of
+from tables import FilterError, parse_filter
 
 if TYPE_CHECKING:
     from ckm.config.reading import Reading
@@ -22,6 +23,7 @@ Reconstruction: TypeAlias = Literal["whoever may filter can reconstruct every tr
 RECONSTRUCTION: Reconstruction = get_args(Reconstruction)[0]
 
 _OTHERS_MAY_READ = 0o077
+_CODE = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
 _Count = Annotated[int, Field(ge=1)]
 
 
@@ -31,7 +33,7 @@ class ServiceAbout(Section):
     id: str = optional(
         "Name of the table in addresses: /tables/{id}.",
         default="data",
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$",
+        pattern=_CODE,
     )
     title: Words = Field(description="Title, one for both languages or { en = …, fr = … }.")
     description: Words = optional("A sentence or two.", default={})
@@ -67,6 +69,21 @@ class OfferedVariable(JobVariable):
         super().add_problems(reading)
         if not self.labels:
             object.__setattr__(self, "labels", texts_of(self.name))
+
+
+class ServicePopulation(Section):
+    """Records of which tables can be asked for; all records are a population without a name."""
+
+    name: str = Field(description="Its code in requests.", pattern=_CODE)
+    title: Words = Field(description="What readers see, in one language or both.")
+    where: Name = Field(description="Which records count, for example: status = 'employed'")
+
+    def add_problems(self, reading: Reading) -> None:
+        """Note a filter that cannot be read; the data tell whether it fits."""
+        try:
+            parse_filter(self.where)
+        except FilterError as error:
+            reading.add_error(f"[[population]] {self.name!r}:", error)
 
 
 class ServiceLimits(Section):

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from ckm.formats import FORMATS
 from ckm.service.answering.messages import noise_notes, notice_of
-from ckm.service.answering.render import file_name
+from ckm.service.answering.render import file_name, named_by
 from ckm.service.page.alternatives import starts_of, tries_of
 from ckm.service.page.form import (
     across_choices,
@@ -16,6 +16,7 @@ from ckm.service.page.form import (
     field_of,
     in_filter,
     measure_choices,
+    population_choices,
 )
 from ckm.service.page.grid import grid_of
 from reports.service import Download, PageFacts, Problem, Reader, Unpublished, Withheld
@@ -41,6 +42,7 @@ _NAMES = {
     "csvw": "CSVW (ZIP)",
 }
 _MAX_LISTED = 20
+_FIELDS = {"bad_filter": "filter", "no_weight": "measures", "no_population": "population"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +112,7 @@ def page_facts(view: View, outcome: Outcome, visitor: Visitor) -> PageFacts:
             for name, variable in variables.items()
             if is_in
         ),
+        populations=population_choices(view) if is_in else (),
         filter=view.asked.where,
         columns=tuple(dict.fromkeys(columns)) if outcome.may_filter and is_in else (),
         example=example_of(view.table_service.answerer.kinds, variables),
@@ -162,8 +165,8 @@ def _problem(client_error: ClientError, idents: dict[str, str], view: View) -> P
     field_id = idents.get(variable, "")
     if client_error.key == "no_token":
         return Problem(text=view.say("sign_in_needed"))
-    if client_error.key in {"bad_filter", "no_weight"}:
-        field_id = "filter" if client_error.key == "bad_filter" else "measures"
+    if client_error.key != "no_population" or view.service.populations:
+        field_id = _FIELDS.get(client_error.key, field_id)
     if variable in view.variables:
         filled["variable"] = view.label(variable)
     text = view.say(client_error.key, **filled)
@@ -200,6 +203,9 @@ def _withheld(answer: Answer, view: View) -> tuple[Withheld, ...]:
 def _restrictions(answer: Answer, view: View) -> tuple[tuple[str, str], ...]:
     """Say in words who is counted."""
     said = []
+    if answer.query.population is not None:
+        title = view.service.populations[answer.query.population].title[view.language]
+        said.append((view.say("population"), title))
     for chosen in answer.query.within:
         variable = view.variables[chosen.variable]
         names = [variable.label(rank, view.language) for rank in chosen.ranks[:_MAX_LISTED]]
@@ -211,12 +217,11 @@ def _restrictions(answer: Answer, view: View) -> tuple[tuple[str, str], ...]:
 
 
 def _downloads(answer: Answer, view: View) -> tuple[Download, ...]:
-    shown = [selection.variable for selection in answer.selections]
     return tuple(
         Download(
             label=_NAMES.get(name, name),
             href=view.asked.plain.href(outputFormat=name),
-            file=file_name(view.service.about.id, shown, format=name),
+            file=file_name(view.service.about.id, named_by(answer), format=name),
             is_common=name in _FIRST,
         )
         for name in sorted(FORMATS, key=lambda name: (name not in _FIRST, name))

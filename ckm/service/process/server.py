@@ -118,8 +118,11 @@ def open_answerer(
     if ledger is None:
         _record_official(service, is_kept=is_kept, step=step, quick=quick)
     limits = service.limits
-    # A table of each variable shows whether the data have it.
-    wanted = {n: TableRequest(dimensions=[n], margins="none") for n in service.variables}
+    # A table of each variable shows whether the data have it, one of a population its columns.
+    wanted = {n: TableRequest(dimensions=[n], margins="none") for n in service.variables} | {
+        f"[[population]] {name}": TableRequest(dimensions=[], where=population.where)
+        for name, population in service.populations.items()
+    }
     with opened_job(
         service.job,
         tables=wanted,
