@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ckm.audit.audit import Auditor
-from ckm.audit.query_space import space_of
+from ckm.audit.query_space import query_space
 from ckm.config.read import build, open_settings, read_job
 from ckm.config.service.service import Service
 from ckm.errors import ConfigError
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ckm.config.job.job import Job
     from ckm.service.answering.variables import Variable
 
-_OF_A_JOB = ("data", "keys", "ptable", "hierarchies", "categories")
+_OF_A_JOB = ("data", "keys", "ptable")
 _NO_RULES = {
     "maximum_cells": False,
     "maximum_categories": False,
@@ -125,7 +125,7 @@ def open_release(
                 f"[[table]] {refused[0]!r} has too many combinations of levels to look at.",
                 hint="fewer margins or dimensions, or split it",
             )
-        space = space_of(answers, list(queries.values()), progress=progress)
+        space = query_space(answers, queries.values(), progress=progress)
         table = answers.ptable
     return space, Auditor(small=small, confidence=confidence, ptable=table), release
 
@@ -199,6 +199,10 @@ def _service(path: Path, job: Job, release: Release) -> Service:
             "schema": 1,
             "service": {"title": path.stem},
             **{key: document[key] for key in _OF_A_JOB if key in document},
+            **{
+                key: {name: of for name, of in document.get(key, {}).items() if name in names}
+                for key in ("hierarchies", "categories")
+            },
             "variable": [{"name": name} for name in names],
             "population": [
                 {"name": f"filter-{place}", "title": where, "where": where}
@@ -210,12 +214,19 @@ def _service(path: Path, job: Job, release: Release) -> Service:
     )
 
 
+def _columns(dimension: str, job: Job) -> list[str]:
+    """Return the columns of a dimension, from broad to fine; of a code tree its name."""
+    known = job.hierarchies.get(dimension)
+    return list(known) if isinstance(known, list) else [dimension]
+
+
 def _variable(dimension: str, job: Job) -> str:
-    """Return the hierarchy that a column is a level of; else the dimension itself."""
-    if dimension in job.hierarchies:
-        return dimension
-    nested = ((name, h) for name, h in job.hierarchies.items() if isinstance(h, list))
-    return next((name for name, columns in nested if dimension in columns), dimension)
+    """Return the longest hierarchy that begins with the columns of a dimension, or itself."""
+    columns = _columns(dimension, job)
+    nested = [
+        name for name in job.hierarchies if _columns(name, job)[: len(columns)] == columns
+    ]
+    return max(nested, key=lambda name: len(_columns(name, job)), default=dimension)
 
 
 def _query(
@@ -250,11 +261,10 @@ def _level_sets(
 
     def choices(name: str, own: str, margin: Collection[str]) -> Sequence[int]:
         levels = variables[own].level_names
-        if name in levels:
-            return [levels.index(name) if name in margin else len(levels)]
+        mine = [column for column in reversed(_columns(name, job)) if column in levels]
         if name in margin:
-            return range(len(levels))
-        return [levels.index(column) for column in levels if column in margin] or [len(levels)]
+            return [levels.index(column) for column in mine] or range(len(levels))
+        return [levels.index(c) for c in mine if c in margin] or [len(levels)]
 
     pairs = list(zip(dimensions, owns, strict=True))
     finest = [choices(name, own, dimensions)[0] for name, own in pairs]
