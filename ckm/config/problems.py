@@ -83,7 +83,7 @@ _BOUNDS = {
     "less_than": "must be less than {lt:g}",
     "string_too_short": "must not be empty",
     "too_short": "must not be empty",
-    "string_pattern_mismatch": "must be letters, digits, - and _, and begin with none of these two",
+    "string_pattern_mismatch": "must be letters, digits, - and _, and begin with no sign",
 }
 _UNIONS = {
     "hierarchies": (

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 Order: TypeAlias = Literal["none", "ascending", "descending"]
+ColumnKind: TypeAlias = Literal["number", "share", "difference"]
+ShareOf: TypeAlias = Literal["", "total", "rows"]
 Kind: TypeAlias = Literal["coarser", "without", "unfiltered", "with", "all"]
 
 
@@ -122,13 +124,16 @@ class Withheld:
 class Column:
     """A column: its heading, the address that sorts by it, and how it is sorted.
 
-    `has_parts` tells that parts of what it counts stand in columns beside it.
+    `has_parts` tells that parts of what it counts stand in columns beside it; differences of up
+    to `margin` can come from the noise alone.
     """
 
     heading: str
     href: str
     order: Order = "none"
     has_parts: bool = False
+    kind: ColumnKind = "number"
+    margin: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,6 +200,8 @@ class Grid:
         Number of a page → its address; the page shown has none.
     drawn, n_leaves
         Rows for a chart, without those that have parts; how many there are of these.
+    share_of
+        What its shares are parts of: the total of the column, or its rows.
     """
 
     labels: tuple[str, ...]
@@ -208,6 +215,7 @@ class Grid:
     pages: tuple[Choice, ...] = ()
     drawn: tuple[Row, ...] = ()
     n_leaves: int = 0
+    share_of: ShareOf = ""
 
     @property
     def caption(self) -> str:
@@ -297,6 +305,9 @@ class PageFacts:
         Tables to start with: addresses and names.
     across, measures
         What stands across the columns; which numbers. Empty where there is no choice.
+    compare, compared, compare_href
+        The id of the field of the areas that can be compared, empty for none; the two that are;
+        the address that compares those ticked.
     problems
         What is wrong.
     unpublished, withheld
@@ -329,6 +340,9 @@ class PageFacts:
     starts: tuple[Choice, ...] = ()
     across: tuple[Choice, ...] = ()
     measures: tuple[Choice, ...] = ()
+    compare: str = ""
+    compared: tuple[str, ...] = ("", "")
+    compare_href: str = ""
     problems: tuple[Problem, ...] = ()
     unpublished: Unpublished | None = None
     withheld: tuple[Withheld, ...] = ()

@@ -171,7 +171,6 @@ class Recorder:
             query.where,
             {s.variable: sorted(codes(s)) for s in publication.selections},
             within,
-            *([publication.population] if publication.population else []),
         ]
         filters = [text for text in (publication.population, query.where) if text]
         counted = [f"{name} in {json.dumps(texts)}" for name, texts in within.items()]

@@ -42,7 +42,12 @@ _NAMES = {
     "csvw": "CSVW (ZIP)",
 }
 _MAX_LISTED = 20
-_FIELDS = {"bad_filter": "filter", "no_weight": "measures", "no_population": "population"}
+_FIELDS = {
+    "bad_filter": "filter",
+    "no_weight": "measures",
+    "compare_two": "compare-1",
+    "no_population": "population",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +123,9 @@ def page_facts(view: View, outcome: Outcome, visitor: Visitor) -> PageFacts:
         example=example_of(view.table_service.answerer.kinds, variables),
         across=across_choices(view),
         measures=measure_choices(view),
+        compared=view.asked.pair or ("", ""),
+        compare=idents[view.service.area] if view.service.area and len(idents) > 1 else "",
+        compare_href=_compare_href(view),
         problems=tuple(_problem(m, idents, view) for m in outcome.mistakes[:_MAX_LISTED]),
         permalink=view.asked.plain.href(),
         notes=() if notice else (view.say("method"),),
@@ -137,6 +145,15 @@ def page_facts(view: View, outcome: Outcome, visitor: Visitor) -> PageFacts:
         restrictions=_restrictions(outcome.answer, view),
         downloads=_downloads(outcome.answer, view),
     )
+
+
+def _compare_href(view: View) -> str:
+    """Return the address that puts two ticked areas side by side; empty for others."""
+    area = view.service.area or ""
+    asked = replace(view.asked, compare=area, sort=0, first=0)
+    is_shown = asked.of(area).is_shown and not view.asked.compare
+    known = [view.variables[area].chosen(code) for code in asked.pair] if is_shown else []
+    return asked.href() if known and None not in known else ""
 
 
 def _sign_in(visitor: Visitor, language: str) -> str:

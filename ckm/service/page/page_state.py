@@ -2,7 +2,7 @@
 
 The words are those of the API: ``codelist[…]``, ``valuecodes[…]``, ``filter``, ``heading``.
 Forms send a name more than once, and ``codelist[sex]=`` for a variable that is not shown:
-categories ticked then say who is counted.
+categories ticked then say who is counted. ``compare=A,B`` puts two areas side by side.
 """
 
 from __future__ import annotations
@@ -81,6 +81,8 @@ class PageState:
         The column to sort by, from 1, negative for falling; the first row, from 0.
     language
         The language, where it is named.
+    compare
+        The variable of areas, where two of them stand side by side.
     """
 
     wanted: Mapping[str, Wanted] = field(default_factory=dict)
@@ -91,6 +93,13 @@ class PageState:
     sort: int = 0
     first: int = 0
     language: str = ""
+    compare: str = ""
+
+    @property
+    def pair(self) -> tuple[str, ...]:
+        """The codes of the two areas that stand side by side; none where none do."""
+        codes = self.of(self.compare).codes
+        return codes if self.compare and len(codes) == 2 else ()
 
     def of(self, name: str) -> Wanted:
         """Return what is wanted of a variable."""
@@ -115,6 +124,9 @@ class PageState:
         """Return the address, relative to the page."""
         pairs: list[tuple[str, str]] = []
         for name, wanted in self.wanted.items():
+            if name == self.compare and self.pair:
+                pairs += [("compare", code) for code in self.pair]
+                continue
             if wanted.codelist or (wanted.codelist == "" and wanted.codes):
                 pairs.append((f"codelist[{name}]", wanted.codelist))
             pairs += [(f"valuecodes[{name}]", code) for code in wanted.codes]
@@ -168,6 +180,7 @@ def asked_of(
     mistakes: list[ClientError] = []
     deep: dict[str, dict[str, list[str]]] = {}
     plain: dict[str, str] = {}
+    pair: list[str] = []
     for name, text in items:
         match = _DEEP.fullmatch(name)
         if match is not None and match[2] in {*variables, CONTENTS}:
@@ -176,6 +189,8 @@ def asked_of(
             mistakes.append(ClientError("no_variable", name=match[2], known=list(variables)))
         elif "[" in name:
             mistakes.append(ClientError("bad_parameter", name=name))
+        elif name == "compare":
+            pair.append(text)
         elif name in _PLAIN:
             plain[name] = text
     contents = deep.pop(CONTENTS, {})
@@ -184,19 +199,48 @@ def asked_of(
         for name, variable in variables.items()
         if name in deep
     }
+    area = next((name for name, v in variables.items() if v.offer.is_area), "")
+    try:
+        codes = _pair_of(pair, variables.get(area))
+    except ClientError as client_error:
+        mistakes.append(client_error)
+        codes = ()
+    if codes:
+        given = {**wanted, area: Wanted(codes=codes, codelist=area)}
+        wanted = {name: given[name] for name in variables if name in given}
     rows = plain.get("rows", "")
     sort = plain.get("sort", "")
     asked = PageState(
         wanted=wanted,
         population=plain.get("population", ""),
         where=plain.get("filter", "").strip(),
-        heading=plain.get("heading", ""),
+        heading=area if codes else plain.get("heading", ""),
         measures=tuple(dict.fromkeys(filter(None, contents.get("valuecodes", [])))),
         sort=int(sort) if _SORT.fullmatch(sort) else 0,
         first=int(rows) if rows.isascii() and rows.isdigit() and len(rows) < 9 else 0,
         language=plain.get("lang", ""),
+        compare=area if codes else "",
     )
     return asked, mistakes
+
+
+def _pair_of(texts: Iterable[str], variable: Variable | None) -> tuple[str, ...]:
+    """Return the codes of two areas that are to be compared; none where none are named."""
+    wanted: list[str] = []
+    for text in filter(None, texts):
+        if variable is None:
+            raise ClientError("bad_parameter", name="compare")
+        wanted += [text] if variable.chosen(text) is not None else split_codes(text)
+    if variable is None or not wanted:
+        return ()
+    ranks = [variable.chosen(code) for code in wanted]
+    codes = [variable.codes[rank] for rank in ranks if rank is not None]
+    if None in ranks:
+        name = wanted[ranks.index(None)]
+        raise ClientError("no_category", variable=variable.name, name=name)
+    if len(codes) != 2 or codes[0] == codes[1]:
+        raise ClientError("compare_two")
+    return tuple(codes)
 
 
 def _wanted(variable: Variable, given: Mapping[str, list[str]]) -> Wanted:

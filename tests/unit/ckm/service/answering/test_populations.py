@@ -241,6 +241,7 @@ def test_populations_that_differ_by_few_records_are_named_all_at_once(folder, pe
     assert 2 < n_oldest < 40
     more = (
         f"[rules]\nminimum_population = {n_oldest + 1}\n"
+        + population("young_women", "sex = 'F' and age < 30")
         + population("most", "age < 64")
         + population("women", "sex = 'F'")
         + population("women_too", "not sex = 'M'")
