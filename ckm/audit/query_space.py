@@ -250,9 +250,14 @@ class _Axes:
         return math.prod(sizes[axis] for axis in pair) / len(self._occurring(*pair)[0])
 
     def _occurring(self, first: int, second: int) -> tuple[Integers, Integers]:
-        code = self.at[first] * self._sizes()[second] + self.at[second]
-        occurring, place = np.unique(code, return_inverse=True)
-        return occurring, place.astype(np.int64)
+        """Return the pairs of categories with records, and of every category one at least."""
+        sizes = self._sizes()
+        code = self.at[first] * sizes[second] + self.at[second]
+        without = [
+            np.setdiff1d(np.arange(sizes[axis]), self.at[axis]) for axis in (first, second)
+        ]
+        occurring = np.union1d(code, np.append(without[0] * sizes[second], without[1]))
+        return occurring, np.searchsorted(occurring, code)
 
     def _joined(self, first: int, second: int) -> _Axes:
         """Make one axis of two: its finest categories are those that occur together."""

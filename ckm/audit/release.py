@@ -67,7 +67,7 @@ class ReleaseTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
+class ReleaseTables:
     """The tables of a release that are looked at, and those that are not.
 
     Parameters
@@ -88,7 +88,7 @@ def open_release(
     small: int = 2,
     confidence: float = 0.95,
     progress: Callable[[str, int, int], None] | None = None,
-) -> tuple[QuerySpace, Auditor, Release]:
+) -> tuple[QuerySpace, Auditor, ReleaseTables]:
     """Build all cells of the tables of a job; return them, who attacks them, and the tables.
 
     Earlier tables of the ledger are built from the records as they are now: where these have
@@ -130,7 +130,7 @@ def open_release(
     return space, Auditor(small=small, confidence=confidence, ptable=table), release
 
 
-def _release(job: Job) -> Release:
+def _release(job: Job) -> ReleaseTables:
     """List the tables of counts of a job, and the earlier ones that can be built again."""
     found, left_out = [], {}
     for table in job.table:
@@ -156,7 +156,7 @@ def _release(job: Job) -> Release:
             left_out[earlier] = "it was a caller's choice of categories, which no job can build"
     if not found:
         raise ConfigError("No table of the job publishes counts: there is nothing to audit.")
-    return Release(tables=tuple(found), left_out=left_out)
+    return ReleaseTables(tables=tuple(found), left_out=left_out)
 
 
 def _earlier(job: Job) -> Iterator[ReleaseTable | str]:
@@ -186,7 +186,7 @@ def _earlier(job: Job) -> Iterator[ReleaseTable | str]:
         )
 
 
-def _service(path: Path, job: Job, release: Release) -> Service:
+def _service(path: Path, job: Job, release: ReleaseTables) -> Service:
     """Describe the tables as those of a service without rules on counts."""
     reading, document = open_settings(path, kind="job")
     filters = dict.fromkeys(table.where for table in release.tables if table.where)
