@@ -10,6 +10,7 @@ from ckm.formats import FORMATS
 from ckm.service.answering.messages import noise_notes, notice_of
 from ckm.service.answering.render import file_name, named_by
 from ckm.service.page.alternatives import starts_of, tries_of
+from ckm.service.page.area_map import map_of
 from ckm.service.page.form import (
     across_choices,
     example_of,
@@ -141,6 +142,7 @@ def page_facts(view: View, outcome: Outcome, visitor: Visitor) -> PageFacts:
         facts,
         grid=grid_of(outcome.answer, view),
         notes=(*facts.notes, *noise_notes(outcome.answer.margin, view.language)),
+        map=map_of(view.area_map, outcome.answer, view.variables, view.language),
         withheld=_withheld(outcome.answer, view),
         restrictions=_restrictions(outcome.answer, view),
         downloads=_downloads(outcome.answer, view),
