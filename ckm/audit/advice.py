@@ -118,7 +118,7 @@ def _options(space: QuerySpace) -> Iterator[tuple[str, Kept]]:
     """Give what could be closed next: a size of tables, a variable, a level, and so on."""
     used = [space.used(table) for of in space.parents.values() for table in of]
     most = max(map(space.n_variables, used), default=0)
-    fixed = {space.variables.index(name) for name in space.mandatory}
+    fixed = {p for p, name in enumerate(space.variables) if name in space.mandatory}
     if most > max(1, len(fixed)):
         yield f"maximum_variables = {most - 1}", lambda table: space.n_variables(table) < most
     shown = sorted({place for table in used for place in table})

@@ -5,16 +5,16 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ckm.errors import ConfigError
 from ckm.service.answering.query import Query, Selection
-from risk.reconstruction.lattice import Lattice, Shown
+from risk.reconstruction.lattice import MAX_JOINT, Lattice, Shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -110,6 +110,7 @@ class QuerySpace:
 
 def query_space(
     answerer: Answerer,
+    queries: Iterable[Query] | None = None,
     *,
     areas: int | None = None,
     seed: int = 0,
@@ -121,6 +122,8 @@ def query_space(
     ----------
     answerer
         Who answers; the ledger is neither asked nor written.
+    queries
+        What to ask for instead, with the margins of each.
     areas
         How many of the coarsest areas to look at, drawn at random; None for all. Tables that
         are not by area are then left out.
@@ -158,12 +161,11 @@ def query_space(
         at[area] = (np.cumsum(kept) - 1)[at[area]]
     found: dict[Levels, Shown] = {}
     parents: dict[Levels, set[Levels]] = {}
-    queries = list(_queries(answerer, names))
-    for done, query in enumerate(queries):
+    asked = list(_queries(answerer, names) if queries is None else queries)
+    for done, query in enumerate(asked):
         if progress is not None:
-            progress("tables", done, len(queries))
-        permitted = answerer.permitted(query)
-        tables = {} if permitted is None else dict(_shown_by(permitted, answerer, names))
+            progress("tables", done, len(asked))
+        tables = _tables_of(query, answerer, names)
         if populations:
             tables = dict(_of_population(tables, query.population, list(populations)))
         if kept is not None and area is not None:
@@ -184,31 +186,126 @@ def query_space(
         )
     if kept is not None and area is not None:
         groups[area] = [np.unique(g[kept], return_inverse=True)[1] for g in groups[area]]
-    lattice = Lattice(groups, list(found))
-    joint = np.zeros(lattice.shape, np.int64)
-    joint[tuple(at)] = counted
-    return QuerySpace(
+    fitting = _Axes(
         variables=names,
         level_names=(
             *(answerer.variables[name].level_names for name in names),
             *([("", *populations)] if populations else []),
         ),
-        lattice=lattice,
+        groups=groups,
+        at=at,
         shown=found,
         parents={table: frozenset(of) for table, of in parents.items()},
+    ).fitting()
+    lattice = Lattice(fitting.groups, list(fitting.shown))
+    joint = np.zeros(lattice.shape, np.int64)
+    np.add.at(joint, tuple(fitting.at), counted)
+    return QuerySpace(
+        variables=fitting.variables,
+        level_names=fitting.level_names,
+        lattice=lattice,
+        shown=fitting.shown,
+        parents=fitting.parents,
         mandatory=frozenset(answerer.settings.mandatory),
-        attributes=_attributes(answerer.service),
+        attributes=tuple(
+            place
+            for place, name in enumerate(fitting.variables)
+            if name in _attributes(answerer.service)
+        ),
         joint=joint,
         n_areas=n_areas,
         n_areas_drawn=n_areas if areas is None else min(areas, n_areas),
     )
 
 
-def _attributes(service: Service) -> tuple[int, ...]:
-    names = list(service.variables)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class _Axes:
+    """The axes of a space, who is where on them, and its tables."""
+
+    variables: tuple[str, ...]
+    level_names: tuple[tuple[str, ...], ...]
+    groups: list[list[Integers]]
+    at: list[Integers]
+    shown: Mapping[Levels, Shown]
+    parents: Mapping[Levels, frozenset[Levels]]
+
+    def fitting(self) -> _Axes:
+        """Join axes that no table shows together, until the joint cells can be held."""
+        axes = self
+        while math.prod(axes._sizes()) > MAX_JOINT and (pairs := list(axes._apart())):
+            axes = axes._joined(*max(pairs, key=axes._saved))
+        return axes
+
+    def _sizes(self) -> list[int]:
+        return [len(one[0]) for one in self.groups]
+
+    def _apart(self) -> Iterator[tuple[int, int]]:
+        tops = [len(one) - 1 for one in self.groups]
+        for pair in itertools.combinations(range(len(self.variables)), 2):
+            if not any(all(table[p] < tops[p] for p in pair) for table in self.shown):
+                yield pair
+
+    def _saved(self, pair: tuple[int, int]) -> float:
+        sizes = self._sizes()
+        return math.prod(sizes[axis] for axis in pair) / len(self._occurring(*pair)[0])
+
+    def _occurring(self, first: int, second: int) -> tuple[Integers, Integers]:
+        """Return the pairs of categories with records, and of every category one at least."""
+        sizes = self._sizes()
+        code = self.at[first] * sizes[second] + self.at[second]
+        without = [
+            np.setdiff1d(np.arange(sizes[axis]), self.at[axis]) for axis in (first, second)
+        ]
+        occurring = np.union1d(code, np.append(without[0] * sizes[second], without[1]))
+        return occurring, np.searchsorted(occurring, code)
+
+    def _joined(self, first: int, second: int) -> _Axes:
+        """Make one axis of two: its finest categories are those that occur together."""
+        occurring, place = self._occurring(first, second)
+        codes = divmod(occurring, self._sizes()[second])
+        tops = [len(self.groups[axis]) - 1 for axis in (first, second)]
+        groups = [np.arange(len(occurring))]
+        for axis, code in zip((first, second), codes, strict=True):
+            groups += [group[code] for group in self.groups[axis][:-1]]
+        groups.append(np.zeros(len(occurring), np.int64))
+
+        def changed(of: Sequence[Any], new: Any) -> list[Any]:
+            return [new if p == first else one for p, one in enumerate(of) if p != second]
+
+        def table_of(table: Levels) -> Levels:
+            is_first = table[first] < tops[0]
+            level = table[first] if is_first else tops[0] + table[second]
+            return tuple(changed(table, 1 + level))
+
+        def cells_of(table: Levels, cells: NDArray[Any]) -> NDArray[Any]:
+            ordered = cells if table[first] < tops[0] else cells.swapaxes(first, second)
+            return ordered.squeeze(second)
+
+        one, other = self.variables[first], self.variables[second]
+        names = ("", *self.level_names[first], *self.level_names[second])
+        return _Axes(
+            variables=tuple(changed(self.variables, f"{one} or {other}")),
+            level_names=tuple(changed(self.level_names, names)),
+            groups=changed(self.groups, groups),
+            at=changed(self.at, place),
+            shown={
+                table_of(table): Shown(
+                    published=cells_of(table, some.published),
+                    is_shown=cells_of(table, some.is_shown),
+                )
+                for table, some in self.shown.items()
+            },
+            parents={
+                table_of(table): frozenset(map(table_of, of))
+                for table, of in self.parents.items()
+            },
+        )
+
+
+def _attributes(service: Service) -> list[str]:
+    """Name the variables that tell something of a person."""
     sensitive = [v.name for v in service.variables.values() if v.is_sensitive]
-    chosen = sensitive or [name for name in names if name != service.area]
-    return tuple(names.index(name) for name in chosen)
+    return sensitive or [name for name in service.variables if name != service.area]
 
 
 def _drawn(
@@ -273,6 +370,16 @@ def _queries(answerer: Answerer, names: tuple[str, ...]) -> Iterator[Query]:
                     yield Query(selections=selections, population=population)
 
 
+def _tables_of(query: Query, answerer: Answerer, names: tuple[str, ...]) -> dict[Levels, Shown]:
+    """Return what the rules let pass of a query, without margins that it does not ask for."""
+    permitted = answerer.permitted(query)
+    tables = {} if permitted is None else dict(_shown_by(permitted, answerer, names))
+    if query.margins is None:
+        return tables
+    wanted = {_placed(query, levels, answerer, names) for levels in query.margins}
+    return {table: one for table, one in tables.items() if table in wanted}
+
+
 def _shown_by(
     permitted: Permitted, answerer: Answerer, names: tuple[str, ...]
 ) -> Iterator[tuple[Levels, Shown]]:
@@ -299,6 +406,13 @@ def _shown_by(
             at[place] = _places(variables[place].axis, table[place])[codes]
         published[tuple(at)] = numbers["count"]
         yield table, Shown(published=published, is_shown=is_shown)
+
+
+def _placed(query: Query, levels: Levels, answerer: Answerer, names: tuple[str, ...]) -> Levels:
+    """Return the table of all variables that a combination of levels of some is."""
+    known = {s.variable: level for s, level in zip(query.selections, levels, strict=True)}
+    tops = (len(answerer.variables[name].level_names) for name in names)
+    return tuple(known.get(name, top) for name, top in zip(names, tops, strict=True))
 
 
 def _of_population(

@@ -171,7 +171,7 @@ def test_more_tables_than_can_be_looked_at_are_refused(service_file, monkeypatch
 
 
 def test_joint_cells_beyond_memory_are_refused(service_file, monkeypatch):
-    monkeypatch.setattr("risk.reconstruction.lattice._MAX_JOINT", 1000)
+    monkeypatch.setattr("risk.reconstruction.lattice.MAX_JOINT", 1000)
     done = run("audit", service_file)
     assert done.exit_code == 2
     assert "more than 1,000" in done.stderr
