@@ -246,7 +246,7 @@ def _exposures(space: QuerySpace, attacked: Sequence[Attacked]) -> tuple[Exposur
     """Sum up what is found, by the number of variables that the tables show."""
     found: dict[int, list[Attacked]] = {}
     for one in attacked:
-        found.setdefault(len(space.used(one.table)), []).append(one)
+        found.setdefault(space.n_variables(space.used(one.table)), []).append(one)
     return tuple(
         Exposure(
             n_variables=size,

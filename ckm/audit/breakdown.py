@@ -62,11 +62,12 @@ def _worst(parts: Iterable[PartFact]) -> tuple[PartFact, ...]:
 
 
 def _name(space: QuerySpace, table: Levels) -> str:
-    """Name a table by its variables, and by their levels where there are several."""
+    """Name a table by its variables, their levels where there are several, its population."""
     said = []
     for place, level in space.used(table).items():
         names = space.level_names[place]
-        said.append(space.variables[place] + (f" ({names[level]})" if len(names) > 1 else ""))
+        name = (*space.variables, "population")[place]
+        said.append(name + (f" ({names[level]})" if len(names) > 1 else ""))
     return ", ".join(said)
 
 
@@ -83,36 +84,32 @@ def _part(space: QuerySpace, attacked: Sequence[Attacked], name: str) -> PartFac
 
 def _areas(space: QuerySpace, attacked: Sequence[Attacked]) -> Iterator[PartFact]:
     """Tell what is found of each of the coarsest areas, in all tables by area."""
-    if space.area is None:
+    on_axis = space.area
+    by_area = [] if on_axis is None else [o for o in attacked if _is_by_area(space, o)]
+    if on_axis is None or not by_area:
         return
-    groups = space.lattice.groups[space.area]
-    by_area = [one for one in attacked if space.area in space.used(one.table)]
-    if not by_area:
-        return
-    size = len(space.area_codes)
+    size, axis = len(on_axis.codes), on_axis.axis
+    groups = space.lattice.groups[axis]
     numbers = np.zeros((4, size), np.int64)
     for one in by_area:
-        kept, level = space.shown[one.table].is_shown, one.table[space.area]
-        above = np.zeros(kept.shape[space.area], np.int64)
-        above[groups[level]] = groups[-2]
+        kept, level = space.shown[one.table].is_shown, one.table[axis]
+        above = np.zeros(kept.shape[axis], np.int64)
+        above[groups[level]] = on_axis.coarsest
         ahead = [1] * kept.ndim
-        ahead[space.area] = -1
+        ahead[axis] = -1
         area: Integers = np.broadcast_to(above.reshape(ahead), kept.shape).ravel()
         mine = area[one.places]
         found = (mine, mine[one.is_found_alone], mine[one.is_found_together])
         for row, places in enumerate((area[kept.ravel()], *found)):
             numbers[row] += np.bincount(places, minlength=size)
-    for code, (n_cells, n_small, alone, together) in zip(
-        space.area_codes, numbers.T.tolist(), strict=True
-    ):
-        yield PartFact(
-            name=code,
-            n_tables=len(by_area),
-            n_cells=n_cells,
-            n_small=n_small,
-            alone=alone,
-            together=together,
-        )
+    names = ("n_cells", "n_small", "alone", "together")
+    for code, those in zip(on_axis.codes, numbers.T.tolist(), strict=True):
+        given = dict(zip(names, those, strict=True))
+        yield PartFact(name=code, n_tables=len(by_area), **given)
+
+
+def _is_by_area(space: QuerySpace, one: Attacked) -> bool:
+    return space.area is not None and one.table[space.area.axis] in space.area.levels
 
 
 def growth_of(

@@ -224,6 +224,24 @@ class Grid:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MapArea:
+    """An area of a map: its path, its name and number; no number where it is not shown."""
+
+    path: str
+    label: str
+    number: float | None = None
+    is_withheld: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapFacts:
+    """A map of a table of areas, and its width and height."""
+
+    areas: tuple[MapArea, ...]
+    size: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Download:
     """A file of the table; `is_common` where most people can open it."""
 
@@ -295,6 +313,8 @@ class PageFacts:
         The language, where the address names it.
     fields
         The variables.
+    populations
+        Whose table can be asked for; empty where there is no choice.
     filter
         The filter in words of its language.
     columns, example
@@ -312,8 +332,8 @@ class PageFacts:
         What is not published, and why.
     restrictions
         Who is counted: a variable and its categories, in words.
-    grid
-        The table.
+    grid, map
+        The table, and the map of it.
     downloads, permalink
         Addresses of files and of the page itself.
     notes, notice
@@ -331,6 +351,7 @@ class PageFacts:
     languages: dict[str, str]
     fields: tuple[Field, ...]
     language_given: str = ""
+    populations: tuple[Choice, ...] = ()
     filter: str = ""
     columns: tuple[str, ...] = ()
     example: str = ""
@@ -345,6 +366,7 @@ class PageFacts:
     withheld: tuple[Withheld, ...] = ()
     restrictions: tuple[tuple[str, str], ...] = ()
     grid: Grid | None = None
+    map: MapFacts | None = None
     downloads: tuple[Download, ...] = ()
     permalink: str = ""
     notes: tuple[str, ...] = field(default=())

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     Integers: TypeAlias = NDArray[np.int64]
     Levels: TypeAlias = tuple[int, ...]
 
-_MAX_JOINT = 20_000_000
+#: So many joint cells are held at most.
+MAX_JOINT = 20_000_000
 _STEPS = (40, 100)
+_PASSES = 3
 _ENOUGH = 20
 
 
@@ -51,9 +53,9 @@ class Lattice:
         self.shape = tuple(len(one[0]) for one in groups)
         self.tables = tuple(dict.fromkeys(tables))
         joint = int(np.prod([float(size) for size in self.shape]))
-        if joint > _MAX_JOINT:
+        if joint > MAX_JOINT:
             raise RiskError(
-                f"All variables together have {joint:,} cells, more than {_MAX_JOINT:,}.",
+                f"All variables together have {joint:,} cells, more than {MAX_JOINT:,}.",
                 hint="look at a sample of areas, or at fewer variables",
             )
         # Level by level of one variable after the other, so that tables share their sums.
@@ -225,15 +227,33 @@ def _tables(values: Floats, shown: Mapping[Levels, Shown]) -> dict[Levels, Float
 def _independent(lattice: Lattice, shown: Mapping[Levels, Shown]) -> Floats:
     """Return the joint cells of independent variables, from the tables of one variable each."""
     tops = tuple(len(one) - 1 for one in lattice.groups)
-    joint, total = np.ones(lattice.shape), 1.0
-    for axis, top in enumerate(tops):
-        table = (*tops[:axis], 0, *tops[axis + 1 :])
-        part = np.ones(lattice.shape_of(table))
-        if top and table in shown:
-            part = np.maximum(shown[table].published * shown[table].is_shown, 0.5)
-            total = max(total, float(part.sum()))
-        joint = joint * (part / part.sum())
-    return joint * total
+    of_one = [
+        [
+            (shown[table], groups[level])
+            for level in reversed(range(top))
+            if (table := (*tops[:axis], level, *tops[axis + 1 :])) in shown
+        ]
+        for axis, (top, groups) in enumerate(zip(tops, lattice.groups, strict=True))
+    ]
+    sums = [int(s.published[s.is_shown].sum()) for some in of_one for s, _ in some]
+    total = float(shown[tops].published.sum() if tops in shown else max(sums, default=1)) or 1.0
+    joint = np.full(lattice.shape, total)
+    for axis, size in enumerate(lattice.shape):
+        part = np.full(size, total / size)
+        for one, codes in of_one[axis] * _PASSES:  # levels that do not nest are fitted in turn
+            part *= (_wanted(one, added(part, codes, axis=0), total))[codes]
+        ends = [-1 if p == axis else 1 for p in range(len(tops))]
+        joint = joint * (part / part.sum()).reshape(ends)
+    return joint
+
+
+def _wanted(shown: Shown, sums: Floats, total: float) -> Floats:
+    """Return by what to multiply sums; what is not shown has the rest of the total."""
+    is_shown = shown.is_shown.ravel()
+    wanted = np.maximum(shown.published.ravel(), 0.5)
+    rest = max(total - float(wanted[is_shown].sum()), 0.5 * int((~is_shown).sum()))
+    share = rest / max(float(sums[~is_shown].sum()), 1e-9)
+    return np.where(is_shown, wanted / np.maximum(sums, 1e-9), share)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

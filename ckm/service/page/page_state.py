@@ -29,10 +29,11 @@ if TYPE_CHECKING:
 
     from ckm.config.service.service import Service
     from ckm.service.answering.variables import Variable
+    from ckm.service.page.area_map import AreaMap
     from ckm.service.table_service import TableService
 
 _DEEP = re.compile(r"(valuecodes|codelist|find)\[([^\[\]]{1,2000})\]")
-_PLAIN = {"lang", "filter", "heading", "sort", "rows", "outputFormat"}
+_PLAIN = {"lang", "population", "filter", "heading", "sort", "rows", "outputFormat"}
 _SORT = re.compile(r"-?[0-9]{1,3}")
 _MOST = 1000
 
@@ -69,6 +70,8 @@ class PageState:
     ----------
     wanted
         Variable → what is wanted of it.
+    population
+        Whose table it is; empty for all records.
     where
         The filter.
     heading
@@ -84,6 +87,7 @@ class PageState:
     """
 
     wanted: Mapping[str, Wanted] = field(default_factory=dict)
+    population: str = ""
     where: str = ""
     heading: str = ""
     measures: tuple[str, ...] = ()
@@ -105,7 +109,8 @@ class PageState:
     @property
     def is_table(self) -> bool:
         """Whether a table is asked for."""
-        return any(w.is_shown or w.codes for w in self.wanted.values()) or bool(self.where)
+        is_chosen = any(w.is_shown or w.codes for w in self.wanted.values())
+        return is_chosen or bool(self.where or self.population)
 
     def put(self, name: str, wanted: Wanted) -> PageState:
         """Return the address with something else wanted of a variable."""
@@ -128,6 +133,7 @@ class PageState:
             pairs += [(f"valuecodes[{name}]", code) for code in wanted.codes]
         pairs += [(f"valuecodes[{CONTENTS}]", code) for code in self.measures]
         plain = {
+            "population": self.population,
             "filter": self.where,
             "heading": self.heading,
             "sort": str(self.sort or ""),
@@ -146,6 +152,7 @@ class View:
     table_service: TableService
     asked: PageState
     language: str
+    area_map: AreaMap | None = None
 
     @property
     def service(self) -> Service:
@@ -207,6 +214,7 @@ def asked_of(
     sort = plain.get("sort", "")
     asked = PageState(
         wanted=wanted,
+        population=plain.get("population", ""),
         where=plain.get("filter", "").strip(),
         heading=area if codes else plain.get("heading", ""),
         measures=tuple(dict.fromkeys(filter(None, contents.get("valuecodes", [])))),
@@ -288,6 +296,7 @@ def query_of(asked: PageState, table_service: TableService) -> tuple[Query, list
         where=asked.where or None,
         measures=chosen,
         within=tuple(within),
+        population=asked.population or None,
     )
     return query, mistakes
 

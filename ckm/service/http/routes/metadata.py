@@ -183,6 +183,10 @@ def _metadata(call: Call) -> dict[str, Any]:
         "extension": {
             "px": {"tableid": service.about.id, "language": language, "aggregallowed": False},
             "contact": [{"raw": service.about.contact}] if service.about.contact else [],
+            "populations": [
+                {"code": name, "label": population.title[language]}
+                for name, population in service.populations.items()
+            ],
         },
         "link": {
             "self": [{"href": f"{path}/metadata?lang={language}"}],

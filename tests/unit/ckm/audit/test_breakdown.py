@@ -50,18 +50,19 @@ def test_areas_tables_and_variables_are_those_of_the_cells(opened, monkeypatch):
     space, _, attacked = opened
     found = parts_of(space, attacked)
     truth = space.lattice.sums(space.joint)
-    of_area = {code: [0, 0, 0, 0] for code in space.area_codes}
-    groups = space.lattice.groups[space.area]
+    axis = space.area.axis
+    of_area = {code: [0, 0, 0, 0] for code in space.area.codes}
+    groups = space.lattice.groups[axis]
     for one in attacked:
-        level = one.table[space.area]
+        level = one.table[axis]
         places = {int(place): n for n, place in enumerate(one.places)}
         assert {int(c) for c in truth[one.table].ravel()[one.places]} <= {1, 2, 3}
         if level == len(groups) - 1:
             continue
         for flat, at in enumerate(np.ndindex(*truth[one.table].shape)):
             if space.shown[one.table].is_shown[at]:
-                finest = int(np.flatnonzero(groups[level] == at[space.area])[0])
-                mine = of_area[space.area_codes[groups[-2][finest]]]
+                finest = int(np.flatnonzero(groups[level] == at[axis])[0])
+                mine = of_area[space.area.codes[groups[-2][finest]]]
                 mine[0] += 1
                 if flat in places:
                     mine[1] += 1
@@ -74,8 +75,8 @@ def test_areas_tables_and_variables_are_those_of_the_cells(opened, monkeypatch):
     sums = {one.name: numbers(one)[1:] for one in found["tables"]}
     for one in attacked:
         used = space.used(one.table)
-        if one.together.right and set(used) == {space.area}:
-            level = space.level_names[space.area][used[space.area]]
+        if one.together.right and set(used) == {axis}:
+            level = space.level_names[axis][used[axis]]
             ours = (one.alone.n_small, one.alone.right, one.together.right)
             assert sums[f"geo ({level})"] == ours
     sex = next(one for one in found["variables"] if one.name == "sex")
@@ -98,6 +99,24 @@ def test_an_area_of_a_sample_keeps_its_name_and_its_cells(opened, service_file, 
     assert len(drawn) == 2
     for one in drawn:
         assert numbers(one)[:2] == numbers(whole[one.name])[:2]
+
+
+def test_areas_stay_what_they_are_where_axes_are_joined(opened, service_file, monkeypatch):
+    """Two zonings that no table shows together become one axis."""
+    monkeypatch.setattr("ckm.audit.breakdown._worst", tuple)
+    space, _, attacked = opened
+    apart = 'exclusive = [["geo", "zone_2024"], ["sex", "category"]]\n'
+    file = service_file.with_name("apart.toml")
+    file.write_text(service_file.read_text() + apart)
+    monkeypatch.setattr("ckm.audit.query_space.MAX_JOINT", 1)
+    joined, auditor = open_space(read_service(file), small=3)
+    assert "geo or zone_2024" in joined.variables
+    found = {one.name: one for one in parts_of(joined, auditor.attacked(joined)[1])["areas"]}
+    geo = space.area.axis
+    zone = space.variables.index("zone_2024")
+    same = [one for one in attacked if not {geo, zone} <= set(space.used(one.table))]
+    for one in parts_of(space, same)["areas"]:
+        assert numbers(one)[:3] == numbers(found[one.name])[:3]
 
 
 def test_at_most_ten_are_listed_and_none_where_nothing_is_found(opened):
