@@ -165,6 +165,7 @@ def most_probable_counts(
     Liu, Nocedal 1989, On the limited memory BFGS method.
     """
     from scipy import optimize
+    from threadpoolctl import threadpool_limits
 
     minimize: Any = optimize.minimize  # its stubs know no L-BFGS with arguments
 
@@ -191,9 +192,8 @@ def most_probable_counts(
 
     for steps in _STEPS:  # a price moves its count by about as much as the count and the noise
         scale = 1 / np.sqrt(_flat(lattice.sums(joint(prices)), shown) + variance)
-        prices = (
-            scale
-            * minimize(
+        with threadpool_limits(limits=1):  # its small matrices are slower with several
+            found = minimize(
                 dual,
                 prices / scale,
                 (scale,),
@@ -201,8 +201,8 @@ def most_probable_counts(
                 jac=True,
                 callback=tell,
                 options={"maxiter": steps, "maxcor": 30},
-            ).x
-        )
+            )
+        prices = scale * found.x
     return lattice.sums(joint(prices))
 
 
