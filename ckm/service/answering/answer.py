@@ -19,7 +19,7 @@ from ckm.service.rules import Finding, RuleSettings, commonest, judge_areas, jud
 from tables import Deadline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from ckm.config.service.service import Service
     from ckm.engine.engine import Engine
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from ckm.service.answering.query_plan import Levels, Plan
     from ckm.service.answering.table_layout import Protected
     from tables import Axis, Cells, PreparedCells
+
+    Account = Callable[[Query], Finding | None]
 
 _MAX_CELLS = 40_000_000  # whatever the rules say
 
@@ -124,6 +126,7 @@ class Answerer:
         *,
         settings: RuleSettings | None = None,
         deadline: Deadline | None = None,
+        account: Account | None = None,
     ) -> Answer:
         """Answer a query.
 
@@ -135,6 +138,9 @@ class Answerer:
             The rules; by default those of the service.
         deadline
             When the work must end.
+        account
+            Returns what speaks against the query for what its caller asked before; it is
+            asked last, before the ledger, and keeps account of what it lets pass.
 
         Raises
         ------
@@ -167,6 +173,9 @@ class Answerer:
         if findings and all(f is not None for f in findings):
             return self._refused(query, commonest(findings))
         deadline.require()  # what is recorded is answered
+        spent = None if account is None else account(query)
+        if spent is not None:
+            return self._refused(query, spent)
         flag = None
         if self._ledger is not None:
             objection = self._ledger.review(self._publication(query, plan, found, withheld))
