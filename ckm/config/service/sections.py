@@ -128,7 +128,7 @@ class ServiceAccess(Section):
         "The file of used budgets, so that a restart keeps them."
     )
     projects: FilePath | None = optional(
-        "The file of the filters that projects used, which is never begun anew."
+        "The file of the filters that projects used, kept as long as the data are served."
     )
     trusted_proxies: Items[Name] = optional(
         "Addresses whose X-Forwarded-For is believed.", default=()
