@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tables import Condition
 
 _MAX_GRID = 500_000  # joint categories of a filter's variables
-_MAX_NUMBERS = 4_000_000  # sums times cells, where least squares are computed
+_MAX_NUMBERS = 4_000_000  # sums times cells, and squared, where least squares are computed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,11 +71,11 @@ class FilteredSet:
 
 
 class _Categories:
-    """The listed categories of a variable: published counts alone tell of those."""
+    """The categories of a variable, those among them that callers are not told of."""
 
     def __init__(self, variable: Variable) -> None:
         self._axis = axis = variable.axis
-        self._fine = np.flatnonzero(variable.is_listed[axis.levels[0].ranks]).astype(np.int32)
+        self._fine = np.arange(axis.levels[0].size, dtype=np.int32)
         self.size = len(self._fine)
         self.sizes = [len(np.unique(self.codes(n))) for n in range(len(axis.levels))]
 
@@ -118,8 +118,8 @@ class FilteredSets:
         self._planner, self._area, self._limits = planner, service.area, service.limits
         self._data = str(service.about.updated or "")
         self._of = {name: _Categories(variable) for name, variable in variables.items()}
-        listed = {n: [v.codes[r] for r in v.ranks()] for n, v in sorted(variables.items())}
-        self._digest = _digest(json.dumps(listed).encode())
+        codes = {name: variable.codes for name, variable in sorted(variables.items())}
+        self._digest = _digest(json.dumps(codes).encode())
 
     def of(self, query: Query) -> list[FilteredSet]:
         """Return what a query shows that no table without a filter does."""
@@ -245,7 +245,10 @@ class FilteredSets:
             for one in sets
         )
         cells = math.prod(sum(each.sizes) for each in of.values())
-        return max(numbers * cells, *(each.size**2 for each in of.values()), 0) <= _MAX_NUMBERS
+        return (
+            max(numbers * cells, numbers**2, *(each.size**2 for each in of.values()))
+            <= _MAX_NUMBERS
+        )
 
     def _sums(self, one: FilteredSet, involved: Sequence[str]) -> Flags:
         """Return which finest cells of an area are added up, sum by sum."""
