@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _CHUNK = 1 << 17
 _MAX_BUCKETS = 4096
 _MAX_CELLS = 1 << 21
+_COVERAGE = 0.95 - 1e-12  # sums of probabilities may miss 1 by as much
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -123,6 +125,53 @@ def moments(units: Mapping[int, int], total: int) -> tuple[Fraction, Fraction]:
     """Compute the mean and the variance of noise from its keys."""
     mean = Fraction(sum(n * v for v, n in units.items()), total)
     return mean, Fraction(sum(n * v * v for v, n in units.items()), total) - mean**2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarginOfError:
+    """How far the noise of a p-table takes published counts from the true ones.
+
+    Parameters
+    ----------
+    largest
+        No noise is larger.
+    count
+        The least w with P(-w <= noise <= w) >= 95 % for every true count.
+    difference
+        The same of the noise of one cell less that of another, which has noise of its own.
+    """
+
+    largest: int
+    count: int
+    difference: int
+
+
+def margin_of_error(table: PTable) -> MarginOfError:
+    """Compute the margins of error of the counts that a table protects, from its rows alone."""
+    largest = table.max_noise
+    laws = np.zeros((table.n_rows, 2 * largest + 1))
+    for row, count in enumerate(table.counts.tolist()):
+        for v, n in table.units(count).items():
+            laws[row, v + largest] = n / table.key_range
+    laws = np.unique(laws, axis=0)
+    none = np.eye(1, 2 * largest + 1, largest)
+    return MarginOfError(
+        largest=largest, count=_width(none, laws), difference=_width(laws, laws)
+    )
+
+
+def _width(laws: NDArray[np.float64], others: NDArray[np.float64]) -> int:
+    """Return the least w that differences of any two laws stay within, with 95 %."""
+    size = laws.shape[1]
+    below = np.pad(others.cumsum(axis=1), ((0, 0), (1, 0)))
+    place = np.arange(size)
+
+    def least_share(width: int) -> float:
+        inside = below[:, np.minimum(place + width + 1, size)]
+        inside = inside - below[:, np.maximum(place - width, 0)]
+        return float((laws @ inside.T).min())
+
+    return bisect_left(range(size), _COVERAGE, key=least_share)
 
 
 def row_of(table: PTable, count: int) -> int:

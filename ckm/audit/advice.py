@@ -28,7 +28,8 @@ class Closure:
     n_tables, n_cells
         What is still published.
     n_small, share
-        The small counts in it, and the share of them that is found from all tables.
+        The small counts in it, and the largest share of them that is found from all tables, of
+        all or of those of one number of variables.
     """
 
     what: str
@@ -110,18 +111,19 @@ def _closure(what: str, found: Audit) -> Closure:
         n_tables=sum(one.n_tables for one in found.exposures),
         n_cells=sum(one.n_cells for one in found.exposures),
         n_small=found.together.n_small,
-        share=found.together.share,
+        share=found.largest_share,
     )
 
 
 def _options(space: QuerySpace) -> Iterator[tuple[str, Kept]]:
-    """Give all that could be closed next: a variable, a level, a size of tables, a pair."""
+    """Give what could be closed next: a size of tables, a variable, a level, and so on."""
     used = [space.used(table) for of in space.parents.values() for table in of]
-    most = max(map(len, used), default=0)
-    fixed = {space.variables.index(name) for name in space.mandatory}
+    most = max(map(space.n_variables, used), default=0)
+    fixed = {p for p, name in enumerate(space.variables) if name in space.mandatory}
     if most > max(1, len(fixed)):
-        yield f"maximum_variables = {most - 1}", lambda table: len(table) < most
-    places = sorted({place for table in used for place in table})
+        yield f"maximum_variables = {most - 1}", lambda table: space.n_variables(table) < most
+    shown = sorted({place for table in used for place in table})
+    places = [place for place in shown if place < len(space.variables)]
     for place in sorted(set(places) - fixed) if len(places) > 1 else ():
         yield f"no variable {space.variables[place]!r}", _without(place)
     for place in places:
@@ -132,6 +134,9 @@ def _options(space: QuerySpace) -> Iterator[tuple[str, Kept]]:
                 f"no level {name!r} of {space.variables[place]!r}",
                 _without(place, levels[0]),
             )
+    for place in shown[len(places) :]:
+        for level in sorted({table[place] for table in used if place in table}):
+            yield f"no population {space.level_names[place][level]!r}", _without(place, level)
     for pair in itertools.combinations(places, 2):
         if not set(pair) <= fixed and any(set(pair) <= set(table) for table in used):
             names = ", ".join(f'"{space.variables[place]}"' for place in pair)

@@ -5,20 +5,22 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ckm.errors import ConfigError
 from ckm.service.answering.query import Query, Selection
-from risk.reconstruction.lattice import Lattice, Shown
+from risk.reconstruction.lattice import MAX_JOINT, Lattice, Shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from ckm.config.service.service import Service
     from ckm.service.answering.answer import Answerer, Permitted
+    from ckm.service.answering.variables import Variable
     from footing.arrays import Integers
     from tables import Axis
 
@@ -28,15 +30,37 @@ _MAX_TABLES = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Areas:
+    """Where areas stand on the axes.
+
+    Parameters
+    ----------
+    axis, levels
+        The axis, and its levels that are areas.
+    coarsest
+        The coarsest area of each of its finest categories.
+    codes
+        The codes of the coarsest areas.
+    """
+
+    axis: int
+    levels: range
+    coarsest: Integers
+    codes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class QuerySpace:
     """Everything that may be asked of a service. Disclosive.
 
     Parameters
     ----------
     variables
-        Their names, in the order of all axes.
+        Their names, in the order of all axes. Where there are populations, a last axis tells
+        who is in which of them.
     level_names
-        For each variable its levels, finest first; the total is left out.
+        For each axis its levels, finest first; the total is left out. Each population is a
+        level of the last axis; the finest, of all memberships, no table shows.
     lattice
         All tables of one level of each variable, margins of permitted tables among them.
     shown
@@ -45,10 +69,15 @@ class QuerySpace:
         Combination of levels → the permitted tables that show it, themselves or as a margin.
     mandatory
         The variables that every table must have.
+    attributes
+        The places of the variables that tell something of a person: those that are sensitive,
+        or where none is, all but the areas.
     joint
         The true counts of the joint cells.
     n_areas, n_areas_drawn
         How many of the coarsest areas there are, and how many of them were drawn.
+    area
+        Where areas stand on the axes.
     """
 
     variables: tuple[str, ...]
@@ -57,17 +86,23 @@ class QuerySpace:
     shown: Mapping[Levels, Shown]
     parents: Mapping[Levels, frozenset[Levels]]
     mandatory: frozenset[str]
+    attributes: tuple[int, ...]
     joint: Integers
     n_areas: int
     n_areas_drawn: int
+    area: Areas | None = None
 
     def used(self, table: Levels) -> dict[int, int]:
-        """Return the variables that a table shows, by place, with their levels."""
+        """Return what a table shows: its variables and population, by place, as levels."""
         return {
             place: level
             for place, (level, names) in enumerate(zip(table, self.level_names, strict=True))
             if level < len(names)
         }
+
+    def n_variables(self, used: Mapping[int, int]) -> int:
+        """Return how many variables a table has; its population is none."""
+        return sum(place < len(self.variables) for place in used)
 
     def restricted(self, is_kept: Callable[[dict[int, int]], bool]) -> QuerySpace:
         """Return the space of some of the tables; what none of them shows is summed over.
@@ -75,8 +110,8 @@ class QuerySpace:
         Parameters
         ----------
         is_kept
-            Whether to keep a permitted table, and with it its margins, by the variables and
-            levels that it shows.
+            Whether to keep a permitted table, and with it its margins, by what `used` tells
+            of it.
         """
         parents = {
             table: frozenset(one for one in of if is_kept(self.used(one)))
@@ -99,6 +134,7 @@ class QuerySpace:
 
 def query_space(
     answerer: Answerer,
+    queries: Iterable[Query] | None = None,
     *,
     areas: int | None = None,
     seed: int = 0,
@@ -110,6 +146,8 @@ def query_space(
     ----------
     answerer
         Who answers; the ledger is neither asked nor written.
+    queries
+        What to ask for instead, with the margins of each.
     areas
         How many of the coarsest areas to look at, drawn at random; None for all. Tables that
         are not by area are then left out.
@@ -128,6 +166,10 @@ def query_space(
     names = tuple(answerer.variables)
     axes, counts = answerer.joint_counts()
     groups = [_groups(axis) for axis in axes]
+    populations = answerer.memberships()
+    if populations:
+        members = [inside.astype(np.int64) for inside in populations.values()]
+        groups[-1] = [groups[-1][0], *members, groups[-1][-1]]
     at = [_places(axis, 0)[rank] for axis, rank in zip(axes, counts.ranks, strict=True)]
     area = None if answerer.service.area is None else names.index(answerer.service.area)
     kept, n_areas = _drawn(
@@ -143,12 +185,13 @@ def query_space(
         at[area] = (np.cumsum(kept) - 1)[at[area]]
     found: dict[Levels, Shown] = {}
     parents: dict[Levels, set[Levels]] = {}
-    queries = list(_queries(answerer, names))
-    for done, query in enumerate(queries):
+    asked = list(_queries(answerer, names) if queries is None else queries)
+    for done, query in enumerate(asked):
         if progress is not None:
-            progress("tables", done, len(queries))
-        permitted = answerer.permitted(query)
-        tables = {} if permitted is None else dict(_shown_by(permitted, answerer, names))
+            progress("tables", done, len(asked))
+        tables = _tables_of(query, answerer, names)
+        if populations:
+            tables = dict(_of_population(tables, query.population, list(populations)))
         if kept is not None and area is not None:
             by_area = groups[area][:-1]
             tables = {
@@ -165,22 +208,172 @@ def query_space(
             "The rules permit no table: there is nothing that callers could find out.",
             hint="see [rules], and whether the data hold any records",
         )
+    found_areas = (
+        None
+        if area is None
+        else _areas(area, answerer.variables[names[area]], groups[area], kept)
+    )
     if kept is not None and area is not None:
         groups[area] = [np.unique(g[kept], return_inverse=True)[1] for g in groups[area]]
-    lattice = Lattice(groups, list(found))
-    joint = np.zeros(lattice.shape, np.int64)
-    joint[tuple(at)] = counted
-    return QuerySpace(
+    fitting = _Axes(
         variables=names,
-        level_names=tuple(answerer.variables[name].level_names for name in names),
-        lattice=lattice,
+        level_names=(
+            *(answerer.variables[name].level_names for name in names),
+            *([("", *populations)] if populations else []),
+        ),
+        groups=groups,
+        at=at,
         shown=found,
         parents={table: frozenset(of) for table, of in parents.items()},
+        area=found_areas,
+    ).fitting()
+    lattice = Lattice(fitting.groups, list(fitting.shown))
+    joint = np.zeros(lattice.shape, np.int64)
+    np.add.at(joint, tuple(fitting.at), counted)
+    return QuerySpace(
+        variables=fitting.variables,
+        level_names=fitting.level_names,
+        lattice=lattice,
+        shown=fitting.shown,
+        parents=fitting.parents,
         mandatory=frozenset(answerer.settings.mandatory),
+        attributes=tuple(
+            place
+            for place, name in enumerate(fitting.variables)
+            if name in _attributes(answerer.service)
+        ),
         joint=joint,
         n_areas=n_areas,
         n_areas_drawn=n_areas if areas is None else min(areas, n_areas),
+        area=fitting.area,
     )
+
+
+def _areas(
+    place: int,
+    variable: Variable,
+    groups: Sequence[Integers],
+    kept: NDArray[np.bool_] | None,
+) -> Areas:
+    """Return where the areas that are kept stand before any axes are joined."""
+    coarsest = groups[-2] if kept is None else groups[-2][kept]
+    drawn, coarsest = np.unique(coarsest, return_inverse=True)
+    ranks = variable.axis.levels[-2].ranks
+    return Areas(
+        axis=place,
+        levels=range(len(groups) - 1),
+        coarsest=coarsest,
+        codes=tuple(variable.codes[ranks[one]] for one in drawn),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class _Axes:
+    """The axes of a space, who is where on them, and its tables."""
+
+    variables: tuple[str, ...]
+    level_names: tuple[tuple[str, ...], ...]
+    groups: list[list[Integers]]
+    at: list[Integers]
+    shown: Mapping[Levels, Shown]
+    parents: Mapping[Levels, frozenset[Levels]]
+    area: Areas | None
+
+    def fitting(self) -> _Axes:
+        """Join axes that no table shows together, until the joint cells can be held."""
+        axes = self
+        while math.prod(axes._sizes()) > MAX_JOINT and (pairs := list(axes._apart())):
+            axes = axes._joined(*max(pairs, key=axes._saved))
+        return axes
+
+    def _sizes(self) -> list[int]:
+        return [len(one[0]) for one in self.groups]
+
+    def _apart(self) -> Iterator[tuple[int, int]]:
+        tops = [len(one) - 1 for one in self.groups]
+        for pair in itertools.combinations(range(len(self.variables)), 2):
+            if not any(all(table[p] < tops[p] for p in pair) for table in self.shown):
+                yield pair
+
+    def _saved(self, pair: tuple[int, int]) -> float:
+        sizes = self._sizes()
+        return math.prod(sizes[axis] for axis in pair) / len(self._occurring(*pair)[0])
+
+    def _occurring(self, first: int, second: int) -> tuple[Integers, Integers]:
+        """Return the pairs of categories with records, and of every category one at least."""
+        sizes = self._sizes()
+        code = self.at[first] * sizes[second] + self.at[second]
+        without = [
+            np.setdiff1d(np.arange(sizes[axis]), self.at[axis]) for axis in (first, second)
+        ]
+        occurring = np.union1d(code, np.append(without[0] * sizes[second], without[1]))
+        return occurring, np.searchsorted(occurring, code)
+
+    def _joined(self, first: int, second: int) -> _Axes:
+        """Make one axis of two: its finest categories are those that occur together."""
+        occurring, place = self._occurring(first, second)
+        codes = divmod(occurring, self._sizes()[second])
+        tops = [len(self.groups[axis]) - 1 for axis in (first, second)]
+        groups = [np.arange(len(occurring))]
+        for axis, code in zip((first, second), codes, strict=True):
+            groups += [group[code] for group in self.groups[axis][:-1]]
+        groups.append(np.zeros(len(occurring), np.int64))
+
+        def changed(of: Sequence[Any], new: Any) -> list[Any]:
+            return [new if p == first else one for p, one in enumerate(of) if p != second]
+
+        def table_of(table: Levels) -> Levels:
+            is_first = table[first] < tops[0]
+            level = table[first] if is_first else tops[0] + table[second]
+            return tuple(changed(table, 1 + level))
+
+        def cells_of(table: Levels, cells: NDArray[Any]) -> NDArray[Any]:
+            ordered = cells if table[first] < tops[0] else cells.swapaxes(first, second)
+            return ordered.squeeze(second)
+
+        one, other = self.variables[first], self.variables[second]
+        names = ("", *self.level_names[first], *self.level_names[second])
+        return _Axes(
+            variables=tuple(changed(self.variables, f"{one} or {other}")),
+            level_names=tuple(changed(self.level_names, names)),
+            groups=changed(self.groups, groups),
+            at=changed(self.at, place),
+            shown={
+                table_of(table): Shown(
+                    published=cells_of(table, some.published),
+                    is_shown=cells_of(table, some.is_shown),
+                )
+                for table, some in self.shown.items()
+            },
+            parents={
+                table_of(table): frozenset(map(table_of, of))
+                for table, of in self.parents.items()
+            },
+            area=self._area_joined(first, second, codes),
+        )
+
+    def _area_joined(
+        self, first: int, second: int, codes: tuple[Integers, Integers]
+    ) -> Areas | None:
+        """Return where areas stand once two axes are one."""
+        area = self.area
+        if area is None or area.axis not in (first, second):
+            return (
+                None if area is None else replace(area, axis=area.axis - (area.axis > second))
+            )
+        start = 1 if area.axis == first else len(self.groups[first])
+        return replace(
+            area,
+            axis=first,
+            levels=range(start, start + len(area.levels)),
+            coarsest=area.coarsest[codes[area.axis == second]],
+        )
+
+
+def _attributes(service: Service) -> list[str]:
+    """Name the variables that tell something of a person."""
+    sensitive = [v.name for v in service.variables.values() if v.is_sensitive]
+    return sensitive or [name for name in service.variables if name != service.area]
 
 
 def _drawn(
@@ -215,18 +408,20 @@ def _places(axis: Axis, level: int) -> Integers:
 
 
 def _queries(answerer: Answerer, names: tuple[str, ...]) -> Iterator[Query]:
-    """Give a query with all margins for each choice of variables and their levels."""
+    """Give a query with all margins for each choice of variables, their levels, and whose."""
+    populations = (None, *answerer.service.populations)
     depth = [range(len(answerer.variables[name].level_names)) for name in names]
     most = min(answerer.settings.maximum_variables or len(names), len(names))
-    total = sum(
+    total = len(populations) * sum(
         math.prod(len(depth[place]) for place in chosen)
         for size in range(most + 1)
         for chosen in itertools.combinations(range(len(names)), size)
     )
     if total > _MAX_TABLES:
         raise ConfigError(
-            f"The variables and levels make {total:,} tables, more than {_MAX_TABLES:,}.",
-            hint="offer fewer variables or levels, or lower maximum_variables in [rules]",
+            f"Variables, levels and populations make {total:,} tables, more than "
+            f"{_MAX_TABLES:,}.",
+            hint="offer fewer of them, or lower maximum_variables in [rules]",
         )
     for size in range(most + 1):
         for chosen in itertools.combinations(range(len(names)), size):
@@ -235,13 +430,22 @@ def _queries(answerer: Answerer, names: tuple[str, ...]) -> Iterator[Query]:
                     answerer.variables[names[place]].ranks(level).tolist()
                     for place, level in zip(chosen, levels, strict=True)
                 ]
-                if all(ranks):
-                    yield Query(
-                        selections=tuple(
-                            Selection(variable=names[place], ranks=(0, *some))
-                            for place, some in zip(chosen, ranks, strict=True)
-                        )
-                    )
+                selections = tuple(
+                    Selection(variable=names[place], ranks=(0, *some))
+                    for place, some in zip(chosen, ranks, strict=True)
+                )
+                for population in populations if all(ranks) else ():
+                    yield Query(selections=selections, population=population)
+
+
+def _tables_of(query: Query, answerer: Answerer, names: tuple[str, ...]) -> dict[Levels, Shown]:
+    """Return what the rules let pass of a query, without margins that it does not ask for."""
+    permitted = answerer.permitted(query)
+    tables = {} if permitted is None else dict(_shown_by(permitted, answerer, names))
+    if query.margins is None:
+        return tables
+    wanted = {_placed(query, levels, answerer, names) for levels in query.margins}
+    return {table: one for table, one in tables.items() if table in wanted}
 
 
 def _shown_by(
@@ -270,6 +474,26 @@ def _shown_by(
             at[place] = _places(variables[place].axis, table[place])[codes]
         published[tuple(at)] = numbers["count"]
         yield table, Shown(published=published, is_shown=is_shown)
+
+
+def _placed(query: Query, levels: Levels, answerer: Answerer, names: tuple[str, ...]) -> Levels:
+    """Return the table of all variables that a combination of levels of some is."""
+    known = {s.variable: level for s, level in zip(query.selections, levels, strict=True)}
+    tops = (len(answerer.variables[name].level_names) for name in names)
+    return tuple(known.get(name, top) for name, top in zip(names, tops, strict=True))
+
+
+def _of_population(
+    tables: Mapping[Levels, Shown], population: str | None, names: list[str]
+) -> Iterator[tuple[Levels, Shown]]:
+    """Give tables the axis of populations: of one, its members are shown and nobody else."""
+    level = len(names) if population is None else names.index(population)
+    for table, one in tables.items():
+        pairs = [(one.published, one.is_shown)]
+        if population is not None:
+            pairs.insert(0, (np.zeros_like(one.published), np.zeros_like(one.is_shown)))
+        published, is_shown = (np.stack(each, axis=-1) for each in zip(*pairs, strict=True))
+        yield (*table, 1 + level), Shown(published=published, is_shown=is_shown)
 
 
 def _taken(shown: Shown, groups: Integers, axis: int) -> Shown:

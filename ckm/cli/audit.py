@@ -16,11 +16,13 @@ from ckm.errors import CheckFailedError
 from footing.files import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ckm.audit.advice import Step
     from ckm.audit.audit import Audit, Exposure
     from ckm.cli.terminal.console import Terminal
+    from reports.facts.exposure import ExposureFacts
+    from risk.reconstruction.attributes import FoundAttributes
 
 _PATH = click.Path(path_type=Path)
 _OTHERS = 3
@@ -36,7 +38,7 @@ def _finite(_context: click.Context, _option: click.Parameter, value: float | No
     epilog="""\b
 Examples:
   ckm audit service.toml
-  ckm audit service.toml --small 3 -o audit.json
+  ckm audit service.toml --small 3 -o audit.html    a page, and audit.json beside it
   ckm audit service.toml --areas 50 --seed 1        a sample of areas, for many records
   ckm audit service.toml --limit 0.1                what to close until 10 % are found
 
@@ -72,9 +74,13 @@ secret. What it says is for the office alone.
     "--limit",
     type=click.FloatRange(0, 1),
     callback=_finite,
-    help="Largest share of small counts found from all tables; above it, exit 1 with advice.",
+    help="Largest share of small counts found from all tables, of all or of those of one "
+    "number of variables; above it, exit 1 with advice.",
 )
-@click.option("-o", "--output", type=_PATH, metavar="FILE.json", help="Write all figures.")
+@click.option(
+    "-o", "--output", type=_PATH, help="All figures: .html with .json beside it, or .json."
+)
+@click.option("--lang", type=click.Choice(["en", "fr"]), help="The language of the page.")
 @click.option("--force", is_flag=True, help="Replace the output.")
 @with_terminal
 def audit(
@@ -88,16 +94,20 @@ def audit(
     seed: int,
     limit: float | None,
     output: Path | None,
+    lang: str | None,
     force: bool,
 ) -> None:
     """Find small counts from all tables that a service permits, together."""
     from ckm.audit.advice import advise
     from ckm.audit.audit import open_space
+    from ckm.audit.breakdown import exposure_facts, growth_of, parts_of
     from ckm.cli.serve import require_web
     from ckm.config.service.service import read_service
 
     require_web()
-    check_output(output, force=force, endings=(".json",), inputs=(service,))
+    check_output(output, force=force, lang=lang, endings=(".html", ".json"), inputs=(service,))
+    if output is not None and (beside := _beside(output)) != output:
+        check_output(beside, force=force)
     plan = read_service(service)
     with terminal.progress() as report_progress:
         space, auditor = open_space(
@@ -108,18 +118,26 @@ def audit(
             seed=seed,
             progress=report_progress,
         )
-        found = auditor.audit(
+        found, attacked = auditor.attacked(
             space, seed=seed, progress=partial(report_progress, "all tables together")
         )
-        is_over = limit is not None and found.together.share > limit
+        is_over = limit is not None and found.largest_share > limit
+        growth = (
+            growth_of(space, auditor, attacked, seed=seed, progress=report_progress)
+            if output is not None and output != _beside(output)
+            else None
+        )
         steps = (
             advise(space, auditor, limit=limit, progress=report_progress)
             if is_over and limit is not None
             else ()
         )
-    figures = {**found.to_dict(), "limit": limit, "advice": [one.to_dict() for one in steps]}
     if output is not None:
-        write_whole(output, json.dumps(figures, indent=2) + "\n")
+        facts = exposure_facts(
+            plan, found, parts_of(space, attacked), limit=limit, steps=steps, growth=growth
+        )
+        advice = [one.to_dict() for one in steps]
+        _write(output, facts, {**found.to_dict(), "limit": limit, "advice": advice}, lang)
     terminal.table(
         [
             "variables",
@@ -131,23 +149,45 @@ def audit(
             "of guesses",
             "sure",
             "wrongly",
+            "certain",
         ],
         [_row(one) for one in found.exposures],
         title=f"Small counts are those from 1 to {small}",
         caption="alone: from the table of the cell; together: from all of them, for so many "
-        "guesses that a cell is small; sure: where 20 other cells look alike. Other attacks "
-        "may find more.",
+        "guesses that a cell is small; sure: where 20 other cells look alike; certain: no "
+        "other count fits. Other attacks may find more.",
     )
-    terminal.step("audited", _sentence(found))
+    for text in (_sentence(found), _sentence_of_persons(found.attributes)):
+        click.echo(text)  # results, and not for a log: their figures are disclosive
     if is_over and limit is not None:
         _show_advice(terminal, steps, limit=limit)
         raise CheckFailedError(
-            f"{found.together.share:.1%} of the small counts are found from all tables, more "
-            f"than the limit of {limit:.1%}.",
+            "More small counts are found from all tables, or from those of one number of "
+            f"variables, than the limit of {limit:.1%}.",
             hint="close what the table above names, in that order"
             if steps and steps[-1].chosen.share <= limit
             else "no closures lead there: offer coarser levels, or more noise",
         )
+
+
+def _beside(output: Path) -> Path:
+    """Return the file of the figures, which stands beside a page."""
+    return output.with_suffix(".json") if output.suffix.lower() == ".html" else output
+
+
+def _write(
+    output: Path, facts: ExposureFacts, figures: Mapping[str, Any], lang: str | None
+) -> None:
+    """Write the figures, and the page where one is wanted."""
+    from reports import exposure_report
+    from reports.report import plain_facts
+
+    more = ("variables", "areas", "tables", "growth")
+    told = {**figures, **{name: plain_facts(getattr(facts, name)) for name in more}}
+    write_whole(_beside(output), json.dumps(told, indent=2) + "\n", is_private=True)
+    if output != _beside(output):
+        page = exposure_report(facts, language=lang or "en").html
+        write_whole(output, page, is_private=True)
 
 
 def _show_advice(terminal: Terminal, steps: Sequence[Step], *, limit: float) -> None:
@@ -185,6 +225,7 @@ def _row(one: Exposure) -> list[str]:
         f"{one.together.guessed:,}",
         f"{one.together.sure:,}",
         f"{one.together.sure_wrong:,}",
+        f"{one.together.certain:,}",
     ]
 
 
@@ -200,4 +241,17 @@ def _sentence(found: Audit) -> str:
         f"small counts{areas} with {together.guessed:,} guesses, {alone.share:.1%} from the "
         f"table of each alone, and is sure of {together.sure:,}, of which "
         f"{together.sure_wrong:,} wrongly"
+    )
+
+
+def _sentence_of_persons(found: FoundAttributes) -> str:
+    if not found.n:
+        return "no table tells a category apart of somebody who is alone in its other variables"
+    together, alone, by_frequency = (
+        one / found.n for one in (found.together, found.alone, found.by_frequency)
+    )
+    return (
+        f"of {found.n:,} persons alone in a cell one more category is guessed rightly for "
+        f"{together:.1%} from all tables, {alone:.1%} from the table alone, and "
+        f"{by_frequency:.1%} by taking the most frequent"
     )

@@ -9,15 +9,18 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from ckm.errors import ConfigError
+from ckm.formats.words import say
 
 if TYPE_CHECKING:
     from ckm.engine.published_table import PublishedTable
+    from ptable.lookup import MarginOfError
 
 
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 _MAPPINGS = frozenset(
     ("labels", "category_labels", "totals", "units", "decimals", "hierarchies", "withheld")
 )
+_RELIABLE = 5  # times the margin of error: from here on it is 20 % of the count or less
 _DATAFLOW = re.compile(r"[A-Za-z][\w.-]*:[A-Za-z0-9_@$-]+(\([0-9]+(\.[0-9]+)*\))?")
 
 
@@ -65,6 +68,8 @@ class TableAbout:
         How withheld categories and suppressed cells are called.
     dataflow
         What SDMX knows the table by: ``"AGENCY:ID(1.0)"``.
+    reliable_from
+        Smaller counts are of low reliability, which SDMX tells of each; 0 for none.
 
     Raises
     ------
@@ -98,6 +103,7 @@ class TableAbout:
     withheld_label: str = "Not published"
     suppressed_label: str = "Suppressed"
     dataflow: str = ""
+    reliable_from: int = 0
 
     def __post_init__(self) -> None:
         problems: list[str] = []
@@ -115,7 +121,7 @@ def _checked(name: str, value: Any, problems: list[str]) -> Any:
     if name == "notes":
         return _texts(name, value, problems)
     if name not in _MAPPINGS:
-        _texts(name, [] if name == "updated" else [value], problems)
+        _texts(name, [] if name in {"updated", "reliable_from"} else [value], problems)
         return value
     pairs = _mapping(name, value, problems)
     if name == "decimals":
@@ -163,6 +169,8 @@ def _problems(about: TableAbout) -> list[str]:
         found.append('dataflow is written "AGENCY:ID(1.0)"')
     if len(set(about.notes)) < len(about.notes):
         found.append("notes repeat")
+    if type(about.reliable_from) is not int:
+        found.append("reliable_from is a whole number")
     when = about.updated
     if when is not None and not isinstance(when, dt.date):
         found.append("updated is a date")
@@ -174,6 +182,18 @@ def _problems(about: TableAbout) -> list[str]:
     if len(set(columns)) < len(columns):
         found.append("a column belongs to two hierarchies")
     return found
+
+
+def noise_said(margin: MarginOfError) -> dict[str, int]:
+    """Return what the words on the noise of counts are filled with."""
+    return {**asdict(margin), "reliable": _RELIABLE * margin.count}
+
+
+def with_noise(about: TableAbout, margin: MarginOfError) -> TableAbout:
+    """Say of a table of counts how far these may lie from the true ones."""
+    said = noise_said(margin)
+    note = say("noise", about.language).format(**said)
+    return replace(about, notes=[*about.notes, note], reliable_from=said["reliable"])
 
 
 def is_dataflow(text: str) -> bool:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 _ALL = frozenset(part.name for part in fields(TableAbout))
-_OWN = {"units", "decimals"}
+_OWN = {"units", "decimals", "reliable_from"}
 _CUBED = _ALL - _OWN - {"dataflow", "withheld", "withheld_label", "suppressed_label"}
 
 
@@ -93,7 +93,7 @@ _FORMATS = (
         media_type="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
         suffixes=(".xlsx",),
         write=write_xlsx,
-        keeps=_ALL | {"categories"},
+        keeps=_ALL - {"reliable_from"} | {"categories"},
         max_rows=MAX_ROWS,
     ),
     Format(
@@ -102,7 +102,8 @@ _FORMATS = (
         suffixes=(".json", ".jsonstat"),
         write=write_json_stat,
         read=read_json_stat,
-        keeps=_ALL - {"decimals", "dataflow", "withheld_label", "suppressed_label"}
+        keeps=_ALL
+        - {"decimals", "dataflow", "withheld_label", "suppressed_label", "reliable_from"}
         | {"categories"},
         needs_cube=True,
         max_cells=MAX_CELLS,
@@ -136,7 +137,8 @@ _FORMATS = (
         suffixes=(".csv",),
         write=write_csv,
         read=read_csvw,
-        keeps=_ALL - {"decimals", "hierarchies", "dataflow", "suppressed_label"}
+        keeps=_ALL
+        - {"decimals", "hierarchies", "dataflow", "suppressed_label", "reliable_from"}
         | {"categories"},
         sidecar=METADATA_SUFFIX,
         write_sidecar=write_metadata,

@@ -3,9 +3,10 @@
 Columns and categories are written as they are: name them in the job as the data structure
 does, `total_label="_T"` included. Several measures, or one that is not ``count``, make the
 dimension ``MEASURE``. A published number has the status A (normal) and is F (free); a
-suppressed one is empty, Q (suppressed) and C (confidential). No code of SDMX says that a number
-is protected by noise: the notes, which say so, are the attribute ``COMMENT_DSET`` of the whole
-set and stand in its first line. A cell that the table does not list has no line.
+suppressed one is empty, Q (suppressed) and C (confidential). Where the margin of error is
+told, counts below five times that margin are U (low reliability). No code of SDMX says that a
+number is protected by noise: the notes, which say so, are the attribute ``COMMENT_DSET`` of the
+whole set and stand in its first line. A cell that the table does not list has no line.
 """
 
 from __future__ import annotations
@@ -51,16 +52,18 @@ def write_sdmx_csv(
     header += ["MEASURE"] * (measures != [_SINGLE]) + [*_LAST] + ["COMMENT_DSET"] * bool(notes)
     stream.write((",".join(header) + "\n").encode())
     for start in range(0, table.n_rows, _CHUNK):
-        comment = notes if start == 0 else ""
-        stream.write(_lines(table, slice(start, start + _CHUNK), first, comment, bool(notes)))
+        comment = None if not notes else notes if start == 0 else ""
+        rows = slice(start, start + _CHUNK)
+        stream.write(_lines(table, rows, first, comment, reliable_from=about.reliable_from))
 
 
 def _lines(
     table: PublishedTable,
     rows: slice,
     first: Sequence[str],
-    comment: str,
-    has_comment: bool,  # noqa: FBT001  (read beside the others)
+    comment: str | None,
+    *,
+    reliable_from: int,
 ) -> bytes:
     """Join the columns of some rows, all at once."""
     import pyarrow as pa
@@ -73,11 +76,13 @@ def _lines(
         columns.append(texts.take(pa.array(np.repeat(codes[rows], len(names)))))
     if names != [_SINGLE]:
         columns.append(pa.array(names * size, pa.string()))
-    numbers = [plain_numbers(values[rows]) for values in table.measures.values()]
-    is_hidden = np.stack([hidden(v[rows]) for v in table.measures.values()], axis=1).ravel()
-    columns.append(_interleaved(numbers))
-    columns.append(pa.array(np.where(is_hidden, "Q,C", "A,F"), pa.string()))
-    if has_comment:
+    shown = [values[rows] for values in table.measures.values()]
+    is_hidden = np.stack([hidden(values) for values in shown], axis=1).ravel()
+    is_low = np.stack([(v < reliable_from) & (v.dtype == np.int64) for v in shown], axis=1)
+    columns.append(_interleaved([plain_numbers(values) for values in shown]))
+    status = np.where(is_hidden, "Q,C", np.where(np.asarray(is_low).ravel(), "U,F", "A,F"))
+    columns.append(pa.array(status, pa.string()))
+    if comment is not None:
         columns.append(
             pa.array([_quoted(comment) if comment else "", *[""] * (len(is_hidden) - 1)])
         )

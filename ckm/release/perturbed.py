@@ -31,6 +31,7 @@ from ckm.release.run import ReleaseRun
 from ckm.release.verdict import judge
 from ckm.release.warnings_log import captured_warnings
 from ckm.versions import versions
+from ptable.lookup import margin_of_error
 from reports.facts.release import FileFact, ReproductionFacts
 from tables.secret import SECRET_VARIABLE
 
@@ -183,6 +184,8 @@ class _Run(ReleaseRun["OpenedJob"]):
             total_label=self.job.output.total_label,
             noises=opened.noises,
         )
+        if self.job.output.publish_noise:
+            self.files.margin = margin_of_error(ptable)
         if self.job.output.additive:
             self.restorer = Restorer(self.job, max_noise=ptable.max_noise)
         tables = self._write_tables(public, engine, assessor)

@@ -178,6 +178,11 @@ class Job(SettingsFile):
                 text = "the name occurs more than once."
                 text = text if magnitude.name else "a second one for all."
                 reading.add(magnitude.place, text, "give every variable one section")
+        if self.output.publish_noise and (self.suppression or self.output.additive):
+            is_additive = self.output.additive
+            what = "additive changes them again" if is_additive else "there is none"
+            text = f"publish_noise tells how far noise takes counts, and {what}."
+            reading.add("[output]", text, "remove publish_noise")
         if self.suppression is not None:
             self.suppression.add_problems_beside(self, reading)
             return

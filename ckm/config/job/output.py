@@ -55,6 +55,9 @@ class JobOutput(Section):
     additive: bool = optional(
         "Change published counts again until tables add up.", default=False
     )
+    publish_noise: bool = optional(
+        "Say in every file how far counts may lie from the true ones.", default=False
+    )
     csv_formulas: CsvFormulas = optional(
         "escape puts an apostrophe before texts of CSV that could be formulas.", default="keep"
     )

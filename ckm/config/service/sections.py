@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from ckm.config.job.ledger import JobLedger
 from ckm.config.job.output import CsvFormulas, Languages
 from ckm.config.job.variable import JobVariable
 from ckm.config.section import FilePath, Items, Name, ReadAs, Section, Words, optional, texts_of
+from ckm.config.service.boundaries import Rings, read_boundaries
+from tables import FilterError, parse_filter
 
 if TYPE_CHECKING:
     from ckm.config.reading import Reading
@@ -22,6 +25,7 @@ Reconstruction: TypeAlias = Literal["whoever may filter can reconstruct every tr
 RECONSTRUCTION: Reconstruction = get_args(Reconstruction)[0]
 
 _OTHERS_MAY_READ = 0o077
+_CODE = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
 _Count = Annotated[int, Field(ge=1)]
 
 
@@ -31,7 +35,7 @@ class ServiceAbout(Section):
     id: str = optional(
         "Name of the table in addresses: /tables/{id}.",
         default="data",
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$",
+        pattern=_CODE,
     )
     title: Words = Field(description="Title, one for both languages or { en = …, fr = … }.")
     description: Words = optional("A sentence or two.", default={})
@@ -47,6 +51,9 @@ class ServiceAbout(Section):
     workers: int = optional("Processes.", default=1, ge=1, le=64)
     total_label: Name = optional("The code of totals.", default="Total")
     missing_label: Name = optional("The code of missing.", default="(missing)")
+    publish_noise: bool = optional(
+        "Say beside every table how far counts may lie from the true ones.", default=False
+    )
     csv_formulas: CsvFormulas = optional(
         "escape puts an apostrophe before texts of CSV that could be formulas.", default="keep"
     )
@@ -58,12 +65,42 @@ class OfferedVariable(JobVariable):
     name: Name = Field(description="A column, or the name of a hierarchy.")
     is_area: bool = optional("Rules are judged area by area.", default=False)
     is_sensitive: bool = optional("Looked at for group disclosure.", default=False)
+    boundaries: FilePath | None = optional("A GeoJSON file of the areas, for a map.")
+    boundary_code: Name = optional("Its property that is the code of an area.", default="code")
+    _rings: dict[str, Rings] = PrivateAttr(default_factory=dict)
+
+    @property
+    def rings(self) -> dict[str, Rings]:
+        """Code of an area → its boundary."""
+        return self._rings
 
     def add_problems(self, reading: Reading) -> None:
         """Let the name stand for labels that are not there."""
         super().add_problems(reading)
+        if self.boundaries is not None:
+            where = f"[[variable]] {self.name!r}:"
+            if not self.is_area:
+                reading.add(where, "has boundaries and is no area.", "add is_area = true")
+            reading.require_file(where, "boundaries", self.boundaries)
+            add = partial(reading.add, where)
+            self._rings = read_boundaries(self.boundaries, self.boundary_code, add=add)
         if not self.labels:
             object.__setattr__(self, "labels", texts_of(self.name))
+
+
+class ServicePopulation(Section):
+    """Records of which tables can be asked for; all records are a population without a name."""
+
+    name: str = Field(description="Its code in requests.", pattern=_CODE)
+    title: Words = Field(description="What readers see, in one language or both.")
+    where: Name = Field(description="Which records count, for example: status = 'employed'")
+
+    def add_problems(self, reading: Reading) -> None:
+        """Note a filter that cannot be read; the data tell whether it fits."""
+        try:
+            parse_filter(self.where)
+        except FilterError as error:
+            reading.add_error(f"[[population]] {self.name!r}:", error)
 
 
 class ServiceLimits(Section):

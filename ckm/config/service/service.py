@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from ckm.config.job.output import JobOutput
 from ckm.config.job.variable import add_problems_of_variables
 from ckm.config.problems import JobError, did_you_mean
 from ckm.config.read import build, keys_in, open_settings, read_job
-from ckm.config.section import SettingsFile, Some, schema_of
+from ckm.config.section import Items, SettingsFile, Some, optional, schema_of
 from ckm.config.service.rules import RuleSettings
 from ckm.config.service.sections import (
     OfferedVariable,
@@ -23,6 +24,7 @@ from ckm.config.service.sections import (
     ServiceAccess,
     ServiceLedger,
     ServiceLimits,
+    ServicePopulation,
 )
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ class Service(SettingsFile):
     hierarchies: Hierarchies = Field(default={})
     categories: Categories = Field(default={})
     variable: Some[OfferedVariable] = Field(description="What may be asked for.")
+    population: Items[ServicePopulation] = optional("Records that count alone.", default=())
     rules: RuleSettings = RuleSettings()
     limits: ServiceLimits = ServiceLimits()
     access: ServiceAccess = ServiceAccess()
@@ -69,6 +72,11 @@ class Service(SettingsFile):
     def variables(self) -> Mapping[str, OfferedVariable]:
         """Name → what may be asked for."""
         return {variable.name: variable for variable in self.variable}
+
+    @cached_property
+    def populations(self) -> Mapping[str, ServicePopulation]:
+        """Name → a population beside all records."""
+        return {population.name: population for population in self.population}
 
     @property
     def official(self) -> tuple[Job, ...]:
@@ -116,6 +124,7 @@ class Service(SettingsFile):
         """Note what several sections contradict each other in."""
         add_problems_of_dimensions(self.hierarchies, self.categories, reading)
         add_problems_of_variables(self.variable, self.hierarchies, reading)
+        self._add_problems_of_populations(reading)
         names = list(self.variables)
         for section in ("hierarchies", "categories"):
             for name in getattr(self, section):
@@ -140,6 +149,11 @@ class Service(SettingsFile):
                     reading.add("[rules]", f"{name!r} is no {what}.", did_you_mean(name, known))
         if self.ledger is not None:
             self._official = tuple(self._official_jobs(self.ledger, reading))
+
+    def _add_problems_of_populations(self, reading: Reading) -> None:
+        for name, times in Counter(p.name for p in self.population).items():
+            if times > 1:
+                reading.add("[[population]]", f"the name {name!r} occurs more than once.")
 
     def _levels_of(self, names: Iterable[str]) -> Sequence[str]:
         """Return the columns behind variables."""

@@ -17,6 +17,7 @@ import numpy as np
 from ckm.engine.published_table import PublishedTable, measure_columns
 from ckm.errors import ConfigError, FormatError, ReleaseError
 from ckm.formats import FORMATS, to_bytes, without_repeats
+from ckm.formats.about import with_noise
 from ckm.formats.csv_text import formulas, is_formula, without_formulas
 from ckm.formats.registry import format_named
 from ckm.release.files.manifest import KIND, SUPPRESSION_KIND
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from ckm.config.job.job import Job
     from ckm.config.job.output import JobOutput
     from ckm.formats import TableAbout
+    from ptable.lookup import MarginOfError
 
 logger = logging.getLogger(__name__)
 
@@ -85,6 +87,8 @@ class TableFiles:
         self._words = {code: TableWords(job, language=code) for code in languages}
         #: Table and language → what its files say.
         self.said: dict[tuple[str, str], TableAbout] = {}
+        #: The margin of error of counts, where the job tells it.
+        self.margin: MarginOfError | None = None
 
     def require_fit(self) -> None:
         """Refuse what no data are needed to see: names and words that a format cannot hold."""
@@ -117,7 +121,10 @@ class TableFiles:
     def write(self, folder: Path, name: str, table: PublishedTable) -> tuple[Path, ...]:
         """Write a table in each format and language."""
         for code, words in self._words.items():
-            self.said[name, code] = words.about(name, table)
+            about = words.about(name, table)
+            if self.margin and "count" in self._job.tables[name].measures:
+                about = with_noise(about, self.margin)
+            self.said[name, code] = about
         paths: list[Path] = []
         for caution in formula_cautions(formulas(table), self._job.output):
             logger.warning("Table %r: %s", name, caution)

@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any
 from ckm.service.answering.cells.cell_cache import Cubes
 from ckm.service.answering.ledger_recorder import Publication
 from ckm.service.answering.messages import ClientError, Refusal, explained
+from ckm.service.answering.populations import memberships, population_conditions
 from ckm.service.answering.query import Selection
 from ckm.service.answering.query_plan import Planner
 from ckm.service.answering.table_layout import slices_of, table_of
 from ckm.service.answering.variables import offered_variables
 from ckm.service.rules import Finding, RuleSettings, commonest, judge_areas, judge_shape
+from ptable.lookup import margin_of_error
 from tables import Deadline
+from tables.prepared.prepared import POPULATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
     from ckm.service.answering.query import Query
     from ckm.service.answering.query_plan import Levels, Plan
     from ckm.service.answering.table_layout import Protected
+    from footing.arrays import Flags
+    from ptable.lookup import MarginOfError
     from tables import Axis, Cells, PreparedCells
 
     Account = Callable[[Query], Finding | None]
@@ -53,6 +58,8 @@ class Answer:
         Why there is no table.
     flag
         What the ledger remarked, where its policy is to flag; not for readers.
+    margin
+        The margin of error of its counts, where the service tells it.
     """
 
     query: Query
@@ -61,6 +68,7 @@ class Answer:
     withheld: Mapping[str, Refusal] = field(default_factory=dict)
     refusal: Refusal | None = None
     flag: Refusal | None = None
+    margin: MarginOfError | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,9 +111,18 @@ class Answerer:
         names = list(service.variables)
         if service.area is not None:  # the records lie area by area
             names.sort(key=lambda name: name != service.area)
-        self._prepared = engine.prepare(names, sketch=0 if ledger is None else ledger.width)
+        self._prepared = engine.prepare(
+            names,
+            sketch=0 if ledger is None else ledger.width,
+            populations={name: one.where for name, one in service.populations.items()},
+        )
         self.variables = offered_variables(service, engine, self._prepared)
-        self.planner = Planner(self._prepared, self.variables, area=service.area)
+        self.planner = Planner(
+            self._prepared,
+            self.variables,
+            area=service.area,
+            populations=population_conditions(service, self._prepared),
+        )
         self.settings = service.rules
         self.is_weighted = self._prepared.is_weighted
         self.kinds = self._prepared.kinds
@@ -118,6 +135,8 @@ class Answerer:
         )
         self._ledger = ledger
         self.ptable = engine.ptable
+        is_told = service.about.publish_noise
+        self.margin = margin_of_error(engine.ptable) if is_told else None
         self._sensitive = [v.name for v in service.variables.values() if v.is_sensitive]
 
     def answer(
@@ -224,6 +243,7 @@ class Answerer:
     def _publication(
         self, query: Query, plan: Plan, found: PreparedCells, withheld: Mapping[int, Finding]
     ) -> Publication:
+        population = query.population
         return Publication(
             query=self.planner.of_active(query, plan),
             selections=tuple(
@@ -234,6 +254,7 @@ class Answerer:
             found=found,
             prepared=self._prepared,
             variables=self.variables,
+            population=population and self.service.populations[population].where,
         )
 
     def permitted(self, query: Query) -> Permitted | None:
@@ -259,14 +280,21 @@ class Answerer:
             plan=plan, protected=protected, withheld=frozenset(self._withheld(plan, findings))
         )
 
+    def memberships(self) -> dict[str, Flags]:
+        """Return, for each population, which categories of the last axis below are in it."""
+        return memberships(self._prepared, self.service.populations)
+
     def joint_counts(self) -> tuple[tuple[Axis, ...], Cells]:
-        """Return the axes of all variables, and the true counts at their finest levels."""
-        names = list(self.variables)
+        """Return the axes of all variables, and the true counts at their finest levels.
+
+        Where there are populations, their memberships are the last axis.
+        """
+        names = [*self.variables, *([POPULATIONS] if self.service.populations else [])]
         found = self._prepared.scan(dict.fromkeys(names, 0))
         cells = self._prepared.cells_by_level(
             found.without_sketch(), names, level_sets=[(0,) * len(names)]
         )
-        return tuple(self.variables[name].axis for name in names), cells[(0,) * len(names)]
+        return tuple(self._prepared.axes[name] for name in names), cells[(0,) * len(names)]
 
     def refuses_shape(self, query: Query) -> bool:
         """Return whether a rule refuses a query for its shape, before anything is counted.
@@ -310,6 +338,7 @@ class Answerer:
             selections=selections,
             withheld={codes[rank]: reasons[id(f)] for rank, f in withheld.items()},
             flag=flag,
+            margin=self.margin if "count" in query.measures else None,
         )
 
 

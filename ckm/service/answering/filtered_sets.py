@@ -40,6 +40,8 @@ class FilteredSet:
         A digest of the categories that there were.
     data
         The date of the data.
+    population
+        The filter of its population; empty for all records.
     levels
         Variable → its level; the others are summed over.
     names
@@ -53,6 +55,7 @@ class FilteredSet:
 
     categories: str
     data: str
+    population: str
     levels: Mapping[str, int]
     names: tuple[str, ...]
     inside: tuple[str, ...] | None
@@ -116,7 +119,7 @@ class FilteredSets:
         self, planner: Planner, variables: Mapping[str, Variable], *, service: Service
     ) -> None:
         self._planner, self._area, self._limits = planner, service.area, service.limits
-        self._data = str(service.about.updated or "")
+        self._data, self._populations = str(service.about.updated or ""), service.populations
         self._of = {name: _Categories(variable) for name, variable in variables.items()}
         codes = {name: variable.codes for name, variable in sorted(variables.items())}
         self._digest = _digest(json.dumps(codes).encode())
@@ -132,6 +135,7 @@ class FilteredSets:
         margins = self._planner.of_active(query, plan).margins
         of_areas = {c for c in where if {name for name, _ in c.places} == {self._area}}
         names, inside, mixed = self._inside(where - of_areas)
+        population = self._populations[query.population].where if query.population else ""
         found = {}
         for combination in plan.shown() if margins is None else margins:
             below = zip(active, combination, tops, strict=True)
@@ -141,6 +145,7 @@ class FilteredSets:
                 one = FilteredSet(
                     categories=self._digest,
                     data=self._data,
+                    population=population,
                     levels=levels,
                     names=names,
                     inside=inside,
@@ -213,24 +218,21 @@ class FilteredSets:
         if not self._is_exact(sets, involved):
             return sets[len(known) :] if len(sets) <= self._limits.project_sets else None
         categories = [self._of[name].all_levels() for name in involved]
-        sums: dict[tuple[str, int | None, str, bytes], Flags] = {}
+        sums: dict[tuple[object, ...], Flags] = {}
         new = []
         for place, one in enumerate(sets):
             before, rows = len(sums), self._sums(one, involved)
             if not one.areas:
                 rows = rows[~are_cells(categories, rows)]
+            of = one.data, one.population, one.levels.get(self._area or ""), one.areas
             for row in rows:
-                level = one.levels.get(self._area or "")
-                sums.setdefault((one.data, level, one.areas, row.tobytes()), row)
+                sums.setdefault((*of, row.tobytes()), row)
             if place >= len(known) and len(sums) > before:
                 new.append(one)
-        if (
-            not new
-            or variance_left(categories, np.array([*sums.values()]))
-            >= self._limits.least_variance
-        ):
+        if not new:
             return new
-        return None
+        left = variance_left(categories, np.array([*sums.values()]))
+        return new if left >= self._limits.least_variance else None
 
     def _is_exact(self, sets: Sequence[FilteredSet], involved: Iterable[str]) -> bool:
         """Return whether least squares over some sets can be computed, and soon."""

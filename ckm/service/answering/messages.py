@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ckm.errors import CkmError
 from ckm.formats import words
+from ckm.formats.about import noise_said
 from footing.data_files import read_data
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ckm.config.service.service import Service
     from ckm.service.answering.variables import Variable
     from ckm.service.rules.shape import Finding
+    from ptable.lookup import MarginOfError
 
 LANGUAGES = words.LANGUAGES
 
@@ -49,6 +51,11 @@ WORDS: dict[str, tuple[str, str]] = {
 def notice_of(service: Service, language: str) -> str:
     """Return what stands on every page and in every answer; empty where nothing has to."""
     return say(service.method, language) if service.access.accepts_reconstruction else ""
+
+
+def noise_notes(margin: MarginOfError | None, language: str) -> tuple[str, ...]:
+    """Say how far counts may lie from the true ones, where that is told."""
+    return () if margin is None else (say("noise", language, **noise_said(margin)),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

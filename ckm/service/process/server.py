@@ -119,8 +119,11 @@ def open_answerer(
     if ledger is None:
         _record_official(service, is_kept=is_kept, step=step, quick=quick)
     limits = service.limits
-    # A table of each variable shows whether the data have it.
-    wanted = {n: TableRequest(dimensions=[n], margins="none") for n in service.variables}
+    # A table of each variable shows whether the data have it, one of a population its columns.
+    wanted = {n: TableRequest(dimensions=[n], margins="none") for n in service.variables} | {
+        f"[[population]] {name}": TableRequest(dimensions=[], where=population.where)
+        for name, population in service.populations.items()
+    }
     with opened_job(
         service.job,
         tables=wanted,
@@ -148,11 +151,15 @@ def rehearse_service(
     **resources: Unpack[Resources],
 ) -> None:
     """Open a service as `run` does, and answer nobody."""
+    from ckm.service.page.area_map import area_map
+
     with open_answerer(service, is_kept=False, quick=quick, step=step, **resources) as answerer:
         _require_access(service)
         if not quick:
-            answerer()
+            made = answerer()
             step("records checked", "the records and their keys are sound")
+            if (drawn := area_map(made.variables.values())) is not None:
+                step("boundaries checked", drawn.said)
 
 
 def _require_access(service: Service) -> None:

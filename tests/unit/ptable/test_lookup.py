@@ -1,11 +1,14 @@
 import subprocess
 import sys
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from ptable import NoiseSpec, PTable, PTableError, solve
+from ptable.lookup import MarginOfError, margin_of_error
+from tests.strategies import worked_ptable
 
 TABLE = PTable(noise=[[0], [-1, 1]], upper=[[8], [4, 8]], key_range=8)
 
@@ -86,3 +89,38 @@ print([name for name in ("cvxpy", "scipy", "pandas", "pyarrow") if name in sys.m
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert answer.stdout.strip() == "[]"
+
+
+# --- the margin of error --------------------------------------------------------------------
+
+
+def test_the_margin_of_error_of_small_tables_is_that_worked_out_by_hand():
+    rare = PTable(noise=[[0], [-1, 0, 1]], upper=[[40], [1, 39, 40]], key_range=40)
+    # P(no noise) is 38/40 = 95 %; P(two cells differ by nothing) is 0.9025 + 2/1600
+    assert margin_of_error(rare) == MarginOfError(largest=1, count=0, difference=1)
+    # P(-1 <= noise <= 1) is 90 % at most; of two cells of 2 P(difference of 3 or 4) is
+    # 2 (2 * 0.06 * 0.25 + 0.06²) = 6.7 %, P(difference of 4) 0.7 %
+    assert margin_of_error(worked_ptable()) == MarginOfError(largest=2, count=2, difference=3)
+    lopsided = PTable(noise=[[0], [-1, 3]], upper=[[8], [6, 8]], key_range=8)
+    assert margin_of_error(lopsided) == MarginOfError(largest=3, count=3, difference=4)
+
+
+@pytest.mark.parametrize("spec", [(5, 3.0, 2), (8, 7.0, 0), (12, 4.0, 1)])
+def test_margins_of_error_cover_every_row_and_every_two_rows_and_no_smaller_ones_do(spec):
+    table = solve(NoiseSpec(max_noise=spec[0], variance=spec[1], small=spec[2]))
+    found = margin_of_error(table)
+    rows = [table.units(count) for count in range(table.n_rows)]
+
+    def least(others, width):
+        shares = (
+            Fraction(
+                sum(n * m for v, n in a.items() for u, m in b.items() if abs(v - u) <= width),
+                sum(a.values()) * sum(b.values()),
+            )
+            for a in rows
+            for b in others
+        )
+        return min(shares)
+
+    for others, width in (([{0: 1}], found.count), (rows, found.difference)):
+        assert least(others, width) >= Fraction(95, 100) > least(others, width - 1)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ckm import __version__
 from ckm.formats import FORMATS
 from ckm.formats.json_stat.writer import category_of
-from ckm.service.answering.messages import ClientError, notice_of, say
+from ckm.service.answering.messages import ClientError, noise_notes, notice_of, say
 from ckm.service.answering.pxweb_selection import CONTENTS, codelists_of
 from ckm.service.answering.render import Rendered
 from ckm.service.http.request_parsing import format_of
@@ -172,7 +172,10 @@ def _metadata(call: Call) -> dict[str, Any]:
         "label": service.about.title[language],
         "source": service.about.source.get(language, ""),
         "updated": _updated(service),
-        "note": [say(service.method, language)],
+        "note": [
+            say(service.method, language),
+            *noise_notes(table_service.answerer.margin, language),
+        ],
         "role": {"metric": [CONTENTS], **({"geo": [area]} if area else {})},
         "id": list(dimension),
         "size": [len(d["category"]["index"]) for d in dimension.values()],
@@ -180,6 +183,10 @@ def _metadata(call: Call) -> dict[str, Any]:
         "extension": {
             "px": {"tableid": service.about.id, "language": language, "aggregallowed": False},
             "contact": [{"raw": service.about.contact}] if service.about.contact else [],
+            "populations": [
+                {"code": name, "label": population.title[language]}
+                for name, population in service.populations.items()
+            ],
         },
         "link": {
             "self": [{"href": f"{path}/metadata?lang={language}"}],

@@ -66,6 +66,7 @@ def about():
         withheld_label="Withheld",
         suppressed_label="not shown",
         dataflow="OFFICE:JOBS(1.2)",
+        reliable_from=6,
     )
 
 

@@ -12,6 +12,7 @@ from pysdmx.io.csv.sdmx20.reader import read as read_2
 
 from ckm import PublishedTable
 from ckm.formats import FormatError, TableAbout, to_bytes, write_table
+from ptable.lookup import MarginOfError
 from tests.reading import read_about, read_table
 
 
@@ -60,6 +61,23 @@ def test_published_numbers_are_free_and_suppressed_ones_confidential(table):
         (row["OBS_STATUS"], row["CONF_STATUS"]) for row in observations if row not in hidden
     }
     assert rest == {("A", "F")}
+
+
+def test_counts_that_the_margin_of_error_is_large_against_are_of_low_reliability(table):
+    from ckm.formats.about import with_noise
+
+    about = with_noise(TableAbout(), MarginOfError(largest=5, count=3, difference=4))
+    status = [
+        (row["MEASURE"], row["OBS_STATUS"])
+        for row in lines(table, about=about)
+        if row["OBS_VALUE"] and float(row["OBS_VALUE"]) < 16
+    ]
+    # counts are 0, 7, 14, …: below 5 times 3; weighted counts have another scale
+    assert status == [("count", "U"), ("weighted", "A")] * 2 + [
+        ("count", "U"),
+        ("weighted", "A"),
+    ]
+    assert "±3 with a probability of 95 %" in about.notes[0]
 
 
 def test_several_measures_take_turns(table):

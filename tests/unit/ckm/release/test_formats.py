@@ -881,3 +881,19 @@ def test_missing_categories_are_called_so_in_the_language_of_the_files(language,
     )
     labels = words._categories("people", {"sex": "sex"}, table)
     assert labels.get("sex", {}).get("(missing)") == label
+
+
+@pytest.mark.slow
+def test_a_job_that_publishes_its_noise_says_so_of_tables_with_counts(folder):
+    job = job_of(folder, "[output]\n", "[output]\npublish_noise = true\n")
+    release(job, folder / "out", formats=["parquet"])
+    public = folder / "out" / "public"
+    said = read_about(public / "places.parquet")
+    assert "within ±2 with a probability of 95 %" in said.notes[-1]
+    assert said.reliable_from == 10
+    assert read_about(public / "fine.parquet").reliable_from == 0  # weighted counts alone
+
+
+def test_noise_is_not_published_of_counts_that_are_changed_again(folder):
+    with pytest.raises(JobError, match="and additive changes them again"):
+        job_of(folder, "[output]\n", "[output]\nadditive = true\npublish_noise = true\n")

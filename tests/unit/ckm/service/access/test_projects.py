@@ -39,7 +39,13 @@ OTHER = "category in ('A','B') or (sex = 'F' and category <> 'C')"  # one of bot
 
 def a_set(number):
     return FilteredSet(
-        categories="c", data="", levels={}, names=("x",), inside=(str(number),), areas=""
+        categories="c",
+        data="",
+        population="",
+        levels={},
+        names=("x",),
+        inside=(str(number),),
+        areas="",
     )
 
 

@@ -1,0 +1,109 @@
+"""What tables tell of single persons: a category of somebody who is alone in a cell."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from numpy.typing import NDArray
+
+    from risk.reconstruction.lattice import Lattice, Shown
+
+    Levels = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundAttributes:
+    """How often the category of a person is found who is alone in a cell of other variables.
+
+    Parameters
+    ----------
+    n
+        How many persons there are, once for each table and each variable of it in which the
+        other variables leave the person alone.
+    by_frequency
+        How often the most frequent category of all is right.
+    alone
+        How often the largest count of the table is, as published.
+    together
+        How often the largest count is that was fitted to all tables.
+    """
+
+    n: int
+    by_frequency: int
+    alone: int
+    together: int
+
+    def __add__(self, other: FoundAttributes) -> FoundAttributes:
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        n, by_frequency, alone, together = (a + b for a, b in pairs)
+        return FoundAttributes(n=n, by_frequency=by_frequency, alone=alone, together=together)
+
+
+def found_attributes(
+    lattice: Lattice,
+    shown: Mapping[Levels, Shown],
+    *,
+    truth: Mapping[Levels, NDArray[Any]],
+    fitted: Mapping[Levels, NDArray[Any]],
+    axes: Collection[int],
+) -> FoundAttributes:
+    """Guess the categories of persons of whom everything else that a table shows is known.
+
+    Parameters
+    ----------
+    lattice, shown
+        The tables, and what they show.
+    truth, fitted
+        For every table its true counts, and those fitted to all tables together.
+    axes
+        The variables to guess, at their finest levels.
+
+    Notes
+    -----
+    Somebody who knows that a person is in the data, and alone in a cell, guesses the category
+    with the largest count among those that the table tells apart; of equal ones the most
+    frequent.
+    """
+    tops = [len(one) - 1 for one in lattice.groups]
+    found = FoundAttributes(n=0, by_frequency=0, alone=0, together=0)
+    for table, one in shown.items():
+        others = [axis for axis, level in enumerate(table) if level < tops[axis]]
+        for axis in sorted(set(axes) & set(others)) if len(others) > 1 else ():
+            if table[axis] == 0:
+                counts = (truth[table], one.published, fitted[table])
+                found += _guessed(*counts, is_shown=one.is_shown, axis=axis)
+    return found
+
+
+def _guessed(
+    truth: NDArray[Any],
+    published: NDArray[Any],
+    fitted: NDArray[Any],
+    *,
+    is_shown: NDArray[np.bool_],
+    axis: int,
+) -> FoundAttributes:
+    true, seen, fit, known = (
+        np.moveaxis(counts, axis, -1).reshape(-1, counts.shape[axis])
+        for counts in (truth, published, fitted, is_shown)
+    )
+    frequency = (seen * known).sum(axis=0)
+    is_alone = known.all(axis=1) & (true.sum(axis=1) == 1)
+    answer = true[is_alone].argmax(axis=1)
+    share = frequency / max(frequency.sum(), 1) / 1000  # it decides between equal counts alone
+
+    def right(counts: NDArray[Any]) -> int:
+        return int(((counts[is_alone] + share).argmax(axis=1) == answer).sum())
+
+    return FoundAttributes(
+        n=len(answer),
+        by_frequency=right(np.zeros(seen.shape)),
+        alone=right(seen),
+        together=right(fit),
+    )

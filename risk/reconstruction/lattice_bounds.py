@@ -1,0 +1,205 @@
+"""What is certain of many tables of the same records together: the least and largest counts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from risk.errors import RiskError
+from risk.reconstruction.lattice import added
+from risk.reconstruction.program import Rows
+from risk.reconstruction.search import TOLERANCE, Search
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from risk.reconstruction.lattice import Lattice, Shown
+
+    Floats: TypeAlias = NDArray[np.float64]
+    Integers: TypeAlias = NDArray[np.int64]
+    Levels: TypeAlias = tuple[int, ...]
+    Origins: TypeAlias = Callable[[Integers], tuple[Integers, Integers]]
+
+_ROUNDS = 50
+_MOST_JOINT = 2_000_000
+_MOST_WHOLE = 150
+_MOST_NODES = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class CountBounds:
+    """The least and the largest count that each cell of a table can have. Disclosive.
+
+    Parameters
+    ----------
+    lower, upper
+        Of the shape of the table; `upper` is infinite where nothing bounds a cell.
+    """
+
+    lower: Floats
+    upper: Floats
+
+
+def count_bounds(
+    lattice: Lattice, shown: Mapping[Levels, Shown], *, origins: Origins
+) -> dict[Levels, CountBounds]:
+    """Bound the true counts of all tables by all that is published.
+
+    Parameters
+    ----------
+    lattice, shown
+        The tables, and what they show.
+    origins
+        The least and the largest true count of published ones.
+
+    Notes
+    -----
+    Where cells add up to another, each is at most the largest that the sum may be less the
+    least that its other parts may be, and so on (bound propagation): from the joint cells to
+    the tables and between tables that differ in one variable, until nothing changes. Every
+    bound holds for all counts that fit, but may be wider than it need be. Where joint and
+    published cells are 150 at most, the bounds are the best there are: linear programs, then
+    programs in whole numbers (`intervals`).
+    """
+    bounds = {table: _of_published(one, origins) for table, one in shown.items()}
+    finest = (0,) * len(lattice.groups)
+    if finest not in bounds and math.prod(lattice.shape) <= _MOST_JOINT:
+        bounds[finest] = CountBounds(
+            lower=np.zeros(lattice.shape), upper=np.full(lattice.shape, np.inf)
+        )
+    steps = list(_steps(lattice, list(bounds)))
+    for _ in range(_ROUNDS):
+        moved = [_pass_on(bounds, *step) for step in steps]
+        if not any(moved):
+            break
+    n_cells = math.prod(lattice.shape) + sum(one.published.size for one in shown.values())
+    if n_cells <= _MOST_WHOLE:
+        bounds |= _best(lattice, shown, bounds)
+    return {table: bounds[table] for table in shown}
+
+
+def _of_published(shown: Shown, origins: Origins) -> CountBounds:
+    lower, upper = np.zeros(shown.published.shape), np.full(shown.published.shape, np.inf)
+    lower[shown.is_shown], upper[shown.is_shown] = origins(shown.published[shown.is_shown])
+    return CountBounds(lower=lower, upper=upper)
+
+
+def _steps(
+    lattice: Lattice, tables: list[Levels]
+) -> Iterator[tuple[Levels, Levels, dict[int, Integers]]]:
+    """Give pairs of tables of which one adds the other up, with codes by axis that differs."""
+    finest = (0,) * len(lattice.groups)
+    for below in tables:
+        for above in tables:
+            axes = [axis for axis, level in enumerate(below) if level != above[axis]]
+            if not axes or (len(axes) > 1 and below != finest):
+                continue
+            codes = {axis: lattice.codes(axis, below[axis], above[axis]) for axis in axes}
+            known = {axis: one for axis, one in codes.items() if one is not None}
+            if len(known) == len(axes):
+                yield below, above, known
+
+
+def _pass_on(
+    bounds: dict[Levels, CountBounds],
+    below: Levels,
+    above: Levels,
+    codes: Mapping[int, Integers],
+) -> bool:
+    """Bound sums by their parts and parts by their sum; tell whether a bound has moved."""
+    part, whole = bounds[below], bounds[above]
+    is_open = np.isinf(part.upper)
+    finite = np.where(is_open, 0.0, part.upper)
+    least, most, n_open = (_summed(x, codes) for x in (part.lower, finite, is_open * 1.0))
+    lower = np.maximum(whole.lower, least)
+    upper = np.minimum(whole.upper, np.where(n_open > 0, np.inf, most))
+    # The others are bounded where none of them is open.
+    others = np.where(_taken(n_open, codes) - is_open > 0, np.inf, _taken(most, codes) - finite)
+    new = CountBounds(
+        lower=np.maximum(part.lower, _taken(lower, codes) - others),
+        upper=np.minimum(
+            part.upper, _taken(upper, codes) - (_taken(least, codes) - part.lower)
+        ),
+    )
+    bounds[above], bounds[below] = CountBounds(lower=lower, upper=upper), new
+    return any(
+        bool((new_one != old_one).any())
+        for new_one, old_one in (
+            (lower, whole.lower),
+            (upper, whole.upper),
+            (new.lower, part.lower),
+            (new.upper, part.upper),
+        )
+    )
+
+
+def _summed(values: NDArray[Any], codes: Mapping[int, Integers]) -> NDArray[Any]:
+    for axis, some in codes.items():
+        values = added(values, some, axis=axis)
+    return values
+
+
+def _taken(values: NDArray[Any], codes: Mapping[int, Integers]) -> NDArray[Any]:
+    for axis, some in codes.items():
+        values = values.take(some, axis=axis)
+    return values
+
+
+def _best(
+    lattice: Lattice, shown: Mapping[Levels, Shown], bounds: Mapping[Levels, CountBounds]
+) -> dict[Levels, CountBounds]:
+    """Solve for the best bounds of few cells: columns of joint cells, then of all tables'."""
+    n_joint = math.prod(lattice.shape)
+    known = [bounds[table] for table in shown]
+    lower = np.concatenate([np.zeros(n_joint), *(one.lower.ravel() for one in known)])
+    upper = np.concatenate([np.full(n_joint, np.inf), *(one.upper.ravel() for one in known)])
+    rows, start = [], n_joint
+    for table in shown:
+        places = np.arange(math.prod(lattice.shape_of(table))).reshape(lattice.shape_of(table))
+        pairs = enumerate(zip(lattice.groups, table, strict=True))
+        place = _taken(places, {axis: codes[level] for axis, (codes, level) in pairs})
+        for cell in range(places.size):
+            members = np.flatnonzero(place.ravel() == cell)
+            rows.append(np.append(members, start + cell))
+            upper[members] = np.minimum(upper[members], upper[start + cell])
+        start += places.size
+    columns, zeros = np.concatenate(rows), np.zeros(len(rows))
+    sums = Rows(
+        starts=np.cumsum([0, *map(len, rows)]),
+        columns=columns,
+        weights=np.where(columns < n_joint, 1.0, -1.0),
+        lower=zeros,
+        upper=zeros,
+    )
+    lower, upper = _tightened(sums, lower, upper)
+    best, start = {}, n_joint
+    for table, one in zip(shown, known, strict=True):
+        cells = slice(start, start + one.lower.size)
+        best[table] = CountBounds(
+            lower=lower[cells].reshape(one.lower.shape),
+            upper=upper[cells].reshape(one.upper.shape),
+        )
+        start = cells.stop
+    return best
+
+
+def _tightened(sums: Rows, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
+    """Return the best bounds of every column: linear programs, then whole numbers."""
+    if np.isinf(upper).any():
+        return lower, upper
+    linear = Search(sums, (lower, upper))
+    if not linear.run():
+        raise RiskError(
+            "No true counts fit what is published.",
+            hint="the p-table is another than that of the tables",
+        )
+    ends = np.ceil(linear.bounds[0] - TOLERANCE), np.floor(linear.bounds[1] + TOLERANCE)
+    whole = Search(sums, ends, most_nodes=_MOST_NODES)
+    whole.see_whole(linear)
+    whole.run()
+    return whole.bounds
