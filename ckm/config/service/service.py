@@ -107,15 +107,17 @@ class Service(SettingsFile):
                 "[ledger] reserves nothing: a table that a caller asks for first may keep one "
                 'of the office from publication; official = ["job.toml"] prevents it'
             )
-        filters = self.access.filters
-        if filters != "officer" and self.access.has_filters:
+        if self.access.has_accounts:
             who = "everybody" if self.access.mode == "open" else "everybody with a token"
-            who = who if filters == "public" else "every researcher with a token"
-            told.append(
-                f"{who} may filter: whoever may filter can reconstruct the true counts from "
-                "some hundred tables, with a ledger too; "
-                'filters = "officer" in [access] prevents it'
+            who = who if self.access.filters == "public" else "every researcher with a token"
+            can = (
+                "whoever may filter can reconstruct the true counts from some hundred tables, "
+                "with a ledger too"
+                if self.access.projects is None
+                else "the account bounds what each project finds by itself, not what several "
+                "find together"
             )
+            told.append(f'{who} may filter: {can}; filters = "officer" in [access] prevents it')
         return tuple(told)
 
     def add_problems(self, reading: Reading) -> None:
