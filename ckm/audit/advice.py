@@ -146,11 +146,11 @@ def stronger_noise(
     Returns
     -------
     tuple
-        What each design leaves, in one draw; none without a specification of one largest noise.
+        What each design leaves, in one draw; none without a specification of one variance.
     """
     spec = auditor.ptable.spec
     tried: list[Closure] = []
-    if not isinstance(spec, NoiseSpec) or not isinstance(spec.max_noise, int):
+    if not isinstance(spec, NoiseSpec) or isinstance(spec.variance, tuple):
         return ()
     for done, factor in enumerate(_FACTORS):
         if progress is not None:

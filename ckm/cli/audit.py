@@ -18,7 +18,7 @@ from footing.files import write_whole
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ckm.audit.advice import Step
+    from ckm.audit.advice import Closure, Step
     from ckm.audit.audit import Audit, Exposure
     from ckm.cli.terminal.console import Terminal
     from reports.facts.exposure import ExposureFacts
@@ -100,7 +100,7 @@ def audit(
     force: bool,
 ) -> None:
     """Find small counts from all tables that a service permits, or of a release, together."""
-    from ckm.audit.advice import advise
+    from ckm.audit.advice import advise, stronger_noise
     from ckm.audit.audit import open_space
     from ckm.audit.breakdown import exposure_facts, growth_of, parts_of
     from ckm.audit.release import open_release
@@ -138,6 +138,11 @@ def audit(
             if is_over and limit is not None
             else ()
         )
+        noise = (
+            stronger_noise(space, auditor, limit=limit, seed=seed, progress=report_progress)
+            if is_over and limit is not None
+            else ()
+        )
     if output is not None:
         facts = exposure_facts(
             plan,
@@ -145,6 +150,7 @@ def audit(
             parts_of(space, attacked),
             limit=limit,
             steps=steps,
+            noise=noise,
             growth=growth,
             release=release,
         )
@@ -174,7 +180,7 @@ def audit(
     for text in (_sentence(found), _sentence_of_persons(found.attributes)):
         click.echo(text)  # results, and not for a log: their figures are disclosive
     if is_over and limit is not None:
-        _show_advice(terminal, steps, limit=limit)
+        _show_advice(terminal, steps, noise, limit=limit)
         raise CheckFailedError(
             "More small counts are found from all tables, or from those of one number of "
             f"variables, than the limit of {limit:.1%}.",
@@ -196,7 +202,7 @@ def _write(
     from reports import exposure_report
     from reports.report import plain_facts
 
-    more = ("variables", "areas", "tables", "growth", "release", "left_out")
+    more = ("variables", "areas", "tables", "growth", "noise", "release", "left_out")
     told = {**figures, **{name: plain_facts(getattr(facts, name)) for name in more}}
     write_whole(_beside(output), json.dumps(told, indent=2) + "\n", is_private=True)
     if output != _beside(output):
@@ -204,28 +210,33 @@ def _write(
         write_whole(output, page, is_private=True)
 
 
-def _show_advice(terminal: Terminal, steps: Sequence[Step], *, limit: float) -> None:
-    """Show what was closed, round by round, with the runners-up of each."""
+def _show_advice(
+    terminal: Terminal, steps: Sequence[Step], noise: Sequence[Closure], *, limit: float
+) -> None:
+    """Show what was closed, round by round, with the runners-up; then more noise instead."""
     rows = []
     for number, step in enumerate(steps, start=1):
         others = [one for one in step.options if one != step.chosen][:_OTHERS]
         for place, one in enumerate([step.chosen, *others]):
-            rows.append(
-                [
-                    f"{number}." if place == 0 else "",
-                    one.what if place == 0 else f"(or {one.what})",
-                    f"{one.n_tables:,}",
-                    f"{one.n_cells:,}",
-                    f"{one.n_small:,}",
-                    f"{one.share:.1%}",
-                ]
-            )
+            closed = one.what if place == 0 else f"(or {one.what})"
+            rows.append([f"{number}." if place == 0 else "", closed, *_left(one)])
     terminal.table(
         ["step", "close", "tables left", "cells", "small", "found"],
         rows,
         left=("step", "close"),
         title=f"What to close first, until {limit:.1%} are found",
     )
+    if noise:
+        terminal.table(
+            ["noise", "tables", "cells", "small", "found"],
+            [[one.what, *_left(one)] for one in noise],
+            left=("noise",),
+            title="Or more noise, drawn anew",
+        )
+
+
+def _left(one: Closure) -> list[str]:
+    return [f"{one.n_tables:,}", f"{one.n_cells:,}", f"{one.n_small:,}", f"{one.share:.1%}"]
 
 
 def _row(one: Exposure) -> list[str]:
