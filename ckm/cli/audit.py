@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ckm import __version__
 from ckm.cli.terminal.click_group import with_terminal
 from ckm.cli.terminal.output import check_output
 from ckm.errors import CheckFailedError
@@ -50,17 +51,14 @@ secret. What it says is for the office alone.
 @click.option(
     "--small",
     type=click.IntRange(1, 10),
-    default=2,
-    show_default=True,
-    help="Counts from 1 to this are small.",
+    help="Counts from 1 to this are small; by default that of [audit], or 2.",
 )
 @click.option(
     "--confidence",
     type=click.FloatRange(0.5, 1),
     callback=_finite,
-    default=0.95,
-    show_default=True,
-    help="Share of right guesses from which on somebody is sure.",
+    help="Share of right guesses from which on somebody is sure; by default that of [audit], "
+    "or 0.95.",
 )
 @click.option(
     "--areas",
@@ -75,7 +73,7 @@ secret. What it says is for the office alone.
     type=click.FloatRange(0, 1),
     callback=_finite,
     help="Largest share of small counts found from all tables, of all or of those of one "
-    "number of variables; above it, exit 1 with advice.",
+    "number of variables; above it, exit 1 with advice. By default largest_share of [audit].",
 )
 @click.option(
     "-o", "--output", type=_PATH, help="All figures: .html with .json beside it, or .json."
@@ -88,8 +86,8 @@ def audit(
     /,
     *,
     service: Path,
-    small: int,
-    confidence: float,
+    small: int | None,
+    confidence: float | None,
     areas: int | None,
     seed: int,
     limit: float | None,
@@ -103,12 +101,18 @@ def audit(
     from ckm.audit.breakdown import exposure_facts, growth_of, parts_of
     from ckm.cli.serve import require_web
     from ckm.config.service.service import read_service
+    from ckm.release.run import InputFiles
+    from ckm.service.process.audited import KIND, digests_of
 
     require_web()
     check_output(output, force=force, lang=lang, endings=(".html", ".json"), inputs=(service,))
     if output is not None and (beside := _beside(output)) != output:
         check_output(beside, force=force)
     plan = read_service(service)
+    small = plan.audit.small if small is None else small
+    confidence = plan.audit.confidence if confidence is None else confidence
+    limit = plan.audit.largest_share if limit is None else limit
+    inputs = InputFiles({file: file.name for file in plan.job.input_files()})
     with terminal.progress() as report_progress:
         space, auditor = open_space(
             plan,
@@ -133,11 +137,18 @@ def audit(
             else ()
         )
     if output is not None:
+        inputs.require_rest()
         facts = exposure_facts(
             plan, found, parts_of(space, attacked), limit=limit, steps=steps, growth=growth
         )
         advice = [one.to_dict() for one in steps]
-        _write(output, facts, {**found.to_dict(), "limit": limit, "advice": advice}, lang)
+        about = {
+            "kind": KIND,
+            "version": __version__,
+            "digests": digests_of(plan, auditor.ptable),
+        }
+        figures = {**about, **found.to_dict(), "limit": limit, "advice": advice}
+        _write(output, facts, figures, lang)
     terminal.table(
         [
             "variables",
