@@ -131,6 +131,15 @@ class ServiceLimits(Section):
     ledger_sets: _Count = optional(
         "Sets of records in the ledger; then no new table.", default=5_000_000
     )
+    least_variance: float = optional(
+        "Share of a cell's variance that filtered tables leave to a project.",
+        default=0.85,
+        gt=0,
+        le=1,
+    )
+    project_sets: int = optional(
+        "Filtered sets of a project where that share is too dear to compute.", default=3, ge=0
+    )
     connections: _Count = optional("Connections of one process.", default=512)
     memory_limit: Name | None = optional('DuckDB memory: "2GB".')
     threads: _Count | None = optional("DuckDB threads; all by default.")
@@ -155,6 +164,9 @@ class ServiceAccess(Section):
     budgets: FilePath | None = optional(
         "The file of used budgets, so that a restart keeps them."
     )
+    projects: FilePath | None = optional(
+        "The file of the filters that projects used, kept as long as the data are served."
+    )
     trusted_proxies: Items[Name] = optional(
         "Addresses whose X-Forwarded-For is believed.", default=()
     )
@@ -174,16 +186,26 @@ class ServiceAccess(Section):
         """Whether there can be a caller who may filter."""
         return self.filters == "public" or self.tokens is not None
 
+    @property
+    def has_accounts(self) -> bool:
+        """Whether there can be a caller whose filters are accounted."""
+        return self.has_filters and self.filters != "officer"
+
     def add_problems(self, reading: Reading) -> None:
         """Note files that cannot be, and what opens the true counts to strangers."""
         where, tokens = "[access]", self.tokens
         if self.mode == "tokens" and tokens is None:
             hint = 'tokens = "tokens.json", filled with: ckm token add'
             reading.add(where, 'mode = "tokens" needs the file of tokens.', hint)
-        if tokens is not None and tokens.exists() and tokens.stat().st_mode & _OTHERS_MAY_READ:
-            text = "the file of tokens can be read by others."
-            reading.add(where, text, f"chmod 600 {tokens.name}")
-        for path, what in ((self.audit, "audit log"), (self.budgets, "file of budgets")):
+        for path, what in ((tokens, "tokens"), (self.projects, "projects")):
+            if path is not None and path.exists() and path.stat().st_mode & _OTHERS_MAY_READ:
+                text = f"the file of {what} can be read by others."
+                reading.add(where, text, f"chmod 600 {path.name}")
+        for path, what in (
+            (self.audit, "audit log"),
+            (self.budgets, "file of budgets"),
+            (self.projects, "file of projects"),
+        ):
             if path is not None and not path.parent.is_dir():
                 reading.add(where, f"the folder of the {what} does not exist.")
         is_open = self.mode == "open" and self.filters == "public"
@@ -195,6 +217,9 @@ class ServiceAccess(Section):
             words = f'accepts_reconstruction = "{RECONSTRUCTION}"'
             hint = f"leave filters out, or accept it in these words: {words}"
             reading.add(where, text, hint)
+        elif self.has_accounts and self.projects is None and not self.accepts_reconstruction:
+            text = "callers below officer may filter, and no account is kept of it."
+            reading.add(where, text, 'name a file to keep it in: projects = "projects.sqlite"')
 
 
 class ServiceAudit(Section):

@@ -120,15 +120,17 @@ class Service(SettingsFile):
                 f"ckm audit {self.path.name} -o audit.json does it, and report in [audit] "
                 "names it"
             )
-        filters = self.access.filters
-        if filters != "officer" and self.access.has_filters:
+        if self.access.has_accounts:
             who = "everybody" if self.access.mode == "open" else "everybody with a token"
-            who = who if filters == "public" else "every researcher with a token"
-            told.append(
-                f"{who} may filter: whoever may filter can reconstruct the true counts from "
-                "some hundred tables, with a ledger too; "
-                'filters = "officer" in [access] prevents it'
+            who = who if self.access.filters == "public" else "every researcher with a token"
+            can = (
+                "whoever may filter can reconstruct the true counts from some hundred tables, "
+                "with a ledger too"
+                if self.access.projects is None
+                else "the account bounds what each project finds by itself, not what several "
+                "find together"
             )
+            told.append(f'{who} may filter: {can}; filters = "officer" in [access] prevents it')
         return tuple(told)
 
     def add_problems(self, reading: Reading) -> None:

@@ -22,7 +22,7 @@ from tables import Deadline
 from tables.prepared.prepared import POPULATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from ckm.config.service.service import Service
     from ckm.engine.engine import Engine
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from footing.arrays import Flags
     from ptable.lookup import MarginOfError
     from tables import Axis, Cells, PreparedCells
+
+    Account = Callable[[Query], Finding | None]
 
 _MAX_CELLS = 40_000_000  # whatever the rules say
 
@@ -143,6 +145,7 @@ class Answerer:
         *,
         settings: RuleSettings | None = None,
         deadline: Deadline | None = None,
+        account: Account | None = None,
     ) -> Answer:
         """Answer a query.
 
@@ -154,6 +157,9 @@ class Answerer:
             The rules; by default those of the service.
         deadline
             When the work must end.
+        account
+            Returns what speaks against the query for what its caller asked before; it is
+            asked last, before the ledger, and keeps account of what it lets pass.
 
         Raises
         ------
@@ -186,6 +192,9 @@ class Answerer:
         if findings and all(f is not None for f in findings):
             return self._refused(query, commonest(findings))
         deadline.require()  # what is recorded is answered
+        spent = None if account is None else account(query)
+        if spent is not None:
+            return self._refused(query, spent)
         flag = None
         if self._ledger is not None:
             objection = self._ledger.review(self._publication(query, plan, found, withheld))

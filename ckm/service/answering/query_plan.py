@@ -112,15 +112,20 @@ class Planner:
         """Return the plan of a query."""
         active = tuple(s for s in query.selections if any(s.ranks))
         used = tuple(self._levels(s) for s in active)
-        where = self._conditions(query.where) | self._members(query.population)
-        for chosen in query.within:
-            members = self._prepared.members(chosen.variable, chosen.ranks)
-            where |= frozenset() if members is None else {members}
+        where = self.who_counts(query) | self._members(query.population)
         area = next((p for p, s in enumerate(active) if s.variable == self._area), None)
         if area is not None:
             only = self._prepared.members(active[area].variable, active[area].ranks)
             where |= frozenset() if only is None else {only}
         return Plan(active=active, used=used, area=area, where=where)
+
+    def who_counts(self, query: Query) -> frozenset[Condition]:
+        """Return the conditions of a query's filter, and of categories that are not shown."""
+        where = self._conditions(query.where)
+        for chosen in query.within:
+            members = self._prepared.members(chosen.variable, chosen.ranks)
+            where |= frozenset() if members is None else {members}
+        return where
 
     def tops(self, plan: Plan) -> Levels:
         """Return the level of the total of each variable."""

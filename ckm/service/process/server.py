@@ -49,7 +49,7 @@ _FOREIGN = ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio")
 
 
 def require_private(service: Service) -> None:
-    """Refuse a secret, an audit log or a ledger that others can read.
+    """Refuse a secret, an audit log, projects or a ledger that others can read.
 
     Parameters
     ----------
@@ -65,6 +65,7 @@ def require_private(service: Service) -> None:
     kept = {
         "secret file": service.job.keys.secret,
         "audit log": service.access.audit,
+        "file of projects": service.access.projects,
         "ledger": ledger if isinstance(ledger, Path) else None,
     }
     for kind, path in kept.items():
@@ -164,18 +165,17 @@ def rehearse_service(
 
 
 def _require_access(service: Service) -> None:
-    """Refuse files of tokens, budgets and requests that cannot be used; make none."""
+    """Refuse files of tokens, budgets, projects and requests that cannot be used; make none."""
     from ckm.service.access.audit_log import Audit
     from ckm.service.access.tokens import TokenFile
 
     access = service.access
     if access.tokens is not None:
         TokenFile(access.tokens).read()
-    if access.budgets is not None and access.budgets.exists():
-        _require_budgets(service)
+    _require_shared(service, is_made=False)
     if access.audit is not None and access.audit.exists():
         Audit(access.audit).close()
-    for path in (access.budgets, access.audit):
+    for path in (access.budgets, access.projects, access.audit):
         if path is not None and not os.access(path.parent, os.W_OK | os.X_OK):
             raise ConfigError(
                 f"{path.name!r} cannot be made: its folder is not there or not yours.",
@@ -216,7 +216,7 @@ def run(service: Service, *, ready: Callable[[str], None]) -> None:
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     with tempfile.TemporaryDirectory(prefix="ckm-service-") as folder:
         told = partial(ready, address)
-        _require_budgets(service)
+        _require_shared(service, is_made=True)  # before records are read
         if service.about.workers > 1:
             from ckm.service.process.workers import run_workers
 
@@ -226,12 +226,15 @@ def run(service: Service, *, ready: Callable[[str], None]) -> None:
             serve_tables(service, sock, folder=Path(folder), ready=told)
 
 
-def _require_budgets(service: Service) -> None:
-    """Refuse a file of budgets that cannot be used, before records are read."""
+def _require_shared(service: Service, *, is_made: bool) -> None:
+    """Refuse files of budgets and projects that cannot be used."""
+    from ckm.service.access.projects import Projects
     from ckm.service.access.rate_limits import Rates
 
-    if service.access.budgets is not None:
-        Rates(service.access.budgets).close()
+    access = service.access
+    for path, opened in ((access.budgets, Rates), (access.projects, Projects)):
+        if path is not None and (is_made or path.exists()):
+            opened(path).close()
 
 
 def serve_tables(

@@ -196,8 +196,14 @@ def test_an_office_is_told_what_it_opens(file, capsys):
 @pytest.mark.parametrize(
     ("lines", "who"),
     [
-        ('filters = "researcher"\ntokens = "t.json"', "every researcher with a token"),
-        ('mode = "tokens"\nfilters = "public"\ntokens = "t.json"', "everybody with a token"),
+        (
+            f'filters = "researcher"\ntokens = "t.json"\n{ACCEPTED}',
+            "every researcher with a token",
+        ),
+        (
+            f'mode = "tokens"\nfilters = "public"\ntokens = "t.json"\n{ACCEPTED}',
+            "everybody with a token",
+        ),
         (f'filters = "public"\n{ACCEPTED}', "everybody"),
         ('filters = "officer"\ntokens = "t.json"', None),
         ('filters = "researcher"', None),  # nobody can be one

@@ -14,6 +14,7 @@ from lxml import html
 from ckm.config.service.service import read_service
 from ckm.errors import ConfigError
 from ckm.ledger import list_published
+from ckm.service.answering.filtered_sets import FilteredSets
 from ckm.service.answering.messages import ClientError
 from ckm.service.answering.query import query_of_request
 from ckm.service.http.app import make_app
@@ -50,6 +51,24 @@ def public(served, tmp_path):
     desk = TableService(served.service.changed(access=access), served.answerer, folder=tmp_path)
     yield Web(make_app(desk))
     desk.close()
+
+
+def test_filters_within_a_population_are_accounted_and_its_tables_are_not(served):
+    limits = served.service.limits.changed(least_variance=0.75)
+    sets = FilteredSets(
+        served.answerer.planner,
+        served.answerer.variables,
+        service=served.service.changed(limits=limits),
+    )
+    where = "category <> 'A' or sex = 'F'"
+    everybody, young = (
+        sets.of(asked(served.answerer, ["geo"], where=where, population=name, margins="none"))
+        for name in (None, "young")
+    )
+    assert sets.news([], everybody) == everybody
+    assert sets.news(everybody, everybody) == []
+    assert sets.news(everybody, young) is None  # as if the others were known
+    assert sets.of(asked(served.answerer, ["geo"], population="young")) == []
 
 
 # --- numbers ------------------------------------------------------------------------------
