@@ -64,6 +64,7 @@ def advise(
     auditor: Auditor,
     *,
     limit: float,
+    is_release: bool = False,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> tuple[Step, ...]:
     """Close one thing after another until the share found is within a limit.
@@ -78,13 +79,15 @@ def advise(
         The tables, and who attacks them.
     limit
         The largest share of small counts that may be found.
+    is_release
+        Whether tables are closed one by one, and not variables, levels and so on.
     progress
         Called with a stage, the options tried and all of them.
     """
     steps: list[Step] = []
     while len(steps) < _MAX_STEPS:
         tried: list[tuple[Closure, QuerySpace]] = []
-        options = list(_options(space))
+        options = list(_tables(space) if is_release else _options(space))
         for done, (what, is_kept) in enumerate(options):
             if progress is not None:
                 progress(f"advice {len(steps) + 1}", done, len(options))
@@ -113,6 +116,17 @@ def _closure(what: str, found: Audit) -> Closure:
         n_small=found.together.n_small,
         share=found.largest_share,
     )
+
+
+def _tables(space: QuerySpace) -> Iterator[tuple[str, Kept]]:
+    """Give each table that could be left out of a release, with the margins it alone has."""
+    tables = sorted({table for of in space.parents.values() for table in of})
+    for table in tables if len(tables) > 1 else ():
+        yield f"no table of {space.name_of(table)}", _but(space.used(table))
+
+
+def _but(used: dict[int, int]) -> Kept:
+    return lambda table: table != used
 
 
 def _options(space: QuerySpace) -> Iterator[tuple[str, Kept]]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ckm.audit.advice import Step
     from ckm.audit.audit import Attacked, Audit, Auditor
     from ckm.audit.query_space import QuerySpace
+    from ckm.audit.release import ReleaseTables
     from ckm.config.service.service import Service
     from footing.arrays import Integers
 
@@ -44,7 +45,7 @@ def parts_of(space: QuerySpace, attacked: Sequence[Attacked]) -> dict[str, Any]:
     space, attacked
         All tables, and what was found of each.
     """
-    tables = [_part(space, [one], _name(space, one.table)) for one in attacked]
+    tables = [_part(space, [one], space.name_of(one.table)) for one in attacked]
     variables = [
         _part(space, [one for one in attacked if place in space.used(one.table)], name)
         for place, name in enumerate(space.variables)
@@ -59,16 +60,6 @@ def parts_of(space: QuerySpace, attacked: Sequence[Attacked]) -> dict[str, Any]:
 def _worst(parts: Iterable[PartFact]) -> tuple[PartFact, ...]:
     found = [one for one in parts if one.together]
     return tuple(sorted(found, key=lambda one: (-one.together, one.n_small))[:_WORST])
-
-
-def _name(space: QuerySpace, table: Levels) -> str:
-    """Name a table by its variables, their levels where there are several, its population."""
-    said = []
-    for place, level in space.used(table).items():
-        names = space.level_names[place]
-        name = (*space.variables, "population")[place]
-        said.append(name + (f" ({names[level]})" if len(names) > 1 else ""))
-    return ", ".join(said)
 
 
 def _part(space: QuerySpace, attacked: Sequence[Attacked], name: str) -> PartFact:
@@ -177,8 +168,9 @@ def exposure_facts(
     limit: float | None,
     steps: Iterable[Step],
     growth: GrowthFact | None,
+    release: ReleaseTables | None = None,
 ) -> ExposureFacts:
-    """Gather all that the page of an audit says."""
+    """Gather all that the page of an audit says, of a service or of a release."""
     sizes = [
         PartFact(
             name=str(one.n_variables),
@@ -211,4 +203,6 @@ def exposure_facts(
         **parts,
         growth=growth,
         advice=tuple(ClosureFact(**asdict(one.chosen)) for one in steps),
+        release=() if release is None else tuple(one.name for one in release.tables),
+        left_out=() if release is None else tuple(release.left_out),
     )

@@ -100,6 +100,19 @@ class QuerySpace:
             if level < len(names)
         }
 
+    def name_of(self, table: Levels) -> str:
+        """Name a table by its variables, their levels where they have several, and whose."""
+        said = []
+        for place, level in self.used(table).items():
+            names, name = self.level_names[place], (*self.variables, "population")[place]
+            is_joined = place < len(self.variables) and not names[0]
+            said.append(
+                names[level]
+                if is_joined
+                else name + (f" ({names[level]})" if len(names) > 1 else "")
+            )
+        return ", ".join(said)
+
     def n_variables(self, used: Mapping[int, int]) -> int:
         """Return how many variables a table has; its population is none."""
         return sum(place < len(self.variables) for place in used)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ckm.audit.audit import Auditor
@@ -72,12 +72,15 @@ class ReleaseTables:
 
     Parameters
     ----------
+    service
+        The service that has these tables and no others.
     tables
         Those that are.
     left_out
         Name of a table → why it is not.
     """
 
+    service: Service
     tables: tuple[ReleaseTable, ...]
     left_out: Mapping[str, str]
 
@@ -89,7 +92,7 @@ def open_release(
     confidence: float = 0.95,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> tuple[QuerySpace, Auditor, ReleaseTables]:
-    """Build all cells of the tables of a job; return them, who attacks them, and the tables.
+    """Build all cells of the tables of a job; return them, who attacks them, and their names.
 
     Earlier tables of the ledger are built from the records as they are now: where these have
     changed since, the audit takes the earlier tables for those of today.
@@ -114,11 +117,13 @@ def open_release(
             f"The job {path.name!r} has no noise: it is one for suppression.",
             hint="ckm risk suppression audits those; ckm audit takes jobs with [ptable]",
         )
-    release = _release(job)
-    service = _service(path, job, release)
-    with open_answerer(service, is_kept=False) as answerer:
+    release = _release(path, job)
+    with open_answerer(release.service, is_kept=False) as answerer:
         answers = answerer()
-        queries = {t.name: _query(t, job, answers.variables, service) for t in release.tables}
+        queries = {
+            table.name: _query(table, job, answers.variables, release.service)
+            for table in release.tables
+        }
         refused = [name for name, one in queries.items() if answers.permitted(one) is None]
         if refused:
             raise ConfigError(
@@ -127,10 +132,13 @@ def open_release(
             )
         space = query_space(answers, queries.values(), progress=progress)
         table = answers.ptable
+    if release.service.populations:
+        filters = [of.where for of in release.service.populations.values()]
+        space = replace(space, level_names=(*space.level_names[:-1], ("", *filters)))
     return space, Auditor(small=small, confidence=confidence, ptable=table), release
 
 
-def _release(job: Job) -> ReleaseTables:
+def _release(path: Path, job: Job) -> ReleaseTables:
     """List the tables of counts of a job, and the earlier ones that can be built again."""
     found, left_out = [], {}
     for table in job.table:
@@ -156,7 +164,9 @@ def _release(job: Job) -> ReleaseTables:
             left_out[earlier] = "it was a caller's choice of categories, which no job can build"
     if not found:
         raise ConfigError("No table of the job publishes counts: there is nothing to audit.")
-    return ReleaseTables(tables=tuple(found), left_out=left_out)
+    return ReleaseTables(
+        service=_service(path, job, found), tables=tuple(found), left_out=left_out
+    )
 
 
 def _earlier(job: Job) -> Iterator[ReleaseTable | str]:
@@ -186,18 +196,16 @@ def _earlier(job: Job) -> Iterator[ReleaseTable | str]:
         )
 
 
-def _service(path: Path, job: Job, release: ReleaseTables) -> Service:
+def _service(path: Path, job: Job, tables: Sequence[ReleaseTable]) -> Service:
     """Describe the tables as those of a service without rules on counts."""
     reading, document = open_settings(path, kind="job")
-    filters = dict.fromkeys(table.where for table in release.tables if table.where)
-    names = dict.fromkeys(
-        _variable(name, job) for table in release.tables for name in table.dimensions
-    )
+    filters = dict.fromkeys(table.where for table in tables if table.where)
+    names = dict.fromkeys(_variable(name, job) for table in tables for name in table.dimensions)
     return build(
         Service,
         {
             "schema": 1,
-            "service": {"title": path.stem},
+            "service": {"title": document.get("title") or path.stem},
             **{key: document[key] for key in _OF_A_JOB if key in document},
             **{
                 key: {name: of for name, of in document.get(key, {}).items() if name in names}

@@ -1,4 +1,4 @@
-"""``ckm audit``: what everything that may be asked of a service gives away together."""
+"""``ckm audit``: what all tables of a service or of a release give away together."""
 
 from __future__ import annotations
 
@@ -42,12 +42,14 @@ Examples:
   ckm audit service.toml --small 3 -o audit.html    a page, and audit.json beside it
   ckm audit service.toml --areas 50 --seed 1        a sample of areas, for many records
   ckm audit service.toml --limit 0.1                what to close until 10 % are found
+  ckm audit job.toml -o audit.html                  the tables of a release, and earlier ones
 
-It builds all cells that the rules permit, so it takes longer than one answer, and needs the
-secret. What it says is for the office alone.
+It builds all cells that the rules of a service permit, or the tables of a job with those that
+its ledger has of before, so it takes longer than one answer, and needs the secret. What it
+says is for the office alone.
 """
 )
-@click.argument("service", type=_PATH, metavar="SERVICE.toml")
+@click.argument("file", type=_PATH, metavar="SERVICE.toml|JOB.toml")
 @click.option(
     "--small",
     type=click.IntRange(1, 10),
@@ -85,7 +87,7 @@ def audit(
     terminal: Terminal,
     /,
     *,
-    service: Path,
+    file: Path,
     small: int | None,
     confidence: float | None,
     areas: int | None,
@@ -95,33 +97,43 @@ def audit(
     lang: str | None,
     force: bool,
 ) -> None:
-    """Find small counts from all tables that a service permits, together."""
+    """Find small counts from all tables that a service permits, or of a release, together."""
     from ckm.audit.advice import advise
     from ckm.audit.audit import open_space
     from ckm.audit.breakdown import exposure_facts, growth_of, parts_of
+    from ckm.audit.release import open_release
     from ckm.cli.serve import require_web
-    from ckm.config.service.service import read_service
+    from ckm.config.read import read_job
+    from ckm.config.service.sections import ServiceAudit
+    from ckm.config.service.service import is_service_file, read_service
     from ckm.release.run import InputFiles
     from ckm.service.process.audited import KIND, digests_of
 
     require_web()
-    check_output(output, force=force, lang=lang, endings=(".html", ".json"), inputs=(service,))
+    is_release = not is_service_file(file)
+    if is_release and areas is not None:
+        raise click.BadParameter("a release is audited whole.", param_hint="--areas")
+    check_output(output, force=force, lang=lang, endings=(".html", ".json"), inputs=(file,))
     if output is not None and (beside := _beside(output)) != output:
         check_output(beside, force=force)
-    plan = read_service(service)
-    small = plan.audit.small if small is None else small
-    confidence = plan.audit.confidence if confidence is None else confidence
-    limit = plan.audit.largest_share if limit is None else limit
-    inputs = InputFiles({file: file.name for file in plan.job.input_files()})
+    service = None if is_release else read_service(file)
+    settings = ServiceAudit() if service is None else service.audit
+    asked: dict[str, Any] = {
+        "small": settings.small if small is None else small,
+        "confidence": settings.confidence if confidence is None else confidence,
+    }
+    limit = settings.largest_share if limit is None else limit
+    job = read_job(file) if service is None else service.job
+    inputs = InputFiles({path: path.name for path in job.input_files()})
     with terminal.progress() as report_progress:
-        space, auditor = open_space(
-            plan,
-            small=small,
-            confidence=confidence,
-            areas=areas,
-            seed=seed,
-            progress=report_progress,
-        )
+        if service is None:
+            space, auditor, release = open_release(file, **asked, progress=report_progress)
+            plan = release.service
+        else:
+            plan, release = service, None
+            space, auditor = open_space(
+                plan, **asked, areas=areas, seed=seed, progress=report_progress
+            )
         found, attacked = auditor.attacked(
             space, seed=seed, progress=partial(report_progress, "all tables together")
         )
@@ -132,14 +144,20 @@ def audit(
             else None
         )
         steps = (
-            advise(space, auditor, limit=limit, progress=report_progress)
+            advise(space, auditor, limit=limit, is_release=is_release, progress=report_progress)
             if is_over and limit is not None
             else ()
         )
     if output is not None:
         inputs.require_rest()
         facts = exposure_facts(
-            plan, found, parts_of(space, attacked), limit=limit, steps=steps, growth=growth
+            plan,
+            found,
+            parts_of(space, attacked),
+            limit=limit,
+            steps=steps,
+            growth=growth,
+            release=release,
         )
         advice = [one.to_dict() for one in steps]
         about = {
@@ -163,11 +181,13 @@ def audit(
             "certain",
         ],
         [_row(one) for one in found.exposures],
-        title=f"Small counts are those from 1 to {small}",
+        title=f"Small counts are those from 1 to {found.small}",
         caption="alone: from the table of the cell; together: from all of them, for so many "
         "guesses that a cell is small; sure: where 20 other cells look alike; certain: no "
         "other count fits. Other attacks may find more.",
     )
+    for name, why in (release.left_out if release else {}).items():
+        click.echo(f"left out: {name}, as {why}")
     for text in (_sentence(found), _sentence_of_persons(found.attributes)):
         click.echo(text)  # results, and not for a log: their figures are disclosive
     if is_over and limit is not None:
@@ -193,7 +213,7 @@ def _write(
     from reports import exposure_report
     from reports.report import plain_facts
 
-    more = ("variables", "areas", "tables", "growth")
+    more = ("variables", "areas", "tables", "growth", "release", "left_out")
     told = {**figures, **{name: plain_facts(getattr(facts, name)) for name in more}}
     write_whole(_beside(output), json.dumps(told, indent=2) + "\n", is_private=True)
     if output != _beside(output):

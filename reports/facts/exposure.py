@@ -1,4 +1,4 @@
-"""What a page says of all tables that a service permits, as plain numbers and names."""
+"""What a page says of all tables of a service or a release, as plain numbers and names."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class PersonsFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExposureFacts:
-    """What all tables of a service give away together.
+    """What all tables of a service or of a release give away together.
 
     Parameters
     ----------
@@ -124,6 +124,9 @@ class ExposureFacts:
         None where there are too few tables, or no small counts.
     advice
         What to close, round by round.
+    release, left_out
+        The tables of a release that were looked at, and those that were not; of a service
+        none.
     """
 
     title: Text
@@ -147,3 +150,5 @@ class ExposureFacts:
     tables: tuple[PartFact, ...]
     growth: GrowthFact | None = None
     advice: tuple[ClosureFact, ...] = ()
+    release: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()

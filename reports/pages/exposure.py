@@ -34,7 +34,15 @@ def exposure_page(words: Words, facts: ExposureFacts) -> tuple[str, dict[str, An
         ),
         "picture": None if facts.growth is None else _picture(words, facts, facts.growth),
         "places": [
-            _parts(words, facts.areas, "areas", say("Area"), say("Areas with most found")),
+            *(
+                []
+                if facts.release
+                else [
+                    _parts(
+                        words, facts.areas, "areas", say("Area"), say("Areas with most found")
+                    )
+                ]
+            ),
             _parts(
                 words, facts.variables, "variables", say("Variable"), say("Tables by variable")
             ),

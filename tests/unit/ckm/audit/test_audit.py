@@ -574,13 +574,6 @@ def test_above_the_limit_the_command_fails_with_advice(tmp_path):
     assert run("audit", file, "--limit", 1).exit_code == 0
 
 
-def test_a_job_is_no_service(tmp_path):
-    (tmp_path / "job.toml").write_text('schema = 1\n[data]\npath = "x.csv"\n')
-    done = run("audit", tmp_path / "job.toml")
-    assert done.exit_code == 2
-    assert "service" in done.stderr
-
-
 # --- the attack, through HTTP ----------------------------------------------------------
 
 ACS = (

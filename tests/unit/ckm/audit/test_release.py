@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -30,7 +32,7 @@ TABLES = {
     "places": 'dimensions = ["geo", "sex"]\nmargins = [["region"], ["sex"]]',
     "regions": 'dimensions = ["region", "age"]\nmargins = "none"',
     "zones": 'dimensions = ["zone", "sex"]',
-    "adults": 'dimensions = ["sex"]\nwhere = "age >= 2"',
+    "adults": 'dimensions = ["sex"]\nwhere = "age >= 20"',
     "sums": 'dimensions = ["sex"]\nmeasures = ["sum:age"]',
 }
 
@@ -43,7 +45,7 @@ def write_job(folder, tables=TABLES, *, more=""):
         "town": np.char.add("T", town.astype(str)),
         "zone": rng.integers(0, 4, 400).astype(str),
         "sex": rng.choice(["F", "M"], 400),
-        "age": rng.integers(0, 5, 400),
+        "age": rng.integers(0, 40, 400),
     }
     pd.DataFrame({"id": range(400), **people}).to_parquet(folder / "people.parquet")
     if not (folder / "secret.key").exists():
@@ -143,3 +145,24 @@ def test_a_job_without_counts_or_without_noise_is_named(tmp_path):
     job.write_text(job.read_text().replace(noise, "suppression = { threshold = 3 }"))
     with pytest.raises(ConfigError, match="has no noise"):
         open_release(job)
+
+
+def test_the_command_names_the_tables_and_what_to_leave_out(tmp_path):
+    job = write_job(tmp_path)
+    page, audit = tmp_path / "audit.html", ["audit", str(job)]
+    done = CliRunner().invoke(app, [*audit, "--small", "9", "--limit", "0", "-o", str(page)])
+    assert done.exit_code == 1, done.stderr
+    assert "left out: sums, as it publishes no counts" in done.stdout
+    told = json.loads((tmp_path / "audit.json").read_text())
+    assert told["release"] == ["places", "regions", "zones", "adults"]
+    assert told["left_out"] == ["sums"]
+    closed = {one["what"] for one in told["advice"][0]["options"]}
+    assert closed == {
+        "no table of geo (town), sex",
+        "no table of geo (region), age",
+        "no table of sex, zone",
+        "no table of sex, population (age >= 20)",
+    }
+    assert "every earlier table of its ledger" in page.read_text()
+    for option in (["--areas", "3"], ["-o", str(page)]):
+        assert CliRunner().invoke(app, [*audit, *option]).exit_code == 2

@@ -328,6 +328,16 @@ def test_the_ledger_tells_populations_apart_by_their_filter(tmp_path):
     assert [bool(re.search("age < ", str(table))) for table in known].count(True) == 2
 
 
+def test_the_ledger_has_the_filters_of_a_population_and_of_its_caller_apart(tmp_path):
+    write_service(tmp_path, persons=3000)
+    declared = population("ends", "age < 30 or age > 60")
+    with open_table_service(rewritten(tmp_path, LEDGER + declared)) as desk:
+        query = asked(desk.answerer, ["sex"], where="category <> 'A'", population="ends")
+        assert desk.answerer.answer(query).table
+    (known,) = list_published(tmp_path / "ledger.db")
+    assert known.definition.where == "(age < 30 or age > 60) and (category <> 'A')"
+
+
 def test_thin_differences_between_populations_are_found(tmp_path):
     """Of the people of a place nearly all are in the population."""
     write_service(tmp_path, persons=3000)
