@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from ckm.audit import query_space as query_spaces
+from ckm.audit import axes
 from ckm.audit.release import open_release
 from ckm.cli import app
 from ckm.config.read import read_job
@@ -124,7 +124,7 @@ def test_axes_that_no_table_shows_together_are_joined_where_all_are_too_many(
 ):
     job = write_job(tmp_path)
     apart, auditor, _ = open_release(job)
-    monkeypatch.setattr(query_spaces, "MAX_JOINT", 200)
+    monkeypatch.setattr(axes, "MAX_JOINT", 200)
     space, _, _ = open_release(job)
     assert len(apart.variables) == 4
     assert space.variables == ("geo or zone", "sex or age")  # sex stands beside the first two
