@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ckm import __version__
 from ckm.cli.terminal.click_group import with_terminal
 from ckm.cli.terminal.output import check_output
 from ckm.errors import CheckFailedError
@@ -52,17 +53,14 @@ says is for the office alone.
 @click.option(
     "--small",
     type=click.IntRange(1, 10),
-    default=2,
-    show_default=True,
-    help="Counts from 1 to this are small.",
+    help="Counts from 1 to this are small; by default that of [audit], or 2.",
 )
 @click.option(
     "--confidence",
     type=click.FloatRange(0.5, 1),
     callback=_finite,
-    default=0.95,
-    show_default=True,
-    help="Share of right guesses from which on somebody is sure.",
+    help="Share of right guesses from which on somebody is sure; by default that of [audit], "
+    "or 0.95.",
 )
 @click.option(
     "--areas",
@@ -77,7 +75,7 @@ says is for the office alone.
     type=click.FloatRange(0, 1),
     callback=_finite,
     help="Largest share of small counts found from all tables, of all or of those of one "
-    "number of variables; above it, exit 1 with advice.",
+    "number of variables; above it, exit 1 with advice. By default largest_share of [audit].",
 )
 @click.option(
     "-o", "--output", type=_PATH, help="All figures: .html with .json beside it, or .json."
@@ -90,8 +88,8 @@ def audit(
     /,
     *,
     file: Path,
-    small: int,
-    confidence: float,
+    small: int | None,
+    confidence: float | None,
     areas: int | None,
     seed: int,
     limit: float | None,
@@ -105,7 +103,11 @@ def audit(
     from ckm.audit.breakdown import exposure_facts, growth_of, parts_of
     from ckm.audit.release import open_release
     from ckm.cli.serve import require_web
+    from ckm.config.read import read_job
+    from ckm.config.service.sections import ServiceAudit
     from ckm.config.service.service import is_service_file, read_service
+    from ckm.release.run import InputFiles
+    from ckm.service.process.audited import KIND, digests_of
 
     require_web()
     is_release = not is_service_file(file)
@@ -114,13 +116,21 @@ def audit(
     check_output(output, force=force, lang=lang, endings=(".html", ".json"), inputs=(file,))
     if output is not None and (beside := _beside(output)) != output:
         check_output(beside, force=force)
-    asked: dict[str, Any] = {"small": small, "confidence": confidence}
+    service = None if is_release else read_service(file)
+    settings = ServiceAudit() if service is None else service.audit
+    asked: dict[str, Any] = {
+        "small": settings.small if small is None else small,
+        "confidence": settings.confidence if confidence is None else confidence,
+    }
+    limit = settings.largest_share if limit is None else limit
+    job = read_job(file) if service is None else service.job
+    inputs = InputFiles({path: path.name for path in job.input_files()})
     with terminal.progress() as report_progress:
-        if is_release:
+        if service is None:
             space, auditor, release = open_release(file, **asked, progress=report_progress)
             plan = release.service
         else:
-            plan, release = read_service(file), None
+            plan, release = service, None
             space, auditor = open_space(
                 plan, **asked, areas=areas, seed=seed, progress=report_progress
             )
@@ -144,6 +154,7 @@ def audit(
             else ()
         )
     if output is not None:
+        inputs.require_rest()
         facts = exposure_facts(
             plan,
             found,
@@ -155,7 +166,13 @@ def audit(
             release=release,
         )
         advice = [one.to_dict() for one in steps]
-        _write(output, facts, {**found.to_dict(), "limit": limit, "advice": advice}, lang)
+        about = {
+            "kind": KIND,
+            "version": __version__,
+            "digests": digests_of(plan, auditor.ptable),
+        }
+        figures = {**about, **found.to_dict(), "limit": limit, "advice": advice}
+        _write(output, facts, figures, lang)
     terminal.table(
         [
             "variables",
@@ -170,7 +187,7 @@ def audit(
             "certain",
         ],
         [_row(one) for one in found.exposures],
-        title=f"Small counts are those from 1 to {small}",
+        title=f"Small counts are those from 1 to {found.small}",
         caption="alone: from the table of the cell; together: from all of them, for so many "
         "guesses that a cell is small; sure: where 20 other cells look alike; certain: no "
         "other count fits. Other attacks may find more.",

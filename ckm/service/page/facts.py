@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from ckm.formats import FORMATS
-from ckm.service.answering.messages import noise_notes, notice_of
+from ckm.service.answering.messages import audit_notice, noise_notes, notice_of
 from ckm.service.answering.render import file_name, named_by
 from ckm.service.page.alternatives import starts_of, tries_of
 from ckm.service.page.area_map import map_of
@@ -131,6 +131,7 @@ def page_facts(view: View, outcome: Outcome, visitor: Visitor) -> PageFacts:
         permalink=view.asked.plain.href(),
         notes=() if notice else (view.say("method"),),
         notice=notice,
+        audit=audit_notice(view.service, language),
         sign_in=_sign_in(visitor, language),
         reader=_reader(visitor, view),
     )

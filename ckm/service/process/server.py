@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from ckm.errors import ConfigError
 from ckm.release.job_inputs import opened_job, silent
+from ckm.service.process.audited import require_audited
 from footing import files
 
 if TYPE_CHECKING:
@@ -133,6 +134,7 @@ def open_answerer(
         memory_limit=resources.get("memory_limit") or limits.memory_limit,
         threads=resources.get("threads") or limits.threads,
     ) as opened:
+        require_audited(service, opened.ptable)
         if opened.ledger is not None and service.ledger is not None:
             ledger = Recorder(
                 opened.ledger,
