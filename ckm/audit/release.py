@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from ckm.audit.query_space import QuerySpace
     from ckm.config.job.job import Job
+    from ckm.service.answering.answer import Answerer
     from ckm.service.answering.variables import Variable
 
 _OF_A_JOB = ("data", "keys", "ptable")
@@ -118,12 +119,10 @@ def open_release(
             hint="ckm risk suppression audits those; ckm audit takes jobs with [ptable]",
         )
     release = _release(path, job)
-    with open_answerer(release.service, is_kept=False) as answerer:
+    with open_answerer(release.service, is_kept=False, is_checked=False) as answerer:
         answers = answerer()
-        queries = {
-            table.name: _query(table, job, answers.variables, release.service)
-            for table in release.tables
-        }
+        release = _without_nobody(release, answers)
+        queries = {table.name: _query(table, job, answers) for table in release.tables}
         refused = [name for name, one in queries.items() if answers.permitted(one) is None]
         if refused:
             raise ConfigError(
@@ -205,7 +204,11 @@ def _service(path: Path, job: Job, tables: Sequence[ReleaseTable]) -> Service:
         Service,
         {
             "schema": 1,
-            "service": {"title": document.get("title") or path.stem},
+            "service": {
+                "title": document.get("title") or path.stem,
+                "total_label": job.output.total_label,
+                "missing_label": job.output.missing_label,
+            },
             **{key: document[key] for key in _OF_A_JOB if key in document},
             **{
                 key: {name: of for name, of in document.get(key, {}).items() if name in names}
@@ -237,10 +240,22 @@ def _variable(dimension: str, job: Job) -> str:
     return max(nested, key=lambda name: len(_columns(name, job)), default=dimension)
 
 
-def _query(
-    table: ReleaseTable, job: Job, variables: Mapping[str, Variable], service: Service
-) -> Query:
+def _without_nobody(release: ReleaseTables, answers: Answerer) -> ReleaseTables:
+    """Leave out the tables whose filter no record passes."""
+    inside = answers.memberships()
+    empty = {
+        one.where for name, one in release.service.populations.items() if not inside[name].any()
+    }
+    left_out = {
+        t.name: "no record passes its filter" for t in release.tables if t.where in empty
+    }
+    kept = tuple(table for table in release.tables if table.name not in left_out)
+    return replace(release, tables=kept, left_out={**release.left_out, **left_out})
+
+
+def _query(table: ReleaseTable, job: Job, answers: Answerer) -> Query:
     """Return the query that has the cells of a table."""
+    variables, inside = answers.variables, answers.memberships()
     sets = set(_level_sets(table, job, variables))
     names = dict.fromkeys(_variable(name, job) for name in table.dimensions)
     selections = []
@@ -248,11 +263,15 @@ def _query(
         levels = {levels[place] for levels in sets} - {len(variables[name].level_names)}
         ranks = sorted({rank for level in levels for rank in variables[name].ranks(level)})
         selections.append(Selection(variable=name, ranks=(0, *map(int, ranks))))
-    filters = {one.where: name for name, one in service.populations.items()}
+    filters = {
+        one.where: name
+        for name, one in answers.service.populations.items()
+        if not inside[name].all()  # a filter that all records pass is none
+    }
     return Query(
         selections=tuple(selections),
         margins=frozenset(sets),
-        population=filters[table.where] if table.where else None,
+        population=filters.get(table.where or ""),
     )
 
 

@@ -102,6 +102,7 @@ def open_answerer(
     ledger: Recorder | None = None,
     is_kept: bool = True,
     quick: bool = False,
+    is_checked: bool = True,
     step: Step = silent,
     **resources: Unpack[Resources],
 ) -> Iterator[Callable[[], Answerer]]:
@@ -142,7 +143,7 @@ def open_answerer(
                 name=service.about.id,
                 max_sets=limits.ledger_sets,
             )
-        yield lambda: Answerer(service, opened.engine, ledger=ledger)
+        yield lambda: Answerer(service, opened.engine, ledger=ledger, is_checked=is_checked)
 
 
 def rehearse_service(

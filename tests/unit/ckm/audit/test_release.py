@@ -137,6 +137,23 @@ def test_axes_that_no_table_shows_together_are_joined_where_all_are_too_many(
         assert max(abs(n).max() for n in inside) <= auditor.ptable.max_noise
 
 
+def test_filters_that_a_service_would_refuse_are_audited(tmp_path):
+    """They pass all records, nobody, the same ones; and a category is called Total."""
+    filters = {"all": "age >= 0", "none": "age > 77", "some": "age >= 2", "same": "age > 1"}
+    tables = {n: f'dimensions = ["sex"]\nwhere = "{of}"' for n, of in filters.items()}
+    zones = {"zones": 'dimensions = ["zone", "sex"]'}
+    job = write_job(tmp_path, {**zones, **tables}, more='[output]\ntotal_label = "_T"\n')
+    people = pd.read_parquet(tmp_path / "people.parquet").replace({"zone": {"0": "Total"}})
+    people.to_parquet(tmp_path / "people.parquet")
+    space, auditor, release = open_release(job)
+    assert [one.name for one in release.tables] == ["zones", "all", "some", "same"]
+    assert release.left_out == {"none": "no record passes its filter"}
+    of_sex = {table: numbers_of(space, table) for table in space.shown if table[:2] == (1, 0)}
+    assert auditor.audit(space).exposures
+    assert len(of_sex) == 3
+    assert len(set(map(tuple, of_sex.values()))) == 2
+
+
 def test_a_job_without_counts_or_without_noise_is_named(tmp_path):
     with pytest.raises(ConfigError, match="publishes counts"):
         open_release(write_job(tmp_path, {"sums": TABLES["sums"]}))
