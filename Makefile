@@ -12,6 +12,8 @@ MANY = CKM_HYPOTHESIS_PROFILE=many PYTEST_ADDOPTS="--hypothesis-seed=$(SEED)"
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Most of what is installed is never imported: Python compiles what is, when it is.
 INSTALL := -m pip install --quiet --no-compile
+# Workers of tests share the cores: threads of linear algebra would wait for each other.
+test lowest check: export OPENBLAS_NUM_THREADS := 1
 # The tests start many processes: without bytecode each would compile the project again.
 unexport PYTHONDONTWRITEBYTECODE
 

@@ -3,7 +3,9 @@
 The caller asks for place by sex with filters that take a random half of the categories of race
 by age, and solves, place by place and sex by sex, for the counts of race by age. Without
 filters there are the tables of the four variables, with all margins, and bounded least squares
-over these. Everything goes through HTTP, within this process; the data are those of the ACS.
+over these; and the same for a researcher, who also has the filtered tables that the account of
+filters lets pass. Everything goes through HTTP, within this process; the data are those of the
+ACS.
 
     python -m bench.reconstruction --requests 500
 """
@@ -11,11 +13,12 @@ over these. Everything goes through HTTP, within this process; the data are thos
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import httpx
 import numpy as np
@@ -24,6 +27,7 @@ import pandas as pd
 from bench.measure import arguments
 from ckm.config.service.sections import RECONSTRUCTION
 from ckm.config.service.service import read_service
+from ckm.service.access.tokens import TokenFile
 from ckm.service.http.app import make_app
 from ckm.service.process.server import open_table_service
 from tables import Secret
@@ -64,6 +68,11 @@ name = "race"
 name = "age10"
 """
 OPEN = f'[access]\nfilters = "public"\naccepts_reconstruction = "{RECONSTRUCTION}"\n'
+ACCOUNTED = """[access]
+filters = "researcher"
+tokens = "tokens.json"
+projects = "projects.sqlite"
+"""
 LEDGER = '[ledger]\npath = "ledger.db"\nofficial = ["job.toml"]\n'
 JOB = f"""
 schema = 1
@@ -74,6 +83,10 @@ path = "ledger.db"
 name = "ages"
 dimensions = ["place", "age10"]
 """
+
+
+#: Which cells a filter takes, and the numbers told of them.
+Sums: TypeAlias = "tuple[NDArray[np.bool_], NDArray[np.float64]]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,12 +116,15 @@ class Truth:
 
 
 class Caller:
-    """Somebody without a token, who asks for tables one after another."""
+    """Somebody, with a token or without, who asks for tables one after another."""
 
-    def __init__(self, app: Any) -> None:
+    def __init__(self, app: Any, *, token: str | None = None) -> None:
         self._runner = asyncio.Runner()
         transport = httpx.ASGITransport(app, client=("203.0.113.9", 1))
-        self._web = httpx.AsyncClient(transport=transport, base_url="http://it")
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._web = httpx.AsyncClient(
+            transport=transport, base_url="http://it", headers=headers
+        )
 
     def ask(self, dimensions: Sequence[str], **more: Any) -> httpx.Response:
         """Ask for a table in the words of a job."""
@@ -159,27 +175,30 @@ def attack(
     requests: int,
     rng: np.random.Generator,
     steps: Iterable[int] = STEPS,
+    kept: list[Sums] | None = None,
 ) -> dict[int, dict[str, float]]:
     """Ask for the first two variables with filters on the last two; solve for the cells.
 
     Returns
     -------
     dict
-        Number of requests → the shares found, the requests answered and those refused.
+        Number of requests → the shares found, the requests answered and those refused. What
+        was answered is added to `kept`.
     """
     rows = dict(zip(names[:2], truth.categories[:2], strict=True))
-    wanted, given, refused = [], [], 0
+    kept = [] if kept is None else kept
+    refused = 0
     told = {}
     for number in range(1, requests + 1):
         where, taken = random_filter(rng, names[2:], truth.categories[2:])
         answer = caller.ask(names[:2], margins="none", where=where)
         if answer.status_code == 200:
-            wanted.append(taken.ravel())
-            given.append(numbers_of(answer, rows))
+            kept.append((taken.ravel(), numbers_of(answer, rows)))
         else:
             refused += 1
-        if number in steps and wanted:
-            guess = _solved(np.array(wanted, float), np.array(given), truth.counts.shape)
+        if number in steps and kept:
+            wanted, given = (np.array(part, float) for part in zip(*kept, strict=True))
+            guess = _solved(wanted, given, truth.counts.shape)
             told[number] = {**truth.found(guess), "refused": refused}
         elif number in steps:
             told[number] = {"refused": refused}
@@ -198,8 +217,10 @@ def _solved(
     return guess.reshape(shape)
 
 
-def without_filters(caller: Caller, truth: Truth, names: Sequence[str]) -> dict[str, Any]:
-    """Compare the finest table alone with least squares over it and all of its margins.
+def without_filters(
+    caller: Caller, truth: Truth, names: Sequence[str], *, kept: Sequence[Sums] = ()
+) -> dict[str, Any]:
+    """Compare the finest table alone with least squares over it, all its margins, and sums.
 
     Both know the bounds of the noise: no empty cell is published with people, and no cell of
     more than `MAX_NOISE` people without.
@@ -212,15 +233,31 @@ def without_filters(caller: Caller, truth: Truth, names: Sequence[str]) -> dict[
     alone = full[(slice(1, None),) * full.ndim]
     low = np.where(alone == 0, 0, np.maximum(alone - MAX_NOISE, 1))
     high = alone + MAX_NOISE
-    # Accelerated projected gradients; the largest eigenvalue is the product of n + 1.
-    step = 1 / np.prod([len(known) + 1.0 for known in truth.categories])
+    rows = [len(codes) for codes in truth.categories[:2]]
+    wanted = np.array([taken for taken, _ in kept], float).reshape(
+        len(kept), truth.counts[0, 0].size
+    )
+    given = np.array([told for _, told in kept], float).reshape(len(kept), *rows)
+    is_there = ~np.isnan(given)
+    # Accelerated projected gradients; the largest eigenvalue is the product of n + 1; the
+    # sums add theirs at most.
+    steepest = np.prod([len(known) + 1.0 for known in truth.categories])
+    step = 1 / (steepest + np.linalg.norm(wanted.T @ wanted, 2))
     guess = ahead = np.clip(alone, low, high)
     speed = 1.0
     for _ in range(2000):
         before, faster = guess, (1 + np.sqrt(1 + 4 * speed**2)) / 2
-        guess = np.clip(ahead - step * _summed_back(_margins(ahead) - full), low, high)
+        slope = _summed_back(_margins(ahead) - full)
+        if kept:
+            told = np.moveaxis(ahead.reshape(*rows, -1) @ wanted.T, -1, 0)
+            off = np.where(is_there, told - np.nan_to_num(given), 0)
+            slope += (np.moveaxis(off, 0, -1) @ wanted).reshape(slope.shape)
+        guess = np.clip(ahead - step * slope, low, high)
         ahead, speed = guess + (speed - 1) / faster * (guess - before), faster
-    return {"finest table alone": truth.found(alone), "all margins": truth.found(guess)}
+    return {
+        "finest table alone": truth.found(alone),
+        "all margins and sums": truth.found(guess),
+    }
 
 
 def _margins(cells: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -254,14 +291,16 @@ def acs() -> pd.DataFrame:
 
 def main() -> None:
     sizes = arguments(str(__doc__), requests=500, seed=1)
+    logging.disable(logging.WARNING)  # a line for each refusal
     people = acs()
     truth = Truth.of(people, VARIABLES)
     few = ((truth.counts == 1) | (truth.counts == 2)).sum()
     print(f"{len(people):,} persons, {(truth.counts > 0).sum():,} cells not empty, {few:,} few")
     for kind, more in {
         "default": "",
-        "everybody filters": OPEN,
-        "the same with a ledger": OPEN + LEDGER,
+        "a researcher, accounted": ACCOUNTED,
+        # "everybody filters": OPEN,
+        # "the same with a ledger": OPEN + LEDGER,
     }.items():
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
@@ -269,16 +308,23 @@ def main() -> None:
             Secret(np.random.default_rng(sizes.seed).bytes(32)).write(folder / "secret.key")
             (folder / "job.toml").write_text(JOB)
             (folder / "service.toml").write_text(SERVICE + more)
-            with open_table_service(read_service(folder / "service.toml")) as table_service:
-                caller = Caller(make_app(table_service))
+            service = read_service(folder / "service.toml")
+            file = service.access.tokens
+            token = None if file is None else TokenFile(file).add(role="researcher", label="A")
+            with open_table_service(service) as table_service:
+                caller = Caller(make_app(table_service), token=token)
                 rng = np.random.default_rng(sizes.seed)
                 print(f"\n{kind}")
-                if not more:
-                    for way, shares in without_filters(caller, truth, VARIABLES).items():
-                        print(f"  {way}: {_in_words(shares)}")
-                told = attack(caller, truth, names=VARIABLES, requests=sizes.requests, rng=rng)
+                kept: list[Sums] = []
+                told = attack(
+                    caller, truth, names=VARIABLES, requests=sizes.requests, rng=rng, kept=kept
+                )
                 for number, shares in told.items():
                     print(f"  {number:5d} requests: {_in_words(shares)}")
+                if "public" not in more:
+                    ways = without_filters(caller, truth, VARIABLES, kept=kept)
+                    for way, shares in ways.items():
+                        print(f"  {way}: {_in_words(shares)}")
                 caller.close()
 
 

@@ -6,7 +6,13 @@ needs to know.
 
 from reports.disclosure import Mark, scan
 from reports.errors import ReportError
-from reports.render import comparison_report, decoding_report, release_report, synthesis_report
+from reports.render import (
+    comparison_report,
+    decoding_report,
+    exposure_report,
+    release_report,
+    synthesis_report,
+)
 from reports.report import Report
 from reports.training import audits_report, card_report, study_report, sweep_report
 
@@ -18,6 +24,7 @@ __all__ = [
     "card_report",
     "comparison_report",
     "decoding_report",
+    "exposure_report",
     "release_report",
     "scan",
     "study_report",

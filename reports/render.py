@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 from reports.errors import ReportError
 from reports.facts.checking import require_sound
 from reports.facts.decoding import DecodingFacts
+from reports.facts.exposure import ExposureFacts
 from reports.facts.release import ComparisonFacts, PublicFacts, ReleaseFacts
 from reports.facts.synthesis import SynthesisFacts
 from reports.i18n.languages import LANGUAGES, words_of
 from reports.pages.comparison import comparison_page
 from reports.pages.decoding import decoding_page
+from reports.pages.exposure import exposure_page
 from reports.pages.release.internal import internal_page
 from reports.pages.release.public import public_page
 from reports.pages.synthesis import synthesis_page
@@ -199,6 +201,50 @@ def synthesis_report(
     """
     require_kind(facts, SynthesisFacts, "An evaluation")
     return rendered(synthesis_page, facts, language=language, links=links)
+
+
+def exposure_report(
+    facts: ExposureFacts, *, language: str, links: Mapping[str, str] | None = None
+) -> Report:
+    """Make the report of an audit of all tables of a service; it stays inside.
+
+    Parameters
+    ----------
+    facts
+        All that was found.
+    language, links
+        As for `release_report`.
+
+    Examples
+    --------
+    >>> from reports.facts.exposure import ExposureFacts, PartFact, PersonsFact
+    >>> whole = PartFact(name="", n_tables=9, n_cells=80, n_small=0, alone=0, together=0)
+    >>> facts = ExposureFacts(
+    ...     title="Jobseekers",
+    ...     version="0.1.0",
+    ...     small=2,
+    ...     confidence=0.95,
+    ...     n_areas=1,
+    ...     n_areas_drawn=1,
+    ...     seed=0,
+    ...     limit=None,
+    ...     largest_share=0.0,
+    ...     whole=whole,
+    ...     guessed=0,
+    ...     sure=0,
+    ...     sure_wrong=0,
+    ...     certain=0,
+    ...     persons=PersonsFact(n=0, by_frequency=0, alone=0, together=0),
+    ...     sizes=(),
+    ...     variables=(),
+    ...     areas=(),
+    ...     tables=(),
+    ... )
+    >>> exposure_report(facts, language="en").edition
+    'internal'
+    """
+    require_kind(facts, ExposureFacts, "An audit of a service")
+    return rendered(exposure_page, facts, language=language, links=links)
 
 
 def require_kind(facts: object, kind: type, what: str) -> None:

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import asdict, dataclass
+import math
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ptable import NoiseSpec
+from ptable.lookup import KeyIndex, look_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ckm.audit.audit import Audit, Auditor
     from ckm.audit.query_space import QuerySpace
+    from footing.arrays import Integers
+    from ptable import PTable
 
     Kept = Callable[[dict[int, int]], bool]
 
 _MAX_STEPS = 12
+_FACTORS = (1.5, 2, 3, 4, 6, 8)
+_MORE_NOISE = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +38,8 @@ class Closure:
     n_tables, n_cells
         What is still published.
     n_small, share
-        The small counts in it, and the share of them that is found from all tables.
+        The small counts in it, and the largest share of them that is found from all tables, of
+        all or of those of one number of variables.
     """
 
     what: str
@@ -63,6 +74,7 @@ def advise(
     auditor: Auditor,
     *,
     limit: float,
+    is_release: bool = False,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> tuple[Step, ...]:
     """Close one thing after another until the share found is within a limit.
@@ -77,13 +89,15 @@ def advise(
         The tables, and who attacks them.
     limit
         The largest share of small counts that may be found.
+    is_release
+        Whether tables are closed one by one, and not variables, levels and so on.
     progress
         Called with a stage, the options tried and all of them.
     """
     steps: list[Step] = []
     while len(steps) < _MAX_STEPS:
         tried: list[tuple[Closure, QuerySpace]] = []
-        options = list(_options(space))
+        options = list(_tables(space) if is_release else _options(space))
         for done, (what, is_kept) in enumerate(options):
             if progress is not None:
                 progress(f"advice {len(steps) + 1}", done, len(options))
@@ -104,24 +118,110 @@ def advise(
     return tuple(steps)
 
 
+def stronger_noise(
+    space: QuerySpace,
+    auditor: Auditor,
+    *,
+    limit: float,
+    seed: int,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> tuple[Closure, ...]:
+    """Publish the same cells with more and more noise until the share found is within a limit.
+
+    The variance grows by half, then to twice, three times and so on, with the largest noise
+    that this needs. Noise is drawn anew for each cell, by a seed; areas that the rules withhold
+    are taken to stay the same.
+
+    Parameters
+    ----------
+    space, auditor
+        The tables, and who attacks them.
+    limit
+        The largest share of small counts that may be found.
+    seed
+        Of the noise.
+    progress
+        Called with a stage, the designs tried and all of them.
+
+    Returns
+    -------
+    tuple
+        What each design leaves, in one draw; none without a specification of one variance.
+    """
+    spec = auditor.ptable.spec
+    tried: list[Closure] = []
+    if not isinstance(spec, NoiseSpec) or isinstance(spec.variance, tuple):
+        return ()
+    for done, factor in enumerate(_FACTORS):
+        if progress is not None:
+            progress("more noise", done, len(_FACTORS))
+        variance = factor * spec.variance
+        largest = math.ceil(math.sqrt(factor) * auditor.ptable.max_noise)
+        ptable = _solved(spec, variance, largest)
+        if ptable is None:
+            break
+        rng = np.random.default_rng(seed)
+        truth = space.lattice.sums(space.joint)
+        index = KeyIndex.build(ptable, ptable.key_range)
+        shown = {
+            table: replace(one, published=_published(index, truth[table], rng))
+            for table, one in space.shown.items()
+        }
+        found = replace(auditor, ptable=ptable).audit(replace(space, shown=shown))
+        what = f"max_noise = {ptable.max_noise}, variance = {variance:g}"
+        tried.append(_closure(what, found))
+        if tried[-1].share <= limit:
+            break
+    return tuple(tried)
+
+
+def _solved(spec: NoiseSpec, variance: float, max_noise: int) -> PTable | None:
+    """Solve a p-table of more noise; None where a few more counts do not suffice for it."""
+    from ptable import InfeasibleError, solve
+
+    for more in range(_MORE_NOISE):
+        try:
+            return solve(replace(spec, variance=variance, max_noise=max_noise + more))
+        except InfeasibleError:
+            continue
+    return None
+
+
+def _published(index: KeyIndex, truth: Integers, rng: np.random.Generator) -> Integers:
+    keys = rng.integers(0, index.key_range, truth.size, dtype=np.uint64)
+    return truth + look_up(index, truth.ravel(), keys).reshape(truth.shape)
+
+
 def _closure(what: str, found: Audit) -> Closure:
     return Closure(
         what=what,
         n_tables=sum(one.n_tables for one in found.exposures),
         n_cells=sum(one.n_cells for one in found.exposures),
         n_small=found.together.n_small,
-        share=found.together.share,
+        share=found.largest_share,
     )
 
 
+def _tables(space: QuerySpace) -> Iterator[tuple[str, Kept]]:
+    """Give each table that could be left out of a release, with the margins it alone has."""
+    tables = sorted({table for of in space.parents.values() for table in of})
+    for table in tables if len(tables) > 1 else ():
+        yield f"no table of {space.name_of(table)}", _but(space.used(table))
+
+
+def _but(used: dict[int, int]) -> Kept:
+    return lambda table: table != used
+
+
 def _options(space: QuerySpace) -> Iterator[tuple[str, Kept]]:
-    """Give all that could be closed next: a variable, a level, a size of tables, a pair."""
+    """Give what could be closed next: a size of tables, a variable, a level, and so on."""
     used = [space.used(table) for of in space.parents.values() for table in of]
-    most = max(map(len, used), default=0)
-    fixed = {space.variables.index(name) for name in space.mandatory}
+    most = max(map(space.n_variables, used), default=0)
+    fixed = {p for p, name in enumerate(space.variables) if name in space.mandatory}
     if most > max(1, len(fixed)):
-        yield f"maximum_variables = {most - 1}", lambda table: len(table) < most
-    places = sorted({place for table in used for place in table})
+        yield f"maximum_variables = {most - 1}", lambda table: space.n_variables(table) < most
+    shown = sorted({place for table in used for place in table})
+    places = [place for place in shown if place < len(space.variables)]
     for place in sorted(set(places) - fixed) if len(places) > 1 else ():
         yield f"no variable {space.variables[place]!r}", _without(place)
     for place in places:
@@ -132,6 +232,9 @@ def _options(space: QuerySpace) -> Iterator[tuple[str, Kept]]:
                 f"no level {name!r} of {space.variables[place]!r}",
                 _without(place, levels[0]),
             )
+    for place in shown[len(places) :]:
+        for level in sorted({table[place] for table in used if place in table}):
+            yield f"no population {space.level_names[place][level]!r}", _without(place, level)
     for pair in itertools.combinations(places, 2):
         if not set(pair) <= fixed and any(set(pair) <= set(table) for table in used):
             names = ", ".join(f'"{space.variables[place]}"' for place in pair)

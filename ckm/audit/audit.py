@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ckm.audit.query_space import query_space
+from ckm.config.service.sections import ServiceAudit
 from ckm.service.process.server import open_answerer
 from ptable.lookup import moments
 from risk.reconstruction.attributes import FoundAttributes, found_attributes
 from risk.reconstruction.counts import possible_origins
-from risk.reconstruction.lattice import Found, found_small_counts, most_probable_counts
+from risk.reconstruction.lattice import Found, guessed_counts, most_probable_counts
 from risk.reconstruction.lattice_bounds import count_bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from ckm.audit.query_space import QuerySpace
     from ckm.config.service.service import Service
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
     Levels = tuple[int, ...]
 
+_ENOUGH = 100
 _NONE = Found(n_small=0, guessed=0, right=0, sure=0, sure_wrong=0)
 
 
@@ -50,6 +54,30 @@ class Exposure:
     n_cells: int
     alone: Found
     together: Found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Attacked:
+    """What is found of the small counts of one table. Disclosive.
+
+    Parameters
+    ----------
+    table
+        Its level of each variable.
+    alone, together
+        See `Exposure`.
+    places
+        The small counts: their places in the table, flat.
+    is_found_alone, is_found_together
+        Which of them are found.
+    """
+
+    table: Levels
+    alone: Found
+    together: Found
+    places: NDArray[np.intp]
+    is_found_alone: NDArray[np.bool_]
+    is_found_together: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,12 +118,22 @@ class Audit:
         """All tables beside each other."""
         return sum((one.together for one in self.exposures), _NONE)
 
+    @property
+    def largest_share(self) -> float:
+        """The largest share found, of all tables or of those of one number of variables.
+
+        Those with fewer than 100 small counts tell too little by themselves.
+        """
+        rows = [one.together for one in self.exposures if one.together.n_small >= _ENOUGH]
+        return max(one.share for one in (self.together, *rows))
+
     def to_dict(self) -> dict[str, Any]:
         """Return all figures, as JSON has them; for the office alone."""
         return {
             **asdict(self),
             "alone": asdict(self.alone),
             "together": asdict(self.together),
+            "largest_share": self.largest_share,
         }
 
 
@@ -140,17 +178,28 @@ class Auditor:
         progress
             Called with the steps done and the most there are.
         """
+        return self.attacked(space, seed=seed, progress=progress)[0]
+
+    def attacked(
+        self,
+        space: QuerySpace,
+        *,
+        seed: int = 0,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> tuple[Audit, tuple[Attacked, ...]]:
+        """Attack all tables as `audit` does, and tell of each table, too, what is found."""
         fitted = most_probable_counts(
             space.lattice, space.shown, variance=self.variance, progress=progress
         )
         truth = space.lattice.sums(space.joint)
-        return Audit(
+        attacked = self._attacked(space, truth, fitted)
+        audit = Audit(
             small=self.small,
             confidence=self.confidence,
             n_areas=space.n_areas,
             n_areas_drawn=space.n_areas_drawn,
             seed=seed,
-            exposures=self._exposures(space, truth, fitted),
+            exposures=_exposures(space, attacked),
             attributes=found_attributes(
                 space.lattice,
                 space.shown,
@@ -159,18 +208,19 @@ class Auditor:
                 axes=space.attributes,
             ),
         )
+        return audit, attacked
 
-    def _exposures(
+    def _attacked(
         self,
         space: QuerySpace,
         truth: Mapping[Levels, Integers],
         fitted: Mapping[Levels, Floats],
-    ) -> tuple[Exposure, ...]:
-        """Count what is found, by the number of variables that the tables show."""
+    ) -> tuple[Attacked, ...]:
+        """Tell of each table which small counts are found."""
         origins = partial(possible_origins, self.ptable)
         bounds = count_bounds(space.lattice, space.shown, origins=origins)
         top = self.small + 2 * self.ptable.max_noise + 1
-        found: dict[int, list[Exposure]] = {}
+        found = []
         for table, shown in space.shown.items():
             kept = shown.is_shown
             true, seen, fit = truth[table][kept], shown.published[kept], fitted[table][kept]
@@ -178,29 +228,36 @@ class Auditor:
             limits = bounds[table].lower[kept], bounds[table].upper[kept]
             near = np.clip(np.rint(fit), *limits).astype(np.int64)
             halves = np.clip(np.rint(2 * fit).astype(np.int64), 0, 2 * top)
-            count = partial(
-                found_small_counts, true, small=self.small, confidence=self.confidence
-            )
-            n_variables = len(space.used(table))
-            found.setdefault(n_variables, []).append(
-                Exposure(
-                    n_variables=n_variables,
-                    n_tables=1,
-                    n_cells=int(kept.sum()),
-                    alone=count(seen, [clue]),
-                    together=count(near, [clue, halves], bounds=limits),
+            guess = partial(guessed_counts, true, small=self.small, confidence=self.confidence)
+            alone, together = guess(seen, [clue]), guess(near, [clue, halves], bounds=limits)
+            found.append(
+                Attacked(
+                    table=table,
+                    alone=alone.found,
+                    together=together.found,
+                    places=np.flatnonzero(kept)[alone.is_small],
+                    is_found_alone=alone.is_right[alone.is_small],
+                    is_found_together=together.is_right[alone.is_small],
                 )
             )
-        return tuple(
-            Exposure(
-                n_variables=size,
-                n_tables=len(some),
-                n_cells=sum(one.n_cells for one in some),
-                alone=sum((one.alone for one in some), _NONE),
-                together=sum((one.together for one in some), _NONE),
-            )
-            for size, some in sorted(found.items())
+        return tuple(found)
+
+
+def _exposures(space: QuerySpace, attacked: Sequence[Attacked]) -> tuple[Exposure, ...]:
+    """Sum up what is found, by the number of variables that the tables show."""
+    found: dict[int, list[Attacked]] = {}
+    for one in attacked:
+        found.setdefault(space.n_variables(space.used(one.table)), []).append(one)
+    return tuple(
+        Exposure(
+            n_variables=size,
+            n_tables=len(some),
+            n_cells=sum(int(space.shown[one.table].is_shown.sum()) for one in some),
+            alone=sum((one.alone for one in some), _NONE),
+            together=sum((one.together for one in some), _NONE),
         )
+        for size, some in sorted(found.items())
+    )
 
 
 def open_space(
@@ -230,7 +287,8 @@ def open_space(
     progress
         Called with a stage, what is done and all of it.
     """
-    with open_answerer(service.changed(ledger=None), is_kept=False) as answerer:
+    bare = service.changed(ledger=None, audit=ServiceAudit())
+    with open_answerer(bare, is_kept=False) as answerer:
         answers = answerer()
         space = query_space(answers, areas=areas, seed=seed, progress=progress)
         table = answers.ptable

@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ckm.audit.axes import Areas, Axes
 from ckm.errors import ConfigError
 from ckm.service.answering.query import Query, Selection
 from risk.reconstruction.lattice import Lattice, Shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from ckm.config.service.service import Service
     from ckm.service.answering.answer import Answerer, Permitted
+    from ckm.service.answering.variables import Variable
     from footing.arrays import Integers
     from tables import Axis
 
@@ -35,9 +37,11 @@ class QuerySpace:
     Parameters
     ----------
     variables
-        Their names, in the order of all axes.
+        Their names, in the order of all axes. Where there are populations, a last axis tells
+        who is in which of them.
     level_names
-        For each variable its levels, finest first; the total is left out.
+        For each axis its levels, finest first; the total is left out. Each population is a
+        level of the last axis; the finest, of all memberships, no table shows.
     lattice
         All tables of one level of each variable, margins of permitted tables among them.
     shown
@@ -53,6 +57,8 @@ class QuerySpace:
         The true counts of the joint cells.
     n_areas, n_areas_drawn
         How many of the coarsest areas there are, and how many of them were drawn.
+    area
+        Where areas stand on the axes.
     """
 
     variables: tuple[str, ...]
@@ -65,14 +71,32 @@ class QuerySpace:
     joint: Integers
     n_areas: int
     n_areas_drawn: int
+    area: Areas | None = None
 
     def used(self, table: Levels) -> dict[int, int]:
-        """Return the variables that a table shows, by place, with their levels."""
+        """Return what a table shows: its variables and population, by place, as levels."""
         return {
             place: level
             for place, (level, names) in enumerate(zip(table, self.level_names, strict=True))
             if level < len(names)
         }
+
+    def name_of(self, table: Levels) -> str:
+        """Name a table by its variables, their levels where they have several, and whose."""
+        said = []
+        for place, level in self.used(table).items():
+            names, name = self.level_names[place], (*self.variables, "population")[place]
+            is_joined = place < len(self.variables) and not names[0]
+            said.append(
+                names[level]
+                if is_joined
+                else name + (f" ({names[level]})" if len(names) > 1 else "")
+            )
+        return ", ".join(said)
+
+    def n_variables(self, used: Mapping[int, int]) -> int:
+        """Return how many variables a table has; its population is none."""
+        return sum(place < len(self.variables) for place in used)
 
     def restricted(self, is_kept: Callable[[dict[int, int]], bool]) -> QuerySpace:
         """Return the space of some of the tables; what none of them shows is summed over.
@@ -80,8 +104,8 @@ class QuerySpace:
         Parameters
         ----------
         is_kept
-            Whether to keep a permitted table, and with it its margins, by the variables and
-            levels that it shows.
+            Whether to keep a permitted table, and with it its margins, by what `used` tells
+            of it.
         """
         parents = {
             table: frozenset(one for one in of if is_kept(self.used(one)))
@@ -104,6 +128,7 @@ class QuerySpace:
 
 def query_space(
     answerer: Answerer,
+    queries: Iterable[Query] | None = None,
     *,
     areas: int | None = None,
     seed: int = 0,
@@ -115,6 +140,8 @@ def query_space(
     ----------
     answerer
         Who answers; the ledger is neither asked nor written.
+    queries
+        What to ask for instead, with the margins of each.
     areas
         How many of the coarsest areas to look at, drawn at random; None for all. Tables that
         are not by area are then left out.
@@ -133,6 +160,10 @@ def query_space(
     names = tuple(answerer.variables)
     axes, counts = answerer.joint_counts()
     groups = [_groups(axis) for axis in axes]
+    populations = answerer.memberships()
+    if populations:
+        members = [inside.astype(np.int64) for inside in populations.values()]
+        groups[-1] = [groups[-1][0], *members, groups[-1][-1]]
     at = [_places(axis, 0)[rank] for axis, rank in zip(axes, counts.ranks, strict=True)]
     area = None if answerer.service.area is None else names.index(answerer.service.area)
     kept, n_areas = _drawn(
@@ -148,12 +179,13 @@ def query_space(
         at[area] = (np.cumsum(kept) - 1)[at[area]]
     found: dict[Levels, Shown] = {}
     parents: dict[Levels, set[Levels]] = {}
-    queries = list(_queries(answerer, names))
-    for done, query in enumerate(queries):
+    asked = list(_queries(answerer, names) if queries is None else queries)
+    for done, query in enumerate(asked):
         if progress is not None:
-            progress("tables", done, len(queries))
-        permitted = answerer.permitted(query)
-        tables = {} if permitted is None else dict(_shown_by(permitted, answerer, names))
+            progress("tables", done, len(asked))
+        tables = _tables_of(query, answerer, names)
+        if populations:
+            tables = dict(_of_population(tables, query.population, list(populations)))
         if kept is not None and area is not None:
             by_area = groups[area][:-1]
             tables = {
@@ -170,30 +202,69 @@ def query_space(
             "The rules permit no table: there is nothing that callers could find out.",
             hint="see [rules], and whether the data hold any records",
         )
+    found_areas = (
+        None
+        if area is None
+        else _areas(area, answerer.variables[names[area]], groups[area], kept)
+    )
     if kept is not None and area is not None:
         groups[area] = [np.unique(g[kept], return_inverse=True)[1] for g in groups[area]]
-    lattice = Lattice(groups, list(found))
-    joint = np.zeros(lattice.shape, np.int64)
-    joint[tuple(at)] = counted
-    return QuerySpace(
+    fitting = Axes(
         variables=names,
-        level_names=tuple(answerer.variables[name].level_names for name in names),
-        lattice=lattice,
+        level_names=(
+            *(answerer.variables[name].level_names for name in names),
+            *([("", *populations)] if populations else []),
+        ),
+        groups=groups,
+        at=at,
         shown=found,
         parents={table: frozenset(of) for table, of in parents.items()},
+        area=found_areas,
+    ).fitting()
+    lattice = Lattice(fitting.groups, list(fitting.shown))
+    joint = np.zeros(lattice.shape, np.int64)
+    np.add.at(joint, tuple(fitting.at), counted)
+    return QuerySpace(
+        variables=fitting.variables,
+        level_names=fitting.level_names,
+        lattice=lattice,
+        shown=fitting.shown,
+        parents=fitting.parents,
         mandatory=frozenset(answerer.settings.mandatory),
-        attributes=_attributes(answerer.service),
+        attributes=tuple(
+            place
+            for place, name in enumerate(fitting.variables)
+            if name in _attributes(answerer.service)
+        ),
         joint=joint,
         n_areas=n_areas,
         n_areas_drawn=n_areas if areas is None else min(areas, n_areas),
+        area=fitting.area,
     )
 
 
-def _attributes(service: Service) -> tuple[int, ...]:
-    names = list(service.variables)
+def _areas(
+    place: int,
+    variable: Variable,
+    groups: Sequence[Integers],
+    kept: NDArray[np.bool_] | None,
+) -> Areas:
+    """Return where the areas that are kept stand before any axes are joined."""
+    coarsest = groups[-2] if kept is None else groups[-2][kept]
+    drawn, coarsest = np.unique(coarsest, return_inverse=True)
+    ranks = variable.axis.levels[-2].ranks
+    return Areas(
+        axis=place,
+        levels=range(len(groups) - 1),
+        coarsest=coarsest,
+        codes=tuple(variable.codes[ranks[one]] for one in drawn),
+    )
+
+
+def _attributes(service: Service) -> list[str]:
+    """Name the variables that tell something of a person."""
     sensitive = [v.name for v in service.variables.values() if v.is_sensitive]
-    chosen = sensitive or [name for name in names if name != service.area]
-    return tuple(names.index(name) for name in chosen)
+    return sensitive or [name for name in service.variables if name != service.area]
 
 
 def _drawn(
@@ -228,18 +299,20 @@ def _places(axis: Axis, level: int) -> Integers:
 
 
 def _queries(answerer: Answerer, names: tuple[str, ...]) -> Iterator[Query]:
-    """Give a query with all margins for each choice of variables and their levels."""
+    """Give a query with all margins for each choice of variables, their levels, and whose."""
+    populations = (None, *answerer.service.populations)
     depth = [range(len(answerer.variables[name].level_names)) for name in names]
     most = min(answerer.settings.maximum_variables or len(names), len(names))
-    total = sum(
+    total = len(populations) * sum(
         math.prod(len(depth[place]) for place in chosen)
         for size in range(most + 1)
         for chosen in itertools.combinations(range(len(names)), size)
     )
     if total > _MAX_TABLES:
         raise ConfigError(
-            f"The variables and levels make {total:,} tables, more than {_MAX_TABLES:,}.",
-            hint="offer fewer variables or levels, or lower maximum_variables in [rules]",
+            f"Variables, levels and populations make {total:,} tables, more than "
+            f"{_MAX_TABLES:,}.",
+            hint="offer fewer of them, or lower maximum_variables in [rules]",
         )
     for size in range(most + 1):
         for chosen in itertools.combinations(range(len(names)), size):
@@ -248,13 +321,22 @@ def _queries(answerer: Answerer, names: tuple[str, ...]) -> Iterator[Query]:
                     answerer.variables[names[place]].ranks(level).tolist()
                     for place, level in zip(chosen, levels, strict=True)
                 ]
-                if all(ranks):
-                    yield Query(
-                        selections=tuple(
-                            Selection(variable=names[place], ranks=(0, *some))
-                            for place, some in zip(chosen, ranks, strict=True)
-                        )
-                    )
+                selections = tuple(
+                    Selection(variable=names[place], ranks=(0, *some))
+                    for place, some in zip(chosen, ranks, strict=True)
+                )
+                for population in populations if all(ranks) else ():
+                    yield Query(selections=selections, population=population)
+
+
+def _tables_of(query: Query, answerer: Answerer, names: tuple[str, ...]) -> dict[Levels, Shown]:
+    """Return what the rules let pass of a query, without margins that it does not ask for."""
+    permitted = answerer.permitted(query)
+    tables = {} if permitted is None else dict(_shown_by(permitted, answerer, names))
+    if query.margins is None:
+        return tables
+    wanted = {_placed(query, levels, answerer, names) for levels in query.margins}
+    return {table: one for table, one in tables.items() if table in wanted}
 
 
 def _shown_by(
@@ -283,6 +365,26 @@ def _shown_by(
             at[place] = _places(variables[place].axis, table[place])[codes]
         published[tuple(at)] = numbers["count"]
         yield table, Shown(published=published, is_shown=is_shown)
+
+
+def _placed(query: Query, levels: Levels, answerer: Answerer, names: tuple[str, ...]) -> Levels:
+    """Return the table of all variables that a combination of levels of some is."""
+    known = {s.variable: level for s, level in zip(query.selections, levels, strict=True)}
+    tops = (len(answerer.variables[name].level_names) for name in names)
+    return tuple(known.get(name, top) for name, top in zip(names, tops, strict=True))
+
+
+def _of_population(
+    tables: Mapping[Levels, Shown], population: str | None, names: list[str]
+) -> Iterator[tuple[Levels, Shown]]:
+    """Give tables the axis of populations: of one, its members are shown and nobody else."""
+    level = len(names) if population is None else names.index(population)
+    for table, one in tables.items():
+        pairs = [(one.published, one.is_shown)]
+        if population is not None:
+            pairs.insert(0, (np.zeros_like(one.published), np.zeros_like(one.is_shown)))
+        published, is_shown = (np.stack(each, axis=-1) for each in zip(*pairs, strict=True))
+        yield (*table, 1 + level), Shown(published=published, is_shown=is_shown)
 
 
 def _taken(shown: Shown, groups: Integers, axis: int) -> Shown:

@@ -1,4 +1,4 @@
-"""``ckm audit``: what everything that may be asked of a service gives away together."""
+"""``ckm audit``: what all tables of a service or of a release give away together."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ckm import __version__
 from ckm.cli.terminal.click_group import with_terminal
 from ckm.cli.terminal.output import check_output
 from ckm.errors import CheckFailedError
 from footing.files import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from ckm.audit.advice import Step
+    from ckm.audit.advice import Closure, Step
     from ckm.audit.audit import Audit, Exposure
     from ckm.cli.terminal.console import Terminal
+    from reports.facts.exposure import ExposureFacts
     from risk.reconstruction.attributes import FoundAttributes
 
 _PATH = click.Path(path_type=Path)
@@ -37,29 +39,28 @@ def _finite(_context: click.Context, _option: click.Parameter, value: float | No
     epilog="""\b
 Examples:
   ckm audit service.toml
-  ckm audit service.toml --small 3 -o audit.json
+  ckm audit service.toml --small 3 -o audit.html    a page, and audit.json beside it
   ckm audit service.toml --areas 50 --seed 1        a sample of areas, for many records
   ckm audit service.toml --limit 0.1                what to close until 10 % are found
+  ckm audit job.toml -o audit.html                  the tables of a release, and earlier ones
 
-It builds all cells that the rules permit, so it takes longer than one answer, and needs the
-secret. What it says is for the office alone.
+It builds all cells that the rules of a service permit, or the tables of a job with those that
+its ledger has of before, so it takes longer than one answer, and needs the secret. What it
+says is for the office alone.
 """
 )
-@click.argument("service", type=_PATH, metavar="SERVICE.toml")
+@click.argument("file", type=_PATH, metavar="SERVICE.toml|JOB.toml")
 @click.option(
     "--small",
     type=click.IntRange(1, 10),
-    default=2,
-    show_default=True,
-    help="Counts from 1 to this are small.",
+    help="Counts from 1 to this are small; by default that of [audit], or 2.",
 )
 @click.option(
     "--confidence",
     type=click.FloatRange(0.5, 1),
     callback=_finite,
-    default=0.95,
-    show_default=True,
-    help="Share of right guesses from which on somebody is sure.",
+    help="Share of right guesses from which on somebody is sure; by default that of [audit], "
+    "or 0.95.",
 )
 @click.option(
     "--areas",
@@ -73,54 +74,105 @@ secret. What it says is for the office alone.
     "--limit",
     type=click.FloatRange(0, 1),
     callback=_finite,
-    help="Largest share of small counts found from all tables; above it, exit 1 with advice.",
+    help="Largest share of small counts found from all tables, of all or of those of one "
+    "number of variables; above it, exit 1 with advice. By default largest_share of [audit].",
 )
-@click.option("-o", "--output", type=_PATH, metavar="FILE.json", help="Write all figures.")
+@click.option(
+    "-o", "--output", type=_PATH, help="All figures: .html with .json beside it, or .json."
+)
+@click.option("--lang", type=click.Choice(["en", "fr"]), help="The language of the page.")
 @click.option("--force", is_flag=True, help="Replace the output.")
 @with_terminal
 def audit(
     terminal: Terminal,
     /,
     *,
-    service: Path,
-    small: int,
-    confidence: float,
+    file: Path,
+    small: int | None,
+    confidence: float | None,
     areas: int | None,
     seed: int,
     limit: float | None,
     output: Path | None,
+    lang: str | None,
     force: bool,
 ) -> None:
-    """Find small counts from all tables that a service permits, together."""
-    from ckm.audit.advice import advise
+    """Find small counts from all tables that a service permits, or of a release, together."""
+    from ckm.audit.advice import advise, stronger_noise
     from ckm.audit.audit import open_space
+    from ckm.audit.breakdown import exposure_facts, growth_of, parts_of
+    from ckm.audit.release import open_release
     from ckm.cli.serve import require_web
-    from ckm.config.service.service import read_service
+    from ckm.config.read import read_job
+    from ckm.config.service.sections import ServiceAudit
+    from ckm.config.service.service import is_service_file, read_service
+    from ckm.release.run import InputFiles
+    from ckm.service.process.audited import KIND, digests_of
 
     require_web()
-    check_output(output, force=force, endings=(".json",), inputs=(service,))
-    plan = read_service(service)
+    is_release = not is_service_file(file)
+    if is_release and areas is not None:
+        raise click.BadParameter("a release is audited whole.", param_hint="--areas")
+    check_output(output, force=force, lang=lang, endings=(".html", ".json"), inputs=(file,))
+    if output is not None and (beside := _beside(output)) != output:
+        check_output(beside, force=force)
+    service = None if is_release else read_service(file)
+    settings = ServiceAudit() if service is None else service.audit
+    asked: dict[str, Any] = {
+        "small": settings.small if small is None else small,
+        "confidence": settings.confidence if confidence is None else confidence,
+    }
+    limit = settings.largest_share if limit is None else limit
+    job = read_job(file) if service is None else service.job
+    inputs = InputFiles({path: path.name for path in job.input_files()})
     with terminal.progress() as report_progress:
-        space, auditor = open_space(
-            plan,
-            small=small,
-            confidence=confidence,
-            areas=areas,
-            seed=seed,
-            progress=report_progress,
-        )
-        found = auditor.audit(
+        if service is None:
+            space, auditor, release = open_release(file, **asked, progress=report_progress)
+            plan = release.service
+        else:
+            plan, release = service, None
+            space, auditor = open_space(
+                plan, **asked, areas=areas, seed=seed, progress=report_progress
+            )
+        found, attacked = auditor.attacked(
             space, seed=seed, progress=partial(report_progress, "all tables together")
         )
-        is_over = limit is not None and found.together.share > limit
+        is_over = limit is not None and found.largest_share > limit
+        growth = (
+            growth_of(space, auditor, attacked, seed=seed, progress=report_progress)
+            if output is not None and output != _beside(output)
+            else None
+        )
         steps = (
-            advise(space, auditor, limit=limit, progress=report_progress)
+            advise(space, auditor, limit=limit, is_release=is_release, progress=report_progress)
             if is_over and limit is not None
             else ()
         )
-    figures = {**found.to_dict(), "limit": limit, "advice": [one.to_dict() for one in steps]}
+        noise = (
+            stronger_noise(space, auditor, limit=limit, seed=seed, progress=report_progress)
+            if is_over and limit is not None
+            else ()
+        )
     if output is not None:
-        write_whole(output, json.dumps(figures, indent=2) + "\n")
+        inputs.require_rest()
+        facts = exposure_facts(
+            plan,
+            found,
+            parts_of(space, attacked),
+            limit=limit,
+            steps=steps,
+            noise=noise,
+            growth=growth,
+            release=release,
+        )
+        advice = [one.to_dict() for one in steps]
+        about = {
+            "kind": KIND,
+            "version": __version__,
+            "digests": digests_of(plan, auditor.ptable),
+        }
+        figures = {**about, **found.to_dict(), "limit": limit, "advice": advice}
+        _write(output, facts, figures, lang)
     terminal.table(
         [
             "variables",
@@ -135,46 +187,73 @@ def audit(
             "certain",
         ],
         [_row(one) for one in found.exposures],
-        title=f"Small counts are those from 1 to {small}",
+        title=f"Small counts are those from 1 to {found.small}",
         caption="alone: from the table of the cell; together: from all of them, for so many "
         "guesses that a cell is small; sure: where 20 other cells look alike; certain: no "
         "other count fits. Other attacks may find more.",
     )
-    terminal.step("audited", _sentence(found))
-    terminal.step("audited", _sentence_of_persons(found.attributes))
+    for name, why in (release.left_out if release else {}).items():
+        click.echo(f"left out: {name}, as {why}")
+    for text in (_sentence(found), _sentence_of_persons(found.attributes)):
+        click.echo(text)  # results, and not for a log: their figures are disclosive
     if is_over and limit is not None:
-        _show_advice(terminal, steps, limit=limit)
+        _show_advice(terminal, steps, noise, limit=limit)
         raise CheckFailedError(
-            f"{found.together.share:.1%} of the small counts are found from all tables, more "
-            f"than the limit of {limit:.1%}.",
+            "More small counts are found from all tables, or from those of one number of "
+            f"variables, than the limit of {limit:.1%}.",
             hint="close what the table above names, in that order"
             if steps and steps[-1].chosen.share <= limit
             else "no closures lead there: offer coarser levels, or more noise",
         )
 
 
-def _show_advice(terminal: Terminal, steps: Sequence[Step], *, limit: float) -> None:
-    """Show what was closed, round by round, with the runners-up of each."""
+def _beside(output: Path) -> Path:
+    """Return the file of the figures, which stands beside a page."""
+    return output.with_suffix(".json") if output.suffix.lower() == ".html" else output
+
+
+def _write(
+    output: Path, facts: ExposureFacts, figures: Mapping[str, Any], lang: str | None
+) -> None:
+    """Write the figures, and the page where one is wanted."""
+    from reports import exposure_report
+    from reports.report import plain_facts
+
+    more = ("variables", "areas", "tables", "growth", "noise", "release", "left_out")
+    told = {**figures, **{name: plain_facts(getattr(facts, name)) for name in more}}
+    write_whole(_beside(output), json.dumps(told, indent=2) + "\n", is_private=True)
+    if output != _beside(output):
+        page = exposure_report(facts, language=lang or "en").html
+        write_whole(output, page, is_private=True)
+
+
+def _show_advice(
+    terminal: Terminal, steps: Sequence[Step], noise: Sequence[Closure], *, limit: float
+) -> None:
+    """Show what was closed, round by round, with the runners-up; then more noise instead."""
     rows = []
     for number, step in enumerate(steps, start=1):
         others = [one for one in step.options if one != step.chosen][:_OTHERS]
         for place, one in enumerate([step.chosen, *others]):
-            rows.append(
-                [
-                    f"{number}." if place == 0 else "",
-                    one.what if place == 0 else f"(or {one.what})",
-                    f"{one.n_tables:,}",
-                    f"{one.n_cells:,}",
-                    f"{one.n_small:,}",
-                    f"{one.share:.1%}",
-                ]
-            )
+            closed = one.what if place == 0 else f"(or {one.what})"
+            rows.append([f"{number}." if place == 0 else "", closed, *_left(one)])
     terminal.table(
         ["step", "close", "tables left", "cells", "small", "found"],
         rows,
         left=("step", "close"),
         title=f"What to close first, until {limit:.1%} are found",
     )
+    if noise:
+        terminal.table(
+            ["noise", "tables", "cells", "small", "found"],
+            [[one.what, *_left(one)] for one in noise],
+            left=("noise",),
+            title="Or more noise, drawn anew",
+        )
+
+
+def _left(one: Closure) -> list[str]:
+    return [f"{one.n_tables:,}", f"{one.n_cells:,}", f"{one.n_small:,}", f"{one.share:.1%}"]
 
 
 def _row(one: Exposure) -> list[str]:

@@ -94,6 +94,7 @@ def _check_service(terminal: Terminal, file: Path, **options: Any) -> None:
 
     service = read_service(file)
     offered = f"variables: {', '.join(service.variables)}"
+    offered += f"; populations: {', '.join(service.populations)}" if service.populations else ""
     terminal.step("service read", f"{file.name} is a sound service; {offered}")
     for caution in (*service.cautions, *_formulas(service)):
         terminal.warn("caution", caution)

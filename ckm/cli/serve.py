@@ -105,6 +105,7 @@ The token is shown once and kept as a hash only.
 )
 @click.option("--label", required=True, help="Whose it is.")
 @click.option("--requests-per-hour", type=click.IntRange(min=1), help="A budget of its own.")
+@click.option("--project", help="Whose filters count together; by default its own.")
 @click.option("--dry-run", is_flag=True, help="Check everything, make no token.")
 @with_terminal
 def add(terminal: Terminal, /, *, service: Path, dry_run: bool, **owner: Any) -> None:
@@ -124,12 +125,13 @@ def add(terminal: Terminal, /, *, service: Path, dry_run: bool, **owner: Any) ->
 @with_terminal
 def list_tokens(terminal: Terminal, *, service: Path) -> None:
     """List the tokens, without what would let anybody use them."""
-    headings = ("id", "role", "label", "made", "per hour", "state")
+    headings = ("id", "role", "label", "project", "made", "per hour", "state")
     rows = []
     for entry in _file_of(service).read():
         budget = "" if entry.requests_per_hour is None else str(entry.requests_per_hour)
         state = "revoked" if entry.is_revoked else "valid"
-        rows.append((entry.id, entry.role, entry.label, entry.created, budget, state))
+        owner = entry.id, entry.role, entry.label, entry.project
+        rows.append((*owner, entry.created, budget, state))
     terminal.table(headings, rows, left=headings)
 
 

@@ -75,7 +75,7 @@ _KINDS = {
     "model_attributes_type": "a table of keys and values",
     "date_type": "a date without quotes, such as 2027-03-15",
 }
-_REPEATED = ("table", "variable", "magnitude", "column")
+_REPEATED = ("table", "variable", "population", "magnitude", "column")
 _BOUNDS = {
     "greater_than_equal": "must be at least {ge:g}",
     "greater_than": "must be greater than {gt:g}",
@@ -83,6 +83,7 @@ _BOUNDS = {
     "less_than": "must be less than {lt:g}",
     "string_too_short": "must not be empty",
     "too_short": "must not be empty",
+    "string_pattern_mismatch": "must be letters, digits, - and _, and begin with no sign",
 }
 _UNIONS = {
     "hierarchies": (

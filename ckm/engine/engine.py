@@ -14,6 +14,7 @@ from ckm.engine.request import EmptyCells, MissingValues, TableRequest
 from ckm.engine.request_fitting import RequestFitter
 from ckm.errors import ConfigError
 from tables import (
+    Filter,
     HashedKeys,
     KeyQuality,
     Request,
@@ -405,7 +406,13 @@ class Engine:
             progress=scan,
         )
 
-    def prepare(self, dimensions: Sequence[str], *, sketch: int = 0) -> Prepared:
+    def prepare(
+        self,
+        dimensions: Sequence[str],
+        *,
+        sketch: int = 0,
+        populations: Mapping[str, str] | None = None,
+    ) -> Prepared:
         """Make the records ready for many requests over some dimensions.
 
         Parameters
@@ -414,6 +421,8 @@ class Engine:
             Columns or hierarchies; the records are kept in the order of the first one.
         sketch
             Keep what a ledger needs, for differences of up to so many records.
+        populations
+            Name → filter over any columns, so that cells of its records alone can be found.
 
         Returns
         -------
@@ -427,6 +436,9 @@ class Engine:
         """
         self.check_keys()
         wanted = {name: TableRequest(dimensions=[name], margins="none") for name in dimensions}
+        counted = self._fitter.fit(
+            {n: TableRequest(dimensions=[], where=w) for n, w in (populations or {}).items()}
+        )
         return prepare(
             self._source,
             self._keys,
@@ -434,6 +446,7 @@ class Engine:
             weight=self._protection.weight,
             sketch=sketch,
             tolerate_missing_keys=self._checks == "warn",
+            populations=[r.where for r in counted.values() if isinstance(r.where, Filter)],
         )
 
     def protect(

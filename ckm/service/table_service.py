@@ -5,19 +5,23 @@ Knows nothing of HTTP. The API and the page ask here, so both give the same answ
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ckm.errors import FormatError
 from ckm.service.access.audit_log import Audit, shape_of
+from ckm.service.access.projects import Projects
 from ckm.service.access.rate_limits import Budget, Rates
 from ckm.service.access.sessions import Sessions
 from ckm.service.access.tokens import ROLES, Caller, TokenFile, Tokens
 from ckm.service.answering.cells.lru_cache import Cache
-from ckm.service.answering.messages import ClientError, Phrase
+from ckm.service.answering.filtered_sets import FilteredSets
+from ckm.service.answering.messages import ClientError, Phrase, explained
 from ckm.service.answering.render import Rendered, render
 from ckm.service.jobs import Jobs
 from ckm.service.metrics import Metrics
+from ckm.service.rules import Finding
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +35,13 @@ if TYPE_CHECKING:
     from ckm.service.rules import RuleSettings
     from tables import Deadline
 
+logger = logging.getLogger(__name__)
+
 _THIN = "thin_difference"
+_SPENT = Finding(
+    rule="project_spent",
+    tries=("project_spent_try", "project_coarser_try", "project_officer_try"),
+)
 
 # Wrong tokens in an hour: of one address where people sign in, of one token from anywhere.
 _MAX_ATTEMPTS = 20
@@ -65,6 +75,11 @@ class TableService:
         )
         self._rates = Rates(service.access.budgets or folder / "budgets.db")
         self._audit = Audit(service.access.audit)
+        projects = service.access.projects
+        self._projects = None if projects is None else Projects(projects)
+        self._filtered_sets = FilteredSets(
+            answerer.planner, answerer.variables, service=service
+        )
         path = service.access.tokens
         self._tokens = None if path is None else Tokens(TokenFile(path))
         self._sessions = Sessions(folder / "sessions")
@@ -197,8 +212,14 @@ class TableService:
         key = query.digest, format, language, rules
         made: Rendered | Refusal | None = self.rendered.get(key)
         outcome = "repeated"
-        if made is None:
-            answer = self.answerer.answer(query, settings=rules, deadline=deadline)
+        account = partial(self._spent, caller=caller)
+        spent = None if made is None else account(query)
+        if spent is not None:
+            made, outcome = explained(spent, self.variables), spent.rule
+        elif made is None:
+            answer = self.answerer.answer(
+                query, settings=rules, deadline=deadline, account=account
+            )
             if answer.refusal is not None:
                 made, outcome = answer.refusal, _outcome_of(answer)
             else:
@@ -220,9 +241,25 @@ class TableService:
     def show(self, query: Query, *, caller: Caller, deadline: Deadline | None = None) -> Answer:
         """Answer a query with a table for the eye, or with a refusal in it."""
         self.require_filters(query, caller)
-        answer = self.answerer.answer(query, settings=self.rules(caller), deadline=deadline)
+        answer = self.answerer.answer(
+            query,
+            settings=self.rules(caller),
+            deadline=deadline,
+            account=partial(self._spent, caller=caller),
+        )
         self._note(query, caller, form="page", outcome=_outcome_of(answer))
         return answer
+
+    def _spent(self, query: Query, *, caller: Caller) -> Finding | None:
+        """Account a filtered query to its caller's project; tell whether that has no room."""
+        if self._projects is None or caller.role == "officer":
+            return None
+        asked = self._filtered_sets.of(query)
+        judge = self._filtered_sets.news
+        if not asked or self._projects.take(caller.account, asked, judge=judge):
+            return None
+        logger.warning("project spent", extra={"account": caller.account})
+        return _SPENT
 
     def _note(self, query: Query, caller: Caller, *, form: str, outcome: str) -> None:
         if outcome == _THIN:  # an answer about a few persons: none may have many of them
@@ -269,6 +306,8 @@ class TableService:
         """End the job under way, drop those that wait, and close the files."""
         self.jobs.close(seconds=0)  # nobody can fetch what it would still make
         self._rates.close()
+        if self._projects is not None:
+            self._projects.close()
         self._audit.close()
 
     def __repr__(self) -> str:

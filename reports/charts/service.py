@@ -127,7 +127,11 @@ def _drawn(words: Words, plot: _Plot, frame: _Frame, labels: Labels) -> str:
 
 def _plot(grid: Grid) -> _Plot | None:
     """Choose what is drawn; of one row, its columns are the bars."""
-    columns = [place for place, column in enumerate(grid.columns) if not column.has_parts]
+    columns = [
+        place
+        for place, column in enumerate(grid.columns)
+        if column.kind == "number" and not column.has_parts
+    ]
     if len(columns) > _MAX_PANELS:
         columns = [place for place, column in enumerate(grid.columns) if column.has_parts][:1]
     headings = [grid.columns[place].heading for place in columns]

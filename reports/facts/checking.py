@@ -15,7 +15,7 @@ from reports.catalogues import release as release_words
 from reports.catalogues import synthesis as synthesis_words
 from reports.catalogues import training as training_words
 from reports.errors import ReportError
-from reports.facts import decoding, methods, release, synthesis, training
+from reports.facts import decoding, exposure, methods, release, synthesis, training
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -26,6 +26,7 @@ Facts: TypeAlias = (
     | release.PublicFacts
     | release.ComparisonFacts
     | decoding.DecodingFacts
+    | exposure.ExposureFacts
     | synthesis.SynthesisFacts
     | training.StudyFacts
     | training.SweepFacts

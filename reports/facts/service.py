@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 Order: TypeAlias = Literal["none", "ascending", "descending"]
+ColumnKind: TypeAlias = Literal["number", "share", "difference"]
+ShareOf: TypeAlias = Literal["", "total", "rows"]
 Kind: TypeAlias = Literal["coarser", "without", "unfiltered", "with", "all"]
 
 
@@ -122,13 +124,16 @@ class Withheld:
 class Column:
     """A column: its heading, the address that sorts by it, and how it is sorted.
 
-    `has_parts` tells that parts of what it counts stand in columns beside it.
+    `has_parts` tells that parts of what it counts stand in columns beside it; differences of up
+    to `margin` can come from the noise alone.
     """
 
     heading: str
     href: str
     order: Order = "none"
     has_parts: bool = False
+    kind: ColumnKind = "number"
+    margin: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,6 +200,8 @@ class Grid:
         Number of a page → its address; the page shown has none.
     drawn, n_leaves
         Rows for a chart, without those that have parts; how many there are of these.
+    share_of
+        What its shares are parts of: the total of the column, or its rows.
     """
 
     labels: tuple[str, ...]
@@ -208,11 +215,30 @@ class Grid:
     pages: tuple[Choice, ...] = ()
     drawn: tuple[Row, ...] = ()
     n_leaves: int = 0
+    share_of: ShareOf = ""
 
     @property
     def caption(self) -> str:
         """What it shows, in a line."""
         return " × ".join(self.labels)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapArea:
+    """An area of a map: its path, its name and number; no number where it is not shown."""
+
+    path: str
+    label: str
+    number: float | None = None
+    is_withheld: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapFacts:
+    """A map of a table of areas, and its width and height."""
+
+    areas: tuple[MapArea, ...]
+    size: tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,6 +313,8 @@ class PageFacts:
         The language, where the address names it.
     fields
         The variables.
+    populations
+        Whose table can be asked for; empty where there is no choice.
     filter
         The filter in words of its language.
     columns, example
@@ -295,18 +323,22 @@ class PageFacts:
         Tables to start with: addresses and names.
     across, measures
         What stands across the columns; which numbers. Empty where there is no choice.
+    compare, compared, compare_href
+        The id of the field of the areas that can be compared, empty for none; the two that are;
+        the address that compares those ticked.
     problems
         What is wrong.
     unpublished, withheld
         What is not published, and why.
     restrictions
         Who is counted: a variable and its categories, in words.
-    grid
-        The table.
+    grid, map
+        The table, and the map of it.
     downloads, permalink
         Addresses of files and of the page itself.
-    notes, notice
-        What has to be known about the numbers; what stands on every page.
+    notes, notice, audit
+        What has to be known about the numbers; what stands on every page; whether what all
+        tables tell together was examined, in words.
     sign_in, reader
         Where to sign in, or who did.
     """
@@ -320,20 +352,26 @@ class PageFacts:
     languages: dict[str, str]
     fields: tuple[Field, ...]
     language_given: str = ""
+    populations: tuple[Choice, ...] = ()
     filter: str = ""
     columns: tuple[str, ...] = ()
     example: str = ""
     starts: tuple[Choice, ...] = ()
     across: tuple[Choice, ...] = ()
     measures: tuple[Choice, ...] = ()
+    compare: str = ""
+    compared: tuple[str, ...] = ("", "")
+    compare_href: str = ""
     problems: tuple[Problem, ...] = ()
     unpublished: Unpublished | None = None
     withheld: tuple[Withheld, ...] = ()
     restrictions: tuple[tuple[str, str], ...] = ()
     grid: Grid | None = None
+    map: MapFacts | None = None
     downloads: tuple[Download, ...] = ()
     permalink: str = ""
     notes: tuple[str, ...] = field(default=())
     notice: str = ""
+    audit: str = ""
     sign_in: str = ""
     reader: Reader | None = None

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reports.charts.areas import area_chart
 from reports.charts.service import charts
 from reports.errors import ReportError
 from reports.i18n.languages import LANGUAGES, words_of
@@ -56,9 +57,18 @@ def service_page(facts: PageFacts, *, language: str) -> str:
             versions=_versions(),
             try_words=lambda other: _try_words(words, other),
             pictures=() if facts.grid is None else charts(words, facts.grid),
+            map=_map(words, facts),
         )
     )
     return without_controls(html)
+
+
+def _map(words: Words, facts: PageFacts) -> str:
+    if facts.map is None or facts.grid is None:
+        return ""
+    return area_chart(
+        words, facts.map, title=f"{facts.grid.caption} – {facts.grid.columns[0].heading}"
+    )
 
 
 def sign_in_page(facts: SignInFacts, *, language: str) -> str:

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     Integers: TypeAlias = NDArray[np.int64]
     Levels: TypeAlias = tuple[int, ...]
 
-_MAX_JOINT = 20_000_000
+#: So many joint cells are held at most.
+MAX_JOINT = 20_000_000
 _STEPS = (40, 100)
+_PASSES = 3
 _ENOUGH = 20
 
 
@@ -52,9 +54,9 @@ class Lattice:
         self.shape = tuple(len(one[0]) for one in groups)
         self.tables = tuple(dict.fromkeys(tables))
         joint = int(np.prod([float(size) for size in self.shape]))
-        if joint > _MAX_JOINT:
+        if joint > MAX_JOINT:
             raise RiskError(
-                f"All variables together have {joint:,} cells, more than {_MAX_JOINT:,}.",
+                f"All variables together have {joint:,} cells, more than {MAX_JOINT:,}.",
                 hint="look at a sample of areas, or at fewer variables",
             )
         # Level by level of one variable after the other, so that tables share their sums.
@@ -164,6 +166,7 @@ def most_probable_counts(
     Liu, Nocedal 1989, On the limited memory BFGS method.
     """
     from scipy import optimize
+    from threadpoolctl import threadpool_limits
 
     minimize: Any = optimize.minimize  # its stubs know no L-BFGS with arguments
 
@@ -190,9 +193,8 @@ def most_probable_counts(
 
     for steps in _STEPS:  # a price moves its count by about as much as the count and the noise
         scale = 1 / np.sqrt(_flat(lattice.sums(joint(prices)), shown) + variance)
-        prices = (
-            scale
-            * minimize(
+        with threadpool_limits(limits=1):  # its small matrices are slower with several
+            found = minimize(
                 dual,
                 prices / scale,
                 (scale,),
@@ -200,8 +202,8 @@ def most_probable_counts(
                 jac=True,
                 callback=tell,
                 options={"maxiter": steps, "maxcor": 30},
-            ).x
-        )
+            )
+        prices = scale * found.x
     return lattice.sums(joint(prices))
 
 
@@ -226,28 +228,40 @@ def _tables(values: Floats, shown: Mapping[Levels, Shown]) -> dict[Levels, Float
 def independent_shares(
     lattice: Lattice, shown: Mapping[Levels, Shown]
 ) -> tuple[list[Floats], float]:
-    """Return the share of each category of each variable, and the total, as published.
-
-    They are taken from the table that shows a variable with the fewest others.
-    """
-    tops = [len(one) - 1 for one in lattice.groups]
-    shares, total = [], 1.0
-    for axis, top in enumerate(tops):
-        part = np.ones(lattice.shape[axis])
-        tables = [table for table in shown if table[axis] == 0 < top]
-        if tables:
-            one = shown[min(tables, key=lambda t: sum(np.array(t) < tops))]
-            others = tuple(other for other in range(len(tops)) if other != axis)
-            part = np.maximum((one.published * one.is_shown).sum(axis=others), 0.5)
-            total = max(total, float(part.sum()))
+    """Return the share of each category of each variable, and the total, as published."""
+    tops = tuple(len(one) - 1 for one in lattice.groups)
+    of_one = [
+        [
+            (shown[table], groups[level])
+            for level in reversed(range(top))
+            if (table := (*tops[:axis], level, *tops[axis + 1 :])) in shown
+        ]
+        for axis, (top, groups) in enumerate(zip(tops, lattice.groups, strict=True))
+    ]
+    sums = [int(s.published[s.is_shown].sum()) for some in of_one for s, _ in some]
+    total = float(shown[tops].published.sum() if tops in shown else max(sums, default=1)) or 1.0
+    shares = []
+    for axis, size in enumerate(lattice.shape):
+        part = np.full(size, total / size)
+        for one, codes in of_one[axis] * _PASSES:  # levels that do not nest are fitted in turn
+            part *= (_wanted(one, added(part, codes, axis=0), total))[codes]
         shares.append(part / part.sum())
     return shares, total
 
 
 def _independent(lattice: Lattice, shown: Mapping[Levels, Shown]) -> Floats:
-    """Return the joint cells of independent variables, from the tables of few variables."""
+    """Return the joint cells of independent variables, from the tables of one variable each."""
     shares, total = independent_shares(lattice, shown)
-    return functools.reduce(np.multiply.outer, shares) * total
+    return functools.reduce(np.multiply.outer, shares, np.array(total))
+
+
+def _wanted(shown: Shown, sums: Floats, total: float) -> Floats:
+    """Return by what to multiply sums; what is not shown has the rest of the total."""
+    is_shown = shown.is_shown.ravel()
+    wanted = np.maximum(shown.published.ravel(), 0.5)
+    rest = max(total - float(wanted[is_shown].sum()), 0.5 * int((~is_shown).sum()))
+    share = rest / max(float(sums[~is_shown].sum()), 1e-9)
+    return np.where(is_shown, wanted / np.maximum(sums, 1e-9), share)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,6 +301,43 @@ class Found:
         return Found(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Guesses:
+    """What is guessed of each cell, arrays of shape ``(n,)``. Disclosive.
+
+    Parameters
+    ----------
+    is_small
+        Whether the cell holds between 1 and the largest small count.
+    is_guessed
+        Whether the best guess takes it for small.
+    is_right
+        Whether the best guess is its count, where all that is not small is one answer.
+    is_sure
+        Whether somebody is sure enough that it is small, and names its count.
+    is_certain
+        Whether no other count fits the bounds, and it is not large.
+    """
+
+    is_small: NDArray[np.bool_]
+    is_guessed: NDArray[np.bool_]
+    is_right: NDArray[np.bool_]
+    is_sure: NDArray[np.bool_]
+    is_certain: NDArray[np.bool_]
+
+    @property
+    def found(self) -> Found:
+        """How many small counts are found."""
+        return Found(
+            n_small=int(self.is_small.sum()),
+            guessed=int(self.is_guessed.sum()),
+            right=int((self.is_right & self.is_small).sum()),
+            sure=int(self.is_sure.sum()),
+            sure_wrong=int((self.is_sure & ~self.is_right).sum()),
+            certain=int((self.is_certain & self.is_small).sum()),
+        )
+
+
 def found_small_counts(
     truth: Integers,
     guess: Integers,
@@ -296,6 +347,21 @@ def found_small_counts(
     confidence: float,
     bounds: tuple[Floats, Floats] | None = None,
 ) -> Found:
+    """Count what `guessed_counts` finds; the parameters are its own."""
+    return guessed_counts(
+        truth, guess, clues, small=small, confidence=confidence, bounds=bounds
+    ).found
+
+
+def guessed_counts(
+    truth: Integers,
+    guess: Integers,
+    clues: Sequence[Integers],
+    *,
+    small: int,
+    confidence: float,
+    bounds: tuple[Floats, Floats] | None = None,
+) -> Guesses:
     """Guess each count by what is most frequent among other cells with the same clues.
 
     Parameters
@@ -322,7 +388,8 @@ def found_small_counts(
     capped = np.minimum(truth, small + 1)  # what is not small is one answer, but for 0
     is_small = (capped >= 1) & (capped <= small)
     if not len(truth):
-        return Found(n_small=0, guessed=0, right=0, sure=0, sure_wrong=0)
+        names = ("is_small", "is_guessed", "is_right", "is_sure", "is_certain")
+        return Guesses(**dict.fromkeys(names, is_small))
     group = np.unique(np.stack([*clues]), axis=1, return_inverse=True)[1].ravel()
     times = np.zeros((int(group.max()) + 1, small + 2), np.int64)
     np.add.at(times, (group, capped), 1)
@@ -331,20 +398,18 @@ def found_small_counts(
     n_others = others.sum(axis=1)
     is_known = n_others >= _ENOUGH
     best = np.where(is_known, others.argmax(axis=1), np.clip(guess, 0, small + 1))
-    is_sure = is_known & (others.max(axis=1) >= confidence * n_others)
     is_certain = np.zeros(len(truth), bool)
+    is_sure = is_known & (others.max(axis=1) >= confidence * n_others)
     if bounds is not None:
         lower, upper = (np.minimum(one, small + 1).astype(np.int64) for one in bounds)
         is_certain = (lower == upper) & (upper <= small)
         is_sure = (is_sure & (lower <= best) & (best <= upper)) | is_certain
         best = np.clip(best, lower, upper)
-    is_right = best == capped
-    is_sure &= (best >= 1) & (best <= small)
-    return Found(
-        n_small=int(is_small.sum()),
-        guessed=int(((best >= 1) & (best <= small)).sum()),
-        right=int((is_right & is_small).sum()),
-        sure=int(is_sure.sum()),
-        sure_wrong=int((is_sure & ~is_right).sum()),
-        certain=int((is_certain & is_small).sum()),
+    is_guessed = (best >= 1) & (best <= small)
+    return Guesses(
+        is_small=is_small,
+        is_guessed=is_guessed,
+        is_right=best == capped,
+        is_sure=is_sure & is_guessed,
+        is_certain=is_certain,
     )

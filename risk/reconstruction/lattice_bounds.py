@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _ROUNDS = 50
 _MOST_JOINT = 2_000_000
-_MOST_WHOLE = 400
+_MOST_WHOLE = 150
 _MOST_NODES = 10_000
 
 
@@ -63,7 +63,7 @@ def count_bounds(
     least that its other parts may be, and so on (bound propagation): from the joint cells to
     the tables and between tables that differ in one variable, until nothing changes. Every
     bound holds for all counts that fit, but may be wider than it need be. Where joint and
-    published cells are 400 at most, the bounds are the best there are: linear programs, then
+    published cells are 150 at most, the bounds are the best there are: linear programs, then
     programs in whole numbers (`intervals`).
     """
     bounds = {table: _of_published(one, origins) for table, one in shown.items()}

@@ -21,13 +21,14 @@ from tables.errors import RequestError
 from tables.filtering.filters import quote
 from tables.keys import RecordKeys, require_sound
 from tables.magnitudes.limbs import WEIGHT_DECIMALS, modulo_sql
-from tables.prepared.prepared import CODED, LEVEL, Prepared
+from tables.prepared.prepared import CODED, LEVEL, POPULATIONS, Prepared
 from tables.request import Request, require_fit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tables.cells.axes import Axis
+    from tables.filtering.filters import Filter
     from tables.source.source import Source
 
 logger = logging.getLogger(__name__)
@@ -43,6 +44,7 @@ def prepare(
     weight: str | None = None,
     sketch: int = 0,
     tolerate_missing_keys: bool = False,
+    populations: Sequence[Filter] = (),
 ) -> Prepared:
     """Code, key and count the records for requests over some dimensions.
 
@@ -61,6 +63,9 @@ def prepare(
         Keep sketches too, for differences of up to so many records; see `cube`.
     tolerate_missing_keys
         Count a missing key as zero instead of refusing.
+    populations
+        Filters over any columns; their dimension `POPULATIONS` tells which of them hold, with
+        a text of 1 and 0 such as ``"01"`` for each category.
 
     Returns
     -------
@@ -87,17 +92,33 @@ def prepare(
     """
     started = time.perf_counter()
     require_fit(requests, source)
+    _require_free_names(requests)
     require_sound(source, keys, tolerate_missing=tolerate_missing_keys and not sketch)
     if weight is not None:
         _require_weights(source, weight)
     source.prepare_grouping()
     name_of_table = source.new_name(CODED)
     axes = {}
-    for place, (name, request) in enumerate(requests.items()):
-        axes[name], coding = _code(source, name, request)
-        source.keep(f"{name_of_table}_a{place}", coding)
     columns = {name: request.columns for name, request in requests.items()}
-    _count(source, keys, (axes, columns), weight=weight, sketch=sketch, table=name_of_table)
+    parameters: dict[str, object] = {}
+    membership: dict[str, str] = {}
+    if populations:
+        membership = {POPULATIONS: _membership(source, populations, parameters)}
+        requests = {**requests, POPULATIONS: Request(dimensions=[POPULATIONS])}
+    for place, (name, request) in enumerate(requests.items()):
+        given = (membership[name], parameters) if name in membership else None
+        axes[name], coding = _code(source, name, request, given)
+        source.keep(f"{name_of_table}_a{place}", coding)
+    _count(
+        source,
+        keys,
+        (axes, {name: request.columns for name, request in requests.items()}),
+        membership,
+        parameters,
+        weight=weight,
+        sketch=sketch,
+        table=name_of_table,
+    )
     logger.info("prepared", extra={"prepare_s": round(time.perf_counter() - started, 3)})
     return Prepared(
         source,
@@ -110,16 +131,40 @@ def prepare(
     )
 
 
-def _code(source: Source, name: str, request: Request) -> tuple[Axis, pa.Table]:
-    """Return the axis of a dimension, and its values with their category at every level."""
-    reserved = [c for c in request.columns if c.lower().startswith(LEVEL)]
+def _require_free_names(requests: Mapping[str, Request]) -> None:
+    """Refuse columns that would be taken for those of a coding."""
+    named = [column for request in requests.values() for column in request.columns]
+    reserved = [c for c in named if c.lower().startswith((LEVEL, POPULATIONS))]
     if reserved:
         raise RequestError(
-            f"Column {reserved[0]!r} has a name that is kept for levels.", hint="rename it"
+            f"Column {reserved[0]!r} has a name that is kept for coding.", hint="rename it"
         )
-    listed = ", ".join(quote(column) for column in request.columns)
+
+
+def _membership(
+    source: Source, populations: Sequence[Filter], parameters: dict[str, object]
+) -> str:
+    """Return the SQL of a text that tells which populations a record is in."""
+    held = [p.sql(source.types, parameters) for p in populations]
+    return f"concat({', '.join(f'CASE WHEN {sql} THEN 1 ELSE 0 END' for sql in held)})"
+
+
+def _code(
+    source: Source,
+    name: str,
+    request: Request,
+    given: tuple[str, Mapping[str, object]] | None = None,
+) -> tuple[Axis, pa.Table]:
+    """Return the axis of a dimension, and its values with their category at every level.
+
+    A dimension that is no column is given by an SQL expression and the values in it.
+    """
+    listed, parameters = ", ".join(quote(column) for column in request.columns), None
+    if given is not None:
+        listed, parameters = f"{given[0]} AS {quote(name)}", given[1]
     rows = source.arrow(
-        f"SELECT DISTINCT {listed} FROM {source.relation} LIMIT {_MAX_CATEGORIES + 1}"
+        f"SELECT DISTINCT {listed} FROM {source.relation} LIMIT {_MAX_CATEGORIES + 1}",
+        parameters,
     )
     if rows.num_rows > _MAX_CATEGORIES:
         raise RequestError(
@@ -137,6 +182,8 @@ def _count(
     source: Source,
     keys: RecordKeys,
     dimensions: tuple[Mapping[str, Axis], Mapping[str, tuple[str, ...]]],
+    membership: Mapping[str, str],
+    parameters: dict[str, object],
     *,
     weight: str | None,
     sketch: int,
@@ -144,7 +191,6 @@ def _count(
 ) -> None:
     """Keep one row per combination of finest categories, sorted by the first dimension."""
     axes, columns = dimensions
-    parameters: dict[str, object] = {}
     inner = [f"{keys.sql(source, parameters)} AS k"]
     key = modulo_sql("coalesce(sum(k), 0)", keys.resolve(source))
     summed = ["count(*)::UINTEGER AS n", f"{key} AS k"]
@@ -154,7 +200,9 @@ def _count(
     joins, leaves, levels, above = [], [], [], []
     for place, (name, axis) in enumerate(axes.items()):
         alias, coding = f"a{place}", f"{table}_a{place}"
-        inner += [f"{quote(c)} AS {quote(f'{alias} {c}')}" for c in columns[name]]
+        inner += [
+            f"{membership.get(c, quote(c))} AS {quote(f'{alias} {c}')}" for c in columns[name]
+        ]
         on = [
             f"r.{quote(f'{alias} {c}')} IS NOT DISTINCT FROM {alias}.{quote(c)}"
             for c in columns[name]

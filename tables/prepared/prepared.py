@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from tables.source.source import Source
 
 CODED = "ckm_prepared"
+#: The dimension of the populations that a record is in: 1 or 0 for each of them.
+POPULATIONS = "ckm populations"
 _MAX_COMPARISONS = 100
 _OBJECT_BYTES, _ARRAY_BYTES = 1_200, 128  # beside what arrays hold
 LEVEL = "ckm level "  # what the level of a coding is called, beside data columns

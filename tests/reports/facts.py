@@ -8,6 +8,14 @@ from reports.catalogues.pages import SUSPICIONS
 from reports.catalogues.synthesis import CONCLUSIONS, FIGURES
 from reports.catalogues.training import CARD_TEXTS, DOUBTS
 from reports.facts.decoding import CandidateFact, DecodingFacts, EstimateFact, SuspicionFact
+from reports.facts.exposure import (
+    ClosureFact,
+    ExposureFacts,
+    GrowthFact,
+    PartFact,
+    PersonsFact,
+)
+from reports.facts.exposure import PointFact as GrowthPoint
 from reports.facts.release import (
     AttackFact,
     CheckFact,
@@ -852,3 +860,54 @@ def card() -> CardFacts:
         rates=((0.001, 0.0027), (0.01, 0.0271)),
         advantage=0.4616,
     )
+
+
+def exposure(**changes) -> ExposureFacts:
+    """An audit of some areas, above its limit, with advice and a picture."""
+
+    names = ("n_tables", "n_cells", "n_small", "alone", "together")
+
+    def part(name, *numbers):
+        return PartFact(name=name, **dict(zip(names, numbers, strict=True)))
+
+    points = [(1, 20, None), (4, 90, 60), (12, 300, 80), (20, 630, 75)]
+    facts = ExposureFacts(
+        title={"en": "Job seekers", "fr": "Demandeurs d'emploi"},
+        version="0.1.0",
+        small=2,
+        confidence=0.95,
+        n_areas=1234,
+        n_areas_drawn=50,
+        seed=7,
+        limit=0.2,
+        largest_share=0.3968,
+        whole=part("", 41, 18_891, 2256, 77, 630),
+        guessed=1678,
+        sure=12,
+        sure_wrong=1,
+        certain=3,
+        persons=PersonsFact(n=146, by_frequency=50, alone=80, together=88),
+        sizes=(part("2", 15, 1459, 63, 0, 25), part("3", 26, 17_432, 2193, 77, 605)),
+        variables=(part("geo", 16, 13_620, 1735, 31, 462),),
+        areas=(part("D06", 16, 681, 106, 3, 34), part("D07", 16, 681, 0, 0, 0)),
+        tables=(part("geo (region), age10", 1, 2600, 381, 0, 110), part("", 1, 1, 0, 0, 0)),
+        growth=GrowthFact(
+            n_first=4,
+            n_small_first=570,
+            seed=7,
+            points=tuple(
+                GrowthPoint(n_tables=n, found=found, found_first=first)
+                for n, found, first in points
+            ),
+        ),
+        advice=(
+            ClosureFact(
+                what='exclusive = [["geo", "race"]]',
+                n_tables=37,
+                n_cells=13_012,
+                n_small=1379,
+                share=0.19,
+            ),
+        ),
+    )
+    return replace(facts, **changes)

@@ -14,6 +14,7 @@ from reports import (
     card_report,
     comparison_report,
     decoding_report,
+    exposure_report,
     release_report,
     study_report,
     sweep_report,
@@ -113,7 +114,8 @@ def words_in(html):
     return {text.strip() for text in tree.itertext() if text.strip()}
 
 
-TRAINING = {
+OTHERS = {
+    "exposure": lambda language: exposure_report(made.exposure(), language=language),
     "study": lambda language: study_report(made.study(), language=language),
     "sweep": lambda language: sweep_report(made.sweep(), language=language),
     "audits": lambda language: audits_report(made.audits(), language=language),
@@ -123,7 +125,7 @@ TRAINING = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "page", ["internal", "public", "comparison", "decoding", "synthesis", *TRAINING]
+    "page", ["internal", "public", "comparison", "decoding", "synthesis", *OTHERS]
 )
 def test_no_sentence_of_the_french_page_is_that_of_the_english_one(page):
     def made_in(language):
@@ -131,8 +133,8 @@ def test_no_sentence_of_the_french_page_is_that_of_the_english_one(page):
             return comparison_report(made.comparison(), language=language)
         if page == "decoding":
             return decoding_report(made.decoding(), language=language)
-        if page in TRAINING:
-            return TRAINING[page](language)
+        if page in OTHERS:
+            return OTHERS[page](language)
         if page == "synthesis":
             return synthesis_report(made.synthesis(), language=language)
         return release_report(made.release(), edition=page, language=language)
@@ -143,7 +145,7 @@ def test_no_sentence_of_the_french_page_is_that_of_the_english_one(page):
         + str(made.comparison())
         + str(made.decoding())
         + str(made.synthesis())
-        + str((made.study(), made.sweep(), made.audits(), made.card()))
+        + str((made.study(), made.sweep(), made.audits(), made.card(), made.exposure()))
     )
     kept = {
         text for text in same

@@ -13,6 +13,7 @@ from reports import (
     card_report,
     comparison_report,
     decoding_report,
+    exposure_report,
     release_report,
     study_report,
     sweep_report,
@@ -36,6 +37,9 @@ PAGES = {
     ),
     "ordered": lambda language: decoding_report(
         made.ordered_decoding(), language=language, links=LINKS
+    ),
+    "exposure": lambda language: exposure_report(
+        made.exposure(), language=language, links=LINKS
     ),
     "synthesis": lambda language: synthesis_report(
         made.synthesis(), language=language, links=LINKS

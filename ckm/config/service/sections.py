@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from ckm.config.job.ledger import JobLedger
 from ckm.config.job.output import CsvFormulas, Languages
 from ckm.config.job.variable import JobVariable
 from ckm.config.section import FilePath, Items, Name, ReadAs, Section, Words, optional, texts_of
+from ckm.config.service.boundaries import Rings, read_boundaries
+from tables import FilterError, parse_filter
 
 if TYPE_CHECKING:
     from ckm.config.reading import Reading
@@ -22,6 +25,7 @@ Reconstruction: TypeAlias = Literal["whoever may filter can reconstruct every tr
 RECONSTRUCTION: Reconstruction = get_args(Reconstruction)[0]
 
 _OTHERS_MAY_READ = 0o077
+_CODE = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
 _Count = Annotated[int, Field(ge=1)]
 
 
@@ -31,7 +35,7 @@ class ServiceAbout(Section):
     id: str = optional(
         "Name of the table in addresses: /tables/{id}.",
         default="data",
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$",
+        pattern=_CODE,
     )
     title: Words = Field(description="Title, one for both languages or { en = …, fr = … }.")
     description: Words = optional("A sentence or two.", default={})
@@ -61,12 +65,42 @@ class OfferedVariable(JobVariable):
     name: Name = Field(description="A column, or the name of a hierarchy.")
     is_area: bool = optional("Rules are judged area by area.", default=False)
     is_sensitive: bool = optional("Looked at for group disclosure.", default=False)
+    boundaries: FilePath | None = optional("A GeoJSON file of the areas, for a map.")
+    boundary_code: Name = optional("Its property that is the code of an area.", default="code")
+    _rings: dict[str, Rings] = PrivateAttr(default_factory=dict)
+
+    @property
+    def rings(self) -> dict[str, Rings]:
+        """Code of an area → its boundary."""
+        return self._rings
 
     def add_problems(self, reading: Reading) -> None:
         """Let the name stand for labels that are not there."""
         super().add_problems(reading)
+        if self.boundaries is not None:
+            where = f"[[variable]] {self.name!r}:"
+            if not self.is_area:
+                reading.add(where, "has boundaries and is no area.", "add is_area = true")
+            reading.require_file(where, "boundaries", self.boundaries)
+            add = partial(reading.add, where)
+            self._rings = read_boundaries(self.boundaries, self.boundary_code, add=add)
         if not self.labels:
             object.__setattr__(self, "labels", texts_of(self.name))
+
+
+class ServicePopulation(Section):
+    """Records of which tables can be asked for; all records are a population without a name."""
+
+    name: str = Field(description="Its code in requests.", pattern=_CODE)
+    title: Words = Field(description="What readers see, in one language or both.")
+    where: Name = Field(description="Which records count, for example: status = 'employed'")
+
+    def add_problems(self, reading: Reading) -> None:
+        """Note a filter that cannot be read; the data tell whether it fits."""
+        try:
+            parse_filter(self.where)
+        except FilterError as error:
+            reading.add_error(f"[[population]] {self.name!r}:", error)
 
 
 class ServiceLimits(Section):
@@ -97,6 +131,15 @@ class ServiceLimits(Section):
     ledger_sets: _Count = optional(
         "Sets of records in the ledger; then no new table.", default=5_000_000
     )
+    least_variance: float = optional(
+        "Share of a cell's variance that filtered tables leave to a project.",
+        default=0.85,
+        gt=0,
+        le=1,
+    )
+    project_sets: int = optional(
+        "Filtered sets of a project where that share is too dear to compute.", default=3, ge=0
+    )
     connections: _Count = optional("Connections of one process.", default=512)
     memory_limit: Name | None = optional('DuckDB memory: "2GB".')
     threads: _Count | None = optional("DuckDB threads; all by default.")
@@ -121,6 +164,9 @@ class ServiceAccess(Section):
     budgets: FilePath | None = optional(
         "The file of used budgets, so that a restart keeps them."
     )
+    projects: FilePath | None = optional(
+        "The file of the filters that projects used, kept as long as the data are served."
+    )
     trusted_proxies: Items[Name] = optional(
         "Addresses whose X-Forwarded-For is believed.", default=()
     )
@@ -140,16 +186,26 @@ class ServiceAccess(Section):
         """Whether there can be a caller who may filter."""
         return self.filters == "public" or self.tokens is not None
 
+    @property
+    def has_accounts(self) -> bool:
+        """Whether there can be a caller whose filters are accounted."""
+        return self.has_filters and self.filters != "officer"
+
     def add_problems(self, reading: Reading) -> None:
         """Note files that cannot be, and what opens the true counts to strangers."""
         where, tokens = "[access]", self.tokens
         if self.mode == "tokens" and tokens is None:
             hint = 'tokens = "tokens.json", filled with: ckm token add'
             reading.add(where, 'mode = "tokens" needs the file of tokens.', hint)
-        if tokens is not None and tokens.exists() and tokens.stat().st_mode & _OTHERS_MAY_READ:
-            text = "the file of tokens can be read by others."
-            reading.add(where, text, f"chmod 600 {tokens.name}")
-        for path, what in ((self.audit, "audit log"), (self.budgets, "file of budgets")):
+        for path, what in ((tokens, "tokens"), (self.projects, "projects")):
+            if path is not None and path.exists() and path.stat().st_mode & _OTHERS_MAY_READ:
+                text = f"the file of {what} can be read by others."
+                reading.add(where, text, f"chmod 600 {path.name}")
+        for path, what in (
+            (self.audit, "audit log"),
+            (self.budgets, "file of budgets"),
+            (self.projects, "file of projects"),
+        ):
             if path is not None and not path.parent.is_dir():
                 reading.add(where, f"the folder of the {what} does not exist.")
         is_open = self.mode == "open" and self.filters == "public"
@@ -161,6 +217,30 @@ class ServiceAccess(Section):
             words = f'accepts_reconstruction = "{RECONSTRUCTION}"'
             hint = f"leave filters out, or accept it in these words: {words}"
             reading.add(where, text, hint)
+        elif self.has_accounts and self.projects is None and not self.accepts_reconstruction:
+            text = "callers below officer may filter, and no account is kept of it."
+            reading.add(where, text, 'name a file to keep it in: projects = "projects.sqlite"')
+
+
+class ServiceAudit(Section):
+    """What all tables together may give away."""
+
+    report: FilePath | None = optional(
+        "What ckm audit -o wrote: the service starts where it is of what is served."
+    )
+    largest_share: Annotated[float, Field(ge=0, le=1)] | None = optional(
+        "Largest share of small counts found, of all tables or of those of one size."
+    )
+    small: int = optional("Counts from 1 to this are small.", default=2, ge=1, le=10)
+    confidence: float = optional(
+        "Share of right guesses from which on somebody is sure.", default=0.95, ge=0.5, le=1
+    )
+
+    def add_problems(self, reading: Reading) -> None:
+        """Note an audit that nothing would come of."""
+        if self.report is not None and self.largest_share is None:
+            text = "report needs largest_share: how much may be found?"
+            reading.add("[audit]", text, "largest_share = 0.2 for a fifth of the small counts")
 
 
 class ServiceLedger(JobLedger):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,14 +16,16 @@ from ckm.config.job.output import JobOutput
 from ckm.config.job.variable import add_problems_of_variables
 from ckm.config.problems import JobError, did_you_mean
 from ckm.config.read import build, keys_in, open_settings, read_job
-from ckm.config.section import SettingsFile, Some, schema_of
+from ckm.config.section import Items, SettingsFile, Some, optional, schema_of
 from ckm.config.service.rules import RuleSettings
 from ckm.config.service.sections import (
     OfferedVariable,
     ServiceAbout,
     ServiceAccess,
+    ServiceAudit,
     ServiceLedger,
     ServiceLimits,
+    ServicePopulation,
 )
 
 if TYPE_CHECKING:
@@ -42,9 +45,11 @@ class Service(SettingsFile):
     hierarchies: Hierarchies = Field(default={})
     categories: Categories = Field(default={})
     variable: Some[OfferedVariable] = Field(description="What may be asked for.")
+    population: Items[ServicePopulation] = optional("Records that count alone.", default=())
     rules: RuleSettings = RuleSettings()
     limits: ServiceLimits = ServiceLimits()
     access: ServiceAccess = ServiceAccess()
+    audit: ServiceAudit = ServiceAudit()
     ledger: ServiceLedger | None = None
     _official: tuple[Job, ...] = PrivateAttr(default=())
 
@@ -70,6 +75,11 @@ class Service(SettingsFile):
         """Name → what may be asked for."""
         return {variable.name: variable for variable in self.variable}
 
+    @cached_property
+    def populations(self) -> Mapping[str, ServicePopulation]:
+        """Name → a population beside all records."""
+        return {population.name: population for population in self.population}
+
     @property
     def official(self) -> tuple[Job, ...]:
         """The jobs whose tables are recorded before callers are heard."""
@@ -79,6 +89,11 @@ class Service(SettingsFile):
     def method(self) -> str:
         """The word of what is said about the noise, on every page and in every answer."""
         return "reconstruction" if self.access.accepts_reconstruction else "method"
+
+    @property
+    def is_unaudited(self) -> bool:
+        """Whether anybody may ask, and no audit of all tables is named."""
+        return self.access.mode == "open" and self.audit.report is None
 
     @property
     def area(self) -> str | None:
@@ -99,21 +114,30 @@ class Service(SettingsFile):
                 "[ledger] reserves nothing: a table that a caller asks for first may keep one "
                 'of the office from publication; official = ["job.toml"] prevents it'
             )
-        filters = self.access.filters
-        if filters != "officer" and self.access.has_filters:
-            who = "everybody" if self.access.mode == "open" else "everybody with a token"
-            who = who if filters == "public" else "every researcher with a token"
+        if self.is_unaudited:
             told.append(
-                f"{who} may filter: whoever may filter can reconstruct the true counts from "
-                "some hundred tables, with a ledger too; "
-                'filters = "officer" in [access] prevents it'
+                "not audited: what all tables of this service tell together was not examined; "
+                f"ckm audit {self.path.name} -o audit.json does it, and report in [audit] "
+                "names it"
             )
+        if self.access.has_accounts:
+            who = "everybody" if self.access.mode == "open" else "everybody with a token"
+            who = who if self.access.filters == "public" else "every researcher with a token"
+            can = (
+                "whoever may filter can reconstruct the true counts from some hundred tables, "
+                "with a ledger too"
+                if self.access.projects is None
+                else "the account bounds what each project finds by itself, not what several "
+                "find together"
+            )
+            told.append(f'{who} may filter: {can}; filters = "officer" in [access] prevents it')
         return tuple(told)
 
     def add_problems(self, reading: Reading) -> None:
         """Note what several sections contradict each other in."""
         add_problems_of_dimensions(self.hierarchies, self.categories, reading)
         add_problems_of_variables(self.variable, self.hierarchies, reading)
+        self._add_problems_of_populations(reading)
         names = list(self.variables)
         for section in ("hierarchies", "categories"):
             for name in getattr(self, section):
@@ -138,6 +162,11 @@ class Service(SettingsFile):
                     reading.add("[rules]", f"{name!r} is no {what}.", did_you_mean(name, known))
         if self.ledger is not None:
             self._official = tuple(self._official_jobs(self.ledger, reading))
+
+    def _add_problems_of_populations(self, reading: Reading) -> None:
+        for name, times in Counter(p.name for p in self.population).items():
+            if times > 1:
+                reading.add("[[population]]", f"the name {name!r} occurs more than once.")
 
     def _levels_of(self, names: Iterable[str]) -> Sequence[str]:
         """Return the columns behind variables."""

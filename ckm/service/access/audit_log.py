@@ -101,6 +101,7 @@ def shape_of(query: Query) -> dict[str, Any]:
     return {
         "variables": {s.variable: len(s.ranks) for s in query.selections},
         "measures": list(query.measures),
+        "population": query.population,
         "where": query.where,
         "within": {s.variable: len(s.ranks) for s in query.within},
         "cells": query.cells,

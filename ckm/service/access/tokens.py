@@ -34,6 +34,14 @@ class Caller:
     id: str
     role: Role = "public"
     requests_per_hour: int | None = None
+    project: str = ""
+
+    @property
+    def account(self) -> str:
+        """What the caller's filters are accounted to; strangers may work together."""
+        if self.role == "public":
+            return "public"
+        return f"project {self.project}" if self.project else f"token {self.id}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +64,8 @@ class TokenEntry:
         Its own budget, instead of its role's.
     is_revoked
         Whether it was taken back.
+    project
+        What its filters are accounted to, with other tokens of the project; by itself if empty.
     """
 
     id: str
@@ -65,6 +75,7 @@ class TokenEntry:
     created: str
     requests_per_hour: int | None = None
     is_revoked: bool = False
+    project: str = ""
 
     def __repr__(self) -> str:
         return f"TokenEntry({self.id!r}, {self.role!r})"
@@ -99,7 +110,14 @@ class TokenFile:
             ) from None
         return entries
 
-    def add(self, *, role: Role, label: str, requests_per_hour: int | None = None) -> str:
+    def add(
+        self,
+        *,
+        role: Role,
+        label: str,
+        requests_per_hour: int | None = None,
+        project: str | None = None,
+    ) -> str:
         """Make a token, keep its hash, and return it; it is not to be had again."""
         public, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
         entry = TokenEntry(
@@ -109,6 +127,7 @@ class TokenFile:
             label=label,
             created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
             requests_per_hour=requests_per_hour,
+            project=project or "",
         )
         with locked(self.path, error=ConfigError):
             self._write([*self.read(), entry])
@@ -208,7 +227,12 @@ class Tokens:
 
 
 def _caller_of(entry: TokenEntry) -> Caller:
-    return Caller(id=entry.id, role=entry.role, requests_per_hour=entry.requests_per_hour)
+    return Caller(
+        id=entry.id,
+        role=entry.role,
+        requests_per_hour=entry.requests_per_hour,
+        project=entry.project,
+    )
 
 
 def _hasher() -> PasswordHasher:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ckm.service.answering.cells.cell_cache import Cubes
 from ckm.service.answering.ledger_recorder import Publication
 from ckm.service.answering.messages import ClientError, Refusal, explained
+from ckm.service.answering.populations import memberships, population_conditions
 from ckm.service.answering.query import Selection
 from ckm.service.answering.query_plan import Planner
 from ckm.service.answering.table_layout import slices_of, table_of
@@ -18,9 +19,10 @@ from ckm.service.answering.variables import offered_variables
 from ckm.service.rules import Finding, RuleSettings, commonest, judge_areas, judge_shape
 from ptable.lookup import margin_of_error
 from tables import Deadline
+from tables.prepared.prepared import POPULATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from ckm.config.service.service import Service
     from ckm.engine.engine import Engine
@@ -29,8 +31,11 @@ if TYPE_CHECKING:
     from ckm.service.answering.query import Query
     from ckm.service.answering.query_plan import Levels, Plan
     from ckm.service.answering.table_layout import Protected
+    from footing.arrays import Flags
     from ptable.lookup import MarginOfError
     from tables import Axis, Cells, PreparedCells
+
+    Account = Callable[[Query], Finding | None]
 
 _MAX_CELLS = 40_000_000  # whatever the rules say
 
@@ -96,19 +101,35 @@ class Answerer:
         The engine over its data; must stay open.
     ledger
         The record of publications, if there is one.
+    is_checked
+        Whether populations must have and differ by enough records.
     """
 
     def __init__(
-        self, service: Service, engine: Engine, *, ledger: Recorder | None = None
+        self,
+        service: Service,
+        engine: Engine,
+        *,
+        ledger: Recorder | None = None,
+        is_checked: bool = True,
     ) -> None:
         self.service = service
         self._engine = engine
         names = list(service.variables)
         if service.area is not None:  # the records lie area by area
             names.sort(key=lambda name: name != service.area)
-        self._prepared = engine.prepare(names, sketch=0 if ledger is None else ledger.width)
+        self._prepared = engine.prepare(
+            names,
+            sketch=0 if ledger is None else ledger.width,
+            populations={name: one.where for name, one in service.populations.items()},
+        )
         self.variables = offered_variables(service, engine, self._prepared)
-        self.planner = Planner(self._prepared, self.variables, area=service.area)
+        self.planner = Planner(
+            self._prepared,
+            self.variables,
+            area=service.area,
+            populations=population_conditions(service, self._prepared, is_checked=is_checked),
+        )
         self.settings = service.rules
         self.is_weighted = self._prepared.is_weighted
         self.kinds = self._prepared.kinds
@@ -131,6 +152,7 @@ class Answerer:
         *,
         settings: RuleSettings | None = None,
         deadline: Deadline | None = None,
+        account: Account | None = None,
     ) -> Answer:
         """Answer a query.
 
@@ -142,6 +164,9 @@ class Answerer:
             The rules; by default those of the service.
         deadline
             When the work must end.
+        account
+            Returns what speaks against the query for what its caller asked before; it is
+            asked last, before the ledger, and keeps account of what it lets pass.
 
         Raises
         ------
@@ -174,6 +199,9 @@ class Answerer:
         if findings and all(f is not None for f in findings):
             return self._refused(query, commonest(findings))
         deadline.require()  # what is recorded is answered
+        spent = None if account is None else account(query)
+        if spent is not None:
+            return self._refused(query, spent)
         flag = None
         if self._ledger is not None:
             objection = self._ledger.review(self._publication(query, plan, found, withheld))
@@ -222,6 +250,7 @@ class Answerer:
     def _publication(
         self, query: Query, plan: Plan, found: PreparedCells, withheld: Mapping[int, Finding]
     ) -> Publication:
+        population = query.population
         return Publication(
             query=self.planner.of_active(query, plan),
             selections=tuple(
@@ -232,6 +261,7 @@ class Answerer:
             found=found,
             prepared=self._prepared,
             variables=self.variables,
+            population=population and self.service.populations[population].where,
         )
 
     def permitted(self, query: Query) -> Permitted | None:
@@ -257,14 +287,21 @@ class Answerer:
             plan=plan, protected=protected, withheld=frozenset(self._withheld(plan, findings))
         )
 
+    def memberships(self) -> dict[str, Flags]:
+        """Return, for each population, which categories of the last axis below are in it."""
+        return memberships(self._prepared, self.service.populations)
+
     def joint_counts(self) -> tuple[tuple[Axis, ...], Cells]:
-        """Return the axes of all variables, and the true counts at their finest levels."""
-        names = list(self.variables)
+        """Return the axes of all variables, and the true counts at their finest levels.
+
+        Where there are populations, their memberships are the last axis.
+        """
+        names = [*self.variables, *([POPULATIONS] if self.service.populations else [])]
         found = self._prepared.scan(dict.fromkeys(names, 0))
         cells = self._prepared.cells_by_level(
             found.without_sketch(), names, level_sets=[(0,) * len(names)]
         )
-        return tuple(self.variables[name].axis for name in names), cells[(0,) * len(names)]
+        return tuple(self._prepared.axes[name] for name in names), cells[(0,) * len(names)]
 
     def refuses_shape(self, query: Query) -> bool:
         """Return whether a rule refuses a query for its shape, before anything is counted.

@@ -52,6 +52,8 @@ class Publication:
         The records they are from.
     variables
         What the service offers.
+    population
+        The filter of its population; None for all records.
     """
 
     query: Query
@@ -60,6 +62,7 @@ class Publication:
     found: PreparedCells
     prepared: Prepared
     variables: Mapping[str, Variable]
+    population: str | None = None
 
     @property
     def dimensions(self) -> tuple[str, ...]:
@@ -169,12 +172,15 @@ class Recorder:
             {s.variable: sorted(codes(s)) for s in publication.selections},
             within,
         ]
+        filters = [text for text in (publication.population, query.where) if text]
+        if publication.population and (query.where or within):  # either may say "or"
+            filters = [f"({text})" for text in filters]
         counted = [f"{name} in {json.dumps(texts)}" for name, texts in within.items()]
         return Definition(
             name=self._name,
             dimensions=publication.dimensions,
             margins=margins,
-            where=" and ".join([*([query.where] if query.where else []), *counted]) or None,
+            where=" and ".join([*filters, *counted]) or None,
             shape=json.dumps(shape, sort_keys=True),
         )
 

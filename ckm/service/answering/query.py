@@ -45,6 +45,8 @@ class Query:
         The combinations of levels that are shown, one level per selection; None for all.
     within
         Who is counted: records in one of the categories, for every variable named.
+    population
+        Whose table it is, of the populations that the service declares; None for all records.
     """
 
     selections: tuple[Selection, ...] = ()
@@ -52,12 +54,15 @@ class Query:
     measures: tuple[str, ...] = ("count",)
     margins: frozenset[tuple[int, ...]] | None = None
     within: tuple[Selection, ...] = ()
+    population: str | None = None
 
     @property
     def digest(self) -> bytes:
         """A short key that equal queries share."""
         margins = None if self.margins is None else sorted(self.margins)
-        return digest_of(self.selections, self.where, self.measures, margins, self.within)
+        return digest_of(
+            self.selections, self.where, self.measures, margins, self.within, self.population
+        )
 
     @property
     def cells(self) -> int:
@@ -87,6 +92,7 @@ def query_of_request(
     where: str | None = None,
     measures: Sequence[str] = ("count",),
     select: Mapping[str, Sequence[str]] | None = None,
+    population: str | None = None,
 ) -> Query:
     """Return the query of a request in the words of a job file."""
     chosen = select or {}
@@ -112,7 +118,11 @@ def query_of_request(
     if not isinstance(margins, str):
         shown = _level_sets([variables[name] for name in dimensions], margins)
     return Query(
-        selections=tuple(selections), where=where, measures=tuple(measures), margins=shown
+        selections=tuple(selections),
+        where=where,
+        measures=tuple(measures),
+        margins=shown,
+        population=population,
     )
 
 

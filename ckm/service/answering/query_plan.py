@@ -11,6 +11,7 @@ from ckm.service.answering.messages import ClientError, Phrase
 from ckm.service.answering.query import Selection
 from ckm.service.rules import Shape
 from tables import FilterError
+from tables.prepared.prepared import POPULATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,12 +88,20 @@ class Planner:
         The variables that are offered.
     area
         The variable of areas.
+    populations
+        Name → the condition that records are in it.
     """
 
     def __init__(
-        self, prepared: Prepared, variables: Mapping[str, Variable], *, area: str | None
+        self,
+        prepared: Prepared,
+        variables: Mapping[str, Variable],
+        *,
+        area: str | None,
+        populations: Mapping[str, Condition],
     ) -> None:
         self._prepared = prepared
+        self._populations = populations
         self._variables = variables
         self._area = area
         self._coded: Cache[frozenset[Condition]] = Cache(
@@ -103,15 +112,20 @@ class Planner:
         """Return the plan of a query."""
         active = tuple(s for s in query.selections if any(s.ranks))
         used = tuple(self._levels(s) for s in active)
-        where = self._conditions(query.where)
-        for chosen in query.within:
-            members = self._prepared.members(chosen.variable, chosen.ranks)
-            where |= frozenset() if members is None else {members}
+        where = self.who_counts(query) | self._members(query.population)
         area = next((p for p, s in enumerate(active) if s.variable == self._area), None)
         if area is not None:
             only = self._prepared.members(active[area].variable, active[area].ranks)
             where |= frozenset() if only is None else {only}
         return Plan(active=active, used=used, area=area, where=where)
+
+    def who_counts(self, query: Query) -> frozenset[Condition]:
+        """Return the conditions of a query's filter, and of categories that are not shown."""
+        where = self._conditions(query.where)
+        for chosen in query.within:
+            members = self._prepared.members(chosen.variable, chosen.ranks)
+            where |= frozenset() if members is None else {members}
+        return where
 
     def tops(self, plan: Plan) -> Levels:
         """Return the level of the total of each variable."""
@@ -121,10 +135,12 @@ class Planner:
         """Return the table that shows the variables of a filter instead of filtering by them.
 
         It tells whether a filter takes apart what could not be published as a table. Areas
-        that the filter names by themselves stay those that are counted.
+        that the filter names by themselves stay those that are counted, and so do populations.
         """
         area = self._area
-        kept = frozenset(c for c in plan.where if {name for name, _ in c.places} == {area})
+        kept = frozenset(
+            c for c in plan.where if {name for name, _ in c.places} <= {area, POPULATIONS}
+        )
         used = {s.variable: levels for s, levels in zip(plan.active, plan.used, strict=True)}
         chosen = {s.variable: s for s in plan.active}
         for name, level in sorted(p for c in plan.where - kept for p in c.places):
@@ -202,6 +218,15 @@ class Planner:
             for name, levels in found.items()
             for names in (self._variables[name].level_names,)
         }
+
+    def _members(self, population: str | None) -> frozenset[Condition]:
+        """Return the condition that records are in a population."""
+        known = list(self._populations)
+        if population is not None and population not in known:
+            raise ClientError(
+                "no_population", name=population, known=known, listed=", ".join(known) or "-"
+            )
+        return frozenset() if population is None else frozenset([self._populations[population]])
 
     def _conditions(self, where: str | None) -> frozenset[Condition]:
         key = digest_of(where)

@@ -52,6 +52,12 @@ def file_name(table: str, names: Iterable[str], *, format: str) -> str:  # noqa:
     return "-".join(parts)[:_MAX_SIGNS] + suffix
 
 
+def named_by(answer: Answer) -> list[str]:
+    """Return what tells a table from others: its population and its variables."""
+    population = [] if answer.query.population is None else [answer.query.population]
+    return [*population, *(selection.variable for selection in answer.selections)]
+
+
 def about_answer(
     answer: Answer, *, service: Service, variables: Mapping[str, Variable], language: str
 ) -> TableAbout:
@@ -61,11 +67,14 @@ def about_answer(
     for measure in answer.query.measures:
         labels.setdefault(measure, say(measure, language))
     area = service.area if service.area in shown else ""
+    title = service.about.title[language]
+    if answer.query.population is not None:
+        title += f" ({service.populations[answer.query.population].title[language]})"
     notes = [say(service.method, language)]
     notes += [service.about.description[language]] if service.about.description else []
     about = TableAbout(
         id=service.about.id,
-        title=service.about.title[language],
+        title=title,
         language=language,
         source=service.about.source.get(language, ""),
         contact=service.about.contact,
@@ -116,8 +125,6 @@ def render(
         reasons = Counter(refusal.reason for refusal in answer.withheld.values())
         headers["CKM-Withheld"] = ", ".join(f"{n}={c}" for n, c in sorted(reasons.items()))
     if kind.name != "json-stat2":
-        name = file_name(
-            service.about.id, (s.variable for s in answer.selections), format=format
-        )
+        name = file_name(service.about.id, named_by(answer), format=format)
         headers["Content-Disposition"] = f'attachment; filename="{name}"'
     return Rendered.of(body, kind.media_type, headers)

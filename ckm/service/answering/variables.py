@@ -87,10 +87,10 @@ class Variable:
         """Return what readers call a category."""
         known = self.offer.categories.get(self.codes[rank])
         if known is None:
-            known = self.offer.categories.get(self._own(rank))
+            known = self.offer.categories.get(self.own(rank))
         if known is not None:
             return known[language]
-        own = self._own(rank)
+        own = self.own(rank)
         if rank and own == MISSING:
             return say(MISSING, language)
         return say("total", language) if rank == 0 else own
@@ -101,7 +101,7 @@ class Variable:
         known = self.offer.levels.get(name)
         return known[language] if known is not None else name
 
-    def _own(self, rank: int) -> str:
+    def own(self, rank: int) -> str:
         """Return the text of a category at its own level."""
         return _own_text(self.axis, rank, int(self.level_of[rank]))
 

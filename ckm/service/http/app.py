@@ -109,7 +109,7 @@ class Endpoint:
         return route
 
 
-_SELECTION = ("lang", "outputFormat", "filter")
+_SELECTION = ("lang", "outputFormat", "population", "filter")
 
 ENDPOINTS = (
     Endpoint(

@@ -138,6 +138,8 @@ def _parameter(name: str, endpoint: Endpoint, service: Service) -> dict[str, Any
     schema = _PARAMETERS[name]["schema"]
     if name == "lang":
         schema = {**schema, "enum": list(service.about.languages)}
+    if name == "population" and service.populations:
+        schema = {**schema, "enum": list(service.populations)}
     if name == "outputFormat":
         schema = {**schema, "enum": list(FORMATS) if endpoint.is_table else ["json-stat2"]}
     if name in DEEP:

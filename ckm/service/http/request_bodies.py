@@ -54,6 +54,9 @@ class RequestBody(_Body):
     where: Annotated[str, Field(min_length=1, max_length=20_000)] | None = Field(
         default=None, description="A filter, for example: sex = 'F'"
     )
+    population: _Text | None = Field(
+        default=None, description="One of the populations of the metadata; all by default."
+    )
     measures: list[Literal["count", "weighted"]] = Field(
         default=["count"], min_length=1, max_length=2
     )

@@ -176,6 +176,7 @@ def query_of_wishes(
     criteria: Mapping[str, Criterion],
     *,
     where: str | None = None,
+    population: str | None = None,
     order: Sequence[str] = (),
 ) -> Query:
     """Return the query of what is wished of each variable."""
@@ -202,7 +203,9 @@ def query_of_wishes(
             variable, codes=criterion.codes, codelist=codelist, is_single=criterion.is_single
         )
         selections.append(Selection(variable=name, ranks=ranks))
-    return Query(selections=tuple(selections), where=where, measures=measures)
+    return Query(
+        selections=tuple(selections), where=where, measures=measures, population=population
+    )
 
 
 def _first_look(table_service: TableService) -> list[str]:

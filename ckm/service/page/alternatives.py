@@ -43,6 +43,8 @@ def tries_of(refusal: Refusal, view: View) -> tuple[Try, ...]:
         made = chain(steps.coarser(area), steps.unfilter())
     elif reason == "thin_difference":
         made = chain(steps.all_categories(), steps.unfilter())
+    elif reason == "project_spent":
+        made = steps.unfilter()
     elif reason in {"maximum_cells", "maximum_categories"}:
         made = chain(steps.coarser(one), steps.leave_out(one))
     else:

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from ckm.formats import FORMATS
-from ckm.service.answering.messages import noise_notes, notice_of
-from ckm.service.answering.render import file_name
+from ckm.service.answering.messages import audit_notice, noise_notes, notice_of
+from ckm.service.answering.render import file_name, named_by
 from ckm.service.page.alternatives import starts_of, tries_of
+from ckm.service.page.area_map import map_of
 from ckm.service.page.form import (
     across_choices,
     example_of,
     field_of,
     in_filter,
     measure_choices,
+    population_choices,
 )
 from ckm.service.page.grid import grid_of
 from reports.service import Download, PageFacts, Problem, Reader, Unpublished, Withheld
@@ -41,6 +43,12 @@ _NAMES = {
     "csvw": "CSVW (ZIP)",
 }
 _MAX_LISTED = 20
+_FIELDS = {
+    "bad_filter": "filter",
+    "no_weight": "measures",
+    "compare_two": "compare-1",
+    "no_population": "population",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +58,7 @@ class Outcome:
     mistakes: Sequence[ClientError] = ()
     answer: Answer | None = None
     may_filter: bool = True
+    is_stranger: bool = False
 
     @property
     def refusal(self) -> Refusal | None:
@@ -90,7 +99,7 @@ def page_facts(view: View, outcome: Outcome, visitor: Visitor) -> PageFacts:
     about, variables, language = view.service.about, view.variables, view.language
     notice = notice_of(view.service, language)
     idents = {name: f"v{place}" for place, name in enumerate(variables, start=1)}
-    is_in = outcome.status != 401
+    is_in = outcome.status != 401 and not outcome.is_stranger
     columns = [in_filter(column) for v in variables.values() for column in v.axis.columns]
     facts = PageFacts(
         title=about.title[language],
@@ -110,15 +119,20 @@ def page_facts(view: View, outcome: Outcome, visitor: Visitor) -> PageFacts:
             for name, variable in variables.items()
             if is_in
         ),
+        populations=population_choices(view) if is_in else (),
         filter=view.asked.where,
         columns=tuple(dict.fromkeys(columns)) if outcome.may_filter and is_in else (),
         example=example_of(view.table_service.answerer.kinds, variables),
         across=across_choices(view),
         measures=measure_choices(view),
+        compared=view.asked.pair or ("", ""),
+        compare=idents[view.service.area] if view.service.area and len(idents) > 1 else "",
+        compare_href=_compare_href(view),
         problems=tuple(_problem(m, idents, view) for m in outcome.mistakes[:_MAX_LISTED]),
         permalink=view.asked.plain.href(),
         notes=() if notice else (view.say("method"),),
         notice=notice,
+        audit=audit_notice(view.service, language),
         sign_in=_sign_in(visitor, language),
         reader=_reader(visitor, view),
     )
@@ -130,10 +144,20 @@ def page_facts(view: View, outcome: Outcome, visitor: Visitor) -> PageFacts:
         facts,
         grid=grid_of(outcome.answer, view),
         notes=(*facts.notes, *noise_notes(outcome.answer.margin, view.language)),
+        map=map_of(view.area_map, outcome.answer, view.variables, view.language),
         withheld=_withheld(outcome.answer, view),
         restrictions=_restrictions(outcome.answer, view),
         downloads=_downloads(outcome.answer, view),
     )
+
+
+def _compare_href(view: View) -> str:
+    """Return the address that puts two ticked areas side by side; empty for others."""
+    area = view.service.area or ""
+    asked = replace(view.asked, compare=area, sort=0, first=0)
+    is_shown = asked.of(area).is_shown and not view.asked.compare
+    known = [view.variables[area].chosen(code) for code in asked.pair] if is_shown else []
+    return asked.href() if known and None not in known else ""
 
 
 def _sign_in(visitor: Visitor, language: str) -> str:
@@ -162,8 +186,8 @@ def _problem(client_error: ClientError, idents: dict[str, str], view: View) -> P
     field_id = idents.get(variable, "")
     if client_error.key == "no_token":
         return Problem(text=view.say("sign_in_needed"))
-    if client_error.key in {"bad_filter", "no_weight"}:
-        field_id = "filter" if client_error.key == "bad_filter" else "measures"
+    if client_error.key != "no_population" or view.service.populations:
+        field_id = _FIELDS.get(client_error.key, field_id)
     if variable in view.variables:
         filled["variable"] = view.label(variable)
     text = view.say(client_error.key, **filled)
@@ -200,6 +224,9 @@ def _withheld(answer: Answer, view: View) -> tuple[Withheld, ...]:
 def _restrictions(answer: Answer, view: View) -> tuple[tuple[str, str], ...]:
     """Say in words who is counted."""
     said = []
+    if answer.query.population is not None:
+        title = view.service.populations[answer.query.population].title[view.language]
+        said.append((view.say("population"), title))
     for chosen in answer.query.within:
         variable = view.variables[chosen.variable]
         names = [variable.label(rank, view.language) for rank in chosen.ranks[:_MAX_LISTED]]
@@ -211,12 +238,11 @@ def _restrictions(answer: Answer, view: View) -> tuple[tuple[str, str], ...]:
 
 
 def _downloads(answer: Answer, view: View) -> tuple[Download, ...]:
-    shown = [selection.variable for selection in answer.selections]
     return tuple(
         Download(
             label=_NAMES.get(name, name),
             href=view.asked.plain.href(outputFormat=name),
-            file=file_name(view.service.about.id, shown, format=name),
+            file=file_name(view.service.about.id, named_by(answer), format=name),
             is_common=name in _FIRST,
         )
         for name in sorted(FORMATS, key=lambda name: (name not in _FIRST, name))

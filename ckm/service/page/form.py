@@ -161,6 +161,17 @@ def across_choices(view: View) -> tuple[Choice, ...]:
     )
 
 
+def population_choices(view: View) -> tuple[Choice, ...]:
+    """Return whose tables there are; nothing where there is no choice."""
+    declared = view.service.populations
+    titles = {"": view.say("all_records")} if declared else {}
+    titles |= {name: one.title[view.language] for name, one in declared.items()}
+    return tuple(
+        Choice(value=name, label=title, is_chosen=name == view.asked.population)
+        for name, title in titles.items()
+    )
+
+
 def measure_choices(view: View) -> tuple[Choice, ...]:
     """Return which numbers can be shown; nothing where there is no choice."""
     measures, asked = view.table_service.measures, view.asked.measures

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ckm.service.answering.answer import Answer
     from ckm.service.answering.variables import Variable
     from ckm.service.page.page_state import PageState, View
+    from reports.facts.service import ShareOf
 
 _MAX_ACROSS = 12  # categories across the columns where nobody asked
 _MAX_COLUMNS = 60
@@ -88,6 +89,9 @@ def grid_of(answer: Answer, view: View) -> Grid:
     layout = _laid_out(answer, asked, shown)
     measures = [view.say(name) for name in answer.query.measures]
     columns = _columns(layout, measures)
+    share_of: ShareOf = ""
+    if asked.pair:
+        layout, columns, share_of = _compared(layout, answer, view)
     order = _order(layout, asked.sort)
     n_rows, n_heads = len(layout.numbers), len(layout.down)
     most = max(_FEWEST_ROWS, min(_MAX_ROWS, _NUMBERS // max(1, len(columns))))
@@ -118,6 +122,7 @@ def grid_of(answer: Answer, view: View) -> Grid:
         n_leaves=len(leaves),
         first=first + 1,
         pages=_pages(asked, n_rows, most, first),
+        share_of=share_of,
     )
 
 
@@ -162,6 +167,44 @@ def _columns(layout: _Layout, measures: list[str]) -> list[Column]:
         for label, has_parts in zip(across.labels, across.has_parts.tolist(), strict=True)
         for name in measures
     ]
+
+
+def _compared(
+    layout: _Layout, answer: Answer, view: View
+) -> tuple[_Layout, list[Column], ShareOf]:
+    """Put the shares of two areas beside their numbers, and how far these lie apart.
+
+    Shares are of the published total of the area, or of its rows where that is not shown.
+    """
+    across, names = layout.across, answer.query.measures
+    assert across is not None  # noqa: S101  (two categories always have room)
+    is_total = np.ones((), bool)
+    for one in layout.down:
+        is_total = np.logical_and.outer(is_total, np.array(one.ranks) == 0)
+    is_base = is_total.ravel() if is_total.any() else _is_leaf(layout)
+    wanted = [across.variable.chosen(code) for code in view.asked.pair]
+    order = np.argsort([wanted.index(rank) for rank in across.ranks])
+    blocks: list[NDArray[Any]] = []
+    columns: list[Column] = []
+    for place, name in enumerate(names):
+        end = f", {view.say(name)}" if len(names) > 1 else ""
+        headings = [across.labels[at] for at in order]
+        numbers = layout.numbers[:, place :: len(names)][:, order]
+        blocks.append(numbers)
+        columns += [Column(heading=label + end, href="") for label in headings]
+        if layout.down:
+            blocks.append(numbers / np.maximum(numbers[is_base].sum(axis=0), 1))
+            columns += [
+                Column(heading=f"{label}{end} (%)", href="", kind="share") for label in headings
+            ]
+        if len(headings) == 2:
+            margin = answer.margin.difference if answer.margin and name == "count" else -1
+            blocks.append(numbers[:, :1] - numbers[:, 1:])
+            heading = view.say("difference") + end
+            columns.append(Column(heading=heading, href="", kind="difference", margin=margin))
+    share_of: ShareOf = "total" if is_total.any() else "rows"
+    whole = replace(layout, numbers=np.concatenate(blocks, axis=1))
+    return whole, columns, share_of if layout.down else ""
 
 
 def _order(layout: _Layout, sort: int) -> NDArray[np.int64] | None:

@@ -2,7 +2,7 @@
 
 The words are those of the API: ``codelist[…]``, ``valuecodes[…]``, ``filter``, ``heading``.
 Forms send a name more than once, and ``codelist[sex]=`` for a variable that is not shown:
-categories ticked then say who is counted.
+categories ticked then say who is counted. ``compare=A,B`` puts two areas side by side.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ if TYPE_CHECKING:
 
     from ckm.config.service.service import Service
     from ckm.service.answering.variables import Variable
+    from ckm.service.page.area_map import AreaMap
     from ckm.service.table_service import TableService
 
 _DEEP = re.compile(r"(valuecodes|codelist|find)\[([^\[\]]{1,2000})\]")
-_PLAIN = {"lang", "filter", "heading", "sort", "rows", "outputFormat"}
+_PLAIN = {"lang", "population", "filter", "heading", "sort", "rows", "outputFormat"}
 _SORT = re.compile(r"-?[0-9]{1,3}")
 _MOST = 1000
 
@@ -69,6 +70,8 @@ class PageState:
     ----------
     wanted
         Variable → what is wanted of it.
+    population
+        Whose table it is; empty for all records.
     where
         The filter.
     heading
@@ -79,15 +82,25 @@ class PageState:
         The column to sort by, from 1, negative for falling; the first row, from 0.
     language
         The language, where it is named.
+    compare
+        The variable of areas, where two of them stand side by side.
     """
 
     wanted: Mapping[str, Wanted] = field(default_factory=dict)
+    population: str = ""
     where: str = ""
     heading: str = ""
     measures: tuple[str, ...] = ()
     sort: int = 0
     first: int = 0
     language: str = ""
+    compare: str = ""
+
+    @property
+    def pair(self) -> tuple[str, ...]:
+        """The codes of the two areas that stand side by side; none where none do."""
+        codes = self.of(self.compare).codes
+        return codes if self.compare and len(codes) == 2 else ()
 
     def of(self, name: str) -> Wanted:
         """Return what is wanted of a variable."""
@@ -96,7 +109,8 @@ class PageState:
     @property
     def is_table(self) -> bool:
         """Whether a table is asked for."""
-        return any(w.is_shown or w.codes for w in self.wanted.values()) or bool(self.where)
+        is_chosen = any(w.is_shown or w.codes for w in self.wanted.values())
+        return is_chosen or bool(self.where or self.population)
 
     def put(self, name: str, wanted: Wanted) -> PageState:
         """Return the address with something else wanted of a variable."""
@@ -111,11 +125,15 @@ class PageState:
         """Return the address, relative to the page."""
         pairs: list[tuple[str, str]] = []
         for name, wanted in self.wanted.items():
+            if name == self.compare and self.pair:
+                pairs += [("compare", code) for code in self.pair]
+                continue
             if wanted.codelist or (wanted.codelist == "" and wanted.codes):
                 pairs.append((f"codelist[{name}]", wanted.codelist))
             pairs += [(f"valuecodes[{name}]", code) for code in wanted.codes]
         pairs += [(f"valuecodes[{CONTENTS}]", code) for code in self.measures]
         plain = {
+            "population": self.population,
             "filter": self.where,
             "heading": self.heading,
             "sort": str(self.sort or ""),
@@ -134,6 +152,7 @@ class View:
     table_service: TableService
     asked: PageState
     language: str
+    area_map: AreaMap | None = None
 
     @property
     def service(self) -> Service:
@@ -163,6 +182,7 @@ def asked_of(
     mistakes: list[ClientError] = []
     deep: dict[str, dict[str, list[str]]] = {}
     plain: dict[str, str] = {}
+    pair: list[str] = []
     for name, text in items:
         match = _DEEP.fullmatch(name)
         if match is not None and match[2] in {*variables, CONTENTS}:
@@ -171,6 +191,8 @@ def asked_of(
             mistakes.append(ClientError("no_variable", name=match[2], known=list(variables)))
         elif "[" in name:
             mistakes.append(ClientError("bad_parameter", name=name))
+        elif name == "compare":
+            pair.append(text)
         elif name in _PLAIN:
             plain[name] = text
     contents = deep.pop(CONTENTS, {})
@@ -179,18 +201,48 @@ def asked_of(
         for name, variable in variables.items()
         if name in deep
     }
+    area = next((name for name, v in variables.items() if v.offer.is_area), "")
+    try:
+        codes = _pair_of(pair, variables.get(area))
+    except ClientError as client_error:
+        mistakes.append(client_error)
+        codes = ()
+    if codes:
+        given = {**wanted, area: Wanted(codes=codes, codelist=area)}
+        wanted = {name: given[name] for name in variables if name in given}
     rows = plain.get("rows", "")
     sort = plain.get("sort", "")
     asked = PageState(
         wanted=wanted,
+        population=plain.get("population", ""),
         where=plain.get("filter", "").strip(),
-        heading=plain.get("heading", ""),
+        heading=area if codes else plain.get("heading", ""),
         measures=tuple(dict.fromkeys(filter(None, contents.get("valuecodes", [])))),
         sort=int(sort) if _SORT.fullmatch(sort) else 0,
         first=int(rows) if rows.isascii() and rows.isdigit() and len(rows) < 9 else 0,
         language=plain.get("lang", ""),
+        compare=area if codes else "",
     )
     return asked, mistakes
+
+
+def _pair_of(texts: Iterable[str], variable: Variable | None) -> tuple[str, ...]:
+    """Return the codes of two areas that are to be compared; none where none are named."""
+    wanted: list[str] = []
+    for text in filter(None, texts):
+        if variable is None:
+            raise ClientError("bad_parameter", name="compare")
+        wanted += [text] if variable.chosen(text) is not None else split_codes(text)
+    if variable is None or not wanted:
+        return ()
+    ranks = [variable.chosen(code) for code in wanted]
+    codes = [variable.codes[rank] for rank in ranks if rank is not None]
+    if None in ranks:
+        name = wanted[ranks.index(None)]
+        raise ClientError("no_category", variable=variable.name, name=name)
+    if len(codes) != 2 or codes[0] == codes[1]:
+        raise ClientError("compare_two")
+    return tuple(codes)
 
 
 def _wanted(variable: Variable, given: Mapping[str, list[str]]) -> Wanted:
@@ -244,6 +296,7 @@ def query_of(asked: PageState, table_service: TableService) -> tuple[Query, list
         where=asked.where or None,
         measures=chosen,
         within=tuple(within),
+        population=asked.population or None,
     )
     return query, mistakes
 

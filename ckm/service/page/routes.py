@@ -15,6 +15,7 @@ from ckm.service.answering.render import Rendered
 from ckm.service.http.middleware import language_of
 from ckm.service.http.request_parsing import format_of
 from ckm.service.http.responses import answered
+from ckm.service.page.area_map import area_map
 from ckm.service.page.facts import Outcome, Visitor, page_facts
 from ckm.service.page.page_state import View, asked_of, query_of
 from ckm.service.page.sign_in import SignIn, session_of
@@ -54,6 +55,7 @@ class Page:
     def __init__(self, context: RequestContext) -> None:
         self._context = context
         self._table_service = context.table_service
+        self._area_map = area_map(self._table_service.variables.values())
 
     def routes(self) -> list[Route]:
         """Return the routes of the page."""
@@ -99,11 +101,15 @@ class Page:
         except ClientError as client_error:
             outcome = Outcome(mistakes=[*wrong, client_error])
         who = getattr(request.state, "caller", None)
+        if who is None and self._table_service.service.access.mode == "tokens":
+            # What is wrong would tell a stranger which names there are.
+            outcome = Outcome(mistakes=outcome.mistakes[-1:], is_stranger=True)
         for wrong_one in outcome.mistakes:
             self._context.note_mistake(request, wrong_one)
         may_filter = who is not None and self._table_service.may_filter(who)
         outcome = replace(outcome, may_filter=may_filter)
-        view, visitor = View(self._table_service, asked, language), self._visitor(request, who)
+        view = View(self._table_service, asked, language, self._area_map)
+        visitor = self._visitor(request, who)
         html = await self._context.work(
             request,
             lambda _: service_page(page_facts(view, outcome, visitor), language=language),

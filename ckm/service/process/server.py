@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from ckm.errors import ConfigError
 from ckm.release.job_inputs import opened_job, silent
+from ckm.service.process.audited import require_audited
 from footing import files
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ _FOREIGN = ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio")
 
 
 def require_private(service: Service) -> None:
-    """Refuse a secret, an audit log or a ledger that others can read.
+    """Refuse a secret, an audit log, projects or a ledger that others can read.
 
     Parameters
     ----------
@@ -64,6 +65,7 @@ def require_private(service: Service) -> None:
     kept = {
         "secret file": service.job.keys.secret,
         "audit log": service.access.audit,
+        "file of projects": service.access.projects,
         "ledger": ledger if isinstance(ledger, Path) else None,
     }
     for kind, path in kept.items():
@@ -100,6 +102,7 @@ def open_answerer(
     ledger: Recorder | None = None,
     is_kept: bool = True,
     quick: bool = False,
+    is_checked: bool = True,
     step: Step = silent,
     **resources: Unpack[Resources],
 ) -> Iterator[Callable[[], Answerer]]:
@@ -118,8 +121,11 @@ def open_answerer(
     if ledger is None:
         _record_official(service, is_kept=is_kept, step=step, quick=quick)
     limits = service.limits
-    # A table of each variable shows whether the data have it.
-    wanted = {n: TableRequest(dimensions=[n], margins="none") for n in service.variables}
+    # A table of each variable shows whether the data have it, one of a population its columns.
+    wanted = {n: TableRequest(dimensions=[n], margins="none") for n in service.variables} | {
+        f"[[population]] {name}": TableRequest(dimensions=[], where=population.where)
+        for name, population in service.populations.items()
+    }
     with opened_job(
         service.job,
         tables=wanted,
@@ -129,6 +135,7 @@ def open_answerer(
         memory_limit=resources.get("memory_limit") or limits.memory_limit,
         threads=resources.get("threads") or limits.threads,
     ) as opened:
+        require_audited(service, opened.ptable)
         if opened.ledger is not None and service.ledger is not None:
             ledger = Recorder(
                 opened.ledger,
@@ -136,7 +143,7 @@ def open_answerer(
                 name=service.about.id,
                 max_sets=limits.ledger_sets,
             )
-        yield lambda: Answerer(service, opened.engine, ledger=ledger)
+        yield lambda: Answerer(service, opened.engine, ledger=ledger, is_checked=is_checked)
 
 
 def rehearse_service(
@@ -147,26 +154,29 @@ def rehearse_service(
     **resources: Unpack[Resources],
 ) -> None:
     """Open a service as `run` does, and answer nobody."""
+    from ckm.service.page.area_map import area_map
+
     with open_answerer(service, is_kept=False, quick=quick, step=step, **resources) as answerer:
         _require_access(service)
         if not quick:
-            answerer()
+            made = answerer()
             step("records checked", "the records and their keys are sound")
+            if (drawn := area_map(made.variables.values())) is not None:
+                step("boundaries checked", drawn.said)
 
 
 def _require_access(service: Service) -> None:
-    """Refuse files of tokens, budgets and requests that cannot be used; make none."""
+    """Refuse files of tokens, budgets, projects and requests that cannot be used; make none."""
     from ckm.service.access.audit_log import Audit
     from ckm.service.access.tokens import TokenFile
 
     access = service.access
     if access.tokens is not None:
         TokenFile(access.tokens).read()
-    if access.budgets is not None and access.budgets.exists():
-        _require_budgets(service)
+    _require_shared(service, is_made=False)
     if access.audit is not None and access.audit.exists():
         Audit(access.audit).close()
-    for path in (access.budgets, access.audit):
+    for path in (access.budgets, access.projects, access.audit):
         if path is not None and not os.access(path.parent, os.W_OK | os.X_OK):
             raise ConfigError(
                 f"{path.name!r} cannot be made: its folder is not there or not yours.",
@@ -207,7 +217,7 @@ def run(service: Service, *, ready: Callable[[str], None]) -> None:
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     with tempfile.TemporaryDirectory(prefix="ckm-service-") as folder:
         told = partial(ready, address)
-        _require_budgets(service)
+        _require_shared(service, is_made=True)  # before records are read
         if service.about.workers > 1:
             from ckm.service.process.workers import run_workers
 
@@ -217,12 +227,15 @@ def run(service: Service, *, ready: Callable[[str], None]) -> None:
             serve_tables(service, sock, folder=Path(folder), ready=told)
 
 
-def _require_budgets(service: Service) -> None:
-    """Refuse a file of budgets that cannot be used, before records are read."""
+def _require_shared(service: Service, *, is_made: bool) -> None:
+    """Refuse files of budgets and projects that cannot be used."""
+    from ckm.service.access.projects import Projects
     from ckm.service.access.rate_limits import Rates
 
-    if service.access.budgets is not None:
-        Rates(service.access.budgets).close()
+    access = service.access
+    for path, opened in ((access.budgets, Rates), (access.projects, Projects)):
+        if path is not None and (is_made or path.exists()):
+            opened(path).close()
 
 
 def serve_tables(

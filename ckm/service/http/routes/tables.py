@@ -56,7 +56,11 @@ async def _answer(call: Call, criteria: dict[str, Criterion], order: Sequence[st
 
     def serve(deadline: Deadline) -> Rendered | Refusal:
         query = query_of_wishes(
-            call.table_service, criteria, where=plain.get("filter"), order=order
+            call.table_service,
+            criteria,
+            where=plain.get("filter"),
+            population=plain.get("population"),
+            order=order,
         )
         return call.serve(query, form, deadline)
 
@@ -84,9 +88,7 @@ def _ask(call: Call, deadline: Deadline) -> Rendered | Refusal | Job:
     is_large = most is not None and query.cells * len(query.measures) > most
     if body.wait and not is_large:
         return call.serve(query, form, deadline)
-    table_service.answerer.planner.filter_variables(
-        query.where
-    )  # a wrong filter is told at once
+    table_service.answerer.planner.plan(query)  # a wrong filter is told at once
     return table_service.submit(query, format=form, language=call.language, caller=call.caller)
 
 

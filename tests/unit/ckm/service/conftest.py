@@ -147,6 +147,15 @@ def web(served):
     return served.web
 
 
+@pytest.fixture(scope="module")
+def told(service_file, tmp_path_factory):
+    """Return a client of a service that publishes its noise."""
+    about = read_service(service_file).about.changed(publish_noise=True)
+    opened = Served(service_file, tmp_path_factory.mktemp("told"), about=about)
+    yield opened.web
+    opened.close()
+
+
 def cells_of(answer):
     """Return category codes → number, from JSON-stat."""
     document = json.loads(answer.content)

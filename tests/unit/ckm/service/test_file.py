@@ -92,6 +92,58 @@ def test_what_tells_persons_apart_is_no_variable(file):
     assert any("tells persons apart" in line for line in found)
 
 
+def test_populations_that_cannot_be_are_told_at_once(file):
+    found = problems(
+        file,
+        more="""
+[[population]]
+name = "of age"
+title = "Adults"
+where = "age >= 18"
+[[population]]
+name = "young"
+where = "age <"
+[[population]]
+name = "old"
+title = { en = "Old", fr = "Vieux" }
+where = "age > 'x'"
+[[population]]
+name = "old"
+title = "Old"
+where = "age > 60"
+""",
+    )
+    assert any(
+        line.startswith("[[population]] 'of age': name must be letters, digits")
+        for line in found
+    )
+    assert "[[population]] 'young': title is missing." in found
+    text = (
+        file.read_text()
+        .replace("of age", "adult")
+        .replace('"young"', '"young"\ntitle = "Young"')
+    )
+    file.write_text(text)
+    assert problems(file).keys() == {
+        "[[population]] 'young': The filter needs a number or a quoted text at character 6.",
+        "[[population]] the name 'old' occurs more than once.",
+    }
+
+
+def test_the_columns_of_populations_are_checked_without_a_look_at_the_rows(file, capsys):
+    file.write_text(
+        file.read_text()
+        + '[[population]]\nname = "a"\ntitle = "A"\nwhere = "statu = 1"\n'
+        + '[[population]]\nname = "b"\ntitle = "B"\nwhere = "age = \'x\'"\n'
+        + '[[population]]\nname = "c"\ntitle = "C"\nwhere = "person_id = \'J1\'"\n'
+    )
+    assert run("check", file, "--quick") == 2
+    said = capsys.readouterr().err
+    assert "'[[population]] a': Column 'statu' is not in the data" in said
+    assert "'[[population]] b': The filter compares 'age'" in said
+    assert "'[[population]] c': Column 'person_id' tells persons apart" in said
+
+
 def test_a_code_list_comes_from_a_file(file):
     (file.parent / "sex.csv").write_text("code,en,fr\nF,Women,Femmes\nM,,\n", encoding="utf-8")
     text = file.read_text()
@@ -144,8 +196,14 @@ def test_an_office_is_told_what_it_opens(file, capsys):
 @pytest.mark.parametrize(
     ("lines", "who"),
     [
-        ('filters = "researcher"\ntokens = "t.json"', "every researcher with a token"),
-        ('mode = "tokens"\nfilters = "public"\ntokens = "t.json"', "everybody with a token"),
+        (
+            f'filters = "researcher"\ntokens = "t.json"\n{ACCEPTED}',
+            "every researcher with a token",
+        ),
+        (
+            f'mode = "tokens"\nfilters = "public"\ntokens = "t.json"\n{ACCEPTED}',
+            "everybody with a token",
+        ),
         (f'filters = "public"\n{ACCEPTED}', "everybody"),
         ('filters = "officer"\ntokens = "t.json"', None),
         ('filters = "researcher"', None),  # nobody can be one

@@ -7,9 +7,8 @@ import io
 
 import pytest
 
-from ckm.config.service.service import read_service
 from ckm.formats import FORMATS
-from tests.unit.ckm.service.conftest import Served, cells_of
+from tests.unit.ckm.service.conftest import cells_of
 
 DATA = (
     "/tables/jobseekers/data?valuecodes[sex]=*&valuecodes[geo]=*&codelist[geo]=geo.department"
@@ -22,14 +21,6 @@ NOTES = {
     " Counts below 10 are of low reliability: ±2 is more than 20 % of them.",
     "fr": "Un écart de 3 ou moins entre deux effectifs peut venir du seul bruit.",
 }
-
-
-@pytest.fixture(scope="module")
-def told(service_file, tmp_path_factory):
-    about = read_service(service_file).about.changed(publish_noise=True)
-    opened = Served(service_file, tmp_path_factory.mktemp("told"), about=about)
-    yield opened.web
-    opened.close()
 
 
 @pytest.mark.parametrize("language", ["en", "fr"])

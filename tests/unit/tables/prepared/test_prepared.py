@@ -26,8 +26,10 @@ from tables import (
     StoredKeys,
     cube,
     open_source,
+    parse_filter,
     prepare,
 )
+from tables.prepared.prepared import POPULATIONS
 from tests.strategies import examples
 
 KEYS = HashedKeys(column="id", secret=Secret(bytes(range(16))))
@@ -107,6 +109,25 @@ def test_a_scan_of_prepared_records_finds_the_cells_of_a_direct_scan(opened, dim
     sets = request.level_sets([len(prepared.axes[d].levels) for d in dimensions])
     assert content(prepared.cells(found, dimensions, level_sets=sets)) == wanted
     assert wanted or where == "sex in ('nobody')"
+
+
+@pytest.mark.parametrize("dimensions", [[], ["geo", "sex"]])
+def test_a_population_has_the_cells_of_its_filter(opened, dimensions):
+    """Over a column that is no dimension, too; what is unknown is not in it."""
+    source, _ = opened
+    wheres = ("w > 1", "not sex = 'F'", "w > 1 and town = 'a'")
+    populations = [parse_filter(where) for where in wheres]
+    prepared = ready(source, ("geo", "sex"), populations=populations)
+    axis = prepared.axes[POPULATIONS]
+    patterns = axis.labels[0]
+    assert patterns.tolist() == ["Total", "000", "010", "100", "101", "110", "111"]
+    for place, where in enumerate(wheres):
+        inside = [rank for rank, text in enumerate(patterns) if text[place] == "1"]
+        condition = prepared.members(POPULATIONS, inside)
+        request, wanted = direct(source, dimensions, where)
+        found = prepared.scan(dict.fromkeys(dimensions, 0), where=frozenset([condition]))
+        sets = request.level_sets([len(prepared.axes[d].levels) for d in dimensions])
+        assert content(prepared.cells(found, dimensions, level_sets=sets)) == wanted
 
 
 @pytest.fixture(scope="module")
@@ -288,8 +309,12 @@ def test_hostile_names_and_categories_are_only_names_and_categories():
         where = f"`{hostile}` = 'a''b' and k = 1"
         found = prepared.scan({hostile: 0}, where=prepared.conditions(where))
         assert found.block.count.tolist() == [2]
-    with open_source(table) as source, pytest.raises(RequestError, match="kept for levels"):
-        ready(source, ["CKM level 0"], weight=None)
+    for name in ("CKM level 0", "ckm Populations"):
+        taken = (
+            table.append_column(name, [[1] * 6]) if name not in table.schema.names else table
+        )
+        with open_source(taken) as source, pytest.raises(RequestError, match="kept for coding"):
+            ready(source, [name], weight=None)
 
 
 def test_no_records_make_no_cells():

@@ -46,6 +46,7 @@ STATES = {
     "refusal": "/?codelist[geo]=geo&codelist[category]=category&codelist[zone_2024]=zone_2024",
     "withheld": "/?codelist[sex]=sex&codelist[geo]=geo"
     + "".join(f"&valuecodes[geo]={code}" for code in ("04", "06001", "06002", "07002")),
+    "compared": "/?compare=04&compare=01&codelist[sex]=sex",
     "pages": "/?codelist[geo]=geo.commune&rows=200",
     "problem": "/?codelist[sex]=sex&valuecodes[sex]=X&filter=sex=",
 }

@@ -1,0 +1,210 @@
+"""Where small counts are found: by area, by variable, by table, by the number of tables."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ckm import __version__
+from reports.facts.exposure import (
+    ClosureFact,
+    ExposureFacts,
+    GrowthFact,
+    PartFact,
+    PersonsFact,
+    PointFact,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+    from ckm.audit.advice import Closure, Step
+    from ckm.audit.audit import Attacked, Audit, Auditor
+    from ckm.audit.query_space import QuerySpace
+    from ckm.audit.release import ReleaseTables
+    from ckm.config.service.service import Service
+    from footing.arrays import Integers
+
+    Levels = tuple[int, ...]
+
+_WORST = 10
+#: The least share of the small counts that the tables asked for first hold.
+_FIRST = 1 / 4
+#: Attacks of so many more and more tables.
+_POINTS = 6
+
+
+def parts_of(space: QuerySpace, attacked: Sequence[Attacked]) -> dict[str, Any]:
+    """Tell where small counts are found: the variables, the worst areas and tables.
+
+    Parameters
+    ----------
+    space, attacked
+        All tables, and what was found of each.
+    """
+    tables = [_part(space, [one], space.name_of(one.table)) for one in attacked]
+    variables = [
+        _part(space, [one for one in attacked if place in space.used(one.table)], name)
+        for place, name in enumerate(space.variables)
+    ]
+    return {
+        "variables": tuple(one for one in variables if one.n_tables),
+        "areas": _worst(_areas(space, attacked)),
+        "tables": _worst(tables),
+    }
+
+
+def _worst(parts: Iterable[PartFact]) -> tuple[PartFact, ...]:
+    found = [one for one in parts if one.together]
+    return tuple(sorted(found, key=lambda one: (-one.together, one.n_small))[:_WORST])
+
+
+def _part(space: QuerySpace, attacked: Sequence[Attacked], name: str) -> PartFact:
+    return PartFact(
+        name=name,
+        n_tables=len(attacked),
+        n_cells=sum(int(space.shown[one.table].is_shown.sum()) for one in attacked),
+        n_small=sum(one.together.n_small for one in attacked),
+        alone=sum(one.alone.right for one in attacked),
+        together=sum(one.together.right for one in attacked),
+    )
+
+
+def _areas(space: QuerySpace, attacked: Sequence[Attacked]) -> Iterator[PartFact]:
+    """Tell what is found of each of the coarsest areas, in all tables by area."""
+    on_axis = space.area
+    by_area = [] if on_axis is None else [o for o in attacked if _is_by_area(space, o)]
+    if on_axis is None or not by_area:
+        return
+    size, axis = len(on_axis.codes), on_axis.axis
+    groups = space.lattice.groups[axis]
+    numbers = np.zeros((4, size), np.int64)
+    for one in by_area:
+        kept, level = space.shown[one.table].is_shown, one.table[axis]
+        above = np.zeros(kept.shape[axis], np.int64)
+        above[groups[level]] = on_axis.coarsest
+        ahead = [1] * kept.ndim
+        ahead[axis] = -1
+        area: Integers = np.broadcast_to(above.reshape(ahead), kept.shape).ravel()
+        mine = area[one.places]
+        found = (mine, mine[one.is_found_alone], mine[one.is_found_together])
+        for row, places in enumerate((area[kept.ravel()], *found)):
+            numbers[row] += np.bincount(places, minlength=size)
+    names = ("n_cells", "n_small", "alone", "together")
+    for code, those in zip(on_axis.codes, numbers.T.tolist(), strict=True):
+        given = dict(zip(names, those, strict=True))
+        yield PartFact(name=code, n_tables=len(by_area), **given)
+
+
+def _is_by_area(space: QuerySpace, one: Attacked) -> bool:
+    return space.area is not None and one.table[space.area.axis] in space.area.levels
+
+
+def growth_of(
+    space: QuerySpace,
+    auditor: Auditor,
+    attacked: Sequence[Attacked],
+    *,
+    seed: int,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> GrowthFact | None:
+    """Attack more and more tables, each with its margins, and count what is found.
+
+    The tables are asked for in an order drawn at random, but for margins of others: those come
+    with these. The first of them hold a quarter of all small counts or more.
+
+    Parameters
+    ----------
+    space, auditor, attacked
+        All tables, who attacks them, and what was found.
+    seed
+        Of the order.
+    progress
+        Called with a stage, the attacks done and all of them.
+    """
+    of_all = {one.table: one for one in attacked}
+    largest = sorted(table for table, of in space.parents.items() if of == {table})
+    order = [largest[place] for place in np.random.default_rng(seed).permutation(len(largest))]
+    n_small = np.cumsum([of_all[table].together.n_small for table in order])
+    steps = np.unique(np.rint(np.geomspace(1, len(order), _POINTS)).astype(int)).tolist()
+    if not n_small[-1] or len(steps) < 3:
+        return None
+    first = next(size for size in steps if n_small[size - 1] >= _FIRST * n_small[-1])
+    found = []
+    for done, size in enumerate(steps):
+        if progress is not None:
+            progress("more and more tables", done, len(steps))
+        told = of_all
+        if size < len(order):
+            kept = {frozenset(space.used(table).items()) for table in order[:size]}
+            smaller = space.restricted(partial(_is_among, kept))
+            told = {one.table: one for one in auditor.attacked(smaller)[1]}
+        found.append(
+            PointFact(
+                n_tables=size,
+                found=sum(one.together.right for one in told.values()),
+                found_first=sum(told[table].together.right for table in order[:first])
+                if size >= first
+                else None,
+            )
+        )
+    return GrowthFact(
+        n_first=first, n_small_first=int(n_small[first - 1]), seed=seed, points=tuple(found)
+    )
+
+
+def _is_among(kept: Collection[frozenset[tuple[int, int]]], used: dict[int, int]) -> bool:
+    return frozenset(used.items()) in kept
+
+
+def exposure_facts(
+    service: Service,
+    found: Audit,
+    parts: Mapping[str, Any],
+    *,
+    limit: float | None,
+    steps: Iterable[Step],
+    noise: Iterable[Closure] = (),
+    growth: GrowthFact | None,
+    release: ReleaseTables | None = None,
+) -> ExposureFacts:
+    """Gather all that the page of an audit says, of a service or of a release."""
+    sizes = [
+        PartFact(
+            name=str(one.n_variables),
+            n_tables=one.n_tables,
+            n_cells=one.n_cells,
+            n_small=one.together.n_small,
+            alone=one.alone.right,
+            together=one.together.right,
+        )
+        for one in found.exposures
+    ]
+    whole = {
+        name: sum(getattr(one, name) for one in sizes)
+        for name in ("n_tables", "n_cells", "n_small", "alone", "together")
+    }
+    named = ("small", "confidence", "n_areas", "n_areas_drawn", "seed", "largest_share")
+    given: dict[str, Any] = {name: getattr(found, name) for name in named}
+    return ExposureFacts(
+        title=service.about.title,
+        version=__version__,
+        **given,
+        limit=limit,
+        whole=PartFact(name="", **whole),
+        guessed=found.together.guessed,
+        sure=found.together.sure,
+        sure_wrong=found.together.sure_wrong,
+        certain=found.together.certain,
+        persons=PersonsFact(**asdict(found.attributes)),
+        sizes=tuple(sizes),
+        **parts,
+        growth=growth,
+        advice=tuple(ClosureFact(**asdict(one.chosen)) for one in steps),
+        noise=tuple(ClosureFact(**asdict(one)) for one in noise),
+        release=() if release is None else tuple(one.name for one in release.tables),
+        left_out=() if release is None else tuple(release.left_out),
+    )

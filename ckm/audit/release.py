@@ -1,0 +1,306 @@
+"""The query space of a release: all tables of a job, and the earlier ones of its ledger."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import operator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from ckm.audit.audit import Auditor
+from ckm.audit.query_space import query_space
+from ckm.config.read import build, open_settings, read_job
+from ckm.config.service.service import Service
+from ckm.errors import ConfigError
+from ckm.ledger.ledger import list_published
+from ckm.ledger.storage.store import has_ledger
+from ckm.service.answering.query import Query, Selection
+from ckm.service.process.server import open_answerer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from ckm.audit.query_space import QuerySpace
+    from ckm.config.job.job import Job
+    from ckm.service.answering.answer import Answerer
+    from ckm.service.answering.variables import Variable
+
+_OF_A_JOB = ("data", "keys", "ptable")
+_NO_RULES = {
+    "maximum_cells": False,
+    "maximum_categories": False,
+    "maximum_variables": False,
+    "maximum_variables_small_areas": False,
+    "minimum_population": False,
+    "sparsity_a": False,
+    "sparsity_b": False,
+    "mean_cell_size": False,
+    "group_disclosure": False,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseTable:
+    """A table of a release, or an earlier one of its ledger.
+
+    Parameters
+    ----------
+    name
+        What it is called.
+    dimensions, margins, where
+        As in a job file.
+    is_earlier
+        Whether the ledger has it and the job has not.
+    """
+
+    name: str
+    dimensions: tuple[str, ...]
+    margins: str | tuple[tuple[str, ...], ...]
+    where: str | None
+    is_earlier: bool = False
+
+    @property
+    def content(self) -> tuple[object, ...]:
+        """What makes it another table."""
+        return self.dimensions, self.margins, self.where
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseTables:
+    """The tables of a release that are looked at, and those that are not.
+
+    Parameters
+    ----------
+    service
+        The service that has these tables and no others.
+    tables
+        Those that are.
+    left_out
+        Name of a table → why it is not.
+    """
+
+    service: Service
+    tables: tuple[ReleaseTable, ...]
+    left_out: Mapping[str, str]
+
+
+def open_release(
+    path: Path,
+    *,
+    small: int = 2,
+    confidence: float = 0.95,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> tuple[QuerySpace, Auditor, ReleaseTables]:
+    """Build all cells of the tables of a job; return them, who attacks them, and their names.
+
+    Earlier tables of the ledger are built from the records as they are now: where these have
+    changed since, the audit takes the earlier tables for those of today.
+
+    Parameters
+    ----------
+    path
+        The job file.
+    small, confidence
+        See `ckm.audit.audit.Audit`.
+    progress
+        Called with a stage, what is done and all of it.
+
+    Raises
+    ------
+    ConfigError
+        If the job has no table of counts, or a table has too many combinations of levels.
+    """
+    job = read_job(path)
+    if job.ptable is None:
+        raise ConfigError(
+            f"The job {path.name!r} has no noise: it is one for suppression.",
+            hint="ckm risk suppression audits those; ckm audit takes jobs with [ptable]",
+        )
+    release = _release(path, job)
+    with open_answerer(release.service, is_kept=False, is_checked=False) as answerer:
+        answers = answerer()
+        release = _without_nobody(release, answers)
+        queries = {table.name: _query(table, job, answers) for table in release.tables}
+        refused = [name for name, one in queries.items() if answers.permitted(one) is None]
+        if refused:
+            raise ConfigError(
+                f"[[table]] {refused[0]!r} has too many combinations of levels to look at.",
+                hint="fewer margins or dimensions, or split it",
+            )
+        space = query_space(answers, queries.values(), progress=progress)
+        table = answers.ptable
+    if release.service.populations:
+        filters = [of.where for of in release.service.populations.values()]
+        space = replace(space, level_names=(*space.level_names[:-1], ("", *filters)))
+    return space, Auditor(small=small, confidence=confidence, ptable=table), release
+
+
+def _release(path: Path, job: Job) -> ReleaseTables:
+    """List the tables of counts of a job, and the earlier ones that can be built again."""
+    found, left_out = [], {}
+    for table in job.table:
+        margins = table.margins if isinstance(table.margins, str) else tuple(table.margins)
+        if "count" in table.measures:
+            found.append(
+                ReleaseTable(
+                    name=table.name,
+                    dimensions=tuple(table.dimensions),
+                    margins=margins,
+                    where=table.where,
+                )
+            )
+        else:
+            left_out[table.name] = "it publishes no counts"
+    known = {one.content for one in found}
+    for earlier in _earlier(job):
+        if isinstance(earlier, ReleaseTable):
+            if earlier.content not in known:
+                known.add(earlier.content)
+                found.append(earlier)
+        else:
+            left_out[earlier] = "it was a caller's choice of categories, which no job can build"
+    if not found:
+        raise ConfigError("No table of the job publishes counts: there is nothing to audit.")
+    return ReleaseTables(
+        service=_service(path, job, found), tables=tuple(found), left_out=left_out
+    )
+
+
+def _earlier(job: Job) -> Iterator[ReleaseTable | str]:
+    """Give the earlier tables of the ledger, or the name of one that cannot be built."""
+    ledger = job.ledger
+    if ledger is None or not has_ledger(ledger.target):
+        return
+    for one in list_published(ledger.target):
+        table, name = one.definition, f"{one.definition.name} (ledger {one.number})"
+        if one.history not in {ledger.history, *ledger.also}:
+            continue
+        margins: Any = table.margins
+        if margins not in {"all", "none"}:
+            margins = json.loads(margins) if margins != "chosen" else [0]
+            if not all(isinstance(some, list) for some in margins) or any(
+                not isinstance(text, str) for some in margins for text in some
+            ):
+                yield name
+                continue
+            margins = tuple(map(tuple, margins))
+        yield ReleaseTable(
+            name=name,
+            dimensions=table.dimensions,
+            margins=margins,
+            where=table.where,
+            is_earlier=True,
+        )
+
+
+def _service(path: Path, job: Job, tables: Sequence[ReleaseTable]) -> Service:
+    """Describe the tables as those of a service without rules on counts."""
+    reading, document = open_settings(path, kind="job")
+    filters = dict.fromkeys(table.where for table in tables if table.where)
+    names = dict.fromkeys(_variable(name, job) for table in tables for name in table.dimensions)
+    return build(
+        Service,
+        {
+            "schema": 1,
+            "service": {
+                "title": document.get("title") or path.stem,
+                "total_label": job.output.total_label,
+                "missing_label": job.output.missing_label,
+            },
+            **{key: document[key] for key in _OF_A_JOB if key in document},
+            **{
+                key: {name: of for name, of in document.get(key, {}).items() if name in names}
+                for key in ("hierarchies", "categories")
+            },
+            "variable": [{"name": name} for name in names],
+            "population": [
+                {"name": f"filter-{place}", "title": where, "where": where}
+                for place, where in enumerate(filters)
+            ],
+            "rules": _NO_RULES,
+        },
+        reading,
+    )
+
+
+def _columns(dimension: str, job: Job) -> list[str]:
+    """Return the columns of a dimension, from broad to fine; of a code tree its name."""
+    known = job.hierarchies.get(dimension)
+    return list(known) if isinstance(known, list) else [dimension]
+
+
+def _variable(dimension: str, job: Job) -> str:
+    """Return the longest hierarchy that begins with the columns of a dimension, or itself."""
+    columns = _columns(dimension, job)
+    nested = [
+        name for name in job.hierarchies if _columns(name, job)[: len(columns)] == columns
+    ]
+    return max(nested, key=lambda name: len(_columns(name, job)), default=dimension)
+
+
+def _without_nobody(release: ReleaseTables, answers: Answerer) -> ReleaseTables:
+    """Leave out the tables whose filter no record passes."""
+    inside = answers.memberships()
+    empty = {
+        one.where for name, one in release.service.populations.items() if not inside[name].any()
+    }
+    left_out = {
+        t.name: "no record passes its filter" for t in release.tables if t.where in empty
+    }
+    kept = tuple(table for table in release.tables if table.name not in left_out)
+    return replace(release, tables=kept, left_out={**release.left_out, **left_out})
+
+
+def _query(table: ReleaseTable, job: Job, answers: Answerer) -> Query:
+    """Return the query that has the cells of a table."""
+    variables, inside = answers.variables, answers.memberships()
+    sets = set(_level_sets(table, job, variables))
+    names = dict.fromkeys(_variable(name, job) for name in table.dimensions)
+    selections = []
+    for place, name in enumerate(names):
+        levels = {levels[place] for levels in sets} - {len(variables[name].level_names)}
+        ranks = sorted({rank for level in levels for rank in variables[name].ranks(level)})
+        selections.append(Selection(variable=name, ranks=(0, *map(int, ranks))))
+    filters = {
+        one.where: name
+        for name, one in answers.service.populations.items()
+        if not inside[name].all()  # a filter that all records pass is none
+    }
+    return Query(
+        selections=tuple(selections),
+        margins=frozenset(sets),
+        population=filters.get(table.where or ""),
+    )
+
+
+def _level_sets(
+    table: ReleaseTable, job: Job, variables: Mapping[str, Variable]
+) -> Iterator[tuple[int, ...]]:
+    """Give the combinations of levels of a table, a level for each variable."""
+    dimensions = table.dimensions
+    owns = [_variable(name, job) for name in dimensions]
+    margins: Iterable[Collection[str]] = () if isinstance(table.margins, str) else table.margins
+    if table.margins == "all":
+        sizes = range(len(dimensions) + 1)
+        margins = (some for size in sizes for some in itertools.combinations(dimensions, size))
+
+    def choices(name: str, own: str, margin: Collection[str]) -> Sequence[int]:
+        levels = variables[own].level_names
+        mine = [column for column in reversed(_columns(name, job)) if column in levels]
+        if name in margin:
+            return [levels.index(column) for column in mine] or range(len(levels))
+        return [levels.index(c) for c in mine if c in margin] or [len(levels)]
+
+    pairs = list(zip(dimensions, owns, strict=True))
+    finest = [choices(name, own, dimensions)[0] for name, own in pairs]
+    every = itertools.chain.from_iterable(
+        itertools.product(*(choices(*pair, margin) for pair in pairs)) for margin in margins
+    )
+    for levels in [finest, *every]:
+        by_name = sorted(
+            zip(owns, levels, strict=True), key=operator.itemgetter(1), reverse=True
+        )
+        least = dict(by_name)  # of two columns of a hierarchy the finer one tells the other
+        yield tuple(least[own] for own in dict.fromkeys(owns))

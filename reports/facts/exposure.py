@@ -1,0 +1,157 @@
+"""What a page says of all tables of a service or a release, as plain numbers and names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reports.facts.release import Text  # noqa: TC001  (whoever parses facts needs it)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartFact:
+    """Tables, or the cells of an area in them.
+
+    Parameters
+    ----------
+    name
+        In the words of the service file; empty for a total.
+    n_tables, n_cells, n_small
+        How many tables and cells are published, and how many of the cells hold small counts.
+    alone, together
+        How many of the small counts are found from the table of each alone, and from all.
+    """
+
+    name: str
+    n_tables: int
+    n_cells: int
+    n_small: int
+    alone: int
+    together: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointFact:
+    """How many tables are asked for, and what is found of all small counts and of the first.
+
+    Of the small counts of the tables asked for first, None before all of these are.
+    """
+
+    n_tables: int
+    found: int
+    found_first: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrowthFact:
+    """What is found, the more tables are asked for.
+
+    Parameters
+    ----------
+    n_first, n_small_first
+        The tables asked for first, and their small counts.
+    seed
+        Of the order of the tables.
+    points
+        From one table to all.
+    """
+
+    n_first: int
+    n_small_first: int
+    seed: int
+    points: tuple[PointFact, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClosureFact:
+    """What is closed in a round of advice, what is published then, and the share found."""
+
+    what: str
+    n_tables: int
+    n_cells: int
+    n_small: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonsFact:
+    """For how many persons alone in a cell one more category is guessed rightly.
+
+    Parameters
+    ----------
+    n
+        How many there are.
+    by_frequency, alone, together
+        By taking the most frequent, from the table alone, and from all tables.
+    """
+
+    n: int
+    by_frequency: int
+    alone: int
+    together: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExposureFacts:
+    """What all tables of a service or of a release give away together.
+
+    Parameters
+    ----------
+    title
+        Of the service.
+    version
+        Of the engine.
+    small, confidence
+        Counts from 1 to `small` are small; the share of right guesses from which on somebody
+        is sure.
+    n_areas, n_areas_drawn, seed
+        How many areas there are, and were drawn; of the draw.
+    limit
+        The largest share that may be found; None for none.
+    largest_share
+        The largest share found, of all tables or of those of one number of variables.
+    whole
+        All tables.
+    guessed, sure, sure_wrong, certain
+        How many cells are guessed to be small; of how many somebody is sure, and wrongly; of
+        how many small ones no other count fits.
+    persons
+        Persons who are alone in a cell.
+    sizes, variables
+        Tables by the number of their variables, and those that show a variable.
+    areas, tables
+        Those of which most small counts are found.
+    growth
+        None where there are too few tables, or no small counts.
+    advice
+        What to close, round by round.
+    noise
+        What more and more noise leaves instead.
+    release, left_out
+        The tables of a release that were looked at, and those that were not; of a service
+        none.
+    """
+
+    title: Text
+    version: str
+    small: int
+    confidence: float
+    n_areas: int
+    n_areas_drawn: int
+    seed: int
+    limit: float | None
+    largest_share: float
+    whole: PartFact
+    guessed: int
+    sure: int
+    sure_wrong: int
+    certain: int
+    persons: PersonsFact
+    sizes: tuple[PartFact, ...]
+    variables: tuple[PartFact, ...]
+    areas: tuple[PartFact, ...]
+    tables: tuple[PartFact, ...]
+    growth: GrowthFact | None = None
+    advice: tuple[ClosureFact, ...] = ()
+    noise: tuple[ClosureFact, ...] = ()
+    release: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()

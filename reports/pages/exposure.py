@@ -1,0 +1,207 @@
+"""All tables that a service permits: what they give away together, and where."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from reports.catalogues.pages import headings
+from reports.charts.curves import Curve, Curves, Spot, curves
+from reports.parts import Cell, Column, Lines
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reports.facts.exposure import ClosureFact, ExposureFacts, GrowthFact, PartFact
+    from reports.i18n.languages import Words
+    from reports.parts import Figure, Table
+
+
+def exposure_page(words: Words, facts: ExposureFacts) -> tuple[str, dict[str, Any]]:
+    """Arrange what was found in all tables of a service."""
+    without = [name for name in ("growth", "advice") if not getattr(facts, name)]
+    say = words.say
+    return "exposure.html", {
+        "title": words.text(facts.title),
+        "headings": headings(words, "exposure", without=without),
+        "verdict": _verdict(words, facts),
+        "remarks": _remarks(words, facts),
+        "is_over": facts.limit is not None and facts.largest_share > facts.limit,
+        "largest": words.numbers.share(facts.largest_share),
+        "limit": "" if facts.limit is None else words.numbers.share(facts.limit),
+        "sure": words.numbers.share(facts.confidence),
+        "sizes": _parts(
+            words, facts.sizes, "sizes", say("Variables"), say("Tables by number of variables")
+        ),
+        "picture": None if facts.growth is None else _picture(words, facts, facts.growth),
+        "places": [
+            *(
+                []
+                if facts.release
+                else [
+                    _parts(
+                        words, facts.areas, "areas", say("Area"), say("Areas with most found")
+                    )
+                ]
+            ),
+            _parts(
+                words, facts.variables, "variables", say("Variable"), say("Tables by variable")
+            ),
+            _parts(words, facts.tables, "tables", say("Table"), say("Tables with most found")),
+        ],
+        "advice": _advice(words, facts),
+    }
+
+
+def _verdict(words: Words, facts: ExposureFacts) -> str:
+    whole, numbers = facts.whole, words.numbers
+    if not whole.n_small:
+        return words.say("No small count is published: there was nothing to find.")
+    return words.say(
+        "Whoever asks for all tables finds %(share)s of %(small)s small counts with "
+        "%(guessed)s guesses, %(alone)s from the table of each alone, and is sure of %(sure)s, "
+        "of which %(wrong)s wrongly.",
+        share=numbers.share(whole.together / whole.n_small),
+        small=numbers.count(whole.n_small),
+        guessed=numbers.count(facts.guessed),
+        alone=numbers.share(whole.alone / whole.n_small),
+        sure=numbers.count(facts.sure),
+        wrong=numbers.count(facts.sure_wrong),
+    )
+
+
+def _remarks(words: Words, facts: ExposureFacts) -> list[str]:
+    """Say what is certain, and what is found of persons."""
+    told, persons = [], facts.persons
+    if facts.whole.n_small:
+        told.append(
+            words.say_many(
+                "Of %(n)s small count no other count fits what is published.",
+                "Of %(n)s small counts no other count fits what is published.",
+                facts.certain,
+            )
+        )
+    if persons.n:
+        shares = {
+            name: words.numbers.share(getattr(persons, name) / persons.n)
+            for name in ("by_frequency", "alone", "together")
+        }
+        told.append(
+            words.say(
+                "Of %(persons)s persons alone in a cell one more category is guessed rightly "
+                "for %(together)s from all tables, %(alone)s from the table alone, and "
+                "%(by_frequency)s by taking the most frequent.",
+                persons=words.numbers.count(persons.n),
+                **shares,
+            )
+        )
+    return told
+
+
+def _parts(
+    words: Words, parts: Sequence[PartFact], ident: str, heading: str, caption: str
+) -> Table:
+    def found(part: PartFact, name: str) -> Cell:
+        number = getattr(part, name)
+        share = words.numbers.share(number / part.n_small) if part.n_small else ""
+        return Cell(text=words.numbers.count(number), small=share)
+
+    return (
+        Lines(words, parts)
+        .text(heading, lambda part: part.name or words.say("total"))
+        .number("Tables", lambda part: part.n_tables, "count")
+        .number("Cells", lambda part: part.n_cells, "count")
+        .number("Small counts", lambda part: part.n_small, "count")
+        .number("Found alone", lambda part: found(part, "alone"))
+        .number("Found together", lambda part: found(part, "together"))
+        .table(ident, caption)
+    )
+
+
+def _picture(words: Words, facts: ExposureFacts, growth: GrowthFact) -> Figure:
+    whole, points, say = facts.whole, growth.points, words.say
+
+    def spots(numbers: Sequence[tuple[int, int | None]], base: int) -> tuple[Spot, ...]:
+        return tuple(Spot(x=x, y=100 * n / base) for x, n in numbers if n is not None)
+
+    ends = [(points[0].n_tables, whole.alone), (points[-1].n_tables, whole.alone)]
+    first = words.say_many(
+        "of those of the %(n)s table asked for first",
+        "of those of the %(n)s tables asked for first",
+        growth.n_first,
+    )
+    lines = [
+        Curve(
+            name=say("of all small counts"),
+            spots=spots([(p.n_tables, p.found) for p in points], whole.n_small),
+        ),
+        Curve(
+            name=first,
+            spots=spots([(p.n_tables, p.found_first) for p in points], growth.n_small_first),
+        ),
+        Curve(
+            name=say("of all, from the table of each alone"),
+            spots=spots(ends, whole.n_small),
+            is_marked=False,
+            is_limit=True,
+        ),
+    ]
+    data = Curves(
+        id="tables-asked",
+        title=say("Small counts found, by the number of tables asked for"),
+        description=say(
+            "From one table to %(n)s, the share found of all small counts rises to %(share)s.",
+            n=words.numbers.count(points[-1].n_tables),
+            share=words.numbers.share(whole.together / whole.n_small),
+        ),
+        across=say("tables asked for, each with its margins"),
+        upwards=say("share found (%)"),
+    )
+    return (
+        Lines(words, points)
+        .number("Tables", lambda point: point.n_tables, "count")
+        .number("Found of all", lambda point: point.found, "count")
+        .number("Found of the first", lambda point: point.found_first, "count")
+        .figure(
+            data,
+            curves(words, data, lines),
+            notes=(
+                say(
+                    "The tables are asked for in an order drawn at random (seed %(seed)s); "
+                    "those that are margins of others come with these. Each point is an attack "
+                    "of the tables asked for so far. Small counts of other tables count as not "
+                    "found.",
+                    seed=words.numbers.plain(growth.seed),
+                ),
+                say(
+                    "The second line is of the same %(n)s small counts at each point: what it "
+                    "rises by, other tables tell of them. The best guess is made anew each "
+                    "time, so that it can fall.",
+                    n=words.numbers.count(growth.n_small_first),
+                ),
+            ),
+        )
+    )
+
+
+def _advice(words: Words, facts: ExposureFacts) -> list[Table]:
+    """List what to close, one after the other, and which noise would do instead."""
+    closed = _closures(words, facts.advice, words.say("Close"))
+    found = [closed.table("advice-steps", words.say("What to close, one after the other"))]
+    if facts.noise:
+        noise = _closures(words, facts.noise, "[ptable]")
+        found.append(noise.table("advice-noise", words.say("Or more noise, drawn anew")))
+    return found
+
+
+def _closures(
+    words: Words, closures: Sequence[ClosureFact], heading: str
+) -> Lines[tuple[int, ClosureFact]]:
+    return (
+        Lines(words, list(enumerate(closures, start=1)))
+        .number("Step", lambda line: line[0], "count")
+        .column(Column(heading), lambda line: Cell(text=line[1].what, is_code=True))
+        .number("Tables left", lambda line: line[1].n_tables, "count")
+        .number("Cells", lambda line: line[1].n_cells, "count")
+        .number("Small counts", lambda line: line[1].n_small, "count")
+        .number("Share found", lambda line: line[1].share, "share")
+    )

@@ -1,0 +1,185 @@
+"""``ckm audit job.toml``: its cells are those of the release, and of the ledger before it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from ckm.audit import axes
+from ckm.audit.release import open_release
+from ckm.cli import app
+from ckm.config.read import read_job
+from ckm.errors import ConfigError
+from ckm.release.job_inputs import opened_job
+from tables import Secret
+from tests.strategies import worked_ptable
+
+HEAD = """
+schema = 1
+data = { path = "people.parquet", id = "id" }
+keys = { secret = "secret.key" }
+ptable = { path = "pt.parquet" }
+[hierarchies]
+geo = ["region", "town"]
+[categories]
+sex = ["F", "M", "X"]
+"""
+TABLES = {
+    "places": 'dimensions = ["geo", "sex"]\nmargins = [["region"], ["sex"]]',
+    "regions": 'dimensions = ["region", "age"]\nmargins = "none"',
+    "zones": 'dimensions = ["zone", "sex"]',
+    "adults": 'dimensions = ["sex"]\nwhere = "age >= 20"',
+    "sums": 'dimensions = ["sex"]\nmeasures = ["sum:age"]',
+}
+
+
+def write_job(folder, tables=TABLES, *, more=""):
+    rng = np.random.default_rng(4)
+    town = rng.integers(0, 6, 400)
+    people = {
+        "region": np.char.add("R", (town // 3).astype(str)),
+        "town": np.char.add("T", town.astype(str)),
+        "zone": rng.integers(0, 4, 400).astype(str),
+        "sex": rng.choice(["F", "M"], 400),
+        "age": rng.integers(0, 40, 400),
+    }
+    pd.DataFrame({"id": range(400), **people}).to_parquet(folder / "people.parquet")
+    if not (folder / "secret.key").exists():
+        Secret(bytes(range(32))).write(folder / "secret.key")
+        worked_ptable().write(folder / "pt.parquet")
+    text = "".join(f'[[table]]\nname = "{name}"\n{of}\n' for name, of in tables.items())
+    (folder / "job.toml").write_text(HEAD + more + text)
+    return folder / "job.toml"
+
+
+def numbers_of(space, table):
+    """Return the counts of a table that are not 0, sorted: what a reader of the file has."""
+    shown = space.shown[table]
+    return sorted(shown.published[shown.is_shown & (shown.published > 0)].tolist())
+
+
+def released(job):
+    """Return the counts of the release, table by table and level by level."""
+    found = {}
+    with opened_job(job, is_kept=False) as opened:
+
+        def observe(name, _request, cells, counts, _table):
+            for levels in cells.level_sets:
+                here = counts > 0
+                for axis, level, ranks in zip(cells.axes, levels, cells.ranks, strict=True):
+                    here &= np.isin(ranks, axis.levels[level].ranks)
+                found[name, levels] = sorted(counts[here].tolist())
+
+        tables = {n: t for n, t in job.tables.items() if "count" in t.measures}
+        opened.engine.tabulate_all(tables, observe=observe)
+    return found
+
+
+def test_the_cells_are_those_of_the_release(tmp_path):
+    job = write_job(tmp_path)
+    space, _, release = open_release(job)
+    assert [one.name for one in release.tables] == ["places", "regions", "zones", "adults"]
+    assert release.left_out == {"sums": "it publishes no counts"}
+    assert space.variables == ("geo", "sex", "age", "zone")
+    everybody, adults = 2, 1
+    wanted = {  # town, sex, age, zone at their finest are 0; region is 1 of geo
+        ("places", (0, 0)): (0, 0, 1, 1, everybody),
+        ("places", (1, 1)): (1, 1, 1, 1, everybody),
+        ("places", (2, 0)): (2, 0, 1, 1, everybody),
+        ("regions", (0, 0)): (1, 1, 0, 1, everybody),
+        ("zones", (0, 0)): (2, 0, 1, 0, everybody),
+        ("zones", (0, 1)): (2, 1, 1, 0, everybody),
+        ("zones", (1, 1)): (2, 1, 1, 1, everybody),
+        ("adults", (0,)): (2, 0, 1, 1, adults),
+        ("adults", (1,)): (2, 1, 1, 1, adults),
+    }
+    assert set(space.shown) == set(wanted.values())
+    counts = released(read_job(job))
+    for (name, levels), table in wanted.items():
+        assert numbers_of(space, table) == counts[name, levels]
+    assert space.joint.sum() == 400
+
+
+def test_tables_that_the_ledger_has_from_before_are_looked_at_too(tmp_path):
+    ledger = '[ledger]\npath = "ledger.db"\npolicy = "flag"\n'
+    first = write_job(tmp_path, {n: TABLES[n] for n in ("places", "adults")}, more=ledger)
+    run = CliRunner().invoke(app, ["release", str(first), "-o", str(tmp_path / "out")])
+    assert run.exit_code == 0, run.stderr
+    both, _, before = open_release(write_job(tmp_path, {"adults": TABLES["adults"]}))
+    assert [one.name for one in before.tables] == ["adults"]
+    tables = {n: TABLES[n] for n in ("adults", "zones")}
+    whole, _, after = open_release(write_job(tmp_path, tables, more=ledger))
+    earlier = [one.name for one in after.tables if one.is_earlier]
+    assert [one.name for one in after.tables] == ["adults", "zones", *earlier]
+    assert earlier == ["places (ledger 1)"]
+    assert len(whole.shown) == len(both.shown) + 4 + 2  # the sexes are a margin of both
+
+
+def test_axes_that_no_table_shows_together_are_joined_where_all_are_too_many(
+    tmp_path, monkeypatch
+):
+    job = write_job(tmp_path)
+    apart, auditor, _ = open_release(job)
+    monkeypatch.setattr(axes, "MAX_JOINT", 200)
+    space, _, _ = open_release(job)
+    assert len(apart.variables) == 4
+    assert space.variables == ("geo or zone", "sex or age")  # sex stands beside the first two
+    assert space.joint.sum() == 400
+    assert space.joint.size < apart.joint.size
+    for one in (apart, space):
+        sums = one.lattice.sums(one.joint)
+        noise = [one.shown[t].published - sums[t] for t in one.shown]
+        inside = [n[s.is_shown] for n, s in zip(noise, one.shown.values(), strict=True)]
+        assert max(abs(n).max() for n in inside) <= auditor.ptable.max_noise
+
+
+def test_filters_that_a_service_would_refuse_are_audited(tmp_path):
+    """They pass all records, nobody, the same ones; and a category is called Total."""
+    filters = {"all": "age >= 0", "none": "age > 77", "some": "age >= 2", "same": "age > 1"}
+    tables = {n: f'dimensions = ["sex"]\nwhere = "{of}"' for n, of in filters.items()}
+    zones = {"zones": 'dimensions = ["zone", "sex"]'}
+    job = write_job(tmp_path, {**zones, **tables}, more='[output]\ntotal_label = "_T"\n')
+    people = pd.read_parquet(tmp_path / "people.parquet").replace({"zone": {"0": "Total"}})
+    people.to_parquet(tmp_path / "people.parquet")
+    space, auditor, release = open_release(job)
+    assert [one.name for one in release.tables] == ["zones", "all", "some", "same"]
+    assert release.left_out == {"none": "no record passes its filter"}
+    of_sex = {table: numbers_of(space, table) for table in space.shown if table[:2] == (1, 0)}
+    assert auditor.audit(space).exposures
+    assert len(of_sex) == 3
+    assert len(set(map(tuple, of_sex.values()))) == 2
+
+
+def test_a_job_without_counts_or_without_noise_is_named(tmp_path):
+    with pytest.raises(ConfigError, match="publishes counts"):
+        open_release(write_job(tmp_path, {"sums": TABLES["sums"]}))
+    job = write_job(tmp_path, {"zones": TABLES["zones"]})
+    noise = 'ptable = { path = "pt.parquet" }'
+    job.write_text(job.read_text().replace(noise, "suppression = { threshold = 3 }"))
+    with pytest.raises(ConfigError, match="has no noise"):
+        open_release(job)
+
+
+def test_the_command_names_the_tables_and_what_to_leave_out(tmp_path):
+    job = write_job(tmp_path)
+    page, audit = tmp_path / "audit.html", ["audit", str(job)]
+    done = CliRunner().invoke(app, [*audit, "--small", "9", "--limit", "0", "-o", str(page)])
+    assert done.exit_code == 1, done.stderr
+    assert "left out: sums, as it publishes no counts" in done.stdout
+    told = json.loads((tmp_path / "audit.json").read_text())
+    assert told["release"] == ["places", "regions", "zones", "adults"]
+    assert told["left_out"] == ["sums"]
+    closed = {one["what"] for one in told["advice"][0]["options"]}
+    assert closed == {
+        "no table of geo (town), sex",
+        "no table of geo (region), age",
+        "no table of sex, zone",
+        "no table of sex, population (age >= 20)",
+    }
+    assert "every earlier table of its ledger" in page.read_text()
+    for option in (["--areas", "3"], ["-o", str(page)]):
+        assert CliRunner().invoke(app, [*audit, *option]).exit_code == 2
