@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from functools import partial
+import operator
+from dataclasses import asdict, dataclass, replace
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +15,14 @@ from ckm.service.process.server import open_answerer
 from ptable.lookup import moments
 from risk.reconstruction.attributes import FoundAttributes, found_attributes
 from risk.reconstruction.counts import possible_origins
-from risk.reconstruction.lattice import Found, guessed_counts, most_probable_counts
+from risk.reconstruction.lattice import (
+    Found,
+    Lattice,
+    guessed_counts,
+    most_probable_counts,
+)
 from risk.reconstruction.lattice_bounds import count_bounds
+from risk.reconstruction.posterior import FoundByPosterior, drawn, enumerated, found_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -47,6 +54,8 @@ class Exposure:
         What the table of a cell tells by itself.
     together
         What it tells beside all other tables.
+    posterior
+        What the posterior tells given all tables, where it was asked for.
     """
 
     n_variables: int
@@ -54,6 +63,7 @@ class Exposure:
     n_cells: int
     alone: Found
     together: Found
+    posterior: FoundByPosterior | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -119,6 +129,12 @@ class Audit:
         return sum((one.together for one in self.exposures), _NONE)
 
     @property
+    def posterior(self) -> FoundByPosterior | None:
+        """What the posterior tells of all tables."""
+        found = [one.posterior for one in self.exposures if one.posterior is not None]
+        return reduce(operator.add, found) if found else None
+
+    @property
     def largest_share(self) -> float:
         """The largest share found, of all tables or of those of one number of variables.
 
@@ -133,6 +149,7 @@ class Audit:
             **asdict(self),
             "alone": asdict(self.alone),
             "together": asdict(self.together),
+            "posterior": None if self.posterior is None else asdict(self.posterior),
             "largest_share": self.largest_share,
         }
 
@@ -241,6 +258,60 @@ class Auditor:
                 )
             )
         return tuple(found)
+
+    def with_posterior(
+        self,
+        found: Audit,
+        space: QuerySpace,
+        *,
+        draws: int,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Audit:
+        """Add what the posterior of every count tells: exact where it can be, or from draws.
+
+        Parameters
+        ----------
+        found, space
+            What was found of the small counts of these tables.
+        draws
+            How many draws of each chain.
+        progress
+            Called with the draws done and all of them.
+        """
+        lattice, shown = space.lattice, space.shown
+        given: dict[str, Any] = {"ptable": self.ptable, "small": self.small}
+        posterior = enumerated(lattice, shown, **given)
+        if posterior is None:
+            finest = (0,) * len(lattice.shape)
+            whole = Lattice(lattice.groups, [*lattice.tables, finest])
+            fitted = most_probable_counts(whole, shown, variance=self.variance)[finest]
+            area = space.area
+            if area is not None and len(area.levels) != len(space.level_names[area.axis]):
+                area = None
+            posterior = drawn(
+                lattice,
+                shown,
+                draws=draws,
+                fitted=fitted,
+                area=None if area is None else area.axis,
+                seed=found.seed,
+                progress=progress,
+                **given,
+            )
+        truth = lattice.sums(space.joint)
+        by_size: dict[int, list[FoundByPosterior]] = {}
+        for table, one in shown.items():
+            told = found_by(
+                posterior[table], truth[table], one.is_shown, confidence=self.confidence
+            )
+            by_size.setdefault(space.n_variables(space.used(table)), []).append(told)
+        return replace(
+            found,
+            exposures=tuple(
+                replace(one, posterior=reduce(operator.add, by_size[one.n_variables]))
+                for one in found.exposures
+            ),
+        )
 
 
 def _exposures(space: QuerySpace, attacked: Sequence[Attacked]) -> tuple[Exposure, ...]:

@@ -41,6 +41,7 @@ Examples:
   ckm audit service.toml
   ckm audit service.toml --small 3 -o audit.html    a page, and audit.json beside it
   ckm audit service.toml --areas 50 --seed 1        a sample of areas, for many records
+  ckm audit service.toml --draws 200                how probable small counts are, in minutes
   ckm audit service.toml --limit 0.1                what to close until 10 % are found
   ckm audit job.toml -o audit.html                  the tables of a release, and earlier ones
 
@@ -68,7 +69,15 @@ says is for the office alone.
     help="Look at so many areas, drawn at random, and at tables by area alone.",
 )
 @click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the draw of areas."
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the draws."
+)
+@click.option(
+    "--draws",
+    type=click.IntRange(0, 10_000),
+    default=0,
+    show_default=True,
+    help="Draw so many times from all counts that fit, in each of 16 chains, and tell how "
+    "probable small counts are; takes minutes.",
 )
 @click.option(
     "--limit",
@@ -92,6 +101,7 @@ def audit(
     confidence: float | None,
     areas: int | None,
     seed: int,
+    draws: int,
     limit: float | None,
     output: Path | None,
     lang: str | None,
@@ -137,6 +147,10 @@ def audit(
         found, attacked = auditor.attacked(
             space, seed=seed, progress=partial(report_progress, "all tables together")
         )
+        if draws:
+            found = auditor.with_posterior(
+                found, space, draws=draws, progress=partial(report_progress, "draws")
+            )
         is_over = limit is not None and found.largest_share > limit
         growth = (
             growth_of(space, auditor, attacked, seed=seed, progress=report_progress)
@@ -192,6 +206,8 @@ def audit(
         "guesses that a cell is small; sure: where 20 other cells look alike; certain: no "
         "other count fits. Other attacks may find more.",
     )
+    if draws:
+        _show_posterior(terminal, found)
     for name, why in (release.left_out if release else {}).items():
         click.echo(f"left out: {name}, as {why}")
     for text in (_sentence(found), _sentence_of_persons(found.attributes)):
@@ -250,6 +266,42 @@ def _show_advice(
             left=("noise",),
             title="Or more noise, drawn anew",
         )
+
+
+def _show_posterior(terminal: Terminal, found: Audit) -> None:
+    """Show what the probabilities of all counts tell, given all tables."""
+    told = [(str(one.n_variables), one.posterior) for one in found.exposures]
+    terminal.table(
+        [
+            "variables",
+            "small",
+            "found",
+            "of guesses",
+            "sure",
+            "wrongly",
+            "sure it is small",
+            "wrongly",
+            "chains differ",
+        ],
+        [
+            [
+                name,
+                f"{one.n_small:,}",
+                f"{one.share:.1%}",
+                f"{one.guessed:,}",
+                f"{one.sure:,}",
+                f"{one.sure_wrong:,}",
+                f"{one.sure_small:,}",
+                f"{one.sure_small_wrong:,}",
+                f"{one.n_unmixed / max(one.n_cells, 1):.1%}",
+            ]
+            for name, one in [*told, ("all", found.posterior)]
+            if one is not None
+        ],
+        title="From the probability of each count, given all tables and the p-table",
+        caption=f"sure: {found.confidence:.0%} or more, of one count or of any small one; "
+        "chains differ: in so many cells (R-hat above 1.05); more draws tell more.",
+    )
 
 
 def _left(one: Closure) -> list[str]:

@@ -574,6 +574,21 @@ def test_the_command_tells_and_writes_its_figures(service_file, tmp_path):
     assert "--force" in again.stderr
 
 
+@pytest.mark.slow
+def test_draws_tell_how_probable_small_counts_are(service_file, tmp_path):
+    done = run("audit", service_file, "--draws", 4, "-o", tmp_path / "a.json")
+    assert done.exit_code == 0, done.stderr
+    told = json.loads((tmp_path / "a.json").read_text())
+    found = told["posterior"]
+    assert found["n_small"] == told["together"]["n_small"]
+    assert found["n_cells"] == sum(one["n_cells"] for one in told["exposures"])
+    assert sum(found["said"]) == found["guessed"] >= found["right"] == sum(found["kept"]) > 0
+    assert "chains differ" in done.stdout
+    without = run("audit", service_file, "-o", tmp_path / "b.json")
+    assert json.loads((tmp_path / "b.json").read_text())["posterior"] is None
+    assert "chains differ" not in without.stdout
+
+
 def test_above_the_limit_the_command_fails_with_advice(tmp_path):
     rng = np.random.default_rng(6)
     sizes = {"place": 6, "sex": 2, "race": 4, "age10": 5}
