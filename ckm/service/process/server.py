@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckm.errors import ConfigError
+from ckm.release.audited import require_audited
 from ckm.release.job_inputs import opened_job, silent
-from ckm.service.process.audited import require_audited
 from footing import files
 
 if TYPE_CHECKING:
