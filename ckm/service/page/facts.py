@@ -58,6 +58,7 @@ class Outcome:
     mistakes: Sequence[ClientError] = ()
     answer: Answer | None = None
     may_filter: bool = True
+    is_stranger: bool = False
 
     @property
     def refusal(self) -> Refusal | None:
@@ -98,7 +99,7 @@ def page_facts(view: View, outcome: Outcome, visitor: Visitor) -> PageFacts:
     about, variables, language = view.service.about, view.variables, view.language
     notice = notice_of(view.service, language)
     idents = {name: f"v{place}" for place, name in enumerate(variables, start=1)}
-    is_in = outcome.status != 401
+    is_in = outcome.status != 401 and not outcome.is_stranger
     columns = [in_filter(column) for v in variables.values() for column in v.axis.columns]
     facts = PageFacts(
         title=about.title[language],
