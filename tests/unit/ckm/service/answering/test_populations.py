@@ -48,7 +48,9 @@ def served(tmp_path_factory):
 def public(served, tmp_path):
     """Ask as somebody who may not filter."""
     access = served.service.access.changed(filters="officer")
-    service = TableService(served.service.changed(access=access), served.answerer, folder=tmp_path)
+    service = TableService(
+        served.service.changed(access=access), served.answerer, folder=tmp_path
+    )
     yield Web(make_app(service))
     service.close()
 
@@ -174,7 +176,9 @@ def test_the_populations_are_described(public):
 def test_files_and_the_audit_log_name_the_population(served, tmp_path):
     log = tmp_path / "audit.log"
     access = served.service.access.changed(audit=log)
-    service = TableService(served.service.changed(access=access), served.answerer, folder=tmp_path)
+    service = TableService(
+        served.service.changed(access=access), served.answerer, folder=tmp_path
+    )
     params = {"valuecodes[sex]": "*", "population": "young"}
     web = Web(make_app(service))
     answer = web.get(DATA, params={**params, "outputFormat": "parquet", "lang": "fr"})
