@@ -14,6 +14,8 @@ from ckm.audit.release import open_release
 from ckm.cli import app
 from ckm.config.read import read_job
 from ckm.errors import ConfigError
+from ckm.ledger import Definition
+from ckm.ledger.ledger import Published
 from ckm.release.job_inputs import opened_job
 from tables import Secret
 from tests.strategies import worked_ptable
@@ -117,6 +119,33 @@ def test_tables_that_the_ledger_has_from_before_are_looked_at_too(tmp_path):
     assert [one.name for one in after.tables] == ["adults", "zones", *earlier]
     assert earlier == ["places (ledger 1)"]
     assert len(whole.shown) == len(both.shown) + 4 + 2  # the sexes are a margin of both
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [
+        {"dimensions": ("gone",)},
+        {"dimensions": ("zone", "zone")},
+        {"where": "sex = "},
+        {"where": "id < 300"},
+        {"margins": "chosen"},
+        {"margins": "5"},
+        {"margins": '["zone"]'},
+        {"margins": "[[1]]"},
+        {"margins": "[" * 100_000},
+    ],
+    ids=str,
+)
+def test_earlier_tables_that_cannot_be_built_are_left_out(tmp_path, monkeypatch, strange):
+    ledger = '[ledger]\npath = "ledger.db"\n'
+    job = write_job(tmp_path, {"adults": TABLES["adults"]}, more=ledger)
+    told = Definition(**{"name": "\x1b[1mold", "dimensions": ("zone",)} | strange)
+    entry = Published(number=7, history="public", published_at="", definition=told)
+    monkeypatch.setattr("ckm.audit.release.has_ledger", lambda _: True)
+    monkeypatch.setattr("ckm.audit.release.list_published", lambda _: [entry])
+    release = open_release(job)[2]
+    assert [one.name for one in release.tables] == ["adults"]
+    assert list(release.left_out) == ["?[1mold (ledger 7)"]
 
 
 def test_axes_that_no_table_shows_together_are_joined_where_all_are_too_many(
