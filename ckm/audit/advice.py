@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import asdict, dataclass
+import math
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ptable import NoiseSpec
+from ptable.lookup import KeyIndex, look_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ckm.audit.audit import Audit, Auditor
     from ckm.audit.query_space import QuerySpace
+    from footing.arrays import Integers
+    from ptable import PTable
 
     Kept = Callable[[dict[int, int]], bool]
 
 _MAX_STEPS = 12
+_FACTORS = (1.5, 2, 3, 4, 6, 8)
+_MORE_NOISE = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +116,80 @@ def advise(
         if enough:
             break
     return tuple(steps)
+
+
+def stronger_noise(
+    space: QuerySpace,
+    auditor: Auditor,
+    *,
+    limit: float,
+    seed: int,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> tuple[Closure, ...]:
+    """Publish the same cells with more and more noise until the share found is within a limit.
+
+    The variance grows by half, then to twice, three times and so on, with the largest noise
+    that this needs. Noise is drawn anew for each cell, by a seed; areas that the rules withhold
+    are taken to stay the same.
+
+    Parameters
+    ----------
+    space, auditor
+        The tables, and who attacks them.
+    limit
+        The largest share of small counts that may be found.
+    seed
+        Of the noise.
+    progress
+        Called with a stage, the designs tried and all of them.
+
+    Returns
+    -------
+    tuple
+        What each design leaves, in one draw; none without a specification of one variance.
+    """
+    spec = auditor.ptable.spec
+    tried: list[Closure] = []
+    if not isinstance(spec, NoiseSpec) or isinstance(spec.variance, tuple):
+        return ()
+    for done, factor in enumerate(_FACTORS):
+        if progress is not None:
+            progress("more noise", done, len(_FACTORS))
+        variance = factor * spec.variance
+        largest = math.ceil(math.sqrt(factor) * auditor.ptable.max_noise)
+        ptable = _solved(spec, variance, largest)
+        if ptable is None:
+            break
+        rng = np.random.default_rng(seed)
+        truth = space.lattice.sums(space.joint)
+        index = KeyIndex.build(ptable, ptable.key_range)
+        shown = {
+            table: replace(one, published=_published(index, truth[table], rng))
+            for table, one in space.shown.items()
+        }
+        found = replace(auditor, ptable=ptable).audit(replace(space, shown=shown))
+        what = f"max_noise = {ptable.max_noise}, variance = {variance:g}"
+        tried.append(_closure(what, found))
+        if tried[-1].share <= limit:
+            break
+    return tuple(tried)
+
+
+def _solved(spec: NoiseSpec, variance: float, max_noise: int) -> PTable | None:
+    """Solve a p-table of more noise; None where a few more counts do not suffice for it."""
+    from ptable import InfeasibleError, solve
+
+    for more in range(_MORE_NOISE):
+        try:
+            return solve(replace(spec, variance=variance, max_noise=max_noise + more))
+        except InfeasibleError:
+            continue
+    return None
+
+
+def _published(index: KeyIndex, truth: Integers, rng: np.random.Generator) -> Integers:
+    keys = rng.integers(0, index.key_range, truth.size, dtype=np.uint64)
+    return truth + look_up(index, truth.ravel(), keys).reshape(truth.shape)
 
 
 def _closure(what: str, found: Audit) -> Closure:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ckm.audit.query_space import query_space
+from ckm.config.service.sections import ServiceAudit
 from ckm.service.process.server import open_answerer
 from ptable.lookup import moments
 from risk.reconstruction.attributes import FoundAttributes, found_attributes
@@ -286,7 +287,8 @@ def open_space(
     progress
         Called with a stage, what is done and all of it.
     """
-    with open_answerer(service.changed(ledger=None), is_kept=False) as answerer:
+    bare = service.changed(ledger=None, audit=ServiceAudit())
+    with open_answerer(bare, is_kept=False) as answerer:
         answers = answerer()
         space = query_space(answers, areas=areas, seed=seed, progress=progress)
         table = answers.ptable

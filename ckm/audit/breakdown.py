@@ -21,7 +21,7 @@ from reports.facts.exposure import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from ckm.audit.advice import Step
+    from ckm.audit.advice import Closure, Step
     from ckm.audit.audit import Attacked, Audit, Auditor
     from ckm.audit.query_space import QuerySpace
     from ckm.audit.release import ReleaseTables
@@ -167,6 +167,7 @@ def exposure_facts(
     *,
     limit: float | None,
     steps: Iterable[Step],
+    noise: Iterable[Closure] = (),
     growth: GrowthFact | None,
     release: ReleaseTables | None = None,
 ) -> ExposureFacts:
@@ -203,6 +204,7 @@ def exposure_facts(
         **parts,
         growth=growth,
         advice=tuple(ClosureFact(**asdict(one.chosen)) for one in steps),
+        noise=tuple(ClosureFact(**asdict(one)) for one in noise),
         release=() if release is None else tuple(one.name for one in release.tables),
         left_out=() if release is None else tuple(release.left_out),
     )

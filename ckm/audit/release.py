@@ -12,11 +12,15 @@ from ckm.audit.audit import Auditor
 from ckm.audit.query_space import query_space
 from ckm.config.read import build, open_settings, read_job
 from ckm.config.service.service import Service
+from ckm.engine.request import TableRequest
 from ckm.errors import ConfigError
 from ckm.ledger.ledger import list_published
 from ckm.ledger.storage.store import has_ledger
+from ckm.release.job_inputs import open_engine
 from ckm.service.answering.query import Query, Selection
 from ckm.service.process.server import open_answerer
+from footing.errors import ExplainedError
+from ptable import NoiseSpec, solve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
 
     from ckm.audit.query_space import QuerySpace
     from ckm.config.job.job import Job
+    from ckm.ledger import Definition
+    from ckm.service.answering.answer import Answerer
     from ckm.service.answering.variables import Variable
 
 _OF_A_JOB = ("data", "keys", "ptable")
@@ -59,6 +65,11 @@ class ReleaseTable:
     margins: str | tuple[tuple[str, ...], ...]
     where: str | None
     is_earlier: bool = False
+
+    @property
+    def request(self) -> TableRequest:
+        """What an engine is asked for."""
+        return TableRequest(dimensions=self.dimensions, margins=self.margins, where=self.where)
 
     @property
     def content(self) -> tuple[object, ...]:
@@ -118,12 +129,10 @@ def open_release(
             hint="ckm risk suppression audits those; ckm audit takes jobs with [ptable]",
         )
     release = _release(path, job)
-    with open_answerer(release.service, is_kept=False) as answerer:
+    with open_answerer(release.service, is_kept=False, is_checked=False) as answerer:
         answers = answerer()
-        queries = {
-            table.name: _query(table, job, answers.variables, release.service)
-            for table in release.tables
-        }
+        release = _without_nobody(release, answers)
+        queries = {table.name: _query(table, job, answers) for table in release.tables}
         refused = [name for name, one in queries.items() if answers.permitted(one) is None]
         if refused:
             raise ConfigError(
@@ -155,13 +164,12 @@ def _release(path: Path, job: Job) -> ReleaseTables:
         else:
             left_out[table.name] = "it publishes no counts"
     known = {one.content for one in found}
-    for earlier in _earlier(job):
-        if isinstance(earlier, ReleaseTable):
-            if earlier.content not in known:
-                known.add(earlier.content)
-                found.append(earlier)
-        else:
-            left_out[earlier] = "it was a caller's choice of categories, which no job can build"
+    for name, earlier in _earlier(path, job):
+        if earlier is None:
+            left_out[name] = "the job cannot build it, or a caller chose its categories"
+        elif earlier.content not in known:
+            known.add(earlier.content)
+            found.append(earlier)
     if not found:
         raise ConfigError("No table of the job publishes counts: there is nothing to audit.")
     return ReleaseTables(
@@ -169,31 +177,43 @@ def _release(path: Path, job: Job) -> ReleaseTables:
     )
 
 
-def _earlier(job: Job) -> Iterator[ReleaseTable | str]:
-    """Give the earlier tables of the ledger, or the name of one that cannot be built."""
+def _earlier(path: Path, job: Job) -> Iterator[tuple[str, ReleaseTable | None]]:
+    """Give the name of each earlier table, and the table if it can be built again."""
     ledger = job.ledger
     if ledger is None or not has_ledger(ledger.target):
         return
-    for one in list_published(ledger.target):
-        table, name = one.definition, f"{one.definition.name} (ledger {one.number})"
-        if one.history not in {ledger.history, *ledger.also}:
-            continue
-        margins: Any = table.margins
-        if margins not in {"all", "none"}:
-            margins = json.loads(margins) if margins != "chosen" else [0]
-            if not all(isinstance(some, list) for some in margins) or any(
-                not isinstance(text, str) for some in margins for text in some
-            ):
-                yield name
-                continue
-            margins = tuple(map(tuple, margins))
-        yield ReleaseTable(
-            name=name,
-            dimensions=table.dimensions,
-            margins=margins,
-            where=table.where,
-            is_earlier=True,
-        )
+    with open_engine(job, solve(NoiseSpec(max_noise=2, variance=1.0)), noises={}) as engine:
+        for one in list_published(ledger.target):
+            if one.history in {ledger.history, *ledger.also}:
+                name = f"{one.definition.name} (ledger {one.number})"
+                name = "".join(sign if sign.isprintable() else "?" for sign in name)
+                try:
+                    table = _table_of(one.definition, name)
+                    engine.validate({name: table.request})
+                    _service(path, job, [table])
+                except (ExplainedError, RecursionError, ValueError):
+                    yield name, None
+                else:
+                    yield name, table
+
+
+def _table_of(definition: Definition, name: str) -> ReleaseTable:
+    """Read what the ledger has of a table; a ValueError where it was chosen by a caller."""
+    margins: Any = definition.margins
+    if margins not in {"all", "none"}:
+        given = json.loads(margins)
+        if not isinstance(given, list) or not all(isinstance(some, list) for some in given):
+            raise ValueError
+        if not all(isinstance(text, str) for some in given for text in some):
+            raise ValueError
+        margins = tuple(map(tuple, given))
+    return ReleaseTable(
+        name=name,
+        dimensions=definition.dimensions,
+        margins=margins,
+        where=definition.where,
+        is_earlier=True,
+    )
 
 
 def _service(path: Path, job: Job, tables: Sequence[ReleaseTable]) -> Service:
@@ -205,7 +225,11 @@ def _service(path: Path, job: Job, tables: Sequence[ReleaseTable]) -> Service:
         Service,
         {
             "schema": 1,
-            "service": {"title": document.get("title") or path.stem},
+            "service": {
+                "title": document.get("title") or path.stem,
+                "total_label": job.output.total_label,
+                "missing_label": job.output.missing_label,
+            },
             **{key: document[key] for key in _OF_A_JOB if key in document},
             **{
                 key: {name: of for name, of in document.get(key, {}).items() if name in names}
@@ -237,10 +261,22 @@ def _variable(dimension: str, job: Job) -> str:
     return max(nested, key=lambda name: len(_columns(name, job)), default=dimension)
 
 
-def _query(
-    table: ReleaseTable, job: Job, variables: Mapping[str, Variable], service: Service
-) -> Query:
+def _without_nobody(release: ReleaseTables, answers: Answerer) -> ReleaseTables:
+    """Leave out the tables whose filter no record passes."""
+    inside = answers.memberships()
+    empty = {
+        one.where for name, one in release.service.populations.items() if not inside[name].any()
+    }
+    left_out = {
+        t.name: "no record passes its filter" for t in release.tables if t.where in empty
+    }
+    kept = tuple(table for table in release.tables if table.name not in left_out)
+    return replace(release, tables=kept, left_out={**release.left_out, **left_out})
+
+
+def _query(table: ReleaseTable, job: Job, answers: Answerer) -> Query:
     """Return the query that has the cells of a table."""
+    variables, inside = answers.variables, answers.memberships()
     sets = set(_level_sets(table, job, variables))
     names = dict.fromkeys(_variable(name, job) for name in table.dimensions)
     selections = []
@@ -248,11 +284,15 @@ def _query(
         levels = {levels[place] for levels in sets} - {len(variables[name].level_names)}
         ranks = sorted({rank for level in levels for rank in variables[name].ranks(level)})
         selections.append(Selection(variable=name, ranks=(0, *map(int, ranks))))
-    filters = {one.where: name for name, one in service.populations.items()}
+    filters = {
+        one.where: name
+        for name, one in answers.service.populations.items()
+        if not inside[name].all()  # a filter that all records pass is none
+    }
     return Query(
         selections=tuple(selections),
         margins=frozenset(sets),
-        population=filters[table.where] if table.where else None,
+        population=filters.get(table.where or ""),
     )
 
 

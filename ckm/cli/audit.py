@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ckm import __version__
 from ckm.cli.terminal.click_group import with_terminal
 from ckm.cli.terminal.output import check_output
 from ckm.errors import CheckFailedError
@@ -18,7 +19,7 @@ from footing.files import write_whole
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ckm.audit.advice import Step
+    from ckm.audit.advice import Closure, Step
     from ckm.audit.audit import Audit, Exposure
     from ckm.cli.terminal.console import Terminal
     from reports.facts.exposure import ExposureFacts
@@ -52,17 +53,14 @@ says is for the office alone.
 @click.option(
     "--small",
     type=click.IntRange(1, 10),
-    default=2,
-    show_default=True,
-    help="Counts from 1 to this are small.",
+    help="Counts from 1 to this are small; by default that of [audit], or 2.",
 )
 @click.option(
     "--confidence",
     type=click.FloatRange(0.5, 1),
     callback=_finite,
-    default=0.95,
-    show_default=True,
-    help="Share of right guesses from which on somebody is sure.",
+    help="Share of right guesses from which on somebody is sure; by default that of [audit], "
+    "or 0.95.",
 )
 @click.option(
     "--areas",
@@ -77,7 +75,7 @@ says is for the office alone.
     type=click.FloatRange(0, 1),
     callback=_finite,
     help="Largest share of small counts found from all tables, of all or of those of one "
-    "number of variables; above it, exit 1 with advice.",
+    "number of variables; above it, exit 1 with advice. By default largest_share of [audit].",
 )
 @click.option(
     "-o", "--output", type=_PATH, help="All figures: .html with .json beside it, or .json."
@@ -90,8 +88,8 @@ def audit(
     /,
     *,
     file: Path,
-    small: int,
-    confidence: float,
+    small: int | None,
+    confidence: float | None,
     areas: int | None,
     seed: int,
     limit: float | None,
@@ -100,12 +98,16 @@ def audit(
     force: bool,
 ) -> None:
     """Find small counts from all tables that a service permits, or of a release, together."""
-    from ckm.audit.advice import advise
+    from ckm.audit.advice import advise, stronger_noise
     from ckm.audit.audit import open_space
     from ckm.audit.breakdown import exposure_facts, growth_of, parts_of
     from ckm.audit.release import open_release
     from ckm.cli.serve import require_web
+    from ckm.config.read import read_job
+    from ckm.config.service.sections import ServiceAudit
     from ckm.config.service.service import is_service_file, read_service
+    from ckm.release.audited import KIND, digests_of
+    from ckm.release.run import InputFiles
 
     require_web()
     is_release = not is_service_file(file)
@@ -114,13 +116,22 @@ def audit(
     check_output(output, force=force, lang=lang, endings=(".html", ".json"), inputs=(file,))
     if output is not None and (beside := _beside(output)) != output:
         check_output(beside, force=force)
-    asked: dict[str, Any] = {"small": small, "confidence": confidence}
+    service = None if is_release else read_service(file)
+    settings = ServiceAudit() if service is None else service.audit
+    asked: dict[str, Any] = {
+        "small": settings.small if small is None else small,
+        "confidence": settings.confidence if confidence is None else confidence,
+    }
+    job = read_job(file) if service is None else service.job
+    named = job.report.limits.all_tables if service is None else settings.largest_share
+    limit = named if limit is None else limit
+    inputs = InputFiles({path: path.name for path in job.input_files()})
     with terminal.progress() as report_progress:
-        if is_release:
+        if service is None:
             space, auditor, release = open_release(file, **asked, progress=report_progress)
             plan = release.service
         else:
-            plan, release = read_service(file), None
+            plan, release = service, None
             space, auditor = open_space(
                 plan, **asked, areas=areas, seed=seed, progress=report_progress
             )
@@ -138,18 +149,31 @@ def audit(
             if is_over and limit is not None
             else ()
         )
+        noise = (
+            stronger_noise(space, auditor, limit=limit, seed=seed, progress=report_progress)
+            if is_over and limit is not None
+            else ()
+        )
     if output is not None:
+        inputs.require_rest()
         facts = exposure_facts(
             plan,
             found,
             parts_of(space, attacked),
             limit=limit,
             steps=steps,
+            noise=noise,
             growth=growth,
             release=release,
         )
         advice = [one.to_dict() for one in steps]
-        _write(output, facts, {**found.to_dict(), "limit": limit, "advice": advice}, lang)
+        about = {
+            "kind": KIND,
+            "version": __version__,
+            "digests": digests_of(service or job, auditor.ptable),
+        }
+        figures = {**about, **found.to_dict(), "limit": limit, "advice": advice}
+        _write(output, facts, figures, lang)
     terminal.table(
         [
             "variables",
@@ -164,7 +188,7 @@ def audit(
             "certain",
         ],
         [_row(one) for one in found.exposures],
-        title=f"Small counts are those from 1 to {small}",
+        title=f"Small counts are those from 1 to {found.small}",
         caption="alone: from the table of the cell; together: from all of them, for so many "
         "guesses that a cell is small; sure: where 20 other cells look alike; certain: no "
         "other count fits. Other attacks may find more.",
@@ -174,7 +198,7 @@ def audit(
     for text in (_sentence(found), _sentence_of_persons(found.attributes)):
         click.echo(text)  # results, and not for a log: their figures are disclosive
     if is_over and limit is not None:
-        _show_advice(terminal, steps, limit=limit)
+        _show_advice(terminal, steps, noise, limit=limit)
         raise CheckFailedError(
             "More small counts are found from all tables, or from those of one number of "
             f"variables, than the limit of {limit:.1%}.",
@@ -196,7 +220,7 @@ def _write(
     from reports import exposure_report
     from reports.report import plain_facts
 
-    more = ("variables", "areas", "tables", "growth", "release", "left_out")
+    more = ("variables", "areas", "tables", "growth", "noise", "release", "left_out")
     told = {**figures, **{name: plain_facts(getattr(facts, name)) for name in more}}
     write_whole(_beside(output), json.dumps(told, indent=2) + "\n", is_private=True)
     if output != _beside(output):
@@ -204,28 +228,33 @@ def _write(
         write_whole(output, page, is_private=True)
 
 
-def _show_advice(terminal: Terminal, steps: Sequence[Step], *, limit: float) -> None:
-    """Show what was closed, round by round, with the runners-up of each."""
+def _show_advice(
+    terminal: Terminal, steps: Sequence[Step], noise: Sequence[Closure], *, limit: float
+) -> None:
+    """Show what was closed, round by round, with the runners-up; then more noise instead."""
     rows = []
     for number, step in enumerate(steps, start=1):
         others = [one for one in step.options if one != step.chosen][:_OTHERS]
         for place, one in enumerate([step.chosen, *others]):
-            rows.append(
-                [
-                    f"{number}." if place == 0 else "",
-                    one.what if place == 0 else f"(or {one.what})",
-                    f"{one.n_tables:,}",
-                    f"{one.n_cells:,}",
-                    f"{one.n_small:,}",
-                    f"{one.share:.1%}",
-                ]
-            )
+            closed = one.what if place == 0 else f"(or {one.what})"
+            rows.append([f"{number}." if place == 0 else "", closed, *_left(one)])
     terminal.table(
         ["step", "close", "tables left", "cells", "small", "found"],
         rows,
         left=("step", "close"),
         title=f"What to close first, until {limit:.1%} are found",
     )
+    if noise:
+        terminal.table(
+            ["noise", "tables", "cells", "small", "found"],
+            [[one.what, *_left(one)] for one in noise],
+            left=("noise",),
+            title="Or more noise, drawn anew",
+        )
+
+
+def _left(one: Closure) -> list[str]:
+    return [f"{one.n_tables:,}", f"{one.n_cells:,}", f"{one.n_small:,}", f"{one.share:.1%}"]
 
 
 def _row(one: Exposure) -> list[str]:

@@ -124,6 +124,8 @@ class ExposureFacts:
         None where there are too few tables, or no small counts.
     advice
         What to close, round by round.
+    noise
+        What more and more noise leaves instead.
     release, left_out
         The tables of a release that were looked at, and those that were not; of a service
         none.
@@ -150,5 +152,6 @@ class ExposureFacts:
     tables: tuple[PartFact, ...]
     growth: GrowthFact | None = None
     advice: tuple[ClosureFact, ...] = ()
+    noise: tuple[ClosureFact, ...] = ()
     release: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()

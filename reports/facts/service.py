@@ -336,8 +336,9 @@ class PageFacts:
         The table, and the map of it.
     downloads, permalink
         Addresses of files and of the page itself.
-    notes, notice
-        What has to be known about the numbers; what stands on every page.
+    notes, notice, audit
+        What has to be known about the numbers; what stands on every page; whether what all
+        tables tell together was examined, in words.
     sign_in, reader
         Where to sign in, or who did.
     """
@@ -371,5 +372,6 @@ class PageFacts:
     permalink: str = ""
     notes: tuple[str, ...] = field(default=())
     notice: str = ""
+    audit: str = ""
     sign_in: str = ""
     reader: Reader | None = None

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.pages import headings
 from reports.charts.curves import Curve, Curves, Spot, curves
-from reports.parts import Cell, Lines
+from reports.parts import Cell, Column, Lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reports.facts.exposure import ExposureFacts, GrowthFact, PartFact
+    from reports.facts.exposure import ClosureFact, ExposureFacts, GrowthFact, PartFact
     from reports.i18n.languages import Words
     from reports.parts import Figure, Table
 
@@ -183,14 +183,25 @@ def _picture(words: Words, facts: ExposureFacts, growth: GrowthFact) -> Figure:
     )
 
 
-def _advice(words: Words, facts: ExposureFacts) -> Table:
+def _advice(words: Words, facts: ExposureFacts) -> list[Table]:
+    """List what to close, one after the other, and which noise would do instead."""
+    closed = _closures(words, facts.advice, words.say("Close"))
+    found = [closed.table("advice-steps", words.say("What to close, one after the other"))]
+    if facts.noise:
+        noise = _closures(words, facts.noise, "[ptable]")
+        found.append(noise.table("advice-noise", words.say("Or more noise, drawn anew")))
+    return found
+
+
+def _closures(
+    words: Words, closures: Sequence[ClosureFact], heading: str
+) -> Lines[tuple[int, ClosureFact]]:
     return (
-        Lines(words, list(enumerate(facts.advice, start=1)))
+        Lines(words, list(enumerate(closures, start=1)))
         .number("Step", lambda line: line[0], "count")
-        .text("Close", lambda line: Cell(text=line[1].what, is_code=True))
+        .column(Column(heading), lambda line: Cell(text=line[1].what, is_code=True))
         .number("Tables left", lambda line: line[1].n_tables, "count")
         .number("Cells", lambda line: line[1].n_cells, "count")
         .number("Small counts", lambda line: line[1].n_small, "count")
         .number("Share found", lambda line: line[1].share, "share")
-        .table("advice-steps", words.say("What to close, one after the other"))
     )

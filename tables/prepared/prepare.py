@@ -92,6 +92,7 @@ def prepare(
     """
     started = time.perf_counter()
     require_fit(requests, source)
+    _require_free_names(requests)
     require_sound(source, keys, tolerate_missing=tolerate_missing_keys and not sketch)
     if weight is not None:
         _require_weights(source, weight)
@@ -130,6 +131,16 @@ def prepare(
     )
 
 
+def _require_free_names(requests: Mapping[str, Request]) -> None:
+    """Refuse columns that would be taken for those of a coding."""
+    named = [column for request in requests.values() for column in request.columns]
+    reserved = [c for c in named if c.lower().startswith((LEVEL, POPULATIONS))]
+    if reserved:
+        raise RequestError(
+            f"Column {reserved[0]!r} has a name that is kept for coding.", hint="rename it"
+        )
+
+
 def _membership(
     source: Source, populations: Sequence[Filter], parameters: dict[str, object]
 ) -> str:
@@ -148,11 +159,6 @@ def _code(
 
     A dimension that is no column is given by an SQL expression and the values in it.
     """
-    reserved = [c for c in request.columns if c.lower().startswith(LEVEL)]
-    if reserved:
-        raise RequestError(
-            f"Column {reserved[0]!r} has a name that is kept for levels.", hint="rename it"
-        )
     listed, parameters = ", ".join(quote(column) for column in request.columns), None
     if given is not None:
         listed, parameters = f"{given[0]} AS {quote(name)}", given[1]

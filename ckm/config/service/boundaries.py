@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 Rings: TypeAlias = tuple[tuple[tuple[float, float], ...], ...]
 
 _MAX_BYTES = 64_000_000
+_BAD = (OverflowError, AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError)
 _SIMPLER = "simplify the lines: a map is 420 pixels wide"
 
 
@@ -32,9 +33,9 @@ def read_boundaries(
     except _WrongError as error:
         add(f"boundaries: {error}.", None)
         return {}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError):
+    except _BAD:
         found = []
-    if not any(rings for _, rings in found):
+    if not any(ring for _, rings in found for ring in rings):
         add("boundaries must be a GeoJSON FeatureCollection of areas.", None)
     twice = [code for code, times in Counter(code for code, _ in found).items() if times > 1]
     if twice:

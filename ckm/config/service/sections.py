@@ -222,6 +222,27 @@ class ServiceAccess(Section):
             reading.add(where, text, 'name a file to keep it in: projects = "projects.sqlite"')
 
 
+class ServiceAudit(Section):
+    """What all tables together may give away."""
+
+    report: FilePath | None = optional(
+        "What ckm audit -o wrote: the service starts where it is of what is served."
+    )
+    largest_share: Annotated[float, Field(ge=0, le=1)] | None = optional(
+        "Largest share of small counts found, of all tables or of those of one size."
+    )
+    small: int = optional("Counts from 1 to this are small.", default=2, ge=1, le=10)
+    confidence: float = optional(
+        "Share of right guesses from which on somebody is sure.", default=0.95, ge=0.5, le=1
+    )
+
+    def add_problems(self, reading: Reading) -> None:
+        """Note an audit that nothing would come of."""
+        if self.report is not None and self.largest_share is None:
+            text = "report needs largest_share: how much may be found?"
+            reading.add("[audit]", text, "largest_share = 0.2 for a fifth of the small counts")
+
+
 class ServiceLedger(JobLedger):
     """The record of what was published, by this service and by batch jobs."""
 

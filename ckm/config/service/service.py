@@ -22,6 +22,7 @@ from ckm.config.service.sections import (
     OfferedVariable,
     ServiceAbout,
     ServiceAccess,
+    ServiceAudit,
     ServiceLedger,
     ServiceLimits,
     ServicePopulation,
@@ -48,6 +49,7 @@ class Service(SettingsFile):
     rules: RuleSettings = RuleSettings()
     limits: ServiceLimits = ServiceLimits()
     access: ServiceAccess = ServiceAccess()
+    audit: ServiceAudit = ServiceAudit()
     ledger: ServiceLedger | None = None
     _official: tuple[Job, ...] = PrivateAttr(default=())
 
@@ -89,6 +91,11 @@ class Service(SettingsFile):
         return "reconstruction" if self.access.accepts_reconstruction else "method"
 
     @property
+    def is_unaudited(self) -> bool:
+        """Whether anybody may ask, and no audit of all tables is named."""
+        return self.access.mode == "open" and self.audit.report is None
+
+    @property
     def area(self) -> str | None:
         """The variable of areas."""
         return next((v.name for v in self.variables.values() if v.is_area), None)
@@ -106,6 +113,12 @@ class Service(SettingsFile):
             told.append(
                 "[ledger] reserves nothing: a table that a caller asks for first may keep one "
                 'of the office from publication; official = ["job.toml"] prevents it'
+            )
+        if self.is_unaudited:
+            told.append(
+                "not audited: what all tables of this service tell together was not examined; "
+                f"ckm audit {self.path.name} -o audit.json does it, and report in [audit] "
+                "names it"
             )
         if self.access.has_accounts:
             who = "everybody" if self.access.mode == "open" else "everybody with a token"

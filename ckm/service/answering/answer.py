@@ -101,10 +101,17 @@ class Answerer:
         The engine over its data; must stay open.
     ledger
         The record of publications, if there is one.
+    is_checked
+        Whether populations must have and differ by enough records.
     """
 
     def __init__(
-        self, service: Service, engine: Engine, *, ledger: Recorder | None = None
+        self,
+        service: Service,
+        engine: Engine,
+        *,
+        ledger: Recorder | None = None,
+        is_checked: bool = True,
     ) -> None:
         self.service = service
         self._engine = engine
@@ -121,7 +128,7 @@ class Answerer:
             self._prepared,
             self.variables,
             area=service.area,
-            populations=population_conditions(service, self._prepared),
+            populations=population_conditions(service, self._prepared, is_checked=is_checked),
         )
         self.settings = service.rules
         self.is_weighted = self._prepared.is_weighted

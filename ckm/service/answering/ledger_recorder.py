@@ -173,6 +173,8 @@ class Recorder:
             within,
         ]
         filters = [text for text in (publication.population, query.where) if text]
+        if publication.population and (query.where or within):  # either may say "or"
+            filters = [f"({text})" for text in filters]
         counted = [f"{name} in {json.dumps(texts)}" for name, texts in within.items()]
         return Definition(
             name=self._name,

@@ -58,6 +58,13 @@ def noise_notes(margin: MarginOfError | None, language: str) -> tuple[str, ...]:
     return () if margin is None else (say("noise", language, **noise_said(margin)),)
 
 
+def audit_notice(service: Service, language: str) -> str:
+    """Return whether an open or audited service was audited, in words; empty for others."""
+    if service.audit.report is not None:
+        return say("audited", language)
+    return say("not_audited", language) if service.is_unaudited else ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phrase:
     r"""Words that stand within others, in the language of those.

@@ -32,14 +32,16 @@ def memberships(prepared: Prepared, names: Mapping[str, object]) -> dict[str, Fl
     }
 
 
-def population_conditions(service: Service, prepared: Prepared) -> dict[str, Condition]:
+def population_conditions(
+    service: Service, prepared: Prepared, *, is_checked: bool = True
+) -> dict[str, Condition]:
     """Return the condition of each population.
 
     Raises
     ------
     ConfigError
-        If one has few records, or two differ by few: whoever subtracts their tables has a
-        table of these.
+        If they are checked, and one has few records, or two differ by few: whoever subtracts
+        their tables has a table of these.
     """
     inside = memberships(prepared, service.populations)
     if not inside:
@@ -60,7 +62,7 @@ def population_conditions(service: Service, prepared: Prepared) -> dict[str, Con
         for (one, a), (other, b) in itertools.combinations({**everybody, **named}.items(), 2)
         if counts[a ^ b].sum() < least
     ]
-    if problems:
+    if problems and is_checked:
         raise ConfigError(
             "\n".join(f"[[population]] {problem}" for problem in problems),
             hint="declare it otherwise, or drop it: the tables of two populations together "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
@@ -56,15 +57,7 @@ def area_map(variables: Iterable[Variable]) -> AreaMap | None:
 
 
 def _area_map(variable: Variable, rings: Mapping[str, Rings]) -> AreaMap | None:
-    by_code = [
-        {
-            text: rank
-            for rank in variable.ranks(level).tolist()
-            if rank
-            for text in (variable.own(rank), variable.codes[rank])
-        }
-        for level in range(len(variable.level_names))
-    ]
+    by_code = [_by_code(variable, level) for level in range(len(variable.level_names))]
     level = max(range(len(by_code)), key=lambda at: len(by_code[at].keys() & rings.keys()))
     known = by_code[level]
     found = {known[code] for code in rings if code in known}
@@ -88,6 +81,14 @@ def _area_map(variable: Variable, rings: Mapping[str, Rings]) -> AreaMap | None:
     shapes = zip(paths, map(known.get, rings), strict=is_drawn)
     name, said = variable.name, "; ".join(texts)
     return AreaMap(variable=name, shapes=tuple(shapes), size=size, said=said)
+
+
+def _by_code(variable: Variable, level: int) -> dict[str, int]:
+    """Find the areas of a level by their code, and by its last part where one alone has it."""
+    ranks = [rank for rank in variable.ranks(level).tolist() if rank]
+    times = Counter(map(variable.own, ranks))
+    own = {text: rank for rank in ranks if times[text := variable.own(rank)] == 1}
+    return {**own, **{variable.codes[rank]: rank for rank in ranks}}
 
 
 def map_of(

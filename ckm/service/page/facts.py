@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from ckm.formats import FORMATS
-from ckm.service.answering.messages import noise_notes, notice_of
+from ckm.service.answering.messages import audit_notice, noise_notes, notice_of
 from ckm.service.answering.render import file_name, named_by
 from ckm.service.page.alternatives import starts_of, tries_of
 from ckm.service.page.area_map import map_of
@@ -58,6 +58,7 @@ class Outcome:
     mistakes: Sequence[ClientError] = ()
     answer: Answer | None = None
     may_filter: bool = True
+    is_stranger: bool = False
 
     @property
     def refusal(self) -> Refusal | None:
@@ -98,7 +99,7 @@ def page_facts(view: View, outcome: Outcome, visitor: Visitor) -> PageFacts:
     about, variables, language = view.service.about, view.variables, view.language
     notice = notice_of(view.service, language)
     idents = {name: f"v{place}" for place, name in enumerate(variables, start=1)}
-    is_in = outcome.status != 401
+    is_in = outcome.status != 401 and not outcome.is_stranger
     columns = [in_filter(column) for v in variables.values() for column in v.axis.columns]
     facts = PageFacts(
         title=about.title[language],
@@ -131,6 +132,7 @@ def page_facts(view: View, outcome: Outcome, visitor: Visitor) -> PageFacts:
         permalink=view.asked.plain.href(),
         notes=() if notice else (view.say("method"),),
         notice=notice,
+        audit=audit_notice(view.service, language),
         sign_in=_sign_in(visitor, language),
         reader=_reader(visitor, view),
     )

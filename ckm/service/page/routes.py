@@ -101,6 +101,9 @@ class Page:
         except ClientError as client_error:
             outcome = Outcome(mistakes=[*wrong, client_error])
         who = getattr(request.state, "caller", None)
+        if who is None and self._table_service.service.access.mode == "tokens":
+            # What is wrong would tell a stranger which names there are.
+            outcome = Outcome(mistakes=outcome.mistakes[-1:], is_stranger=True)
         for wrong_one in outcome.mistakes:
             self._context.note_mistake(request, wrong_one)
         may_filter = who is not None and self._table_service.may_filter(who)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckm.errors import ConfigError
+from ckm.release.audited import require_audited
 from ckm.release.job_inputs import opened_job, silent
 from footing import files
 
@@ -72,6 +73,17 @@ def require_private(service: Service) -> None:
             files.require_private(path, kind, error=ConfigError)
 
 
+def _require_comparison(service: Service) -> None:
+    """Refuse populations whose tables nothing compares with those of all records."""
+    if service.populations and service.ledger is None:
+        raise ConfigError(
+            "[[population]] needs [ledger]: a cell of a population and of all records whose "
+            "counts differ by one person tell that this person is outside.",
+            hint='path = "ledger.db" in [ledger] refuses such tables; with policy = "flag" '
+            "they are published all the same, and stand in the log",
+        )
+
+
 @contextlib.contextmanager
 def open_table_service(
     service: Service, *, folder: Path | None = None, ledger: Recorder | None = None
@@ -82,6 +94,8 @@ def open_table_service(
     own = None if folder is not None else Path(tempfile.mkdtemp(prefix="ckm-service-"))
     try:
         with open_answerer(service, ledger=ledger) as answerer:
+            if ledger is None:
+                _require_comparison(service)
             table_service = TableService(
                 service, answerer(), folder=(own or Path(str(folder))) / "jobs"
             )
@@ -101,6 +115,7 @@ def open_answerer(
     ledger: Recorder | None = None,
     is_kept: bool = True,
     quick: bool = False,
+    is_checked: bool = True,
     step: Step = silent,
     **resources: Unpack[Resources],
 ) -> Iterator[Callable[[], Answerer]]:
@@ -133,6 +148,7 @@ def open_answerer(
         memory_limit=resources.get("memory_limit") or limits.memory_limit,
         threads=resources.get("threads") or limits.threads,
     ) as opened:
+        require_audited(service, opened.ptable)
         if opened.ledger is not None and service.ledger is not None:
             ledger = Recorder(
                 opened.ledger,
@@ -140,7 +156,7 @@ def open_answerer(
                 name=service.about.id,
                 max_sets=limits.ledger_sets,
             )
-        yield lambda: Answerer(service, opened.engine, ledger=ledger)
+        yield lambda: Answerer(service, opened.engine, ledger=ledger, is_checked=is_checked)
 
 
 def rehearse_service(
@@ -160,6 +176,7 @@ def rehearse_service(
             step("records checked", "the records and their keys are sound")
             if (drawn := area_map(made.variables.values())) is not None:
                 step("boundaries checked", drawn.said)
+    _require_comparison(service)
 
 
 def _require_access(service: Service) -> None:

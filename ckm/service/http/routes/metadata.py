@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 from ckm import __version__
 from ckm.formats import FORMATS
 from ckm.formats.json_stat.writer import category_of
-from ckm.service.answering.messages import ClientError, noise_notes, notice_of, say
+from ckm.service.answering.messages import (
+    ClientError,
+    audit_notice,
+    noise_notes,
+    notice_of,
+    say,
+)
 from ckm.service.answering.pxweb_selection import CONTENTS, codelists_of
 from ckm.service.answering.render import Rendered
 from ckm.service.http.request_parsing import format_of
@@ -84,6 +90,12 @@ async def get_config(call: Call) -> Response:
         for language in service.about.languages
         if (notice := notice_of(service, language))
     ]
+    audit = [
+        {"key": language, "value": told}
+        for language in service.about.languages
+        if (told := audit_notice(service, language))
+    ]
+    audited = {"key": "audited", "value": str(service.audit.report is not None)}
     described = {
         "apiVersion": "2.0.0",
         "appVersion": __version__,
@@ -106,6 +118,7 @@ async def get_config(call: Call) -> Response:
                 "params": [{"key": "enabled", "value": str(bool(service.access.origins))}],
             },
             *([{"id": "reconstruction", "params": notices}] if notices else []),
+            *([{"id": "audit", "params": [audited, *audit]}] if audit else []),
         ],
         "rules": {k: v for k, v in service.rules if v not in (None, ()) and v is not False},
     }

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from bench.reconstruction import Caller, Truth, numbers_of
-from ckm.audit.advice import advise
+from ckm.audit.advice import advise, stronger_noise
 from ckm.audit.audit import Audit, Auditor, Exposure, open_space
 from ckm.audit.query_space import QuerySpace, _queries, query_space
 from ckm.cli import app
@@ -22,6 +22,7 @@ from ckm.demo.register import job_seekers
 from ckm.errors import ConfigError
 from ckm.service.http.app import make_app
 from ckm.service.process.server import open_answerer, open_table_service
+from ptable import NoiseSpec, solve
 from risk.reconstruction.attributes import FoundAttributes
 from risk.reconstruction.lattice import Found, Lattice, Shown, most_probable_counts
 from tables import Secret
@@ -533,6 +534,23 @@ def test_advice_ends_where_nothing_is_left_to_close(space):
     steps = advise(space, Formula(), limit=0.0)
     assert steps[-1].chosen.share == 0.1
     assert len(steps) <= 12
+
+
+def test_more_noise_is_tried_until_it_is_enough(service_file):
+    space, auditor = open_space(read_service(service_file), small=3)
+    solved = replace(auditor, ptable=solve(NoiseSpec(max_noise=2, variance=1.0)))
+    before = solved.audit(space).largest_share
+    tried = stronger_noise(space, solved, limit=0.0, seed=1)
+    assert [one.what for one in tried[:2]] == [
+        "max_noise = 3, variance = 1.5",
+        "max_noise = 3, variance = 2",
+    ]
+    assert {one.n_cells for one in tried} == {tried[0].n_cells}
+    assert tried[-1].share < before
+    enough = stronger_noise(space, solved, limit=tried[1].share, seed=1)
+    assert enough[-1].share <= tried[1].share
+    assert len(enough) <= 2
+    assert stronger_noise(space, auditor, limit=0.0, seed=1) == ()  # a table without a design
 
 
 # --- the command -----------------------------------------------------------------------

@@ -108,7 +108,7 @@ def test_areas_stay_what_they_are_where_axes_are_joined(opened, service_file, mo
     apart = 'exclusive = [["geo", "zone_2024"], ["sex", "category"]]\n'
     file = service_file.with_name("apart.toml")
     file.write_text(service_file.read_text() + apart)
-    monkeypatch.setattr("ckm.audit.query_space.MAX_JOINT", 1)
+    monkeypatch.setattr("ckm.audit.axes.MAX_JOINT", 1)
     joined, auditor = open_space(read_service(file), small=3)
     assert "geo or zone_2024" in joined.variables
     found = {one.name: one for one in parts_of(joined, auditor.attacked(joined)[1])["areas"]}

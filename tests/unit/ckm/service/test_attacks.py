@@ -495,7 +495,7 @@ def test_a_researcher_whose_filters_are_accounted_finds_little_more_than_a_stran
                 for sums in ((), kept)
             ]
         assert 5 <= 60 - alone["refused"] == len(kept) <= 10
-        assert alone["ones and twos"] < 0.1  # by chance: it is as many after two filters
+        assert alone["ones and twos"] < 0.1  # by chance: as after three filters
         gains.append([found[1][few] - found[0][few] for few in found[0]])
     assert np.mean(gains, axis=0).max() < 0.05
 

@@ -309,8 +309,12 @@ def test_hostile_names_and_categories_are_only_names_and_categories():
         where = f"`{hostile}` = 'a''b' and k = 1"
         found = prepared.scan({hostile: 0}, where=prepared.conditions(where))
         assert found.block.count.tolist() == [2]
-    with open_source(table) as source, pytest.raises(RequestError, match="kept for levels"):
-        ready(source, ["CKM level 0"], weight=None)
+    for name in ("CKM level 0", "ckm Populations"):
+        taken = (
+            table.append_column(name, [[1] * 6]) if name not in table.schema.names else table
+        )
+        with open_source(taken) as source, pytest.raises(RequestError, match="kept for coding"):
+            ready(source, [name], weight=None)
 
 
 def test_no_records_make_no_cells():

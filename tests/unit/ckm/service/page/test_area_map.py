@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import re
 from itertools import pairwise
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from ckm.config.problems import JobError
 from ckm.config.service import boundaries
 from ckm.config.service.service import read_service
 from ckm.errors import ConfigError
-from ckm.service.page.area_map import area_map
+from ckm.service.page.area_map import _by_code, area_map
 from tests.unit.ckm.service.conftest import SERVICE, Served, cells_of, write_service
 from tests.unit.ckm.service.page.test_page import page, texts
 
@@ -123,6 +125,15 @@ def test_boundaries_of_no_area_are_refused(folder, mapped):
         offer._rings = known
 
 
+def test_a_code_that_two_areas_end_with_is_that_of_neither():
+    areas = SimpleNamespace(
+        ranks=lambda _: np.arange(4),
+        own=["", "1", "1", "2"].__getitem__,
+        codes=["Total", "A/1", "B/1", "B/2"],
+    )
+    assert _by_code(areas, 0) == {"2": 3, "A/1": 1, "B/1": 2, "B/2": 3}
+
+
 def test_shapes_are_drawn_as_wide_as_they_are_and_no_finer_than_can_be_seen():
     from ckm.service.page.area_map import _drawn
 
@@ -149,6 +160,8 @@ def test_shapes_are_drawn_as_wide_as_they_are_and_no_finer_than_can_be_seen():
             "boundary_code; it has 'name'",
         ),
         (described(square("1", 0, type="Point")), "a Point, neither Polygon nor MultiPolygon"),
+        (described(square("1", 0, coordinates=[[]])), "must be a GeoJSON"),
+        (described(square("1", 0, coordinates=[[[10**400, 0]]])), "must be a GeoJSON"),
         (described(square("1", 250_000.0)), "no longitudes and latitudes"),
         (described(square(1, 0), square("1", 5)), "have the code '1' twice"),
     ],

@@ -533,9 +533,10 @@ def test_who_has_no_token_sees_nothing_of_the_table(special, tmp_path):
     file = TokenFile(tmp_path / "tokens.json")
     token = file.add(role="researcher", label="one")
     web = special(access={"mode": "tokens", "tokens": file.path})
-    for url in ("/", TWO):
+    wrong = {"/?codelist[zz]=x": 401, "/?compare=a,b": 401, "/?lang=zz": 400}
+    for url, status in ({"/": 401, TWO: 401} | wrong).items():
         answer = web.get(url)
-        tree = page(answer, 401)
+        tree = page(answer, status)
         assert not tree.xpath("//form | //table")
         assert "Women" not in answer.text
     page(web.get(TWO, headers={"Authorization": f"Bearer {token}"}))

@@ -1,0 +1,195 @@
+"""What an audit looked at, and whether it is what a service serves or a job releases."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ckm.config.job.job import Job
+from ckm.errors import ConfigError
+from ckm.release.files.manifest import record_file
+from ckm.release.job_inputs import load_secret
+from reports.facts.release import CheckFact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from ckm.config.service.service import Service
+    from ptable import PTable
+    from reports.facts.release import Outcome
+
+logger = logging.getLogger(__name__)
+
+KIND = "ckm-audit"
+_PURPOSE = "ckm audit of a service v1"
+_WHAT = {
+    "data": "other data",
+    "rules": "other rules, variables, populations or tables",
+    "ptable": "another p-table",
+    "secret": "another secret",
+}
+#: What does not change the numbers that readers get, or has a digest of its own.
+_ELSEWHERE: Any = {
+    **dict.fromkeys(("about", "limits", "access", "ledger", "audit", "ptable"), True),
+    **dict.fromkeys(("title", "magnitude", "output", "report"), True),
+    "data": {"path"},
+    "keys": {"secret", "checks"},
+}
+_WORDS = {"labels", "levels", "categories", "codelist", "boundaries", "boundary_code", "title"}
+_WORDS |= {"dataflow"}
+
+
+class _Report(BaseModel):
+    """What counts of the file that ``ckm audit -o`` writes."""
+
+    model_config = ConfigDict(extra="ignore", strict=True, frozen=True, allow_inf_nan=False)
+
+    kind: Literal["ckm-audit"]
+    small: int
+    confidence: float
+    n_areas: int
+    n_areas_drawn: int
+    largest_share: Annotated[float, Field(ge=0, le=1)]
+    digests: dict[str, str]
+
+
+def digests_of(settings: Service | Job, ptable: PTable) -> dict[str, str]:
+    """Return digests of all that published counts depend on; none gives the secret.
+
+    Parameters
+    ----------
+    settings
+        The service, or the job; of a job, not the earlier tables of its ledger.
+    ptable
+        Its p-table.
+    """
+    job = settings if isinstance(settings, Job) else settings.job
+    data = job.data.files()
+    others = [file for file in job.input_files() if file not in data and file != job.ptable]
+    said = settings.model_dump(exclude=_ELSEWHERE)
+    for name in {"variable", "population", "table"} & set(said):
+        said[name] = [one.model_dump(exclude=_WORDS) for one in getattr(settings, name)]
+    said["hierarchies"] = {
+        name: {**of, "tree": ""} if isinstance(of, dict) else of
+        for name, of in settings.hierarchies.items()
+    }  # where files lie does not matter
+    text = json.dumps(said, sort_keys=True, default=lambda _: "")
+    secret = load_secret(job)
+    return {
+        "data": _digest(_hashes(data)),
+        "rules": _digest([text, *_hashes(others)]),
+        "ptable": ptable.id,
+        "secret": "none" if secret is None else secret.derive(_PURPOSE).hex(),
+    }
+
+
+def _hashes(files: Iterable[Path]) -> list[str]:
+    return [record_file(file, name="").sha256 for file in files]
+
+
+def _digest(texts: list[str]) -> str:
+    return hashlib.sha256(json.dumps(texts).encode()).hexdigest()
+
+
+def require_audited(service: Service, ptable: PTable) -> None:
+    """Refuse a service whose file names an audit of something else, or beyond its limit.
+
+    Parameters
+    ----------
+    service
+        The service; one that names no audit passes.
+    ptable
+        Its p-table.
+
+    Raises
+    ------
+    ConfigError
+        If the audit cannot be read, looked at something else, or found too much.
+    """
+    path, audit = service.audit.report, service.audit
+    if path is None:
+        return
+    report = _fitting(path, service, ptable)
+    again = _again(path, service)
+    if (report.small, report.confidence) != (audit.small, audit.confidence):
+        raise ConfigError(
+            f"The audit {path.name!r} was made with small = {report.small} and confidence = "
+            f"{report.confidence:g}, [audit] has {audit.small} and {audit.confidence:g}.",
+            hint=again,
+        )
+    if audit.largest_share is not None and report.largest_share > audit.largest_share:
+        raise ConfigError(
+            f"The audit {path.name!r} found more small counts than largest_share = "
+            f"{audit.largest_share:g} in [audit] lets pass.",
+            hint=f"ckm audit {service.path.name} says what to close",
+        )
+    if report.n_areas_drawn < report.n_areas:
+        logger.warning(
+            "the audit looked at %d of %d areas, and at tables by area alone",
+            report.n_areas_drawn,
+            report.n_areas,
+            extra={"event": "audit of a sample"},
+        )
+
+
+def audit_checks(job: Job, ptable: PTable) -> tuple[CheckFact, ...]:
+    """Hold a release to the limit of what all its tables tell together.
+
+    Parameters
+    ----------
+    job
+        The job; without an audit there is no check.
+    ptable
+        Its p-table.
+
+    Raises
+    ------
+    ConfigError
+        If the audit cannot be read, or looked at something else.
+    """
+    path, limit = job.report.audit, job.report.limits.all_tables
+    if path is None:
+        return ()
+    found = _fitting(path, job, ptable).largest_share
+    outcome: Outcome = "no limit"
+    if limit is not None:
+        outcome = "passed" if found <= limit else "failed"
+    allowed = {} if limit is None else {"share": limit}
+    return (
+        CheckFact(name="all-tables", outcome=outcome, allowed=allowed, found={"share": found}),
+    )
+
+
+def _again(path: Path, settings: Service | Job) -> str:
+    return f"look at it again: ckm audit {settings.path.name} -o {path.name} --force"
+
+
+def _fitting(path: Path, settings: Service | Job, ptable: PTable) -> _Report:
+    """Read an audit; refuse one of something else."""
+    again = _again(path, settings)
+    report = _read(path, again)
+    own = digests_of(settings, ptable)
+    other = [what for name, what in _WHAT.items() if report.digests.get(name) != own[name]]
+    if other:
+        raise ConfigError(f"The audit {path.name!r} is of {', '.join(other)}.", hint=again)
+    return report
+
+
+def _read(path: Path, again: str) -> _Report:
+    try:
+        return _Report.model_validate_json(path.read_bytes())
+    except OSError as error:
+        reason = error.strerror or "it is not there"
+        raise ConfigError(
+            f"The audit {path.name!r} cannot be read: {reason}.", hint=again
+        ) from None
+    except ValidationError:
+        raise ConfigError(
+            f"The file {path.name!r} is no audit: ckm audit writes one.",
+            hint=again,
+        ) from None

@@ -1,0 +1,254 @@
+"""A service that names an audit starts where the audit is of what it serves."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+from click.testing import CliRunner
+
+from ckm.cli import app
+from ckm.config.problems import JobError
+from ckm.config.service.service import read_service
+from ckm.errors import ConfigError
+from ckm.service.process.server import rehearse_service
+from ptable import NoiseSpec, solve
+from tables import Secret
+from tests.unit.ckm.service.conftest import AGES, Served, write_service
+
+AUDIT = '[audit]\nreport = "audit.json"\nlargest_share = 1.0\n'
+RULES = "[rules]\nmaximum_variables = 1\nminimum_population = false\nmean_cell_size = false\n"
+
+
+def run(*args):
+    return CliRunner(env={"CKM_LOG_FORMAT": "json"}).invoke(app, [str(arg) for arg in args])
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory):
+    """Write a service, its audit, and the section that names it."""
+    folder = tmp_path_factory.mktemp("audited")
+    file = write_service(folder, more=RULES, persons=1000)
+    done = run("audit", file, "-o", folder / "audit.json")
+    assert done.exit_code == 0, done.stderr
+    file.write_text(file.read_text() + AUDIT)
+    return folder
+
+
+@pytest.fixture
+def file(audited, tmp_path):
+    """Copy it, so that a test may change it; where it lies does not matter."""
+    shutil.copytree(audited, tmp_path / "moved")
+    return tmp_path / "moved" / "service.toml"
+
+
+def changed(file, old, new):
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+
+
+def start(file):
+    rehearse_service(read_service(file), quick=True)
+
+
+def refusal(file):
+    with pytest.raises(ConfigError) as refused:
+        start(file)
+    assert "ckm audit service.toml" in refused.value.hint
+    return refused.value.problem
+
+
+# --- the same service ------------------------------------------------------------------
+
+
+def test_it_starts_with_an_audit_of_what_it_serves(file, caplog):
+    start(file)
+    assert "areas" not in caplog.text
+    told = json.loads((file.parent / "audit.json").read_text())
+    assert told["kind"] == "ckm-audit"
+    assert told["version"]
+    text = json.dumps(told["digests"])
+    assert bytes(range(32)).hex() not in text
+    assert run("check", file, "--quick").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('title = { en = "Job', 'title = { en = "Our job'),
+        ('labels = { en = "Place"', 'labels = { en = "Where"'),
+        ("F = { en =", "F = { en = "),
+        ("schema = 1", "schema = 1\n[limits]\nrequests_per_hour = 7\n"),
+        ("largest_share = 1.0", "largest_share = 0.999"),
+    ],
+)
+def test_words_and_limits_of_callers_need_no_other_audit(file, old, new):
+    changed(file, old, new)
+    start(file)
+
+
+# --- another service -------------------------------------------------------------------
+
+
+def other_data(file):
+    write_service(file.parent / "other", more=RULES, persons=1000, seed=4)
+    shutil.copy(file.parent / "other" / "people.parquet", file.parent)
+
+
+def other_ptable(file):
+    solve(NoiseSpec(max_noise=3, variance=1.0)).write(
+        file.parent / "pt.parquet", overwrite=True
+    )
+
+
+def other_secret(file):
+    (file.parent / "secret.key").unlink()
+    Secret(bytes(range(1, 33))).write(file.parent / "secret.key")
+
+
+def other_tree(file):
+    (file.parent / "ages.csv").write_text(AGES.replace("@,old\n@@,45-54", "@@,45-54\n@,old"))
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (other_data, "other data"),
+        (other_ptable, "another p-table"),
+        (other_secret, "another secret"),
+        (other_tree, "other rules, variables, populations or tables"),
+    ],
+)
+def test_it_does_not_start_with_other_files_than_were_audited(file, change, named):
+    (file.parent / "other").mkdir()
+    change(file)
+    assert refusal(file) == f"The audit 'audit.json' is of {named}."
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("maximum_variables = 1", "maximum_variables = 2"),
+        ('name = "category"\n', 'name = "category"\nis_sensitive = true\n'),
+        ('[[variable]]\nname = "zone_2024"\n', ""),
+        ('sex = ["F", "M"]', 'sex = ["F", "M", "X"]'),
+        ('"department", "commune"]', '"commune"]'),
+        ('secret = "secret.key"', 'secret = "secret.key"\nmix = false'),
+        ('weight = "weight"\n', ""),
+        ("[rules]", '[[population]]\nname = "w"\ntitle = "W"\nwhere = "sex = \'F\'"\n[rules]'),
+    ],
+)
+def test_it_does_not_start_with_other_settings_than_were_audited(file, old, new):
+    changed(file, old, new)
+    assert "is of other rules" in refusal(file)
+
+
+def test_all_that_is_other_is_named(file):
+    other_ptable(file)
+    other_secret(file)
+    assert "is of another p-table, another secret." in refusal(file)
+
+
+# --- the figures -----------------------------------------------------------------------
+
+
+def test_it_does_not_start_above_its_limit_and_says_no_figure(file):
+    path = file.parent / "audit.json"
+    told = json.loads(path.read_text())
+    path.write_text(json.dumps({**told, "largest_share": 0.2571}))
+    changed(file, "largest_share = 1.0", "largest_share = 0.257")
+    assert "more small counts than largest_share = 0.257 in" in refusal(file)
+    changed(file, "largest_share = 0.257", "largest_share = 0.2571")
+    start(file)
+
+
+@pytest.mark.parametrize("line", ["small = 3\n", "confidence = 0.9\n"])
+def test_an_audit_of_other_small_counts_is_none(file, line):
+    changed(file, AUDIT, AUDIT + line)
+    assert "was made with small = 2 and confidence = 0.95" in refusal(file)
+
+
+def test_files_that_are_no_audit_are_refused(file):
+    path = file.parent / "audit.json"
+    whole = path.read_text()
+    told = json.loads(whole)
+    for text in (
+        whole[:-20],
+        "[]",
+        json.dumps({**told, "kind": "ckm-release"}),
+        json.dumps({**told, "largest_share": float("nan")}),
+        json.dumps({**told, "largest_share": -1}),
+        json.dumps({name: value for name, value in told.items() if name != "digests"}),
+    ):
+        path.write_text(text)
+        assert "is no audit: ckm audit writes one" in refusal(file)
+    path.unlink()
+    assert "cannot be read" in refusal(file)
+
+
+def test_an_audit_needs_a_limit(file):
+    changed(file, "largest_share = 1.0\n", "")
+    with pytest.raises(JobError, match="needs largest_share"):
+        read_service(file)
+
+
+def test_an_audit_of_some_areas_is_told(file, caplog):
+    path = file.parent / "audit.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"n_areas": 5555}))
+    start(file)
+    assert "of 5555 areas" in caplog.text
+
+
+def test_an_audit_takes_its_settings_from_the_file_and_no_notice_of_the_last_one(file):
+    changed(file, "largest_share = 1.0\n", "largest_share = 0.001\nsmall = 3\n")
+    other_secret(file)
+    path = file.parent / "audit.json"
+    done = run("audit", file, "-o", path, "--force")
+    assert done.exit_code == 1
+    assert (json.loads(path.read_text())["small"], json.loads(path.read_text())["limit"]) == (
+        3,
+        0.001,
+    )
+    assert "from 1 to 3" in done.stdout
+    changed(file, "largest_share = 0.001", "largest_share = 1.0")
+    start(file)
+
+
+# --- what callers are told -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("language", ["en", "fr"])
+def test_callers_are_told_whether_it_was_audited_and_no_more(file, tmp_path, language):
+    said = {
+        "en": ("The office examined what all tables", "was not examined"),
+        "fr": ("a examiné ce que tous les tableaux", "pas été examiné"),
+    }[language]
+    service = read_service(file)
+    for place, audit in enumerate((service.audit, service.audit.changed(report=None))):
+        (tmp_path / str(place)).mkdir()
+        opened = Served(file, tmp_path / str(place), audit=audit)
+        page = opened.web.get(f"/?lang={language}").text
+        assert [text in page for text in said] == [place == 0, place == 1]
+        features = opened.web.get("/config").json()["features"]
+        told = next(one for one in features if one["id"] == "audit")["params"]
+        assert told[0] == {"key": "audited", "value": str(place == 0)}
+        assert {"key": language} | {
+            "value": told[1 + ("en", "fr").index(language)]["value"]
+        } in told
+        assert said[place] in told[1 + ("en", "fr").index(language)]["value"]
+        assert "share" not in json.dumps(told)
+        opened.close()
+
+
+def test_an_open_service_without_an_audit_is_warned_and_one_for_tokens_is_not(file):
+    service = read_service(file)
+    assert not any("not audited" in text for text in service.cautions)
+    open_one = service.changed(audit=service.audit.changed(report=None))
+    assert any("was not examined" in text for text in open_one.cautions)
+    closed = open_one.changed(access=service.access.changed(mode="tokens"))
+    assert not any("not audited" in text for text in closed.cautions)
+    changed(file, AUDIT, "")
+    done = run("check", file, "--quick")
+    assert (done.exit_code, "not audited" in done.stderr) == (0, True)
