@@ -12,11 +12,15 @@ from ckm.audit.audit import Auditor
 from ckm.audit.query_space import query_space
 from ckm.config.read import build, open_settings, read_job
 from ckm.config.service.service import Service
+from ckm.engine.request import TableRequest
 from ckm.errors import ConfigError
 from ckm.ledger.ledger import list_published
 from ckm.ledger.storage.store import has_ledger
+from ckm.release.job_inputs import open_engine
 from ckm.service.answering.query import Query, Selection
 from ckm.service.process.server import open_answerer
+from footing.errors import ExplainedError
+from ptable import NoiseSpec, solve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
 
     from ckm.audit.query_space import QuerySpace
     from ckm.config.job.job import Job
+    from ckm.ledger import Definition
     from ckm.service.answering.answer import Answerer
     from ckm.service.answering.variables import Variable
 
@@ -60,6 +65,11 @@ class ReleaseTable:
     margins: str | tuple[tuple[str, ...], ...]
     where: str | None
     is_earlier: bool = False
+
+    @property
+    def request(self) -> TableRequest:
+        """What an engine is asked for."""
+        return TableRequest(dimensions=self.dimensions, margins=self.margins, where=self.where)
 
     @property
     def content(self) -> tuple[object, ...]:
@@ -154,13 +164,12 @@ def _release(path: Path, job: Job) -> ReleaseTables:
         else:
             left_out[table.name] = "it publishes no counts"
     known = {one.content for one in found}
-    for earlier in _earlier(job):
-        if isinstance(earlier, ReleaseTable):
-            if earlier.content not in known:
-                known.add(earlier.content)
-                found.append(earlier)
-        else:
-            left_out[earlier] = "it was a caller's choice of categories, which no job can build"
+    for name, earlier in _earlier(path, job):
+        if earlier is None:
+            left_out[name] = "the job cannot build it, or a caller chose its categories"
+        elif earlier.content not in known:
+            known.add(earlier.content)
+            found.append(earlier)
     if not found:
         raise ConfigError("No table of the job publishes counts: there is nothing to audit.")
     return ReleaseTables(
@@ -168,31 +177,43 @@ def _release(path: Path, job: Job) -> ReleaseTables:
     )
 
 
-def _earlier(job: Job) -> Iterator[ReleaseTable | str]:
-    """Give the earlier tables of the ledger, or the name of one that cannot be built."""
+def _earlier(path: Path, job: Job) -> Iterator[tuple[str, ReleaseTable | None]]:
+    """Give the name of each earlier table, and the table if it can be built again."""
     ledger = job.ledger
     if ledger is None or not has_ledger(ledger.target):
         return
-    for one in list_published(ledger.target):
-        table, name = one.definition, f"{one.definition.name} (ledger {one.number})"
-        if one.history not in {ledger.history, *ledger.also}:
-            continue
-        margins: Any = table.margins
-        if margins not in {"all", "none"}:
-            margins = json.loads(margins) if margins != "chosen" else [0]
-            if not all(isinstance(some, list) for some in margins) or any(
-                not isinstance(text, str) for some in margins for text in some
-            ):
-                yield name
-                continue
-            margins = tuple(map(tuple, margins))
-        yield ReleaseTable(
-            name=name,
-            dimensions=table.dimensions,
-            margins=margins,
-            where=table.where,
-            is_earlier=True,
-        )
+    with open_engine(job, solve(NoiseSpec(max_noise=2, variance=1.0)), noises={}) as engine:
+        for one in list_published(ledger.target):
+            if one.history in {ledger.history, *ledger.also}:
+                name = f"{one.definition.name} (ledger {one.number})"
+                name = "".join(sign if sign.isprintable() else "?" for sign in name)
+                try:
+                    table = _table_of(one.definition, name)
+                    engine.validate({name: table.request})
+                    _service(path, job, [table])
+                except (ExplainedError, RecursionError, ValueError):
+                    yield name, None
+                else:
+                    yield name, table
+
+
+def _table_of(definition: Definition, name: str) -> ReleaseTable:
+    """Read what the ledger has of a table; a ValueError where it was chosen by a caller."""
+    margins: Any = definition.margins
+    if margins not in {"all", "none"}:
+        given = json.loads(margins)
+        if not isinstance(given, list) or not all(isinstance(some, list) for some in given):
+            raise ValueError
+        if not all(isinstance(text, str) for some in given for text in some):
+            raise ValueError
+        margins = tuple(map(tuple, given))
+    return ReleaseTable(
+        name=name,
+        dimensions=definition.dimensions,
+        margins=margins,
+        where=definition.where,
+        is_earlier=True,
+    )
 
 
 def _service(path: Path, job: Job, tables: Sequence[ReleaseTable]) -> Service:

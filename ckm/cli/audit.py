@@ -116,8 +116,8 @@ def audit(
     from ckm.config.read import read_job
     from ckm.config.service.sections import ServiceAudit
     from ckm.config.service.service import is_service_file, read_service
+    from ckm.release.audited import KIND, digests_of
     from ckm.release.run import InputFiles
-    from ckm.service.process.audited import KIND, digests_of
 
     require_web()
     is_release = not is_service_file(file)
@@ -132,8 +132,9 @@ def audit(
         "small": settings.small if small is None else small,
         "confidence": settings.confidence if confidence is None else confidence,
     }
-    limit = settings.largest_share if limit is None else limit
     job = read_job(file) if service is None else service.job
+    named = job.report.limits.all_tables if service is None else settings.largest_share
+    limit = named if limit is None else limit
     inputs = InputFiles({path: path.name for path in job.input_files()})
     with terminal.progress() as report_progress:
         if service is None:
@@ -183,7 +184,7 @@ def audit(
         about = {
             "kind": KIND,
             "version": __version__,
-            "digests": digests_of(plan, auditor.ptable),
+            "digests": digests_of(service or job, auditor.ptable),
         }
         figures = {**about, **found.to_dict(), "limit": limit, "advice": advice}
         _write(output, facts, figures, lang)

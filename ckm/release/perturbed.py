@@ -10,7 +10,7 @@ import logging
 import shlex
 import time
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from ckm.additivity.release_step import Restorer
@@ -18,6 +18,7 @@ from ckm.assessment.assessor import Assessor
 from ckm.assessment.facts import findings, release_facts
 from ckm.formats.about import to_plain
 from ckm.ledger.release_check import ReleaseCheck
+from ckm.release.audited import audit_checks
 from ckm.release.files.manifest import (
     KIND,
     record_file,
@@ -327,6 +328,8 @@ class _Run(ReleaseRun["OpenedJob"]):
                 quality=self.quality if was_checked else None,
                 designs=self.designs,
             )
+            audited = audit_checks(self.job, assessor.ptable)
+            found = replace(found, checks=(*found.checks[:-1], *audited, found.checks[-1]))
         self.progress("checks", 1, 1)
         for text in judge(found.checks, self.job):
             self._warn(text, event="check failed")

@@ -19,6 +19,7 @@ _HINTS = {
     "posterior-set": "take more noise, or [ptable] small",
     "attacks": "look for a better design with: ckm ptable advise, ckm compare",
     "utility": "take less noise, or publish fewer small cells",
+    "all-tables": "ckm audit says which tables to leave out, and which noise would do instead",
 }
 #: What these found is the noise itself where there are few cells: it would give counts away.
 _DRAWN = frozenset(

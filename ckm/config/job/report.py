@@ -28,6 +28,7 @@ CHECKS = (
     "posterior-set",
     "attacks",
     "utility",
+    "all-tables",
     "public-scan",
 )
 #: The checks that somebody may allow to fail; nobody may publish what the scan found.
@@ -57,6 +58,9 @@ class JobLimits(Section):
         "Name of an attack = its largest probability of success.", default={}
     )
     aad: float | None = optional("Largest mean deviation of a table, in counts.", ge=0)
+    all_tables: _Limit | None = optional(
+        "Largest share of small counts found from all tables together, by the audit."
+    )
 
     def add_problems(self, reading: Reading) -> None:
         """Note the attacks that are unknown."""
@@ -87,6 +91,7 @@ class JobReport(Section):
     )
     languages: Languages = optional("Languages of the pages.", default=("en", "fr"))
     designs: FilePath | None = optional("A file of other designs to compare.")
+    audit: FilePath | None = optional("What ckm audit -o wrote of this job.")
     sensitive: int = optional(
         "Counts from 1 to this one are sensitive.", default=4, ge=1, le=1000
     )
@@ -97,6 +102,12 @@ class JobReport(Section):
         """Note designs that are not there, and checks that nobody may allow to fail."""
         if self.designs is not None:
             reading.require_file("[report]", "designs", self.designs)
+        if self.limits.all_tables is not None and self.audit is None:
+            reading.add(
+                "[report.limits]",
+                "all_tables needs an audit: what do all tables tell together?",
+                'audit = "audit.json" in [report], made by: ckm audit job.toml -o audit.json',
+            )
         for number, entry in enumerate(self.exceptions, start=1):
             if entry.check is not None and entry.check not in ALLOWABLE:
                 where = f"[[report.exceptions]] number {number}:"

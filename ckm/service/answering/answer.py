@@ -165,8 +165,9 @@ class Answerer:
         deadline
             When the work must end.
         account
-            Returns what speaks against the query for what its caller asked before; it is
-            asked last, before the ledger, and keeps account of what it lets pass.
+            Returns what speaks against the query for what its caller asked before, and keeps
+            account of what it lets pass. It is asked before the cells of the query are looked
+            at, as what the rules say of filtered counts tells of them too.
 
         Raises
         ------
@@ -189,6 +190,12 @@ class Answerer:
             # First, as the cells wanted are rolled up from these.
             wider = self.planner.widened(plan)
             behind = self._judged(wider, self._counted(wider, (), deadline=deadline)[1], rules)
+            if behind and all(f is not None for f in behind):
+                return self._refused(query, commonest(behind))
+        deadline.require()
+        spent = None if account is None else account(query)
+        if spent is not None:
+            return self._refused(query, spent)
         found, protected = self._counted(
             plan, plan.shown(), deadline=deadline, measures=_measures(query)
         )
@@ -199,9 +206,6 @@ class Answerer:
         if findings and all(f is not None for f in findings):
             return self._refused(query, commonest(findings))
         deadline.require()  # what is recorded is answered
-        spent = None if account is None else account(query)
-        if spent is not None:
-            return self._refused(query, spent)
         flag = None
         if self._ledger is not None:
             objection = self._ledger.review(self._publication(query, plan, found, withheld))

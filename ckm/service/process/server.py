@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckm.errors import ConfigError
+from ckm.release.audited import require_audited
 from ckm.release.job_inputs import opened_job, silent
-from ckm.service.process.audited import require_audited
 from footing import files
 
 if TYPE_CHECKING:
@@ -73,6 +73,17 @@ def require_private(service: Service) -> None:
             files.require_private(path, kind, error=ConfigError)
 
 
+def _require_comparison(service: Service) -> None:
+    """Refuse populations whose tables nothing compares with those of all records."""
+    if service.populations and service.ledger is None:
+        raise ConfigError(
+            "[[population]] needs [ledger]: a cell of a population and of all records whose "
+            "counts differ by one person tell that this person is outside.",
+            hint='path = "ledger.db" in [ledger] refuses such tables; with policy = "flag" '
+            "they are published all the same, and stand in the log",
+        )
+
+
 @contextlib.contextmanager
 def open_table_service(
     service: Service, *, folder: Path | None = None, ledger: Recorder | None = None
@@ -83,6 +94,8 @@ def open_table_service(
     own = None if folder is not None else Path(tempfile.mkdtemp(prefix="ckm-service-"))
     try:
         with open_answerer(service, ledger=ledger) as answerer:
+            if ledger is None:
+                _require_comparison(service)
             table_service = TableService(
                 service, answerer(), folder=(own or Path(str(folder))) / "jobs"
             )
@@ -163,6 +176,7 @@ def rehearse_service(
             step("records checked", "the records and their keys are sound")
             if (drawn := area_map(made.variables.values())) is not None:
                 step("boundaries checked", drawn.said)
+    _require_comparison(service)
 
 
 def _require_access(service: Service) -> None:

@@ -39,6 +39,7 @@ def internal_page(words: Words, facts: ReleaseFacts) -> tuple[str, dict[str, Any
         "headings": headings(words, "internal"),
         "verdict": verdict(words, outcomes),
         "has_failed": has_failed(outcomes),
+        "is_audited": any(check.name == "all-tables" for check in facts.checks),
         "checks": _checks(words, facts),
         "tables": _tables(words, facts),
         "files": released_files(words, facts.tables),

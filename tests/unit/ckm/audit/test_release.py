@@ -14,6 +14,8 @@ from ckm.audit.release import open_release
 from ckm.cli import app
 from ckm.config.read import read_job
 from ckm.errors import ConfigError
+from ckm.ledger import Definition
+from ckm.ledger.ledger import Published
 from ckm.release.job_inputs import opened_job
 from tables import Secret
 from tests.strategies import worked_ptable
@@ -119,6 +121,33 @@ def test_tables_that_the_ledger_has_from_before_are_looked_at_too(tmp_path):
     assert len(whole.shown) == len(both.shown) + 4 + 2  # the sexes are a margin of both
 
 
+@pytest.mark.parametrize(
+    "strange",
+    [
+        {"dimensions": ("gone",)},
+        {"dimensions": ("zone", "zone")},
+        {"where": "sex = "},
+        {"where": "id < 300"},
+        {"margins": "chosen"},
+        {"margins": "5"},
+        {"margins": '["zone"]'},
+        {"margins": "[[1]]"},
+        {"margins": "[" * 100_000},
+    ],
+    ids=str,
+)
+def test_earlier_tables_that_cannot_be_built_are_left_out(tmp_path, monkeypatch, strange):
+    ledger = '[ledger]\npath = "ledger.db"\n'
+    job = write_job(tmp_path, {"adults": TABLES["adults"]}, more=ledger)
+    told = Definition(**{"name": "\x1b[1mold", "dimensions": ("zone",)} | strange)
+    entry = Published(number=7, history="public", published_at="", definition=told)
+    monkeypatch.setattr("ckm.audit.release.has_ledger", lambda _: True)
+    monkeypatch.setattr("ckm.audit.release.list_published", lambda _: [entry])
+    release = open_release(job)[2]
+    assert [one.name for one in release.tables] == ["adults"]
+    assert list(release.left_out) == ["?[1mold (ledger 7)"]
+
+
 def test_axes_that_no_table_shows_together_are_joined_where_all_are_too_many(
     tmp_path, monkeypatch
 ):
@@ -183,3 +212,37 @@ def test_the_command_names_the_tables_and_what_to_leave_out(tmp_path):
     assert "every earlier table of its ledger" in page.read_text()
     for option in (["--areas", "3"], ["-o", str(page)]):
         assert CliRunner().invoke(app, [*audit, *option]).exit_code == 2
+
+
+def test_a_release_is_held_to_its_audit(tmp_path):
+    run = CliRunner()
+    job = write_job(tmp_path, {"zones": TABLES["zones"], "regions": TABLES["regions"]})
+    text = job.read_text()
+    out = tmp_path / "out"
+
+    def released(limits):
+        job.write_text(text.replace("[[table]]", limits + "[[table]]", 1))
+        return run.invoke(app, ["release", str(job), "-o", str(out), "--force"])
+
+    page = out / "internal" / "report-internal.en.html"
+    assert released("").exit_code == 0
+    assert "Not audited" in page.read_text()
+    report = '[report]\naudit = "audit.json"\n[report.limits]\nall_tables = {}\n'
+    told = tmp_path / "audit.json"
+    audit = ["audit", str(job), "--small", "9", "-o", str(told), "--limit", "1"]
+    assert run.invoke(app, audit).exit_code == 0
+    share = json.loads(told.read_text())["largest_share"]
+    assert 0 < share < 1
+    done = released(report.format(share))
+    assert done.exit_code == 0, done.stderr
+    assert "Not audited" not in page.read_text()
+    assert "All tables together" in page.read_text()
+    done = released(report.format(share - 1e-3))
+    assert done.exit_code == 1
+    assert "all-tables" in done.stderr
+    text = text.replace('dimensions = ["zone", "sex"]', 'dimensions = ["zone"]')
+    done = released(report.format(1))
+    assert done.exit_code == 2
+    assert "is of other rules, variables, populations or tables" in done.stderr
+    job.write_text(text.replace("[[table]]", "[report.limits]\nall_tables = 1\n[[table]]", 1))
+    assert "needs an audit" in run.invoke(app, ["release", str(job), "-o", "x"]).stderr

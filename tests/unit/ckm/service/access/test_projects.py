@@ -130,9 +130,11 @@ def opened(tmp_path):
     tokens = {name: file.add(label=name, **more) for name, more in owners.items()}
 
     @contextlib.contextmanager
-    def make(**access):
+    def make(*, rules=None, **access):
         service = read_service(tmp_path / "service.toml")
-        service = service.changed(access=service.access.changed(**access))
+        service = service.changed(
+            access=service.access.changed(**access), rules=service.rules.changed(**rules or {})
+        )
         with open_table_service(service) as table_service:
             web = Web(make_app(table_service))
 
@@ -194,6 +196,13 @@ def test_a_refusal_depends_on_the_shape_alone(opened, tmp_path):
             outcomes.append([get("alone", where).status_code for where in wheres])
     assert outcomes[0] == outcomes[1]
     assert set(outcomes[0]) == {200, 403}
+
+
+def test_no_rule_tells_of_filtered_counts_that_were_not_accounted(opened):
+    """All 2,000 are enough for the rule, and those of the filters are not."""
+    with opened(rules={"minimum_population": 1950}) as get:
+        assert get("first", ONE).json()["reason"] == "minimum_population"
+        assert get("second", OTHER).json()["reason"] == "project_spent"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What an audit of a service looked at, and whether it is what the service serves."""
+"""What an audit looked at, and whether it is what a service serves or a job releases."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from ckm.config.job.job import Job
 from ckm.errors import ConfigError
 from ckm.release.files.manifest import record_file
 from ckm.release.job_inputs import load_secret
+from reports.facts.release import CheckFact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     from ckm.config.service.service import Service
     from ptable import PTable
+    from reports.facts.release import Outcome
 
 logger = logging.getLogger(__name__)
 
@@ -26,17 +29,19 @@ KIND = "ckm-audit"
 _PURPOSE = "ckm audit of a service v1"
 _WHAT = {
     "data": "other data",
-    "rules": "other rules, variables or populations",
+    "rules": "other rules, variables, populations or tables",
     "ptable": "another p-table",
     "secret": "another secret",
 }
-#: What does not change the numbers that callers can get, or has a digest of its own.
+#: What does not change the numbers that readers get, or has a digest of its own.
 _ELSEWHERE: Any = {
     **dict.fromkeys(("about", "limits", "access", "ledger", "audit", "ptable"), True),
+    **dict.fromkeys(("title", "magnitude", "output", "report"), True),
     "data": {"path"},
     "keys": {"secret", "checks"},
 }
 _WORDS = {"labels", "levels", "categories", "codelist", "boundaries", "boundary_code", "title"}
+_WORDS |= {"dataflow"}
 
 
 class _Report(BaseModel):
@@ -53,27 +58,27 @@ class _Report(BaseModel):
     digests: dict[str, str]
 
 
-def digests_of(service: Service, ptable: PTable) -> dict[str, str]:
-    """Return digests of all that the numbers of a service depend on; none gives the secret.
+def digests_of(settings: Service | Job, ptable: PTable) -> dict[str, str]:
+    """Return digests of all that published counts depend on; none gives the secret.
 
     Parameters
     ----------
-    service
-        The service.
+    settings
+        The service, or the job; of a job, not the earlier tables of its ledger.
     ptable
         Its p-table.
     """
-    job = service.job
+    job = settings if isinstance(settings, Job) else settings.job
     data = job.data.files()
     others = [file for file in job.input_files() if file not in data and file != job.ptable]
-    settings = service.model_dump(exclude=_ELSEWHERE)
-    for name in ("variable", "population"):
-        settings[name] = [one.model_dump(exclude=_WORDS) for one in getattr(service, name)]
-    settings["hierarchies"] = {
+    said = settings.model_dump(exclude=_ELSEWHERE)
+    for name in {"variable", "population", "table"} & set(said):
+        said[name] = [one.model_dump(exclude=_WORDS) for one in getattr(settings, name)]
+    said["hierarchies"] = {
         name: {**of, "tree": ""} if isinstance(of, dict) else of
-        for name, of in service.hierarchies.items()
+        for name, of in settings.hierarchies.items()
     }  # where files lie does not matter
-    text = json.dumps(settings, sort_keys=True, default=lambda _: "")
+    text = json.dumps(said, sort_keys=True, default=lambda _: "")
     secret = load_secret(job)
     return {
         "data": _digest(_hashes(data)),
@@ -109,12 +114,8 @@ def require_audited(service: Service, ptable: PTable) -> None:
     path, audit = service.audit.report, service.audit
     if path is None:
         return
-    again = f"look at it again: ckm audit {service.path.name} -o {path.name} --force"
-    report = _read(path, again)
-    own = digests_of(service, ptable)
-    other = [what for name, what in _WHAT.items() if report.digests.get(name) != own[name]]
-    if other:
-        raise ConfigError(f"The audit {path.name!r} is of {', and '.join(other)}.", hint=again)
+    report = _fitting(path, service, ptable)
+    again = _again(path, service)
     if (report.small, report.confidence) != (audit.small, audit.confidence):
         raise ConfigError(
             f"The audit {path.name!r} was made with small = {report.small} and confidence = "
@@ -136,6 +137,49 @@ def require_audited(service: Service, ptable: PTable) -> None:
         )
 
 
+def audit_checks(job: Job, ptable: PTable) -> tuple[CheckFact, ...]:
+    """Hold a release to the limit of what all its tables tell together.
+
+    Parameters
+    ----------
+    job
+        The job; without an audit there is no check.
+    ptable
+        Its p-table.
+
+    Raises
+    ------
+    ConfigError
+        If the audit cannot be read, or looked at something else.
+    """
+    path, limit = job.report.audit, job.report.limits.all_tables
+    if path is None:
+        return ()
+    found = _fitting(path, job, ptable).largest_share
+    outcome: Outcome = "no limit"
+    if limit is not None:
+        outcome = "passed" if found <= limit else "failed"
+    allowed = {} if limit is None else {"share": limit}
+    return (
+        CheckFact(name="all-tables", outcome=outcome, allowed=allowed, found={"share": found}),
+    )
+
+
+def _again(path: Path, settings: Service | Job) -> str:
+    return f"look at it again: ckm audit {settings.path.name} -o {path.name} --force"
+
+
+def _fitting(path: Path, settings: Service | Job, ptable: PTable) -> _Report:
+    """Read an audit; refuse one of something else."""
+    again = _again(path, settings)
+    report = _read(path, again)
+    own = digests_of(settings, ptable)
+    other = [what for name, what in _WHAT.items() if report.digests.get(name) != own[name]]
+    if other:
+        raise ConfigError(f"The audit {path.name!r} is of {', '.join(other)}.", hint=again)
+    return report
+
+
 def _read(path: Path, again: str) -> _Report:
     try:
         return _Report.model_validate_json(path.read_bytes())
@@ -146,6 +190,6 @@ def _read(path: Path, again: str) -> _Report:
         ) from None
     except ValidationError:
         raise ConfigError(
-            f"The file {path.name!r} is no audit of a service: ckm audit writes one.",
+            f"The file {path.name!r} is no audit: ckm audit writes one.",
             hint=again,
         ) from None

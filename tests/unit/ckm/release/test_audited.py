@@ -118,7 +118,7 @@ def other_tree(file):
         (other_data, "other data"),
         (other_ptable, "another p-table"),
         (other_secret, "another secret"),
-        (other_tree, "other rules, variables or populations"),
+        (other_tree, "other rules, variables, populations or tables"),
     ],
 )
 def test_it_does_not_start_with_other_files_than_were_audited(file, change, named):
@@ -148,7 +148,7 @@ def test_it_does_not_start_with_other_settings_than_were_audited(file, old, new)
 def test_all_that_is_other_is_named(file):
     other_ptable(file)
     other_secret(file)
-    assert "is of another p-table, and another secret." in refusal(file)
+    assert "is of another p-table, another secret." in refusal(file)
 
 
 # --- the figures -----------------------------------------------------------------------
@@ -183,7 +183,7 @@ def test_files_that_are_no_audit_are_refused(file):
         json.dumps({name: value for name, value in told.items() if name != "digests"}),
     ):
         path.write_text(text)
-        assert "is no audit of a service" in refusal(file)
+        assert "is no audit: ckm audit writes one" in refusal(file)
     path.unlink()
     assert "cannot be read" in refusal(file)
 
