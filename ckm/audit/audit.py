@@ -202,9 +202,14 @@ class Auditor:
         space: QuerySpace,
         *,
         seed: int = 0,
+        draws: int = 0,
         progress: Callable[[int, int], None] | None = None,
     ) -> tuple[Audit, tuple[Attacked, ...]]:
-        """Attack all tables as `audit` does, and tell of each table, too, what is found."""
+        """Attack all tables as `audit` does, and tell of each table, too, what is found.
+
+        With `draws`, so many of each chain tell what the posterior of every count says, unless
+        it can be had exactly.
+        """
         fitted = most_probable_counts(
             space.lattice, space.shown, variance=self.variance, progress=progress
         )
@@ -225,6 +230,8 @@ class Auditor:
                 axes=space.attributes,
             ),
         )
+        if draws:
+            audit = self._with_posterior(audit, space, truth, draws=draws, progress=progress)
         return audit, attacked
 
     def _attacked(
@@ -259,25 +266,16 @@ class Auditor:
             )
         return tuple(found)
 
-    def with_posterior(
+    def _with_posterior(
         self,
         found: Audit,
         space: QuerySpace,
+        truth: Mapping[Levels, Integers],
         *,
         draws: int,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Callable[[int, int], None] | None,
     ) -> Audit:
-        """Add what the posterior of every count tells: exact where it can be, or from draws.
-
-        Parameters
-        ----------
-        found, space
-            What was found of the small counts of these tables.
-        draws
-            How many draws of each chain.
-        progress
-            Called with the draws done and all of them.
-        """
+        """Add what the posterior of every count tells: exactly where it can, or from draws."""
         lattice, shown = space.lattice, space.shown
         given: dict[str, Any] = {"ptable": self.ptable, "small": self.small}
         posterior = enumerated(lattice, shown, **given)
@@ -298,7 +296,6 @@ class Auditor:
                 progress=progress,
                 **given,
             )
-        truth = lattice.sums(space.joint)
         by_size: dict[int, list[FoundByPosterior]] = {}
         for table, one in shown.items():
             told = found_by(

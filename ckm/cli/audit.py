@@ -146,12 +146,11 @@ def audit(
                 plan, **asked, areas=areas, seed=seed, progress=report_progress
             )
         found, attacked = auditor.attacked(
-            space, seed=seed, progress=partial(report_progress, "all tables together")
+            space,
+            seed=seed,
+            draws=draws,
+            progress=partial(report_progress, "all tables together"),
         )
-        if draws:
-            found = auditor.with_posterior(
-                found, space, draws=draws, progress=partial(report_progress, "draws")
-            )
         is_over = limit is not None and found.largest_share > limit
         growth = (
             growth_of(space, auditor, attacked, seed=seed, progress=report_progress)
@@ -188,27 +187,7 @@ def audit(
         }
         figures = {**about, **found.to_dict(), "limit": limit, "advice": advice}
         _write(output, facts, figures, lang)
-    terminal.table(
-        [
-            "variables",
-            "tables",
-            "cells",
-            "small",
-            "found alone",
-            "together",
-            "of guesses",
-            "sure",
-            "wrongly",
-            "certain",
-        ],
-        [_row(one) for one in found.exposures],
-        title=f"Small counts are those from 1 to {found.small}",
-        caption="alone: from the table of the cell; together: from all of them, for so many "
-        "guesses that a cell is small; sure: where 20 other cells look alike; certain: no "
-        "other count fits. Other attacks may find more.",
-    )
-    if draws:
-        _show_posterior(terminal, found)
+    _show_found(terminal, found)
     for name, why in (release.left_out if release else {}).items():
         click.echo(f"left out: {name}, as {why}")
     for text in (_sentence(found), _sentence_of_persons(found.attributes)):
@@ -269,9 +248,30 @@ def _show_advice(
         )
 
 
-def _show_posterior(terminal: Terminal, found: Audit) -> None:
-    """Show what the probabilities of all counts tell, given all tables."""
+def _show_found(terminal: Terminal, found: Audit) -> None:
+    """Show what is found, and below it what the probabilities of all counts tell."""
+    terminal.table(
+        [
+            "variables",
+            "tables",
+            "cells",
+            "small",
+            "found alone",
+            "together",
+            "of guesses",
+            "sure",
+            "wrongly",
+            "certain",
+        ],
+        [_row(one) for one in found.exposures],
+        title=f"Small counts are those from 1 to {found.small}",
+        caption="alone: from the table of the cell; together: from all of them, for so many "
+        "guesses that a cell is small; sure: where 20 other cells look alike; certain: no "
+        "other count fits. Other attacks may find more.",
+    )
     told = [(str(one.n_variables), one.posterior) for one in found.exposures]
+    if found.posterior is None:
+        return
     terminal.table(
         [
             "variables",

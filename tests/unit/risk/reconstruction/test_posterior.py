@@ -138,11 +138,15 @@ def test_counts_that_cannot_be_published_are_named():
 
 def test_what_is_not_shown_may_be_anything_and_too_much_is_not_enumerated():
     lattice = Lattice([SEX, SEX], [(0, 1), (1, 0)])
-    half = Shown(published=np.array([[2], [99]]), is_shown=np.array([[True], [False]]))
-    shown = {(0, 1): half, (1, 0): shown_as([2, 2])}
-    found = enumerated(lattice, shown, ptable=PTABLE, small=2)
-    assert found is not None
-    assert found[0, 1].chances[1, 0] == pytest.approx(found[0, 1].chances[1, 0])
+    given = {"ptable": PTABLE, "small": 2}
+    chances = []
+    for hidden in (0, 99):
+        published, is_shown = np.array([[2], [hidden]]), np.array([[True], [False]])
+        half = Shown(published=published, is_shown=is_shown)
+        found = enumerated(lattice, {(0, 1): half, (1, 0): shown_as([2, 2])}, **given)
+        chances.append(found[0, 1].chances[1, 0])
+    assert chances[0] == pytest.approx(chances[1])
+    assert (chances[0] > 0).all()
     large = [np.arange(40), np.zeros(40, int)]
     many = {(0,): shown_as(*[9] * 40), (1,): shown_as(360)}
     assert enumerated(Lattice([large], [(0,), (1,)]), many, ptable=PTABLE, small=2) is None
