@@ -7,6 +7,7 @@ cells are taken for independent.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     Levels: TypeAlias = tuple[int, ...]
 
 _MOST_ENUMERATED = 10_000_000
+_MOST_HELD = 100_000_000
 _LEAST_STEPS = 50
 _SOFT, _HARD = 9.0, 30.0
 _MIXED = 1.05
@@ -172,6 +174,9 @@ def enumerated(
     RiskError
         If no counts fit what is published.
     """
+    n_cells = sum(one.published.size for one in shown.values())
+    if math.prod(lattice.shape) * n_cells > _MOST_ENUMERATED:
+        return None
     finest = (0,) * len(lattice.shape)
     if finest not in shown:
         hidden = np.zeros(lattice.shape, np.int64)
@@ -250,7 +255,7 @@ def drawn(
     Raises
     ------
     RiskError
-        If a published count comes from no true count.
+        If a published count comes from no true count, or the joint cells are too many to hold.
 
     Notes
     -----
@@ -259,6 +264,11 @@ def drawn(
     fit, nothing is kept of this half of its chain for the coarsest area of the cell, or for the
     tables that are not by area.
     """
+    if fitted.size * n_chains > _MOST_HELD:
+        raise RiskError(
+            f"All variables together have {fitted.size:,} cells, more than can be drawn.",
+            hint="look at a sample of areas, or at fewer variables",
+        )
     rng = np.random.default_rng(seed)
     cells = Cells(lattice, shown, ptable, area=area)
     shares, total = independent_shares(lattice, shown)

@@ -149,4 +149,7 @@ def test_what_is_not_shown_may_be_anything_and_too_much_is_not_enumerated():
     assert (chances[0] > 0).all()
     large = [np.arange(40), np.zeros(40, int)]
     many = {(0,): shown_as(*[9] * 40), (1,): shown_as(360)}
-    assert enumerated(Lattice([large], [(0,), (1,)]), many, ptable=PTABLE, small=2) is None
+    lattice, given = Lattice([large], [(0,), (1,)]), {"ptable": PTABLE, "small": 2}
+    assert enumerated(lattice, many, **given) is None
+    with pytest.raises(RiskError, match=r"40 cells(.|\n)*sample of areas"):
+        drawn(lattice, many, draws=4, fitted=np.zeros(40), n_chains=10**7, **given)
