@@ -65,6 +65,8 @@ def test_many_sums_of_many_categories_take_no_memory_for_every_pair_of_them():
     tracemalloc.start()
     try:
         assert not are_cells([np.eye(1000, dtype=bool)], np.ones((400, 1000), bool)).any()
-        assert tracemalloc.get_traced_memory()[1] < 20_000_000  # not 400 times 1,000 times 1,000
+        assert (
+            tracemalloc.get_traced_memory()[1] < 20_000_000
+        )  # not 400 times 1,000 times 1,000
     finally:
         tracemalloc.stop()
