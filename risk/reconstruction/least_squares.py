@@ -55,7 +55,7 @@ def variance_left(categories: Sequence[Flags], sums: Flags) -> float:
         inverse = np.linalg.inv(held.T @ held)
         solved = _along(solved, inverse, axis + 1)
         cells = _along(cells, inverse @ held.T, axis + 1)
-        before = np.outer(before, np.einsum("ij,jk,ik->i", held, inverse, held)).ravel()
+        before = np.outer(before, (held @ inverse * held).sum(axis=1)).ravel()
     flat = rows.reshape(len(rows), -1)
     factor = np.linalg.cholesky(np.eye(len(rows)) + flat @ solved.reshape(flat.shape).T)
     known = solve_triangular(factor, cells.reshape(len(rows), -1), lower=True)
@@ -82,7 +82,8 @@ def are_cells(categories: Sequence[Flags], sums: Flags) -> Flags:
         others = tuple(n for n in range(1, rows.ndim) if n != axis)
         inside = np.asarray(rows.any(axis=others))
         sizes *= inside.sum(axis=1)
-        found &= (inside[:, None] == held).all(axis=2).any(axis=1)
+        known = {row.tobytes() for row in held}
+        found &= np.fromiter((row.tobytes() in known for row in inside), bool, len(rows))
     found &= sizes == sums.sum(axis=1)
     return found
 

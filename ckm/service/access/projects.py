@@ -46,7 +46,8 @@ class Projects:
     """
 
     def __init__(self, path: Path) -> None:
-        self._connection = _PROJECTS.open(path)
+        self._path, self._connection = path, _PROJECTS.open(path)
+        self._inode = path.stat().st_ino
         self._lock = threading.Lock()
 
     def take(self, project: str, asked: Sequence[FilteredSet], *, judge: Judge) -> bool:
@@ -77,6 +78,8 @@ class Projects:
                     return True
                 run("BEGIN IMMEDIATE")
                 try:
+                    if self._path.stat().st_ino != self._inode:  # workers would not share it
+                        raise sqlite3.OperationalError("replaced")
                     new = judge(self._known(project), asked)
                     for one in new or ():
                         run(
@@ -87,7 +90,7 @@ class Projects:
                 finally:
                     if self._connection.in_transaction:
                         self._connection.rollback()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             logger.error("projects failed", extra={"error": type(error).__name__})  # noqa: TRY400
             raise ClientError("busy") from None
         return new is not None

@@ -171,7 +171,8 @@ class FilteredSets:
         is_mixed = self._area in used
         patterns = flags.reshape(shape[0] if is_mixed else 1, -1)
         texts = {base64.b64encode(np.packbits(row).tobytes()).decode() for row in patterns}
-        return names, tuple(sorted(texts)), _digest(flags) if is_mixed else ""
+        whole = repr(names).encode() + np.packbits(flags).tobytes()  # else two could have one
+        return names, tuple(sorted(texts)), _digest(whole) if is_mixed else ""
 
     def _spread(self, ordered: Sequence[str], name: str, level: int) -> Codes:
         """Return the category of one variable in each joint one."""

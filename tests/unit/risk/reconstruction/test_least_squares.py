@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import tracemalloc
 
 import numpy as np
 from hypothesis import given
@@ -58,3 +59,14 @@ def test_a_sum_is_a_cell_where_it_is_one_category_of_each_variable():
     every = np.array(list(itertools.product([False, True], repeat=6)))
     listed = {row.tobytes() for row in CELLS}
     assert are_cells([PLAIN, NESTED], every).tolist() == [r.tobytes() in listed for r in every]
+
+
+def test_many_sums_of_many_categories_take_no_memory_for_every_pair_of_them():
+    tracemalloc.start()
+    try:
+        assert not are_cells([np.eye(1000, dtype=bool)], np.ones((400, 1000), bool)).any()
+        assert (
+            tracemalloc.get_traced_memory()[1] < 20_000_000
+        )  # not 400 times 1,000 times 1,000
+    finally:
+        tracemalloc.stop()

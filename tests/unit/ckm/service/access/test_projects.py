@@ -114,6 +114,18 @@ def test_where_nothing_can_be_written_there_is_no_answer(path, caplog, monkeypat
     assert projects.take("a", [a_set(2)], judge=most(9))
 
 
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_a_file_that_is_deleted_or_replaced_under_a_service_is_no_account(path, is_replaced):
+    projects, other = Projects(path), path.with_name("other.sqlite")
+    assert projects.take("a", [a_set(1)], judge=most(9))
+    Projects(other).close()
+    path.unlink()
+    if is_replaced:
+        other.rename(path)
+    with pytest.raises(ClientError):
+        projects.take("a", [a_set(2)], judge=most(9))
+
+
 @pytest.fixture
 def opened(tmp_path):
     """Open the service, again and again; its tokens are made once."""

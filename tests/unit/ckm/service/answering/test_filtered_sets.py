@@ -84,6 +84,15 @@ def test_sums_over_some_areas_are_new_and_those_of_an_area_are_not(served, sets)
     assert mixed.areas
 
 
+def test_areas_mixed_with_variables_of_one_size_are_told_apart(served, sets, monkeypatch):
+    code = served.answerer.variables["geo"].codes[1]
+    monkeypatch.setitem(sets._of, "category", sets._of["sex"])
+    wheres = [f"region = '{code}' or {one}" for one in ("sex = 'F'", "category = 'A'")]
+    (first,), (second,) = (asked(served, sets, [], where) for where in wheres)
+    assert first.inside == second.inside
+    assert first.areas != second.areas
+
+
 def test_what_is_asked_together_is_bounded_whatever_the_order(served, sets):
     """Of two sums that differ in one cell, each leaves enough; together they do not."""
     one = asked(served, sets, ["geo"], "category in ('A','B','C') or sex = 'F'")
