@@ -182,6 +182,7 @@ OWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "docs/dp.md": ((), ()),
     "docs/dpsgd.md": (("people.csv", "new.csv", "others.csv"), ()),
+    "docs/job-file.md": (("people.parquet",), ("ckm keys secret secret.key",)),
     "docs/ledger.md": (
         ("people.parquet",),
         ("ckm keys secret secret.key", "ckm release ledger.toml -o out"),
