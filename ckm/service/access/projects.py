@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_TIMES = 100  # so often others of the project may be faster
+
 _PROJECTS = SqliteFile(
     name="projects",
     application=0x434B4D50,
@@ -70,36 +72,50 @@ class Projects:
         ClientError
             If the file cannot be read or written; then there is no answer.
         """
-        run = self._connection.execute
         try:
-            with self._lock:
-                known = self._known(project)
+            for _ in range(_TIMES):
+                with self._lock:
+                    known, last = self._known(project)
                 if all(one in known for one in asked):
                     return True
-                run("BEGIN IMMEDIATE")
-                try:
-                    if self._path.stat().st_ino != self._inode:  # workers would not share it
-                        raise sqlite3.OperationalError("replaced")
-                    new = judge(self._known(project), asked)
-                    for one in new or ():
-                        run(
-                            "INSERT INTO asked (project, told) VALUES (?, ?)",
-                            (project, one.to_text()),
-                        )
-                    run("COMMIT")
-                finally:
-                    if self._connection.in_transaction:
-                        self._connection.rollback()
+                new = judge(known, asked)  # it may take seconds: others need not wait for it
+                if new is None:
+                    return False
+                with self._lock:
+                    if self._is_written(project, new, last=last):
+                        return True
         except (sqlite3.Error, OSError) as error:
             logger.error("projects failed", extra={"error": type(error).__name__})  # noqa: TRY400
-            raise ClientError("busy") from None
-        return new is not None
+        raise ClientError("busy") from None
 
-    def _known(self, project: str) -> list[FilteredSet]:
+    def _known(self, project: str) -> tuple[list[FilteredSet], int]:
+        """Return what a project has, and the last number of it."""
         rows = self._connection.execute(
-            "SELECT told FROM asked WHERE project = ? ORDER BY number", (project,)
-        )
-        return [FilteredSet.of_text(told) for (told,) in rows]
+            "SELECT told, number FROM asked WHERE project = ? ORDER BY number", (project,)
+        ).fetchall()
+        return [FilteredSet.of_text(told) for told, _ in rows], rows[-1][1] if rows else 0
+
+    def _is_written(self, project: str, new: Sequence[FilteredSet], *, last: int) -> bool:
+        """Write sets down, unless the project has got others since it was looked at."""
+        run = self._connection.execute
+        run("BEGIN IMMEDIATE")
+        try:
+            if self._path.stat().st_ino != self._inode:  # workers would not share it
+                raise sqlite3.OperationalError("replaced")
+            (now,) = run(
+                "SELECT coalesce(max(number), 0) FROM asked WHERE project = ?", (project,)
+            ).fetchone()
+            if now == last:
+                for one in new:
+                    run(
+                        "INSERT INTO asked (project, told) VALUES (?, ?)",
+                        (project, one.to_text()),
+                    )
+            run("COMMIT")
+        finally:
+            if self._connection.in_transaction:
+                self._connection.rollback()
+        return bool(now == last)
 
     def close(self) -> None:
         """Close the file."""

@@ -77,6 +77,20 @@ def test_a_project_keeps_what_it_got_over_a_restart_and_may_ask_for_it_again(pat
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+def test_others_write_while_one_is_judged_who_is_then_judged_anew(path):
+    one, two = Projects(path), Projects(path)
+    seen = []
+
+    def judge(known, asked):
+        if not seen:
+            assert two.take("a", [a_set(1)], judge=most(1))
+        seen.append(len(known))
+        return most(1)(known, asked)
+
+    assert not one.take("a", [a_set(2)], judge=judge)
+    assert seen == [0, 1]
+
+
 @pytest.mark.slow
 def test_of_processes_that_ask_at_once_no_more_is_answered_than_there_is_room_for(path):
     code = (
