@@ -66,6 +66,7 @@ mode = "tokens"
 tokens = "tokens.json"
 audit = "audit.log"
 filters = "public"
+accepts_reconstruction = "whoever may filter can reconstruct every true count"
 [ledger]
 path = "ledger.db"
 official = ["job.toml"]
