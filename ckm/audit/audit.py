@@ -22,7 +22,12 @@ from risk.reconstruction.lattice import (
     most_probable_counts,
 )
 from risk.reconstruction.lattice_bounds import count_bounds
-from risk.reconstruction.posterior import FoundByPosterior, drawn, enumerated, found_by
+from risk.reconstruction.posterior import (
+    FoundByPosterior,
+    exact_posterior,
+    found_by,
+    sample_posterior,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -278,7 +283,7 @@ class Auditor:
         """Add what the posterior of every count tells: exactly where it can, or from draws."""
         lattice, shown = space.lattice, space.shown
         given: dict[str, Any] = {"ptable": self.ptable, "small": self.small}
-        posterior = enumerated(lattice, shown, **given)
+        posterior = exact_posterior(lattice, shown, **given)
         if posterior is None:
             finest = (0,) * len(lattice.shape)
             whole = Lattice(lattice.groups, [*lattice.tables, finest])
@@ -286,7 +291,7 @@ class Auditor:
             area = space.area
             if area is not None and len(area.levels) != len(space.level_names[area.axis]):
                 area = None
-            posterior = drawn(
+            posterior = sample_posterior(
                 lattice,
                 shown,
                 draws=draws,

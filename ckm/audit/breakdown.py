@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from ckm.audit.advice import Closure, Step
     from ckm.audit.audit import Attacked, Audit, Auditor
+    from ckm.audit.job_tables import ReleaseTables
     from ckm.audit.query_space import QuerySpace
-    from ckm.audit.release import ReleaseTables
     from ckm.config.service.service import Service
     from footing.arrays import Integers
 

@@ -111,12 +111,12 @@ def audit(
     from ckm.audit.advice import advise, stronger_noise
     from ckm.audit.audit import open_space
     from ckm.audit.breakdown import exposure_facts, growth_of, parts_of
-    from ckm.audit.release import open_release
+    from ckm.audit.job_tables import open_release
     from ckm.cli.serve import require_web
     from ckm.config.read import read_job
     from ckm.config.service.sections import ServiceAudit
     from ckm.config.service.service import is_service_file, read_service
-    from ckm.release.audited import KIND, digests_of
+    from ckm.release.audit_gate import KIND, digests_of
     from ckm.release.run import InputFiles
 
     require_web()

@@ -18,7 +18,7 @@ from ckm.assessment.assessor import Assessor
 from ckm.assessment.facts import findings, release_facts
 from ckm.formats.about import to_plain
 from ckm.ledger.release_check import ReleaseCheck
-from ckm.release.audited import audit_checks
+from ckm.release.audit_gate import audit_checks
 from ckm.release.files.manifest import (
     KIND,
     record_file,

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ckm.errors import FormatError
-from ckm.service.access.audit_log import Audit, shape_of
+from ckm.service.access.audit_log import AuditLog, shape_of
 from ckm.service.access.projects import Projects
 from ckm.service.access.rate_limits import Budget, Rates
 from ckm.service.access.sessions import Sessions
@@ -74,7 +74,7 @@ class TableService:
             limits.cache_bytes // 2, size=lambda r: len(r.body) + 1000
         )
         self._rates = Rates(service.access.budgets or folder / "budgets.db")
-        self._audit = Audit(service.access.audit)
+        self._audit = AuditLog(service.access.audit)
         projects = service.access.projects
         self._projects = None if projects is None else Projects(projects)
         self._filtered_sets = FilteredSets(
@@ -255,7 +255,7 @@ class TableService:
         if self._projects is None or caller.role == "officer":
             return None
         asked = self._filtered_sets.of(query)
-        judge = self._filtered_sets.news
+        judge = self._filtered_sets.admissible
         if not asked or self._projects.take(caller.account, asked, judge=judge):
             return None
         logger.warning("project spent", extra={"account": caller.account})

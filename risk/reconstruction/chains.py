@@ -26,7 +26,7 @@ _RESIZE, _EXCHANGE = 0.04, 0.5  # shares of proposals, cumulated
 _WITHIN = 0.5
 
 
-class Cells:
+class CellVector:
     """The cells of all tables behind each other, and how likely each of their counts is.
 
     Parameters
@@ -206,7 +206,7 @@ class Chains:
 
     def __init__(
         self,
-        cells: Cells,
+        cells: CellVector,
         *,
         shares: Sequence[Floats],
         total: float,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from risk.errors import RiskError
-from risk.reconstruction.chains import Cells, Chains
+from risk.reconstruction.chains import CellVector, Chains
 from risk.reconstruction.counts import possible_origins
 from risk.reconstruction.lattice import Lattice, Shown, independent_shares
 from risk.reconstruction.lattice_bounds import count_bounds
@@ -150,7 +150,7 @@ def found_by(
     )
 
 
-def enumerated(
+def exact_posterior(
     lattice: Lattice, shown: Mapping[Levels, Shown], *, ptable: PTable, small: int
 ) -> dict[Levels, Posterior] | None:
     """Give the posterior of all tables exactly, from all joint counts that fit.
@@ -182,7 +182,7 @@ def enumerated(
         hidden = np.zeros(lattice.shape, np.int64)
         shown = {**shown, finest: Shown(published=hidden, is_shown=hidden > 0)}
         lattice = Lattice(lattice.groups, list(shown))
-    cells = Cells(lattice, shown, ptable)
+    cells = CellVector(lattice, shown, ptable)
     bounds = count_bounds(lattice, shown, origins=partial(possible_origins, ptable))
     lower = np.concatenate([bounds[table].lower.ravel() for table in cells.tables])
     upper = np.concatenate([bounds[table].upper.ravel() for table in cells.tables])
@@ -215,7 +215,7 @@ def enumerated(
     return _by_table(cells, exact, np.ones(len(upper)), np.full(len(upper), np.inf))
 
 
-def drawn(
+def sample_posterior(
     lattice: Lattice,
     shown: Mapping[Levels, Shown],
     *,
@@ -270,7 +270,7 @@ def drawn(
             hint="look at a sample of areas, or at fewer variables",
         )
     rng = np.random.default_rng(seed)
-    cells = Cells(lattice, shown, ptable, area=area)
+    cells = CellVector(lattice, shown, ptable, area=area)
     shares, total = independent_shares(lattice, shown)
     starts = np.floor(fitted + rng.random((n_chains, *fitted.shape))).astype(np.int64)
     chains = Chains(cells, shares=shares, total=total, starts=starts, rng=rng)
@@ -324,7 +324,7 @@ def _from_halves(
 
 
 def _by_table(
-    cells: Cells, chances: Floats, rhat: Floats, n_effective: Floats
+    cells: CellVector, chances: Floats, rhat: Floats, n_effective: Floats
 ) -> dict[Levels, Posterior]:
     parts = [cells.by_table(one) for one in (chances, rhat, n_effective)]
     return {

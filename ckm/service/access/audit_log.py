@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class Audit:
+class AuditLog:
     """Appends one line of JSON per request to a file that only its owner can read.
 
     A file that was moved away is begun anew, so that logs can be rotated.
@@ -89,7 +89,7 @@ class Audit:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def __repr__(self) -> str:
-        return "Audit(…)"
+        return "AuditLog(…)"
 
 
 def _opened(path: Path) -> int:

@@ -82,7 +82,7 @@ class Projects:
                 if new is None:
                     return False
                 with self._lock:
-                    if self._is_written(project, new, last=last):
+                    if self._write_if_unchanged(project, new, last=last):
                         return True
         except (sqlite3.Error, OSError) as error:
             logger.error("projects failed", extra={"error": type(error).__name__})  # noqa: TRY400
@@ -95,7 +95,9 @@ class Projects:
         ).fetchall()
         return [FilteredSet.of_text(told) for told, _ in rows], rows[-1][1] if rows else 0
 
-    def _is_written(self, project: str, new: Sequence[FilteredSet], *, last: int) -> bool:
+    def _write_if_unchanged(
+        self, project: str, new: Sequence[FilteredSet], *, last: int
+    ) -> bool:
         """Write sets down, unless the project has got others since it was looked at."""
         run = self._connection.execute
         run("BEGIN IMMEDIATE")

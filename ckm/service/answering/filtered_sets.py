@@ -204,7 +204,7 @@ class FilteredSets:
                 return ""
         return _digest(inside)
 
-    def news(
+    def admissible(
         self, known: Sequence[FilteredSet], asked: Sequence[FilteredSet]
     ) -> Sequence[FilteredSet] | None:
         """Return what is new of filtered sets; None where a project would know too much.

@@ -38,14 +38,14 @@ class AreaMap:
         The path of each shape, and the area by rank; None where the service has none.
     size
         Width and height.
-    said
+    summary
         What fits together and what does not, for the office.
     """
 
     variable: str
     shapes: tuple[tuple[str, int | None], ...]
     size: tuple[float, float]
-    said: str
+    summary: str
 
 
 def area_map(variables: Iterable[Variable]) -> AreaMap | None:
@@ -79,8 +79,8 @@ def _area_map(variable: Variable, rings: Mapping[str, Rings]) -> AreaMap | None:
     is_drawn = len(found) > 1 and len(rings) <= _MAX_AREAS
     paths, size = _drawn(list(rings.values())) if is_drawn else ([], (0.0, 0.0))
     shapes = zip(paths, map(known.get, rings), strict=is_drawn)
-    name, said = variable.name, "; ".join(texts)
-    return AreaMap(variable=name, shapes=tuple(shapes), size=size, said=said)
+    name, summary = variable.name, "; ".join(texts)
+    return AreaMap(variable=name, shapes=tuple(shapes), size=size, summary=summary)
 
 
 def _by_code(variable: Variable, level: int) -> dict[str, int]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckm.errors import ConfigError
-from ckm.release.audited import require_audited
+from ckm.release.audit_gate import require_audited
 from ckm.release.job_inputs import opened_job, silent
 from footing import files
 
@@ -175,13 +175,13 @@ def rehearse_service(
             made = answerer()
             step("records checked", "the records and their keys are sound")
             if (drawn := area_map(made.variables.values())) is not None:
-                step("boundaries checked", drawn.said)
+                step("boundaries checked", drawn.summary)
     _require_comparison(service)
 
 
 def _require_access(service: Service) -> None:
     """Refuse files of tokens, budgets, projects and requests that cannot be used; make none."""
-    from ckm.service.access.audit_log import Audit
+    from ckm.service.access.audit_log import AuditLog
     from ckm.service.access.tokens import TokenFile
 
     access = service.access
@@ -189,7 +189,7 @@ def _require_access(service: Service) -> None:
         TokenFile(access.tokens).read()
     _require_shared(service, is_made=False)
     if access.audit is not None and access.audit.exists():
-        Audit(access.audit).close()
+        AuditLog(access.audit).close()
     for path in (access.budgets, access.projects, access.audit):
         if path is not None and not os.access(path.parent, os.W_OK | os.X_OK):
             raise ConfigError(

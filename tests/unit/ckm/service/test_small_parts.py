@@ -25,7 +25,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckm.errors import ConfigError
-from ckm.service.access.audit_log import Audit
+from ckm.service.access.audit_log import AuditLog
 from ckm.service.access.rate_limits import Rates
 from ckm.service.access.tokens import TokenFile, Tokens
 from ckm.service.answering.cells.lru_cache import Cache
@@ -425,18 +425,18 @@ def test_figures_are_in_the_format_of_prometheus():
 
 
 def test_the_audit_log_is_one_line_per_event_for_its_owner(tmp_path):
-    audit = Audit(tmp_path / "audit.log")
+    audit = AuditLog(tmp_path / "audit.log")
     audit.note(who="me", outcome="published")
     audit.note(who="a\nb", outcome="x")
     audit.close()
     lines = (tmp_path / "audit.log").read_text().splitlines()
     assert [json.loads(line)["who"] for line in lines] == ["me", "a\nb"]
     assert (tmp_path / "audit.log").stat().st_mode & 0o777 == 0o600
-    Audit(None).note(who="me")
+    AuditLog(None).note(who="me")
 
 
 def test_a_full_disk_leaves_no_torn_line_in_the_audit_log(tmp_path, monkeypatch):
-    audit = Audit(tmp_path / "audit.log")
+    audit = AuditLog(tmp_path / "audit.log")
     audit.note(who="first")
     write = os.write
 
@@ -461,7 +461,7 @@ def test_a_full_disk_leaves_no_torn_line_in_the_audit_log(tmp_path, monkeypatch)
 def test_a_line_after_a_torn_one_stands_alone_and_a_log_that_was_moved_begins_anew(tmp_path):
     path = tmp_path / "audit.log"
     path.write_text('{"who": "killed whi')
-    audit = Audit(path)
+    audit = AuditLog(path)
     audit.note(who="next")
     torn, whole = path.read_text().splitlines()
     assert torn.startswith('{"who": "killed')

@@ -9,7 +9,13 @@ import pytest
 from ptable import NoiseSpec, solve
 from risk.errors import RiskError
 from risk.reconstruction.lattice import Lattice, Shown, most_probable_counts
-from risk.reconstruction.posterior import Posterior, _from_halves, drawn, enumerated, found_by
+from risk.reconstruction.posterior import (
+    Posterior,
+    _from_halves,
+    exact_posterior,
+    found_by,
+    sample_posterior,
+)
 from tests.strategies import worked_ptable
 
 AREA = [np.arange(3), np.zeros(3, int)]
@@ -29,7 +35,7 @@ def probability(published, count):
 
 def test_two_cells_and_their_total_are_as_by_hand():
     lattice = Lattice([SEX], [(0,), (1,)])
-    found = enumerated(
+    found = exact_posterior(
         lattice, {(0,): shown_as(1, 3), (1,): shown_as(3)}, ptable=PTABLE, small=2
     )
     by_hand = np.zeros((8, 8))
@@ -63,7 +69,7 @@ def both(seed, *, draws, area):
     lattice, shown = twelve_cells(seed)
     fitted = most_probable_counts(lattice, shown, variance=1.0)[FINEST]
     given = {"ptable": PTABLE, "small": 2}
-    return enumerated(lattice, shown, **given), drawn(
+    return exact_posterior(lattice, shown, **given), sample_posterior(
         lattice, shown, draws=draws, fitted=fitted, area=area, seed=1, **given
     )
 
@@ -130,10 +136,10 @@ def test_counts_that_cannot_be_published_are_named():
     table = solve(NoiseSpec(max_noise=2, variance=1.0, small=1))
     lattice = Lattice([SEX], [(0,)])
     with pytest.raises(RiskError, match="published as 1 with this p-table"):
-        enumerated(lattice, {(0,): shown_as(1, 3)}, ptable=table, small=1)
+        exact_posterior(lattice, {(0,): shown_as(1, 3)}, ptable=table, small=1)
     no_sum = {(0,): shown_as(0, 0), (1,): shown_as(9)}
     with pytest.raises(RiskError, match="No true counts fit"):
-        enumerated(Lattice([SEX], [(0,), (1,)]), no_sum, ptable=PTABLE, small=1)
+        exact_posterior(Lattice([SEX], [(0,), (1,)]), no_sum, ptable=PTABLE, small=1)
 
 
 def test_what_is_not_shown_may_be_anything_and_too_much_is_not_enumerated():
@@ -143,13 +149,13 @@ def test_what_is_not_shown_may_be_anything_and_too_much_is_not_enumerated():
     for hidden in (0, 99):
         published, is_shown = np.array([[2], [hidden]]), np.array([[True], [False]])
         half = Shown(published=published, is_shown=is_shown)
-        found = enumerated(lattice, {(0, 1): half, (1, 0): shown_as([2, 2])}, **given)
+        found = exact_posterior(lattice, {(0, 1): half, (1, 0): shown_as([2, 2])}, **given)
         chances.append(found[0, 1].chances[1, 0])
     assert chances[0] == pytest.approx(chances[1])
     assert (chances[0] > 0).all()
     large = [np.arange(40), np.zeros(40, int)]
     many = {(0,): shown_as(*[9] * 40), (1,): shown_as(360)}
     lattice, given = Lattice([large], [(0,), (1,)]), {"ptable": PTABLE, "small": 2}
-    assert enumerated(lattice, many, **given) is None
+    assert exact_posterior(lattice, many, **given) is None
     with pytest.raises(RiskError, match=r"40 cells(.|\n)*sample of areas"):
-        drawn(lattice, many, draws=4, fitted=np.zeros(40), n_chains=10**7, **given)
+        sample_posterior(lattice, many, draws=4, fitted=np.zeros(40), n_chains=10**7, **given)

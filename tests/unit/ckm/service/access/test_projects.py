@@ -52,11 +52,11 @@ def a_set(number):
 def most(limit):
     """Let a project have so many sets."""
 
-    def news(known, asked):
+    def admissible(known, asked):
         new = [one for one in asked if one not in known]
         return new if len(known) + len(new) <= limit else None
 
-    return news
+    return admissible
 
 
 @pytest.fixture

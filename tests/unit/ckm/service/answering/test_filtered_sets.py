@@ -56,7 +56,7 @@ def test_what_a_table_without_a_filter_shows_is_not_accounted(served, sets, dime
     codes = served.answerer.variables["geo"].codes
     where = where.replace("'11'", f"'{codes[1]}'")
     found = asked(served, sets, dimensions, where)
-    assert made(served, least_variance=1.0).news([], found) == []
+    assert made(served, least_variance=1.0).admissible([], found) == []
 
 
 def test_categories_that_are_ticked_but_not_shown_are_a_filter(served, sets):
@@ -77,7 +77,7 @@ def test_sums_over_some_areas_are_new_and_those_of_an_area_are_not(served, sets)
     assert some.areas
     assert asked(served, sets, ["geo", "sex"], cut) == []
     strict = made(served, least_variance=0.9)
-    assert strict.news([], [some]) is None
+    assert strict.admissible([], [some]) is None
     by_area = f"({cut} and category <> 'A') or category <> 'B'"
     (mixed,) = asked(served, sets, ["geo"], by_area)
     assert len(mixed.inside) == 2  # within these regions, and elsewhere
@@ -100,10 +100,10 @@ def test_what_is_asked_together_is_bounded_whatever_the_order(served, sets):
         served, sets, ["geo"], "category in ('A','B') or (sex = 'F' and category <> 'C')"
     )
     bounded = made(served, least_variance=0.82)  # .84 and .91 are left, and .78 of both
-    assert bounded.news([], one) == one
-    assert bounded.news([], other) == other
-    assert bounded.news(one, other) is bounded.news(other, one) is None
-    assert bounded.news(one, one) == []
+    assert bounded.admissible([], one) == one
+    assert bounded.admissible([], other) == other
+    assert bounded.admissible(one, other) is bounded.admissible(other, one) is None
+    assert bounded.admissible(one, one) == []
 
 
 def test_the_number_of_sets_is_the_limit_where_least_squares_are_too_dear(
@@ -112,13 +112,13 @@ def test_the_number_of_sets_is_the_limit_where_least_squares_are_too_dear(
     wheres = [f"category <> '{c}' or sex = 'F'" for c in "ABCD"]
     found = [asked(served, sets, ["geo"], where)[0] for where in wheres]
     counted = made(served, least_variance=0.01, project_sets=2)
-    assert counted.news(found[:3], found[3:]) == found[3:]
+    assert counted.admissible(found[:3], found[3:]) == found[3:]
     for name in ("_MAX_GRID", "_MAX_NUMBERS"):
         with monkeypatch.context() as small:
             small.setattr(f"ckm.service.answering.filtered_sets.{name}", 1)
             dear = [asked(served, counted, ["geo"], where)[0] for where in wheres]
-            assert counted.news(dear[:1], dear[1:2]) == dear[1:2]
-            assert counted.news(dear[:2], dear[2:3]) is None
+            assert counted.admissible(dear[:1], dear[1:2]) == dear[1:2]
+            assert counted.admissible(dear[:2], dear[2:3]) is None
     old = [FilteredSet.of_text(s.to_text().replace(s.categories, "0" * 64)) for s in found[:2]]
-    assert counted.news(old[:1], found[2:3]) == found[2:3]
-    assert counted.news(old, found[2:3]) is None  # of other categories, so not comparable
+    assert counted.admissible(old[:1], found[2:3]) == found[2:3]
+    assert counted.admissible(old, found[2:3]) is None  # of other categories, so not comparable

@@ -67,9 +67,9 @@ def test_filters_within_a_population_are_accounted_and_its_tables_are_not(served
         sets.of(asked(served.answerer, ["geo"], where=where, population=name, margins="none"))
         for name in (None, "young")
     )
-    assert sets.news([], everybody) == everybody
-    assert sets.news(everybody, everybody) == []
-    assert sets.news(everybody, young) is None  # as if the others were known
+    assert sets.admissible([], everybody) == everybody
+    assert sets.admissible(everybody, everybody) == []
+    assert sets.admissible(everybody, young) is None  # as if the others were known
     assert sets.of(asked(served.answerer, ["geo"], population="young")) == []
 
 

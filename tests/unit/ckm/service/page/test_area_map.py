@@ -104,11 +104,11 @@ def test_tables_of_other_levels_and_of_more_columns_have_none(mapped, other):
 
 
 def test_the_office_is_told_what_does_not_fit_together(mapped):
-    said = area_map(mapped.answerer.variables.values()).said
+    summary = area_map(mapped.answerer.variables.values()).summary
     match = re.fullmatch(
         r"(\d+) areas of level 'commune' are on the map; 1 areas without a boundary: (\S+);"
         r" 1 unknown codes: x",
-        said,
+        summary,
     )
     assert match
     assert int(match[1]) == len(mapped.web.get("/codelists/geo.commune").json()["values"]) - 1

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from ckm.audit import axes
-from ckm.audit.release import open_release
+from ckm.audit.job_tables import open_release
 from ckm.cli import app
 from ckm.config.read import read_job
 from ckm.errors import ConfigError
@@ -141,8 +141,8 @@ def test_earlier_tables_that_cannot_be_built_are_left_out(tmp_path, monkeypatch,
     job = write_job(tmp_path, {"adults": TABLES["adults"]}, more=ledger)
     told = Definition(**{"name": "\x1b[1mold", "dimensions": ("zone",)} | strange)
     entry = Published(number=7, history="public", published_at="", definition=told)
-    monkeypatch.setattr("ckm.audit.release.has_ledger", lambda _: True)
-    monkeypatch.setattr("ckm.audit.release.list_published", lambda _: [entry])
+    monkeypatch.setattr("ckm.audit.job_tables.has_ledger", lambda _: True)
+    monkeypatch.setattr("ckm.audit.job_tables.list_published", lambda _: [entry])
     release = open_release(job)[2]
     assert [one.name for one in release.tables] == ["adults"]
     assert list(release.left_out) == ["?[1mold (ledger 7)"]
