@@ -44,6 +44,12 @@ _WORDS = {"labels", "levels", "categories", "codelist", "boundaries", "boundary_
 _WORDS |= {"dataflow"}
 
 
+class _Exposure(BaseModel):
+    """The tables of one number of variables."""
+
+    n_tables: int
+
+
 class _Report(BaseModel):
     """What counts of the file that ``ckm audit -o`` writes."""
 
@@ -55,6 +61,7 @@ class _Report(BaseModel):
     n_areas: int
     n_areas_drawn: int
     largest_share: Annotated[float, Field(ge=0, le=1)]
+    exposures: list[_Exposure]
     digests: dict[str, str]
 
 
@@ -155,14 +162,15 @@ def audit_checks(job: Job, ptable: PTable) -> tuple[CheckFact, ...]:
     path, limit = job.report.audit, job.report.limits.all_tables
     if path is None:
         return ()
-    found = _fitting(path, job, ptable).largest_share
+    report = _fitting(path, job, ptable)
+    found = report.largest_share
     outcome: Outcome = "no limit"
     if limit is not None:
         outcome = "passed" if found <= limit else "failed"
     allowed = {} if limit is None else {"share": limit}
-    return (
-        CheckFact(name="all-tables", outcome=outcome, allowed=allowed, found={"share": found}),
-    )
+    n_tables = sum(exposure.n_tables for exposure in report.exposures)
+    told = {"share": found, "tables": float(n_tables)}
+    return (CheckFact(name="all-tables", outcome=outcome, allowed=allowed, found=told),)
 
 
 def _again(path: Path, settings: Service | Job) -> str:
