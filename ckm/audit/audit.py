@@ -113,6 +113,8 @@ class Audit:
         By the number of variables.
     attributes
         What is found of single persons.
+    draws
+        How many each chain has of the posterior; 0 where it is exact, or was not asked for.
     """
 
     small: int
@@ -122,6 +124,7 @@ class Audit:
     seed: int
     exposures: tuple[Exposure, ...]
     attributes: FoundAttributes
+    draws: int = 0
 
     @property
     def alone(self) -> Found:
@@ -143,10 +146,21 @@ class Audit:
     def largest_share(self) -> float:
         """The largest share found, of all tables or of those of one number of variables.
 
-        Those with fewer than 100 small counts tell too little by themselves.
+        The attack that finds most counts. Fewer than 100 small counts of one number of
+        variables tell too little by themselves.
         """
-        rows = [one.together for one in self.exposures if one.together.n_small >= _ENOUGH]
-        return max(one.share for one in (self.together, *rows))
+        told = [0.0] if self.posterior is None else self._shares("posterior")
+        return max(self.fitted_share, *told)
+
+    @property
+    def fitted_share(self) -> float:
+        """The largest share found without the posterior."""
+        return max(*self._shares("alone"), *self._shares("together"))
+
+    def _shares(self, attack: str) -> list[float]:
+        rows = [getattr(one, attack) for one in self.exposures]
+        whole: list[float] = [getattr(self, attack).share]
+        return whole + [one.share for one in rows if one.n_small >= _ENOUGH]
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures, as JSON has them; for the office alone."""
@@ -291,6 +305,7 @@ class Auditor:
             area = space.area
             if area is not None and len(area.levels) != len(space.level_names[area.axis]):
                 area = None
+            found = replace(found, draws=draws)
             posterior = sample_posterior(
                 lattice,
                 shown,

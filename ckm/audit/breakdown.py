@@ -12,6 +12,7 @@ from ckm import __version__
 from reports.facts.exposure import (
     ClosureFact,
     ExposureFacts,
+    FoundByPosteriorFact,
     GrowthFact,
     PartFact,
     PersonsFact,
@@ -187,12 +188,14 @@ def exposure_facts(
         name: sum(getattr(one, name) for one in sizes)
         for name in ("n_tables", "n_cells", "n_small", "alone", "together")
     }
-    named = ("small", "confidence", "n_areas", "n_areas_drawn", "seed", "largest_share")
+    named = ("small", "confidence", "n_areas", "n_areas_drawn", "seed", "draws")
+    told = [(str(one.n_variables), one.posterior) for one in found.exposures]
     given: dict[str, Any] = {name: getattr(found, name) for name in named}
     return ExposureFacts(
         title=service.about.title,
         version=__version__,
         **given,
+        largest_share=found.largest_share,
         limit=limit,
         whole=PartFact(name="", **whole),
         guessed=found.together.guessed,
@@ -201,6 +204,11 @@ def exposure_facts(
         certain=found.together.certain,
         persons=PersonsFact(**asdict(found.attributes)),
         sizes=tuple(sizes),
+        posterior=tuple(
+            FoundByPosteriorFact(name=name, **asdict(one))
+            for name, one in [*told, ("", found.posterior)]
+            if one is not None
+        ),
         **parts,
         growth=growth,
         advice=tuple(ClosureFact(**asdict(one.chosen)) for one in steps),

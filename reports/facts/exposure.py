@@ -91,6 +91,41 @@ class PersonsFact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FoundByPosteriorFact:
+    """What the probability of each count finds, in tables of one number of variables or in all.
+
+    Parameters
+    ----------
+    name
+        The number of variables; empty for a total.
+    n_cells, n_unmixed, n_small
+        How many cells there are, in how many chains differ, and how many hold small counts.
+    guessed, right
+        How many cells are guessed to be small, and how many of these guesses are right.
+    sure, sure_wrong
+        Of how many counts somebody is sure, and wrongly.
+    sure_small, sure_small_wrong
+        Of how many it is as probable that they are small, and wrongly.
+    said, kept
+        By tenth of the probability of a guess, how many there are, and how many are right,
+        where chains agree.
+    """
+
+    name: str
+    n_cells: int
+    n_unmixed: int
+    n_small: int
+    guessed: int
+    right: int
+    sure: int
+    sure_wrong: int
+    sure_small: int
+    sure_small_wrong: int
+    said: tuple[int, ...]
+    kept: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExposureFacts:
     """What all tables of a service or of a release give away together.
 
@@ -120,6 +155,9 @@ class ExposureFacts:
         Tables by the number of their variables, and those that show a variable.
     areas, tables
         Those of which most small counts are found.
+    posterior, draws
+        Of tables by the number of their variables, then of all; empty where it was not asked
+        for. How many draws each chain has, 0 where the probabilities are exact.
     growth
         None where there are too few tables, or no small counts.
     advice
@@ -150,6 +188,8 @@ class ExposureFacts:
     variables: tuple[PartFact, ...]
     areas: tuple[PartFact, ...]
     tables: tuple[PartFact, ...]
+    posterior: tuple[FoundByPosteriorFact, ...] = ()
+    draws: int = 0
     growth: GrowthFact | None = None
     advice: tuple[ClosureFact, ...] = ()
     noise: tuple[ClosureFact, ...] = ()

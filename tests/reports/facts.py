@@ -11,6 +11,7 @@ from reports.facts.decoding import CandidateFact, DecodingFacts, EstimateFact, S
 from reports.facts.exposure import (
     ClosureFact,
     ExposureFacts,
+    FoundByPosteriorFact,
     GrowthFact,
     PartFact,
     PersonsFact,
@@ -891,6 +892,24 @@ def exposure(**changes) -> ExposureFacts:
         variables=(part("geo", 16, 13_620, 1735, 31, 462),),
         areas=(part("D06", 16, 681, 106, 3, 34), part("D07", 16, 681, 0, 0, 0)),
         tables=(part("geo (region), age10", 1, 2600, 381, 0, 110), part("", 1, 1, 0, 0, 0)),
+        posterior=tuple(
+            FoundByPosteriorFact(
+                name=name,
+                n_cells=18_891,
+                n_unmixed=9068,
+                n_small=2256,
+                guessed=1900,
+                right=900,
+                sure=4,
+                sure_wrong=1,
+                sure_small=30,
+                sure_small_wrong=2,
+                said=(0, 0, 0, 260, 1022, 522, 95, 52, 47, 34),
+                kept=(0, 0, 0, 81, 397, 202, 40, 35, 34, 29),
+            )
+            for name in ("3", "")
+        ),
+        draws=200,
         growth=GrowthFact(
             n_first=4,
             n_small_first=570,
