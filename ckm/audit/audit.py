@@ -36,10 +36,8 @@ if TYPE_CHECKING:
 
     from ckm.audit.query_space import QuerySpace
     from ckm.config.service.service import Service
-    from footing.arrays import Floats, Integers
+    from footing.arrays import Flags, Floats, Integers, Levels
     from ptable import PTable
-
-    Levels = tuple[int, ...]
 
 _ENOUGH = 100
 _NONE = Found(n_small=0, guessed=0, right=0, sure=0, sure_wrong=0)
@@ -91,8 +89,8 @@ class Attacked:
     alone: Found
     together: Found
     places: NDArray[np.intp]
-    is_found_alone: NDArray[np.bool_]
-    is_found_together: NDArray[np.bool_]
+    is_found_alone: Flags
+    is_found_together: Flags
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from footing.arrays import Integers
-
-    Levels = tuple[int, ...]
+    from footing.arrays import Integers, Levels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

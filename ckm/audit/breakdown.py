@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from ckm.config.service.service import Service
     from footing.arrays import Integers
 
-    Levels = tuple[int, ...]
-
 _WORST = 10
 #: The least share of the small counts that the tables asked for first hold.
 _FIRST = 1 / 4

@@ -17,15 +17,11 @@ from risk.reconstruction.lattice import Lattice, Shown
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from ckm.config.service.service import Service
     from ckm.service.answering.answer import Answerer, Permitted
     from ckm.service.answering.variables import Variable
-    from footing.arrays import Integers
+    from footing.arrays import Flags, Integers, Levels
     from tables import Axis
-
-    Levels = tuple[int, ...]
 
 _MAX_TABLES = 5_000
 
@@ -247,7 +243,7 @@ def _areas(
     place: int,
     variable: Variable,
     groups: Sequence[Integers],
-    kept: NDArray[np.bool_] | None,
+    kept: Flags | None,
 ) -> Areas:
     """Return where the areas that are kept stand before any axes are joined."""
     coarsest = groups[-2] if kept is None else groups[-2][kept]
@@ -269,7 +265,7 @@ def _attributes(service: Service) -> list[str]:
 
 def _drawn(
     coarsest: Integers | None, at: Integers | None, *, areas: int | None, seed: int
-) -> tuple[NDArray[np.bool_] | None, int]:
+) -> tuple[Flags | None, int]:
     """Draw areas that have records; tell which are kept, by finest area, and of how many."""
     if coarsest is None or at is None:
         if areas is not None:
