@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -111,10 +112,7 @@ class Axes:
             groups=changed(self.groups, groups),
             at=changed(self.at, place),
             shown={
-                table_of(table): Shown(
-                    published=cells_of(table, some.published),
-                    is_shown=cells_of(table, some.is_shown),
-                )
+                table_of(table): some.mapped(partial(cells_of, table))
                 for table, some in self.shown.items()
             },
             parents={

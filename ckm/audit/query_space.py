@@ -12,6 +12,7 @@ import numpy as np
 from ckm.audit.axes import Areas, Axes
 from ckm.errors import ConfigError
 from ckm.service.answering.query import Query, Selection
+from footing.arrays import along
 from risk.reconstruction.lattice import Lattice, Shown
 
 if TYPE_CHECKING:
@@ -354,7 +355,7 @@ def _shown_by(
             known = variable.is_listed[all_ranks]
             if place in whole and variable.name == answerer.service.area:
                 known = known & ~np.isin(all_ranks, list(permitted.withheld))
-            is_shown &= known.reshape([-1 if p == place else 1 for p in range(len(names))])
+            is_shown &= along(known, place, len(names))
         published = np.zeros(is_shown.shape, np.int64)
         at = [np.zeros(len(numbers["count"]), np.int64)] * len(names)
         for place, codes in zip(active, ranks, strict=True):

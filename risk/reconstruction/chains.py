@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from footing.arrays import along
 from risk.errors import RiskError
 
 if TYPE_CHECKING:
@@ -77,9 +78,8 @@ class CellVector:
         self.blocks = np.full(self.starts[-1], int(self.block.max()) + 1)
         for at, table in enumerate(self.tables[: self.by_area] if area is not None else ()):
             codes = coarsest[table[area or 0]]
-            along = np.reshape(codes, [-1 if axis == area else 1 for axis in range(len(tops))])
             part = self.blocks[self.starts[at] : self.starts[at + 1]]
-            part[:] = np.broadcast_to(along, shapes[at]).ravel()
+            part[:] = np.broadcast_to(along(codes, area or 0, len(tops)), shapes[at]).ravel()
         self.published = np.concatenate([shown[t].published.ravel() for t in self.tables])
         is_shown = np.concatenate([shown[t].is_shown.ravel() for t in self.tables])
         known = np.where(is_shown, self.published, -1)
