@@ -161,12 +161,18 @@ def _of_data() -> Iterator[Sentence]:
 
 
 def _strings(tree: ast.AST) -> Iterator[str]:
-    """Give the texts of a statement that are no docstrings."""
+    """Give the texts of a statement that users read: of docstrings, those of commands."""
     alone = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr)}
+    if isinstance(tree, ast.FunctionDef) and any(map(_is_command, tree.decorator_list)):
+        yield ast.get_docstring(tree) or ""
     for node in ast.walk(tree):
         is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
         if is_text and id(node) not in alone:
             yield node.value
+
+
+def _is_command(decorator: ast.expr) -> bool:
+    return re.search(r"\.(command|group)\(", ast.unparse(decorator)) is not None
 
 
 def of_templates() -> set[str]:

@@ -40,21 +40,7 @@ _VERBS = {
 }
 
 
-@click.group(
-    cls=Root,
-    verbs=_VERBS,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="""\b
-Start here:
-  ckm demo                            a register, six protected tables, designs compared
-  ckm check job.toml                  is this job right?
-  ckm release job.toml -o out/        release its tables, with a report
-
-\b
-Exit codes: 0 done, 1 a check failed, 2 the command or the job is wrong,
-3 the data do not fit, 4 no such p-table exists, 70 a bug of ckm.
-""",
-)
+@click.group(cls=Root, verbs=_VERBS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--version",
     is_flag=True,
@@ -64,4 +50,15 @@ Exit codes: 0 done, 1 a check failed, 2 the command or the job is wrong,
     help="Show the version and exit.",
 )
 def app() -> None:
-    """Protected tables from microdata, by the cell key method."""
+    r"""Protected tables from microdata, by the cell key method.
+
+    Start here
+    ----------
+    ckm demo                            a register, six protected tables, designs compared
+    ckm check job.toml                  is this job right?
+    ckm release job.toml -o out/        release its tables, with a report
+
+    \b
+    Exit codes: 0 done, 1 a check failed, 2 the command or the job is wrong,
+    3 the data do not fit, 4 no such p-table exists, 70 a bug of ckm.
+    """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.release import limit_options
-from ckm.cli.terminal.click_group import with_terminal
+from ckm.cli.terminal.click_group import Command, with_terminal
 
 if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
@@ -20,25 +20,26 @@ if TYPE_CHECKING:
 _SHOWN_TABLES = 12
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  ckm check job.toml              everything that a release does, but writing it
-  ckm check job.toml --quick      all but the look at the data's rows
-  ckm check swap.toml             the same for what ckm swap takes
-  ckm check service.toml          the same for what ckm serve opens
-
-It reads the data once and computes the tables, as a release does, so it takes about as long.
-"""
-)
+@click.command(cls=Command)
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE.toml")
 @click.option("--quick", is_flag=True, help="Do not read the data's rows.")
 @limit_options
 @with_terminal
+# claim files-are-private
 def check(terminal: Terminal, /, *, file: Path, **options: Any) -> None:
     """Check a job, a swap or a service: what stops a release, stops this.
 
     All of the work is done, in a private folder that goes again.
+
+    Examples
+    --------
+    ckm check job.toml              everything that a release does, but writing it
+    ckm check job.toml --quick      all but the look at the data's rows
+    ckm check swap.toml             the same for what ckm swap takes
+    ckm check service.toml          the same for what ckm serve opens
+
+    It reads the data once and computes the tables, as a release does, so it takes about as
+    long.
     """
     from ckm.config.service.service import is_service_file
     from ckm.config.swap import is_swap_file

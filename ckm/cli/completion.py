@@ -5,22 +5,22 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.click_group import Command, common_options
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  ckm completion bash >> ~/.bashrc
-  ckm completion zsh  >> ~/.zshrc
-  ckm completion fish > ~/.config/fish/completions/ckm.fish
-"""
-)
+@click.command(cls=Command)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @common_options
 @click.pass_context
 def completion(ctx: click.Context, *, shell: str) -> None:
-    """Print the script for completion in a shell."""
+    """Print the script for completion in a shell.
+
+    Examples
+    --------
+    ckm completion bash >> ~/.bashrc
+    ckm completion zsh  >> ~/.zshrc
+    ckm completion fish > ~/.config/fish/completions/ckm.fish
+    """
     kind = get_completion_class(shell)
     if kind is None:  # not before click knows the shells above no longer
         ctx.fail(f"No completion for {shell}.")

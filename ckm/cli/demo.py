@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import with_terminal
+from ckm.cli.terminal.click_group import Command, with_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,13 +37,7 @@ _RULES = {
 }
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  ckm demo
-  ckm demo --out /tmp/demo --persons 1000000
-"""
-)
+@click.command(cls=Command)
 @click.option(
     "--out",
     "-o",
@@ -70,7 +64,13 @@ Examples:
 @click.option("--dry-run", is_flag=True, help="Check the folder, write nothing.")
 @with_terminal
 def demo(terminal: Terminal, /, *, out: Path, **options: Any) -> None:
-    """Make up a register, release six tables and compare ways to protect them."""
+    """Make up a register, release six tables and compare ways to protect them.
+
+    Examples
+    --------
+    ckm demo
+    ckm demo --out /tmp/demo --persons 1000000
+    """
     from ckm.demo.demo import compare_zones, make_demo
 
     with terminal.progress() as report_progress:

@@ -14,16 +14,16 @@ def job() -> None:
     """Tell what a job file may say."""
 
 
-@job.command(
-    epilog="""\b
-Examples:
-  ckm job schema > job.schema.json
-  then, as the first line of job.toml:   #:schema ./job.schema.json
-"""
-)
+@job.command()
 @common_options
 def schema() -> None:
-    """Print the JSON Schema of a job file, for editors."""
+    """Print the JSON Schema of a job file, for editors.
+
+    Examples
+    --------
+    ckm job schema > job.schema.json
+    then, as the first line of job.toml:   #:schema ./job.schema.json
+    """
     from ckm.config import job_schema
 
     click.echo(json.dumps(job_schema(), indent=2))

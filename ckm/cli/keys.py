@@ -45,19 +45,19 @@ def keys() -> None:
     """Secrets and record keys."""
 
 
-@keys.command(
-    epilog="""\b
-Example:
-  ckm keys secret secret.key
-
-Keep the file: with another secret every cell gets other noise. It is never overwritten.
-"""
-)
+@keys.command()
 @click.argument("file", type=_PATH)
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
 @with_terminal
 def secret(terminal: Terminal, *, file: Path, dry_run: bool) -> None:
-    """Make a secret that only you can read."""
+    """Make a secret that only you can read.
+
+    Example
+    -------
+    ckm keys secret secret.key
+
+    Keep the file: with another secret every cell gets other noise. It is never overwritten.
+    """
     from tables import Secret
 
     if file.exists():
@@ -76,12 +76,7 @@ def secret(terminal: Terminal, *, file: Path, dry_run: bool) -> None:
     click.echo(str(file))
 
 
-@keys.command(
-    epilog="""\b
-Example:
-  ckm keys attach people.csv --id person_id --secret secret.key -o people.parquet
-"""
-)
+@keys.command()
 @_data_arguments
 @click.option("--id", "identifier", required=True, help="Column of stable identifiers.")
 @_secret_option
@@ -92,6 +87,10 @@ def attach(
     """Write a copy of the data with a key hashed from an identifier.
 
     The same identifier and secret give the same key, whatever else is in the data.
+
+    Example
+    -------
+    ckm keys attach people.csv --id person_id --secret secret.key -o people.parquet
     """
     from tables import attach_keys
 
@@ -99,30 +98,24 @@ def attach(
     _write(terminal, attach_to, "keys attached", needs=identifier, **options)
 
 
-@keys.command(
-    epilog="""\b
-Example:
-  ckm keys draw people.csv -o people.parquet
-
-Keep the file: drawn again, all keys and so all noise are others.
-"""
-)
+@keys.command()
 @_data_arguments
 @_writing_options
 def draw(terminal: Terminal, /, **options: Any) -> None:
-    """Write a copy of the data with a fresh random key beside each record."""
+    """Write a copy of the data with a fresh random key beside each record.
+
+    Example
+    -------
+    ckm keys draw people.csv -o people.parquet
+
+    Keep the file: drawn again, all keys and so all noise are others.
+    """
     from tables import draw_keys
 
     _write(terminal, draw_keys, "keys drawn", **options)
 
 
-@keys.command(
-    epilog="""\b
-Examples:
-  ckm keys check people.parquet --record-key rkey --key-range 256
-  ckm keys check people.parquet --id person_id --secret secret.key
-"""
-)
+@keys.command()
 @_data_arguments
 @click.option("--record-key", help="Column of stored keys.")
 @click.option("--key-range", type=click.IntRange(min=2), help="Keys run from 0 to this less 1.")
@@ -143,6 +136,11 @@ def check(
     """Check that keys are present, distinct beyond chance and uniform.
 
     Ends with exit code 1 when they are not.
+
+    Examples
+    --------
+    ckm keys check people.parquet --record-key rkey --key-range 256
+    ckm keys check people.parquet --id person_id --secret secret.key
     """
     from tables import HashedKeys, StoredKeys, check_keys, open_source
 

@@ -28,19 +28,18 @@ _SIDE = ("cell", "table", "where", "entry")
 _PAIR = (*_SIDE, *(f"published_{column}" for column in _SIDE))
 
 
-@click.group(
-    cls=Group,
-    epilog="""\b
-Examples:
-  ckm ledger list ledger.db
-  ckm ledger audit ledger.db --secret secret.key
-  ckm ledger audit ledger.db --job job.toml -o thin.csv
-
-LEDGER is a file or a database postgresql://…
-""",
-)
+@click.group(cls=Group)
 def ledger() -> None:
-    """Look into the ledger of published tables."""
+    """Look into the ledger of published tables.
+
+    Examples
+    --------
+    ckm ledger list ledger.db
+    ckm ledger audit ledger.db --secret secret.key
+    ckm ledger audit ledger.db --job job.toml -o thin.csv
+
+    LEDGER is a file or a database postgresql://…
+    """
 
 
 _output_options = options(

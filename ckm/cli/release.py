@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import options, with_terminal
+from ckm.cli.terminal.click_group import Command, options, with_terminal
 from ckm.cli.terminal.output import printable
 from ckm.formats import FORMAT_NAMES
 
@@ -106,53 +106,51 @@ def carry_out(
     click.echo(str(output))
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  ckm release job.toml -o out/2027-03
-  ckm release job.toml -o out/2027-03 --dry-run
-  ckm release job.toml -o out/2027-03 --force --memory-limit 3GB
-  ckm release job.toml -o out/2027-03 --format px --format json-stat2
-
-\b
-Formats: csv, parquet, xlsx, json-stat2, px, sdmx-csv, sdmx-csv-1, csvw
-
-The folder holds public/, which may be published, and internal/, which may not.
-"""
-)
+@click.command(cls=Command)
 @release_options
 def release(terminal: Terminal, /, **options: Any) -> None:
     """Release the tables of a job.
 
     Nothing appears under the name of the folder before all of it is there.
+
+    Examples
+    --------
+    ckm release job.toml -o out/2027-03
+    ckm release job.toml -o out/2027-03 --dry-run
+    ckm release job.toml -o out/2027-03 --force --memory-limit 3GB
+    ckm release job.toml -o out/2027-03 --format px --format json-stat2
+
+    Formats: csv, parquet, xlsx, json-stat2, px, sdmx-csv, sdmx-csv-1, csvw
+
+    The folder holds public/, which may be published, and internal/, which may not.
     """
     from ckm.release.perturbed import release as run
 
     carry_out(terminal, run, "released", command=terminal.command, **options)
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  ckm suppress job.toml -o out/2027-03
-  ckm suppress job.toml -o out/2027-03 --dry-run
-  ckm suppress job.toml -o out/2027-03 --force --format json-stat2
-
-\b
-In job.toml, instead of [ptable]:
-  [suppression]
-  threshold = 3
-
-All tables of a job are protected together. The folder holds public/, which may be published,
-and internal/, with what readers can work out of every hidden cell, which may not.
-What is not hidden is the original number: publish the same data with noise nowhere.
-"""
-)
+@click.command(cls=Command)
 @release_options
 def suppress(terminal: Terminal, /, **options: Any) -> None:
     """Release tables by suppression: original numbers, or none.
 
     Nothing appears under the name of the folder before all of it is there.
+
+    Examples
+    --------
+    ckm suppress job.toml -o out/2027-03
+    ckm suppress job.toml -o out/2027-03 --dry-run
+    ckm suppress job.toml -o out/2027-03 --force --format json-stat2
+
+    In job.toml, instead of [ptable]
+    --------------------------------
+    [suppression]
+    threshold = 3
+
+    All tables of a job are protected together. The folder holds public/, which may be
+    published, and internal/, with what readers can work out of every hidden cell, which may
+    not. What is not hidden is the original number: publish the same data with noise
+    nowhere.
     """
     from ckm.release.suppressed import release_true_numbers
 

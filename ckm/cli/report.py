@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import with_terminal
+from ckm.cli.terminal.click_group import Command, with_terminal
 
 if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
@@ -15,20 +15,7 @@ if TYPE_CHECKING:
 _PATH = click.Path(path_type=Path)
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  ckm report out/2027-03/                                the public pages, beside the tables
-  ckm report out/2027-03/ --public --lang fr -o report.html
-  ckm report out/2027-03/ --internal -o for-the-board/
-  ckm report out/2027-03/ --internal -o numbers.json     every number of the page
-
-\b
-'ckm release' writes these pages already. This verb makes them again, without the data and
-without the secret, once it has seen that the files are those that were released.
-The public edition may be published; the internal one may not.
-"""
-)
+@click.command(cls=Command)
 @click.argument("folder", type=_PATH, metavar="OUT")
 @click.option(
     "--public",
@@ -53,7 +40,20 @@ The public edition may be published; the internal one may not.
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
 @with_terminal
 def report(terminal: Terminal, /, *, folder: Path, dry_run: bool, **options: Any) -> None:
-    """Make the report of a release again."""
+    r"""Make the report of a release again.
+
+    Examples
+    --------
+    ckm report out/2027-03/                                the public pages, beside the tables
+    ckm report out/2027-03/ --public --lang fr -o report.html
+    ckm report out/2027-03/ --internal -o for-the-board/
+    ckm report out/2027-03/ --internal -o numbers.json     every number of the page
+
+    \b
+    'ckm release' writes these pages already. This verb makes them again, without the data and
+    without the secret, once it has seen that the files are those that were released.
+    The public edition may be published; the internal one may not.
+    """
     from ckm.release.pages.rerender import remake_report
 
     pages = remake_report(folder, dry_run=dry_run, **options)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import Group, with_terminal
+from ckm.cli.terminal.click_group import Command, Group, with_terminal
 
 if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
@@ -29,16 +29,7 @@ def require_web() -> None:
         )
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  ckm check service.toml
-  ckm serve service.toml
-  ckm serve service.toml --port 8090
-
-Stop it with Ctrl-C or SIGTERM: answers under way are finished first.
-"""
-)
+@click.command(cls=Command)
 @click.argument("service", type=_PATH, metavar="SERVICE.toml")
 @click.option("--listen", help="Address to listen on, instead of that of the file.")
 @click.option(
@@ -47,7 +38,16 @@ Stop it with Ctrl-C or SIGTERM: answers under way are finished first.
 @click.option("--dry-run", is_flag=True, help="Open the data, answer nobody.")
 @with_terminal
 def serve(terminal: Terminal, /, *, service: Path, dry_run: bool, **address: Any) -> None:
-    """Open protected microdata to table requests over HTTP."""
+    """Open protected microdata to table requests over HTTP.
+
+    Examples
+    --------
+    ckm check service.toml
+    ckm serve service.toml
+    ckm serve service.toml --port 8090
+
+    Stop it with Ctrl-C or SIGTERM: answers under way are finished first.
+    """
     from ckm.config.service.service import read_service
 
     require_web()
@@ -87,14 +87,7 @@ def _file_of(service: Path) -> TokenFile:
     return TokenFile(path)
 
 
-@token.command(
-    epilog="""\b
-Example:
-  ckm token add service.toml --role researcher --label "A. Lovelace"
-
-The token is shown once and kept as a hash only.
-"""
-)
+@token.command()
 @click.argument("service", type=_PATH, metavar="SERVICE.toml")
 @click.option(
     "--role",
@@ -109,7 +102,14 @@ The token is shown once and kept as a hash only.
 @click.option("--dry-run", is_flag=True, help="Check everything, make no token.")
 @with_terminal
 def add(terminal: Terminal, /, *, service: Path, dry_run: bool, **owner: Any) -> None:
-    """Make a token and print it."""
+    """Make a token and print it.
+
+    Example
+    -------
+    ckm token add service.toml --role researcher --label "A. Lovelace"
+
+    The token is shown once and kept as a hash only.
+    """
     file = _file_of(service)
     file.read()
     if dry_run:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.release import limit_options
-from ckm.cli.terminal.click_group import with_terminal
+from ckm.cli.terminal.click_group import Command, with_terminal
 from ckm.cli.terminal.output import printable
 
 if TYPE_CHECKING:
@@ -24,31 +24,7 @@ _COLUMNS = {
 }
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  ckm swap swap.toml -o swapped.parquet
-  ckm swap swap.toml -o swapped.parquet --dry-run
-  ckm swap swap.toml -o swapped.parquet --force --memory-limit 3GB
-
-\b
-swap.toml:
-  schema = 1
-  [data]
-  path = "people.parquet"
-  [keys]
-  secret = "secret.key"
-  [swap]
-  household = "home_id"
-  geography = ["region", "town"]
-  risk = ["age", "sex"]
-  similar = [["tenure"], []]
-  k = 3
-  rate = 0.05
-
-The report of what moved lies beside the records: swapped.report.json. Both stay inside.
-"""
-)
+@click.command(cls=Command)
 @click.argument("file", type=click.Path(path_type=Path), metavar="SWAP.toml")
 @click.option(
     "-o",
@@ -65,6 +41,29 @@ def swap(terminal: Terminal, /, *, file: Path, output: Path, **options: Any) -> 
     """Swap records: households at risk change places with similar ones elsewhere.
 
     Writes a copy of the records for inside use, and tells what moved.
+
+    Examples
+    --------
+    ckm swap swap.toml -o swapped.parquet
+    ckm swap swap.toml -o swapped.parquet --dry-run
+    ckm swap swap.toml -o swapped.parquet --force --memory-limit 3GB
+
+    swap.toml
+    ---------
+    schema = 1
+    [data]
+    path = "people.parquet"
+    [keys]
+    secret = "secret.key"
+    [swap]
+    household = "home_id"
+    geography = ["region", "town"]
+    risk = ["age", "sex"]
+    similar = [["tenure"], []]
+    k = 3
+    rate = 0.05
+
+    The report of what moved lies beside the records: swapped.report.json. Both stay inside.
     """
     from ckm.config.swap import read_swap
     from ckm.release.swapped import swap as run

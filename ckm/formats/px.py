@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import zlib
 from decimal import Decimal
 from typing import IO, TYPE_CHECKING
 
@@ -103,7 +104,7 @@ class _Header:
     def lines(self, decimals: int) -> list[str]:
         about = self._about
         title = about.title or ", ".join([*self._values[-1], *self._names[:-1]])
-        code = _word(about.id, "the id of the table", limit=_SHORT) if about.id else "table"
+        code = _matrix(about.id)
         lines = ['CHARSET="ANSI";', 'AXIS-VERSION="2013";', 'CODEPAGE="utf-8";']
         lines += [_line("LANGUAGE", about.language)]
         lines += [_line("TABLEID", about.id)] if about.id else []
@@ -220,6 +221,13 @@ class _Header:
         return [*lines, _line("DATASYMBOL2", word if len(word) <= _SHORT else "..")]
 
 
+def _matrix(table_id: str) -> str:
+    """Return an id of at most 20 characters; the end of a longer one becomes a checksum."""
+    if len(table_id) > _SHORT:
+        return f"{table_id[: _SHORT - 9]}-{zlib.crc32(table_id.encode()):08x}"
+    return table_id or "table"
+
+
 def _values(axis: Axis) -> list[str]:
     """Return the texts of an axis, each different from the others."""
     what = f"a category of {axis.name!r}"
@@ -241,11 +249,11 @@ def _distinct(labels: dict[str, str]) -> dict[str, str]:
     return told
 
 
-def _word(text: str, what: str, *, limit: int = _WIDTH) -> str:
+def _word(text: str, what: str) -> str:
     """Check the text of a name or a category."""
-    if not text or len(text) > limit:
+    if not text or len(text) > _WIDTH:
         raise FormatError(
-            f"PX holds texts of 1 to {limit} characters; {what} has {len(text)}.",
+            f"PX holds texts of 1 to {_WIDTH} characters; {what} has {len(text)}.",
             hint="choose another format",
         )
     return _plain(text, what)

@@ -13,7 +13,7 @@ import click
 
 from ckm.cli.compare.method_table import show_methods, told
 from ckm.cli.release import limit_options
-from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.click_group import Command, common_options
 from ckm.cli.terminal.output import check_output
 from footing.files import write_whole
 
@@ -50,40 +50,7 @@ _TALKATIVE = (
 _WIDE = 72
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  ckm compare job.toml                                    all methods, as measured
-  ckm compare job.toml -o methods.html                    a page, --lang fr in French
-  ckm compare job.toml --methods rounding,cell-key
-  ckm compare job.toml designs.toml                       designs of noise
-  ckm compare job.toml designs.toml -o map.csv            all figures, per table
-  ckm compare job.toml designs.toml -o map.svg            a picture
-  ckm compare job.toml designs.toml -o comparison.html
-
-\b
-designs.toml may hold methods, designs or both:
-  [methods.random-rounding]           other parameters of a method
-  base = 3
-  [methods.made]                      one more
-  method = "synthetic"
-  path = "synthetic.parquet"
-  [experiment]                        what methods are tried on
-  geography = "region"
-  target = "category"
-  [grid]                              all combinations
-  max_noise = [3, 5, 8]
-  variance = [1.0, 3.0]
-  small = [0, 2]
-  [designs.rounded]                   or one at a time
-  mechanism = "random-rounding"
-  base = 3
-  [designs.ours]
-  path = "ptable.parquet"
-
-The output is internal: its figures follow from original counts and from parameters.
-"""
-)
+@click.command(cls=Command)
 @click.argument("job", type=_PATH, metavar="JOB.toml")
 @click.argument("designs", type=_PATH, metavar="[DESIGNS.toml]", required=False)
 @click.option("-o", "--output", type=_PATH, help="A file: .csv, .svg, .html or .json.")
@@ -139,6 +106,38 @@ def compare(
     many, and the criteria by which offices choose are measured. With DESIGNS, risk and utility
     of designs are mapped, the job's own p-table among them; these are expectations over all
     keys.
+
+    Examples
+    --------
+    ckm compare job.toml                                    all methods, as measured
+    ckm compare job.toml -o methods.html                    a page, --lang fr in French
+    ckm compare job.toml --methods rounding,cell-key
+    ckm compare job.toml designs.toml                       designs of noise
+    ckm compare job.toml designs.toml -o map.csv            all figures, per table
+    ckm compare job.toml designs.toml -o map.svg            a picture
+    ckm compare job.toml designs.toml -o comparison.html
+
+    designs.toml may hold methods, designs or both
+    ----------------------------------------------
+    [methods.random-rounding]           other parameters of a method
+    base = 3
+    [methods.made]                      one more
+    method = "synthetic"
+    path = "synthetic.parquet"
+    [experiment]                        what methods are tried on
+    geography = "region"
+    target = "category"
+    [grid]                              all combinations
+    max_noise = [3, 5, 8]
+    variance = [1.0, 3.0]
+    small = [0, 2]
+    [designs.rounded]                   or one at a time
+    mechanism = "random-rounding"
+    base = 3
+    [designs.ours]
+    path = "ptable.parquet"
+
+    The output is internal: its figures follow from original counts and from parameters.
     """
     from ckm.comparison.compare_designs import compare as compare_designs
     from ckm.config import read_job

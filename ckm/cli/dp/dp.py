@@ -27,18 +27,17 @@ _ASSUMED = {
 }
 
 
-@click.group(
-    cls=Group,
-    epilog="""\b
-Examples:
-  ckm dp budget -s 60000 -b 64 -n 1.0 -e 15       what a training run costs
-  ckm dp noise -s 60000 -b 64 -e 15 --epsilon 1   how much noise a budget asks for
-  ckm dp meaning --epsilon 1 --delta 1e-5 --lang fr
-  ckm dp ledger create budget.db --epsilon 1 --unit person
-""",
-)
+@click.group(cls=Group)
 def dp() -> None:
-    """Work with differential privacy: costs, meaning, budgets."""
+    """Work with differential privacy: costs, meaning, budgets.
+
+    Examples
+    --------
+    ckm dp budget -s 60000 -b 64 -n 1.0 -e 15       what a training run costs
+    ckm dp noise -s 60000 -b 64 -e 15 --epsilon 1   how much noise a budget asks for
+    ckm dp meaning --epsilon 1 --delta 1e-5 --lang fr
+    ckm dp ledger create budget.db --epsilon 1 --unit person
+    """
 
 
 #: What describes a training run: records, batch, passes, delta.
@@ -76,14 +75,7 @@ def _cost_options(unit: str) -> Callable[[Callable[..., Any]], Callable[..., Any
     )
 
 
-@dp.command(
-    epilog="""\b
-Examples:
-  ckm dp budget -s 60000 -b 64 -n 1.0 -e 15
-  ckm dp budget -s 60000 -b 240 -n 1.3 -e 15 --sampling shuffled
-  ckm dp budget -s 10000 -b 4 -n 2.6 -e 10 -a "8 16 32 64 128"
-""",
-)
+@dp.command()
 @run_options
 @click.option(
     "-n",
@@ -111,6 +103,12 @@ def budget(
 
     The first epsilon is the least that is proved for batches drawn so. Below it stand those for
     other neighbours and by older formulas.
+
+    Examples
+    --------
+    ckm dp budget -s 60000 -b 64 -n 1.0 -e 15
+    ckm dp budget -s 60000 -b 240 -n 1.3 -e 15 --sampling shuffled
+    ckm dp budget -s 10000 -b 4 -n 2.6 -e 10 -a "8 16 32 64 128"
     """
     from dp.accounting.rdp import CLASSIC_ORDERS
     from dp.accounting.training import training_cost, weak_points
@@ -152,17 +150,17 @@ def budget(
         terminal.warn("weak point", note)
 
 
-@dp.command(
-    epilog="""\b
-Example:
-  ckm dp noise -s 60000 -b 64 -e 15 --epsilon 1 -d 1e-6
-""",
-)
+@dp.command()
 @run_options
 @click.option("--epsilon", type=float, required=True, help="What may be spent.")
 @common_options
 def noise(*, epsilon: float, **run: Any) -> None:
-    """Tell how much noise a training run needs to keep a budget; for Poisson batches."""
+    """Tell how much noise a training run needs to keep a budget; for Poisson batches.
+
+    Example
+    -------
+    ckm dp noise -s 60000 -b 64 -e 15 --epsilon 1 -d 1e-6
+    """
     from dp.accounting.training import training_cost
     from dpsgd.accounting.cost import noise_for
 
@@ -183,21 +181,21 @@ def noise(*, epsilon: float, **run: Any) -> None:
     )
 
 
-@dp.command(
-    epilog="""\b
-Examples:
-  ckm dp meaning --epsilon 1 --delta 1e-5
-  ckm dp meaning --rho 0.1 --delta 1e-6 --unit person
-  ckm dp meaning --epsilon 0.5 --lang fr
-  ckm dp meaning --table
-""",
-)
+@dp.command()
 @_cost_options(unit="person")
 @click.option("--lang", type=click.Choice(["en", "fr"]), default="en", show_default=True)
 @click.option("--table", is_flag=True, help="Beliefs after, by beliefs before and epsilon.")
 @common_options
 def meaning(*, lang: str, table: bool, **cost: Any) -> None:
-    """Say in plain words what an epsilon promises."""
+    """Say in plain words what an epsilon promises.
+
+    Examples
+    --------
+    ckm dp meaning --epsilon 1 --delta 1e-5
+    ckm dp meaning --rho 0.1 --delta 1e-6 --unit person
+    ckm dp meaning --epsilon 0.5 --lang fr
+    ckm dp meaning --table
+    """
     from ckm.cli.dp.meaning import explained
     from dp import meaning as meaning_of
 
@@ -212,18 +210,17 @@ def meaning(*, lang: str, table: bool, **cost: Any) -> None:
     click.echo("\n".join(lines))
 
 
-@dp.group(
-    cls=Group,
-    epilog="""\b
-Examples:
-  ckm dp ledger create budget.db --epsilon 1 --unit person --about "survey of 2027"
-  ckm dp ledger spend budget.db --epsilon 0.25 --unit person --who Ada --what "mean age"
-  ckm dp ledger show budget.db
-  ckm dp ledger verify budget.db --head 5fcb3e4a…
-""",
-)
+@dp.group(cls=Group)
 def ledger() -> None:
-    """Keep a privacy budget that lasts."""
+    """Keep a privacy budget that lasts.
+
+    Examples
+    --------
+    ckm dp ledger create budget.db --epsilon 1 --unit person --about "survey of 2027"
+    ckm dp ledger spend budget.db --epsilon 0.25 --unit person --who Ada --what "mean age"
+    ckm dp ledger show budget.db
+    ckm dp ledger verify budget.db --head 5fcb3e4a…
+    """
 
 
 @ledger.command()

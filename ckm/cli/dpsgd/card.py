@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ckm.cli.terminal.click_group import with_terminal
+from ckm.cli.terminal.click_group import Command, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 
 if TYPE_CHECKING:
@@ -23,16 +23,7 @@ _DOUBTS = {
 }
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  ckm dpsgd card model.safetensors
-  ckm dpsgd card model.safetensors --format json > card.json
-  ckm dpsgd card model.safetensors --strict
-
-The cost is reckoned again from the plan in the file: a card that states less has exit code 1.
-"""
-)
+@click.command(cls=Command)
 @click.argument("file", metavar="MODEL", type=click.Path(path_type=Path))
 @click.option(
     "--format",
@@ -44,7 +35,17 @@ The cost is reckoned again from the plan in the file: a card that states less ha
 @click.option("--strict", is_flag=True, help="Exit code 1 too when anything is in doubt.")
 @with_terminal
 def card(terminal: Terminal, *, file: Path, form: str, strict: bool) -> int:
-    """Print the privacy card of a model; needs no PyTorch."""
+    """Print the privacy card of a model; needs no PyTorch.
+
+    Examples
+    --------
+    ckm dpsgd card model.safetensors
+    ckm dpsgd card model.safetensors --format json > card.json
+    ckm dpsgd card model.safetensors --strict
+
+    The cost is reckoned again from the plan in the file: a card that states less has exit
+    code 1.
+    """
     from dpsgd import DPSGDError, read_facts
     from dpsgd.card import disagreements
 

@@ -24,30 +24,22 @@ if TYPE_CHECKING:
 _PATH = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
-@click.group(
-    cls=Group,
-    verbs={"report": "ckm.cli.dpsgd.report:report"},
-    epilog="""\b
-Examples:
-  ckm dpsgd budget -s 60000 -b 64 -n 1.0 -e 15     what a training run costs
-  ckm dpsgd train people.parquet --plan plan.toml -o model.safetensors
-  ckm dpsgd card model.safetensors                 what the model promises
-  ckm dpsgd predict model.safetensors new.parquet -o predicted.csv
-  ckm dpsgd audit scores.csv --epsilon 1           do an attacker's scores keep the promise?
-  ckm dpsgd report plan.toml -o study.html         its cost in pictures, beside other choices
-""",
-)
+@click.group(cls=Group, verbs={"report": "ckm.cli.dpsgd.report:report"})
 def dpsgd() -> None:
-    """Train on confidential data: cost, models, audits."""
+    """Train on confidential data: cost, models, audits.
+
+    Examples
+    --------
+    ckm dpsgd budget -s 60000 -b 64 -n 1.0 -e 15     what a training run costs
+    ckm dpsgd train people.parquet --plan plan.toml -o model.safetensors
+    ckm dpsgd card model.safetensors                 what the model promises
+    ckm dpsgd predict model.safetensors new.parquet -o predicted.csv
+    ckm dpsgd audit scores.csv --epsilon 1           do an attacker's scores keep the promise?
+    ckm dpsgd report plan.toml -o study.html         its cost in pictures, beside other choices
+    """
 
 
-@dpsgd.command(
-    epilog="""\b
-Example:
-  ckm dpsgd audit scores.csv --epsilon 1 -d 1e-5      columns: score, is_member
-  ckm dpsgd audit scores.csv --epsilon 1 -o audit.json    for ckm dpsgd report
-""",
-)
+@dpsgd.command()
 @click.argument("file", type=_PATH)
 @click.option("--epsilon", type=float, help="What the model promises; none for a plain one.")
 @click.option("-d", "--delta", type=float, default=1e-5, show_default=True, help="The delta.")
@@ -84,7 +76,13 @@ def audit(
     output: Path | None,
     force: bool,
 ) -> int:
-    """Set an attack's scores beside what the promise allows; exit code 1 if it is broken."""
+    """Set an attack's scores beside what the promise allows; exit code 1 if it is broken.
+
+    Example
+    -------
+    ckm dpsgd audit scores.csv --epsilon 1 -d 1e-5      columns: score, is_member
+    ckm dpsgd audit scores.csv --epsilon 1 -o audit.json    for ckm dpsgd report
+    """
     from dpsgd.audits import Ceiling, Evidence, attack_rates, one_run_audit, write_evidence
 
     check_output(output, force=force, endings=(".json",))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.dpsgd.train import asked_job, on_threads, plan_options
-from ckm.cli.terminal.click_group import with_terminal
+from ckm.cli.terminal.click_group import Command, with_terminal
 from ckm.cli.terminal.output import check_output
 from footing.files import csv_text, write_whole
 
@@ -24,18 +24,7 @@ _MEGA = 1e6
 _STAGES = ("start", "model", "batch", "backward", "step", "peak")
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  ckm dpsgd memory --plan plan.toml --batch 256 --batch 4096
-  ckm dpsgd memory --plan plan.toml --batch 4096 --limit 2000 -o memory.csv
-  ckm dpsgd memory --formulas --units 512 --batch 64 --factor 2
-
-Each line is measured in a process of its own, on made-up records; the first stage holds what
-PyTorch loads at first use. The formulas were fitted to
-a head on frozen features of images, by a method that keeps each record's gradient.
-"""
-)
+@click.command(cls=Command)
 @plan_options
 @click.option("--batch", "batches", type=click.IntRange(1), multiple=True, help="Repeat.")
 @click.option("--limit", type=float, metavar="MB", help="What there is; advice beyond it.")
@@ -61,7 +50,18 @@ def memory(
     force: bool,
     **options: Any,
 ) -> None:
-    """Measure the memory of one step in four stages, private beside plain."""
+    """Measure the memory of one step in four stages, private beside plain.
+
+    Examples
+    --------
+    ckm dpsgd memory --plan plan.toml --batch 256 --batch 4096
+    ckm dpsgd memory --plan plan.toml --batch 4096 --limit 2000 -o memory.csv
+    ckm dpsgd memory --formulas --units 512 --batch 64 --factor 2
+
+    Each line is measured in a process of its own, on made-up records; the first stage holds
+    what PyTorch loads at first use. The formulas were fitted to a head on frozen features
+    of images, by a method that keeps each record's gradient.
+    """
     if output is not None:
         check_output(output, force=force)
     if formulas:

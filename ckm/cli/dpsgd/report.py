@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 from ckm.cli.dpsgd.train import ADJACENCY, SAMPLING
-from ckm.cli.terminal.click_group import with_terminal
+from ckm.cli.terminal.click_group import Command, with_terminal
 from ckm.cli.terminal.output import check_output
 from footing.files import write_whole
 
@@ -28,20 +28,7 @@ _LARGEST = 64 * 2**20
 _SUFFIXES = (".html", ".json")
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  ckm dpsgd report -s 60000 -b 64 -n 1.0 -e 15 -o study.html     what a run would cost
-  ckm dpsgd report plan.toml -o study.fr.html --language fr
-  ckm dpsgd report runs.csv -o sweep.html -s 32561 -d 1e-5 --classes 2
-  ckm dpsgd report private.json plain.json -o audits.html        attacks, side by side
-  ckm dpsgd report model.safetensors -o card.html                the card of a model
-  ckm dpsgd report card.json -o numbers.json                     its numbers, for programs
-
-\b
-Sweeps and audits follow from confidential records: their pages are internal.
-"""
-)
+@click.command(cls=Command)
 @click.argument("files", type=_PATH, metavar="[FILE]...", nargs=-1)
 @click.option("-o", "--output", type=_PATH, required=True, help="The page: .html or .json.")
 @click.option(
@@ -88,7 +75,20 @@ def report(
     force: bool,
     **options: Any,
 ) -> None:
-    """Make a page of what a run costs, reached, gave away or promises."""
+    r"""Make a page of what a run costs, reached, gave away or promises.
+
+    Examples
+    --------
+    ckm dpsgd report -s 60000 -b 64 -n 1.0 -e 15 -o study.html     what a run would cost
+    ckm dpsgd report plan.toml -o study.fr.html --language fr
+    ckm dpsgd report runs.csv -o sweep.html -s 32561 -d 1e-5 --classes 2
+    ckm dpsgd report private.json plain.json -o audits.html        attacks, side by side
+    ckm dpsgd report model.safetensors -o card.html                the card of a model
+    ckm dpsgd report card.json -o numbers.json                     its numbers, for programs
+
+    \b
+    Sweeps and audits follow from confidential records: their pages are internal.
+    """
     check_output(output, force=force, endings=_SUFFIXES)
     facts, make = _found(files, title=title, options=options)
     found = make(facts, language=language)

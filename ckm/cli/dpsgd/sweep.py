@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.dpsgd.train import on_threads, source_of, thread_option
-from ckm.cli.terminal.click_group import options, with_terminal
+from ckm.cli.terminal.click_group import Command, options, with_terminal
 from ckm.cli.terminal.output import check_output
 
 if TYPE_CHECKING:
@@ -65,19 +65,7 @@ _choice_options = options(
 )
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  ckm dpsgd sweep --plan plan.toml --test others.parquet --batch-size 64,32 \\
-      --noise-multiplier 1,2 --repetitions 3 --with-plain -o runs.csv
-  ckm dpsgd sweep --plan plan.toml --test others.parquet --one-at-a-time \\
-      --learning-rate 0.5,1,2 --hidden-units 8,16 -o runs.csv
-
-A line an epoch; the same command goes on where it was interrupted. The scores follow from the
-test records without noise: keep the file inside, and try settings on public or synthetic
-records where you can.
-"""
-)
+@click.command(cls=Command)
 @click.argument("data", type=_PATH, required=False)
 @click.option("--plan", "plan_file", type=_PATH, required=True, help="The training file.")
 @click.option("--test", type=_PATH, required=True, help="Records that were not trained on.")
@@ -104,7 +92,19 @@ def sweep(
     threads: int,
     **choices: list[float] | None,
 ) -> None:
-    """Train with lists of settings, several times each; tell mean and spread."""
+    r"""Train with lists of settings, several times each; tell mean and spread.
+
+    Examples
+    --------
+    ckm dpsgd sweep --plan plan.toml --test others.parquet --batch-size 64,32 \
+        --noise-multiplier 1,2 --repetitions 3 --with-plain -o runs.csv
+    ckm dpsgd sweep --plan plan.toml --test others.parquet --one-at-a-time \
+        --learning-rate 0.5,1,2 --hidden-units 8,16 -o runs.csv
+
+    A line an epoch; the same command goes on where it was interrupted. The scores follow
+    from the test records without noise: keep the file inside, and try settings on public or
+    synthetic records where you can.
+    """
     from ckm.cli.dpsgd.records import read_columns
     from ckm.config.training import read_training
     from ckm.release.files.output_folder import only_writer

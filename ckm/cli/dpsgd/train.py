@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import options, with_terminal
+from ckm.cli.terminal.click_group import Command, options, with_terminal
 from ckm.cli.terminal.output import check_output
 
 if TYPE_CHECKING:
@@ -143,35 +143,7 @@ def on_threads(number: int) -> Iterator[None]:
         yield
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  ckm dpsgd train people.parquet --plan plan.toml -o model.safetensors
-  ckm dpsgd train --plan plan.toml --ledger budget.db --who Ada -o model.safetensors
-  ckm dpsgd train --plan plan.toml -o model.safetensors --resume
-
-\b
-plan.toml:
-  schema = 1
-  [plan]
-  epsilon = 1.0
-  delta = 1e-6
-  unit = "person"
-  dataset_size = 20000
-  batch_size = 1000
-  epochs = 10
-  [target]
-  name = "employed"
-  values = ["no", "yes"]
-  [[column]]
-  name = "age"
-  low = 0
-  high = 100
-
-The whole plan is paid for before the first step. An interrupted run stays paid for, and goes
-on with --resume.
-"""
-)
+@click.command(cls=Command)
 @click.argument("data", type=_PATH, required=False)
 @plan_options
 @click.option("-o", "--output", type=_PATH, required=True, help="The model, .safetensors.")
@@ -183,6 +155,7 @@ on with --resume.
 @click.option("--dry-run", is_flag=True, help="Check everything, tell the cost, train nothing.")
 @thread_option
 @with_terminal
+# claim dpsgd-cost
 def train(
     terminal: Terminal,
     /,
@@ -199,7 +172,35 @@ def train(
     threads: int,
     **options: Any,
 ) -> None:
-    """Train a private model on a table (Parquet, CSV or DuckDB)."""
+    """Train a private model on a table (Parquet, CSV or DuckDB).
+
+    Examples
+    --------
+    ckm dpsgd train people.parquet --plan plan.toml -o model.safetensors
+    ckm dpsgd train --plan plan.toml --ledger budget.db --who Ada -o model.safetensors
+    ckm dpsgd train --plan plan.toml -o model.safetensors --resume
+
+    plan.toml
+    ---------
+    schema = 1
+    [plan]
+    epsilon = 1.0
+    delta = 1e-6
+    unit = "person"
+    dataset_size = 20000
+    batch_size = 1000
+    epochs = 10
+    [target]
+    name = "employed"
+    values = ["no", "yes"]
+    [[column]]
+    name = "age"
+    low = 0
+    high = 100
+
+    The whole plan is paid for before the first step. An interrupted run stays paid for, and
+    goes on with --resume.
+    """
     from ckm.cli.dpsgd.records import check_columns
     from dp import BudgetLedger
 
@@ -286,16 +287,7 @@ def _train(
     terminal.step("model written", f"written to {output.name}; its card: ckm dpsgd card")
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  ckm dpsgd predict model.safetensors people.parquet -o predicted.csv
-  ckm dpsgd predict model.safetensors people.csv --keep person_id -o predicted.parquet
-
-Of codes, each has a column with its probability. Predictions of records follow from these
-records: they are as confidential as they are.
-"""
-)
+@click.command(cls=Command)
 @click.argument("file", metavar="MODEL", type=_PATH)
 @click.argument("data", type=_PATH)
 @click.option("--keep", multiple=True, help="A column to take over, an identifier say. Repeat.")
@@ -317,7 +309,16 @@ def predict(
     dry_run: bool,
     threads: int,
 ) -> None:
-    """Predict the target of each record of a table."""
+    """Predict the target of each record of a table.
+
+    Examples
+    --------
+    ckm dpsgd predict model.safetensors people.parquet -o predicted.csv
+    ckm dpsgd predict model.safetensors people.csv --keep person_id -o predicted.parquet
+
+    Of codes, each has a column with its probability. Predictions of records follow from these
+    records: they are as confidential as they are.
+    """
     import dpsgd
     from ckm.cli.dpsgd.records import check_columns, predicted, read_columns, write_table
 

@@ -10,7 +10,7 @@ import click
 
 from ckm.cli.check import show_feasibility, tell_few_outcomes
 from ckm.cli.ptable.options import as_command, as_fields, named, noise_options, not_both
-from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.click_group import Command, common_options
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.exit_codes import INFEASIBLE
 
@@ -33,14 +33,7 @@ _WISHES = {
 }
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  ckm ptable advise --max-noise 5 --variance 1 --small 4
-  ckm ptable advise job.toml                                 the [ptable] section of a file
-  ckm ptable advise --max-noise 5 --small 4 --stay-about 0.4
-"""
-)
+@click.command(cls=Command)
 @click.argument("spec", type=_PATH, required=False, metavar="[SPEC.toml]")
 @noise_options
 @click.option(
@@ -62,6 +55,12 @@ def advise(
 
     With --variance it judges a request; with --stay-about, or without --variance, it looks for
     p-tables that serve a goal. Ends with exit code 4 only when it finds nothing to propose.
+
+    Examples
+    --------
+    ckm ptable advise --max-noise 5 --variance 1 --small 4
+    ckm ptable advise job.toml                                 the [ptable] section of a file
+    ckm ptable advise --max-noise 5 --small 4 --stay-about 0.4
     """
     terminal = ctx.ensure_object(Terminal)
     given = {name: value for name, value in options.items() if value is not None}

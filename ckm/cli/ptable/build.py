@@ -9,7 +9,7 @@ import click
 
 from ckm.cli.check import show_feasibility, tell_few_outcomes
 from ckm.cli.ptable.options import asked_spec, named, noise_options
-from ckm.cli.terminal.click_group import common_options, options
+from ckm.cli.terminal.click_group import Command, common_options, options
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import check_output
 
@@ -45,15 +45,7 @@ _mechanism_options = options(
 )
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  ckm ptable build --max-noise 5 --variance 3 --small 2 -o pt.parquet
-  ckm ptable build job.toml -o pt.parquet          the [ptable] section of a file
-  ckm ptable build --max-noise 2 --variance 3 --dry-run -o other.parquet
-  ckm ptable build --mechanism random-rounding --base 3 -o rounding.parquet
-"""
-)
+@click.command(cls=Command)
 @click.argument("spec", type=_PATH, required=False, metavar="[SPEC.toml]")
 @click.option("-o", "--output", required=True, type=_PATH, help="A .parquet or .json file.")
 @noise_options
@@ -62,6 +54,7 @@ Examples:
 @click.option("--dry-run", is_flag=True, help="Show what is feasible, write nothing.")
 @common_options
 @click.pass_context
+# claim noise-is-as-certified
 def build(
     ctx: click.Context,
     /,
@@ -72,7 +65,15 @@ def build(
     dry_run: bool,
     **options: Any,
 ) -> None:
-    """Build a p-table and write it, with its certificate or what it guarantees."""
+    """Build a p-table and write it, with its certificate or what it guarantees.
+
+    Examples
+    --------
+    ckm ptable build --max-noise 5 --variance 3 --small 2 -o pt.parquet
+    ckm ptable build job.toml -o pt.parquet          the [ptable] section of a file
+    ckm ptable build --max-noise 2 --variance 3 --dry-run -o other.parquet
+    ckm ptable build --mechanism random-rounding --base 3 -o rounding.parquet
+    """
     terminal = ctx.ensure_object(Terminal)
     check_output(output, force=force, endings=(".parquet", ".json"))
     given = {name: v for name, v in options.items() if v is not None}

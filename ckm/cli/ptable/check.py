@@ -9,7 +9,7 @@ import click
 
 from ckm.cli.check import tell_few_outcomes
 from ckm.cli.ptable.options import reading_options
-from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.click_group import Command, common_options
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 
@@ -21,14 +21,7 @@ _PATH = click.Path(path_type=Path)
 _MAX_ROWS = 60
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  ckm ptable check pt.parquet            recompute its certificate
-  ckm ptable check ptable.csv            a table of R, or of any other tool
-  ckm ptable check old.txt --from sas --boundary "(]" --key-range 100000000
-"""
-)
+@click.command(cls=Command)
 @click.argument("file", type=_PATH)
 @reading_options
 @common_options
@@ -39,6 +32,12 @@ def check(ctx: click.Context, /, *, file: Path, **options: Any) -> None:
     Rows must be whole, without gaps or overlaps, and their noise must have mean zero, or be of
     a known design with another mean. A certificate is computed anew. Ends with exit code 1
     where one of these fails.
+
+    Examples
+    --------
+    ckm ptable check pt.parquet            recompute its certificate
+    ckm ptable check ptable.csv            a table of R, or of any other tool
+    ckm ptable check old.txt --from sas --boundary "(]" --key-range 100000000
     """
     from ptable import PTableError
     from ptable.design.mechanisms import Mechanism

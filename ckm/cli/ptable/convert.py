@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.ptable.options import LAYOUTS, reading_options
-from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.click_group import Command, common_options
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import check_output
 
@@ -21,18 +21,7 @@ if TYPE_CHECKING:
 _PATH = click.Path(path_type=Path)
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  ckm ptable convert ptable.csv pt.parquet               from R, to build on
-  ckm ptable convert pt.parquet pt.txt --to tau-argus
-  ckm ptable convert pt.parquet pt.csv --to r-ptable --digits 8
-  ckm ptable convert old.csv pt.json --boundary "(]" --key-range 100000000
-  ckm ptable convert abs.pert pt.parquet --small-n 10
-  ckm ptable convert nums.csv even.parquet --type even   one table of several
-  ckm ptable convert pt.parquet ons.csv --to ons --keys 256 --shuffle 2027
-"""
-)
+@click.command(cls=Command)
 @click.argument("source", type=_PATH, metavar="IN")
 @click.argument("target", type=_PATH, metavar="OUT")
 @reading_options
@@ -78,7 +67,18 @@ def convert(
     dry_run: bool,
     **options: Any,
 ) -> None:
-    """Convert a p-table from one layout to another, and say what is lost."""
+    """Convert a p-table from one layout to another, and say what is lost.
+
+    Examples
+    --------
+    ckm ptable convert ptable.csv pt.parquet               from R, to build on
+    ckm ptable convert pt.parquet pt.txt --to tau-argus
+    ckm ptable convert pt.parquet pt.csv --to r-ptable --digits 8
+    ckm ptable convert old.csv pt.json --boundary "(]" --key-range 100000000
+    ckm ptable convert abs.pert pt.parquet --small-n 10
+    ckm ptable convert nums.csv even.parquet --type even   one table of several
+    ckm ptable convert pt.parquet ons.csv --to ons --keys 256 --shuffle 2027
+    """
     from ptable.dialects import detect, read_tables, write_tables
 
     terminal = ctx.ensure_object(Terminal)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ckm.cli.terminal.click_group import common_options
+from ckm.cli.terminal.click_group import Command, common_options
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import check_output
 
@@ -25,16 +25,7 @@ _FEWEST_BARS = 21
 _MAX_ROWS = 60
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  ckm ptable show pt.parquet
-  ckm ptable show pt.parquet --row 3       the probabilities of one count
-  ckm ptable show pt.parquet --guarantee   bias, bounds, (epsilon, delta) per count
-  ckm ptable show pt.parquet --picture heatmap -o pt.svg
-  ckm ptable show pt.parquet --picture perturbation -o keys.svg --force
-"""
-)
+@click.command(cls=Command)
 @click.argument("file", type=_PATH)
 @click.option("--row", type=click.IntRange(min=0), help="Only the row of this count.")
 @click.option(
@@ -71,7 +62,16 @@ def show(
     output: Path | None,
     force: bool,
 ) -> None:
-    """Draw a p-table: how likely each noise is, for each count."""
+    """Draw a p-table: how likely each noise is, for each count.
+
+    Examples
+    --------
+    ckm ptable show pt.parquet
+    ckm ptable show pt.parquet --row 3       the probabilities of one count
+    ckm ptable show pt.parquet --guarantee   bias, bounds, (epsilon, delta) per count
+    ckm ptable show pt.parquet --picture heatmap -o pt.svg
+    ckm ptable show pt.parquet --picture perturbation -o keys.svg --force
+    """
     from ptable import PTable, guarantee
 
     terminal = ctx.ensure_object(Terminal)

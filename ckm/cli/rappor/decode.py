@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import options, with_terminal
+from ckm.cli.terminal.click_group import Command, options, with_terminal
 from ckm.cli.terminal.output import check_output
 from footing.files import write_whole
 
@@ -53,20 +53,20 @@ _decoding_options = options(
 )
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  ckm rappor decode counts.json --candidates pages.txt
-  ckm rappor decode counts.json --candidates pages.txt -o found.csv
-  ckm rappor decode counts.csv --params params.csv --candidates map.csv   of google/rappor
-"""
-)
+@click.command(cls=Command)
 @_decoding_options
 @click.option("-o", "--output", type=_PATH, help="A .csv or .json file with every candidate.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @with_terminal
 def decode(terminal: Terminal, /, *, output: Path | None, force: bool, **asked: Any) -> None:
-    """Estimate how many reports each candidate had, and test which had any."""
+    """Estimate how many reports each candidate had, and test which had any.
+
+    Examples
+    --------
+    ckm rappor decode counts.json --candidates pages.txt
+    ckm rappor decode counts.json --candidates pages.txt -o found.csv
+    ckm rappor decode counts.csv --params params.csv --candidates map.csv   of google/rappor
+    """
     if output is not None:
         check_output(output, endings=(".csv", ".json"), force=force)
     found = _decoded(terminal, **asked)
@@ -81,13 +81,7 @@ def decode(terminal: Terminal, /, *, output: Path | None, force: bool, **asked: 
         click.echo(str(output))
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  ckm rappor report counts.json --candidates pages.txt -o pages.html
-  ckm rappor report counts.json --candidates pages.txt -o pages.html --lang fr --title Pages
-"""
-)
+@click.command(cls=Command)
 @_decoding_options
 @click.option("--title", default="", help="Of the page.")
 @click.option("--lang", type=click.Choice(["en", "fr"]), default="en", show_default=True)
@@ -97,7 +91,13 @@ Examples:
 def report(
     terminal: Terminal, /, *, title: str, lang: str, output: Path, force: bool, **asked: Any
 ) -> None:
-    """Make a page of decoded reports: estimates, tests, fit, privacy."""
+    """Make a page of decoded reports: estimates, tests, fit, privacy.
+
+    Examples
+    --------
+    ckm rappor report counts.json --candidates pages.txt -o pages.html
+    ckm rappor report counts.json --candidates pages.txt -o pages.html --lang fr --title Pages
+    """
     check_output(output, endings=(".html",), force=force)
     found = _decoded(terminal, **asked)
     write_whole(output, found.report(language=lang, title=title).html, is_private=True)

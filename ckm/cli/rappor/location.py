@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import with_terminal
+from ckm.cli.terminal.click_group import Command, with_terminal
 from ckm.cli.terminal.output import check_output
 
 if TYPE_CHECKING:
@@ -22,16 +22,7 @@ _COUNT = click.IntRange(min=1)
 _NUMBER = click.IntRange(min=0)
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  ckm rappor location --seed 1
-  ckm rappor location --seed 1 --f 0.25 --cap 8 --population 20000 -o places.json
-
-The box is as wide as --size and cut 1, 2, 3 … times in both directions; --levels names the
-cuts that are collected, coarse to fine.
-"""
-)
+@click.command(cls=Command)
 @click.option("--seed", type=_NUMBER, required=True, help="Same seed, same figures.")
 @click.option("--people", "n_people", type=_COUNT, default=400, show_default=True)
 @click.option("--population", type=_COUNT, default=10_000, show_default=True)
@@ -52,7 +43,16 @@ cuts that are collected, coarse to fine.
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @with_terminal
 def location(terminal: Terminal, /, *, output: Path | None, force: bool, **asked: Any) -> None:
-    """Simulate moving people; compare ways to share where they are, and draw the map."""
+    """Simulate moving people; compare ways to share where they are, and draw the map.
+
+    Examples
+    --------
+    ckm rappor location --seed 1
+    ckm rappor location --seed 1 --f 0.25 --cap 8 --population 20000 -o places.json
+
+    The box is as wide as --size and cut 1, 2, 3 … times in both directions; --levels names the
+    cuts that are collected, coarse to fine.
+    """
     from footing.files import write_whole
     from rappor.errors import ReportFileError
 

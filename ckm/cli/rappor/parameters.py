@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import with_terminal
+from ckm.cli.terminal.click_group import Command, with_terminal
 
 if TYPE_CHECKING:
     from ckm.cli.terminal.console import Terminal
@@ -23,15 +23,7 @@ _SHOWN_REPORTS = (1, 2, 5, 10, 30)
 _SHOWN_HASHES = (1, 2, 4)
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  ckm rappor params --epsilon-one 1 --epsilon-permanent 4 --population 1000000 -o params.json
-  ckm rappor params --epsilon-one 1 --epsilon-permanent 4 --population 50000 \\
-      --closed --candidates 12 --frequency 0.05 -o params.json
-  ckm rappor params params.json --population 1000000      what these parameters do
-"""
-)
+@click.command(cls=Command)
 @click.argument("file", type=_PATH, required=False)
 @click.option("--hash", "hash_name", type=_HASHES, help="For a .csv; else md5.")
 @click.option("--epsilon-one", type=float, help="Largest loss of one report.")
@@ -57,7 +49,15 @@ def params(
     force: bool,
     **asked: Any,
 ) -> None:
-    """Find the design that sees most for a given privacy loss, or show one."""
+    r"""Find the design that sees most for a given privacy loss, or show one.
+
+    Examples
+    --------
+    ckm rappor params --epsilon-one 1 --epsilon-permanent 4 --population 1000000 -o params.json
+    ckm rappor params --epsilon-one 1 --epsilon-permanent 4 --population 50000 \
+        --closed --candidates 12 --frequency 0.05 -o params.json
+    ckm rappor params params.json --population 1000000      what these parameters do
+    """
     if file is not None and output is not None:
         raise click.UsageError("A file that is shown is not written: leave -o out.")
     if file is not None:

@@ -35,16 +35,18 @@ _HASHES = click.Choice(["mmh3", "md5", "index"])
         "report": "ckm.cli.rappor.decode:report",
         "location": "ckm.cli.rappor.location:location",
     },
-    epilog="""\b
-From a design to counts:
-  ckm rappor params --epsilon-one 1 --epsilon-permanent 4 --population 1000000 -o params.json
-  ckm rappor encode people.csv --value page --client person --metric home-page \\
-      --params params.json --secret secret.key -o reports.rappor
-  ckm rappor sum reports.rappor -o counts.json
-""",
 )
+# claim rappor-loss
 def rappor() -> None:
-    """Collect answers that are private before they leave their owner."""
+    r"""Collect answers that are private before they leave their owner.
+
+    From a design to counts
+    -----------------------
+    ckm rappor params --epsilon-one 1 --epsilon-permanent 4 --population 1000000 -o params.json
+    ckm rappor encode people.csv --value page --client person --metric home-page \
+        --params params.json --secret secret.key -o reports.rappor
+    ckm rappor sum reports.rappor -o counts.json
+    """
 
 
 rappor.add_command(params)
@@ -64,22 +66,7 @@ def asked_parameters(params: Path, hash_name: Any) -> Parameters:
     return Parameters.read(params, hash=hash_name)
 
 
-@rappor.command(
-    epilog="""\b
-Example:
-  ckm rappor encode people.csv --value page --client person --metric home-page \\
-      --params params.json --secret secret.key -o reports.rappor
-
-The reports hold no client, no value and no secret. Encoding again with the same secret and
-metric repeats the permanent responses, so that a value costs its permanent loss once.
-
-A ledger adds up what each client sends, over all files and metrics that it is kept for, and
-refuses what would pass the cap: by default the permanent loss of one value, or one report where
-that has no bound. Then nothing is written and the exit code is 1. The ledger is
-rappor-clients.db beside the secret, with CKM_SECRET beside the output; it names neither clients
-nor values. Keep it. The sum does not cover that, and when, a client's value changed.
-"""
-)
+@rappor.command()
 @click.argument("data", type=_PATH)
 @click.option("--value", required=True, help="Column of the true values.")
 @click.option("--client", required=True, help="Column that names each value's client.")
@@ -114,7 +101,23 @@ def encode(
     force: bool,
     dry_run: bool,
 ) -> None:
-    """Turn true values of a .csv or .parquet file into reports."""
+    r"""Turn true values of a .csv or .parquet file into reports.
+
+    Example
+    -------
+    ckm rappor encode people.csv --value page --client person --metric home-page \
+        --params params.json --secret secret.key -o reports.rappor
+
+    The reports hold no client, no value and no secret. Encoding again with the same secret and
+    metric repeats the permanent responses, so that a value costs its permanent loss once.
+
+    A ledger adds up what each client sends, over all files and metrics that it is kept for,
+    and refuses what would pass the cap: by default the permanent loss of one value, or one
+    report where that has no bound. Then nothing is written and the exit code is 1. The
+    ledger is rappor-clients.db beside the secret, with CKM_SECRET beside the output; it
+    names neither clients nor values. Keep it. The sum does not cover that, and when, a
+    client's value changed.
+    """
     from ckm.cli.rappor.records import answers
     from rappor.client.account import ClientLedger, usual_cap
     from rappor.report_files import write_reports
@@ -197,14 +200,7 @@ def _pieces(
         )
 
 
-@rappor.command(
-    name="sum",
-    epilog="""\b
-Examples:
-  ckm rappor sum monday.rappor tuesday.rappor -o counts.json
-  ckm rappor sum reports.csv --params params.csv -o counts.csv     files of google/rappor
-""",
-)
+@rappor.command(name="sum")
 @click.argument("files", type=_PATH, nargs=-1, required=True, metavar="REPORTS...")
 @click.option("--params", type=_PATH, help="A .json or .csv file; a .rappor file needs none.")
 @click.option("--hash", "hash_name", type=_HASHES, help="For a .csv; else md5.")
@@ -220,7 +216,13 @@ def sum_command(
     output: Path,
     force: bool,
 ) -> None:
-    """Sum reports by cohort and bit, and say what looks wrong."""
+    """Sum reports by cohort and bit, and say what looks wrong.
+
+    Examples
+    --------
+    ckm rappor sum monday.rappor tuesday.rappor -o counts.json
+    ckm rappor sum reports.csv --params params.csv -o counts.csv     files of google/rappor
+    """
     from rappor.decoding.diagnostics import diagnostics
     from rappor.report_files import sum_files
 
@@ -238,15 +240,7 @@ def sum_command(
     click.echo(str(output))
 
 
-@rappor.command(
-    epilog="""\b
-Example:
-  ckm rappor simulate --params params.json --shape exponential --values 200 \\
-      --clients 1000000 --seed 1 -o try/
-
-The folder gets counts.json, counts.csv, candidates.txt and truth.csv.
-"""
-)
+@rappor.command()
 @parameter_options
 @click.option(
     "--shape",
@@ -272,7 +266,15 @@ def simulate(
     seed: int,
     output: Path,
 ) -> None:
-    """Draw a population and the counts its reports would add up to."""
+    r"""Draw a population and the counts its reports would add up to.
+
+    Example
+    -------
+    ckm rappor simulate --params params.json --shape exponential --values 200 \
+        --clients 1000000 --seed 1 -o try/
+
+    The folder gets counts.json, counts.csv, candidates.txt and truth.csv.
+    """
     import numpy as np
 
     from rappor.client.simulate import population, simulate_counts

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import options, with_terminal
+from ckm.cli.terminal.click_group import Command, options, with_terminal
 from ckm.cli.terminal.output import check_output, read_json
 from footing.files import write_whole
 
@@ -69,42 +69,42 @@ _measure_options = options(
 )
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  ckm synth evaluate train.parquet synthetic.parquet --holdout test.parquet
-  ckm synth evaluate train.parquet synthetic.parquet --holdout test.parquet \\
-      --class income --key age --key sex --sensitive occupation -o quality.html
-
-\b
-The output is internal: its figures follow from confidential records without noise.
-"""
-)
+@click.command(cls=Command)
 @click.argument("train", type=_PATH, metavar="TRAIN")
 @click.argument("synthetic", type=_PATH, metavar="SYNTHETIC")
 @_measure_options
 def evaluate(terminal: Terminal, /, *, train: Path, synthetic: Path, **asked: Any) -> None:
-    """Measure synthetic records against the real ones they were made from."""
+    r"""Measure synthetic records against the real ones they were made from.
+
+    Examples
+    --------
+    ckm synth evaluate train.parquet synthetic.parquet --holdout test.parquet
+    ckm synth evaluate train.parquet synthetic.parquet --holdout test.parquet \
+        --class income --key age --key sex --sensitive occupation -o quality.html
+
+    \b
+    The output is internal: its figures follow from confidential records without noise.
+    """
     _run(terminal, train, {synthetic.stem: synthetic}, asked)
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  ckm synth compare train.parquet eps1.parquet eps8.parquet --holdout test.parquet
-  ckm synth compare train.parquet eps*.parquet --holdout test.parquet -o all.html
-
-\b
-The output is internal: its figures follow from confidential records without noise.
-"""
-)
+@click.command(cls=Command)
 @click.argument("train", type=_PATH, metavar="TRAIN")
 @click.argument("synthetic", type=_PATH, nargs=-1, required=True, metavar="SYNTHETIC...")
 @_measure_options
 def compare(
     terminal: Terminal, /, *, train: Path, synthetic: tuple[Path, ...], **asked: Any
 ) -> None:
-    """Measure several sets of synthetic records against the same real ones."""
+    r"""Measure several sets of synthetic records against the same real ones.
+
+    Examples
+    --------
+    ckm synth compare train.parquet eps1.parquet eps8.parquet --holdout test.parquet
+    ckm synth compare train.parquet eps*.parquet --holdout test.parquet -o all.html
+
+    \b
+    The output is internal: its figures follow from confidential records without noise.
+    """
     named = {path.stem: path for path in synthetic}
     if len(named) < len(synthetic):
         raise click.UsageError("Two sets of synthetic records have the same name.")

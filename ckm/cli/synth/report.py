@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.synth.evaluate import page_of, show_figures
-from ckm.cli.terminal.click_group import with_terminal
+from ckm.cli.terminal.click_group import Command, with_terminal
 from ckm.cli.terminal.output import check_output, printable, read_json
 from footing.files import write_whole
 
@@ -21,18 +21,7 @@ if TYPE_CHECKING:
 _PATH = click.Path(path_type=Path)
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  ckm synth report model.json
-  ckm synth report synthetic.parquet.certificate.json
-  ckm synth report figures.json -o quality.html
-
-\b
-A model and a certificate hold nothing that was not paid for. An evaluation follows from
-confidential records: its page is internal.
-"""
-)
+@click.command(cls=Command)
 @click.argument("file", type=_PATH, metavar="FILE")
 @click.option("--title", default="", help="Of the page.")
 @click.option("-o", "--output", type=_PATH, help="The page of an evaluation: .html.")
@@ -49,7 +38,18 @@ def report(
     lang: str | None,
     force: bool,
 ) -> None:
-    """Tell what a model, a certificate or a saved evaluation says."""
+    r"""Tell what a model, a certificate or a saved evaluation says.
+
+    Examples
+    --------
+    ckm synth report model.json
+    ckm synth report synthetic.parquet.certificate.json
+    ckm synth report figures.json -o quality.html
+
+    \b
+    A model and a certificate hold nothing that was not paid for. An evaluation follows from
+    confidential records: its page is internal.
+    """
     from synth.evaluation import Evaluation
 
     check_output(output, lang=lang, force=force, endings=(".html",))

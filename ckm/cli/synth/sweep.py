@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.synth.evaluate import page_of
-from ckm.cli.terminal.click_group import with_terminal
+from ckm.cli.terminal.click_group import Command, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 from ckm.cli.terminal.output import check_output
 from footing.files import write_whole
@@ -34,38 +34,7 @@ _SHOWN = (
 _MAX_WIDE, _MAX_NARROW, _WIDE = 6, 3, 100
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  ckm synth sweep sweep.toml
-  ckm synth sweep sweep.toml -o sweep.csv
-  ckm synth sweep sweep.toml -o sweep.html --lang fr
-
-\b
-sweep.toml; what is a list is a factor, and all combinations are tried:
-  schema = 1
-  data = "people.parquet"
-  declared = "schema.json"
-  folds = 5
-  [measure]
-  only = ["tables", "learning"]
-  classes = ["income"]
-  [[ways]]
-  method = "tables"
-  epsilon = [0.1, 1, 8]
-  [[ways]]
-  method = "copula-shirley"
-  epsilon = [1, 8]
-  ratio = [0.3, 0.5]
-  encoder = ["ordinal", "one-hot"]
-  mechanism = ["laplace", "geometric"]
-  truncation = [1, 2, "all"]
-
-\b
-Finished runs are kept in sweep.runs.jsonl; the same command goes on where it stopped. Noise
-comes from seeds, and the output follows from confidential records: it is internal.
-"""
-)
+@click.command(cls=Command)
 @click.argument("file", type=_PATH, metavar="SWEEP.toml")
 @click.option("--journal", type=_PATH, help="Where finished runs are kept.")
 @click.option("--title", default="", help="Of the page.")
@@ -86,7 +55,38 @@ def sweep(
     dry_run: bool,
     force: bool,
 ) -> int:
-    """Try many ways to synthesise on folds of the records, and measure what each makes."""
+    r"""Try many ways to synthesise on folds of the records, and measure what each makes.
+
+    Examples
+    --------
+    ckm synth sweep sweep.toml
+    ckm synth sweep sweep.toml -o sweep.csv
+    ckm synth sweep sweep.toml -o sweep.html --lang fr
+
+    sweep.toml; what is a list is a factor, and all combinations are tried
+    ----------------------------------------------------------------------
+    schema = 1
+    data = "people.parquet"
+    declared = "schema.json"
+    folds = 5
+    [measure]
+    only = ["tables", "learning"]
+    classes = ["income"]
+    [[ways]]
+    method = "tables"
+    epsilon = [0.1, 1, 8]
+    [[ways]]
+    method = "copula-shirley"
+    epsilon = [1, 8]
+    ratio = [0.3, 0.5]
+    encoder = ["ordinal", "one-hot"]
+    mechanism = ["laplace", "geometric"]
+    truncation = [1, 2, "all"]
+
+    \b
+    Finished runs are kept in sweep.runs.jsonl; the same command goes on where it stopped. Noise
+    comes from seeds, and the output follows from confidential records: it is internal.
+    """
     from ckm.config.sweeps import read_sweep
     from synth import Schema
     from synth.evaluation.ways import control_ways, ways_of

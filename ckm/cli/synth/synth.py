@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 _PATH = click.Path(path_type=Path)
 
 
-@click.group(
-    cls=Group,
-    epilog="""\b
-Examples:
-  ckm synth check schema.json --data people.parquet
-  ckm synth fit people.parquet --schema schema.json --epsilon 1 --delta 1e-6 -o model.json
-  ckm synth sample model.json -n 50000 -o synthetic.parquet
-  ckm synth verify synthetic.parquet.certificate.json --data synthetic.parquet
-""",
-)
+@click.group(cls=Group)
+# claim synth-zcdp
 def synth() -> None:
-    """Make synthetic microdata, differentially private."""
+    """Make synthetic microdata, differentially private.
+
+    Examples
+    --------
+    ckm synth check schema.json --data people.parquet
+    ckm synth fit people.parquet --schema schema.json --epsilon 1 --delta 1e-6 -o model.json
+    ckm synth sample model.json -n 50000 -o synthetic.parquet
+    ckm synth verify synthetic.parquet.certificate.json --data synthetic.parquet
+    """
 
 
 _output_options = options(

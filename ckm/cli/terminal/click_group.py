@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import inspect
 import os
+import re
 import shlex
 import signal
 import sys
@@ -12,6 +14,7 @@ import threading
 import traceback
 from importlib import import_module
 from itertools import pairwise
+from textwrap import indent
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
@@ -29,8 +32,33 @@ _BROKEN_PIPE = 141
 _SIGNAL = 128  # a program ended by signal n has exit code 128 + n
 
 
-class Group(click.Group):
+#: A heading in a docstring, underlined, and the lines below it.
+_SECTION = re.compile(r"^(.+)\n-{3,}\n((?:.+\n?)+)", re.MULTILINE)
+
+
+class Command(click.Command):
+    r"""A command whose docstring goes on below its options, from the first underlined heading.
+
+    What stands under a heading keeps its lines; so does a paragraph that begins with ``\b``.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        text = inspect.cleandoc(kwargs.get("help") or "")  # none under python -OO
+        heading = _SECTION.search(text)
+        start = heading.start() if heading else len(text)
+        below = _SECTION.sub(_listed, text[start:]).replace("\\b\n", "\b\n")
+        kwargs |= {"help": text[:start].rstrip(), "epilog": below}
+        super().__init__(*args, **kwargs)
+
+
+def _listed(section: re.Match[str]) -> str:
+    return f"\b\n{section[1]}:\n{indent(section[2], '  ')}"
+
+
+class Group(Command, click.Group):
     """A group that lists its verbs in the order they were added, and suggests the nearest."""
+
+    command_class = Command
 
     def __init__(
         self, *args: Any, verbs: Mapping[str, str] | None = None, **kwargs: Any

@@ -73,7 +73,7 @@ def about_answer(
     notes = [say(service.method, language)]
     notes += [service.about.description[language]] if service.about.description else []
     about = TableAbout(
-        id=service.about.id,
+        id="-".join(filter(None, (service.about.id, answer.query.population))),
         title=title,
         language=language,
         source=service.about.source.get(language, ""),

@@ -148,7 +148,6 @@ def test_what_does_not_fit_is_refused_with_a_way_out(table, problem):
     [
         ({"title": 'The "new" table'}, "the text of SUBJECT-AREA"),
         ({"notes": ["C# developers"]}, "no '#'"),
-        ({"id": "x" * 21}, "1 to 20 characters"),
         ({"source": "a\nb"}, "the text of SOURCE"),
         ({"labels": {"x": 'a"b'}}, "the name of a dimension"),
     ],
@@ -156,6 +155,25 @@ def test_what_does_not_fit_is_refused_with_a_way_out(table, problem):
 def test_words_that_do_not_fit_are_refused(said, problem):
     with pytest.raises(FormatError, match=problem):
         to_bytes(one(["a"]), "px", about=TableAbout(**said))
+
+
+@pytest.mark.parametrize(
+    ("given", "matrix"),
+    [("", "table"), ("x" * 20, "x" * 20), ("jobseekers-women", "jobseekers-women")],
+)
+def test_the_matrix_is_named_after_the_table(given, matrix):
+    assert f'MATRIX="{matrix}";' in lines(one(["a"]), TableAbout(id=given))
+
+
+def test_long_ids_stay_apart_in_twenty_characters(tmp_path):
+    ids = ["the-same-long-beginning-" + end for end in "ab"]
+    found = {
+        line for i in ids for line in lines(one(["a"]), TableAbout(id=i)) if "MATRIX" in line
+    }
+    assert len(found) == 2
+    assert {len(line) for line in found} == {len('MATRIX="";') + 20}
+    write_table(one(["a"]), tmp_path / "t.px", about=TableAbout(id=ids[0]))
+    assert read_about(tmp_path / "t.px").id == ids[0]
 
 
 def test_long_texts_are_cut_into_pieces_and_come_back(tmp_path):

@@ -129,6 +129,12 @@ def test_everybody_may_ask_for_a_population_in_every_way(public):
         assert {key[:1]: n for key, n in cells_of(answer).items()} == {
             key[:1]: n for key, n in young.items()
         }
+    for kind, wanted in (
+        ("px", 'MATRIX="jobseekers-young"'),
+        ("sdmx-csv", "CKM:jobseekers-young("),
+    ):
+        file = public.get(DATA, params={"population": "young", "outputFormat": kind})
+        assert wanted in file.text
     refused = public.get(
         DATA, params={"valuecodes[sex]": "*", "population": "young", "filter": "sex = 'F'"}
     )

@@ -1,6 +1,6 @@
 """Collect the messages of the pages, bring the translations up to date, and compile them.
 
-``python -m reports.i18n.messages`` does all three. New messages wait in the ``.po`` files with
+``python -m tests.messages`` does all three. New messages wait in the ``.po`` files with
 an empty translation; nothing is guessed.
 """
 
@@ -18,7 +18,7 @@ from reports.i18n.languages import LANGUAGES, LOCALE
 if TYPE_CHECKING:
     from babel.messages.catalog import Catalog
 
-_ROOT = Path(__file__).parents[1]
+_ROOT = Path(__file__).parents[1] / "reports"
 _DOMAIN = "reports"
 _KEYWORDS: dict[str, Any] = {
     "mark": None,
@@ -103,13 +103,7 @@ def compiled(file: Path) -> bytes:
 
 
 def main() -> None:
-    """Bring every language up to date.
-
-    Examples
-    --------
-    >>> callable(main)
-    True
-    """
+    """Bring every language up to date."""
     for language in LANGUAGES:
         if language == "en":
             continue
