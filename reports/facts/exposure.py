@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from reports.facts.release import Text  # noqa: TC001  (whoever parses facts needs it)
+
+if TYPE_CHECKING:
+    from risk.reconstruction.posterior import FoundByPosterior
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,41 +95,6 @@ class PersonsFact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FoundByPosteriorFact:
-    """What the probability of each count finds, in tables of one number of variables or in all.
-
-    Parameters
-    ----------
-    name
-        The number of variables; empty for a total.
-    n_cells, n_unmixed, n_small
-        How many cells there are, in how many chains differ, and how many hold small counts.
-    guessed, right
-        How many cells are guessed to be small, and how many of these guesses are right.
-    sure, sure_wrong
-        Of how many counts somebody is sure, and wrongly.
-    sure_small, sure_small_wrong
-        Of how many it is as probable that they are small, and wrongly.
-    said, kept
-        By tenth of the probability of a guess, how many there are, and how many are right,
-        where chains agree.
-    """
-
-    name: str
-    n_cells: int
-    n_unmixed: int
-    n_small: int
-    guessed: int
-    right: int
-    sure: int
-    sure_wrong: int
-    sure_small: int
-    sure_small_wrong: int
-    said: tuple[int, ...]
-    kept: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ExposureFacts:
     """What all tables of a service or of a release give away together.
 
@@ -156,8 +125,8 @@ class ExposureFacts:
     areas, tables
         Those of which most small counts are found.
     posterior, draws
-        Of tables by the number of their variables, then of all; empty where it was not asked
-        for. How many draws each chain has, 0 where the probabilities are exact.
+        What the probability of each count finds, by number of variables, then of all; empty
+        where that was not asked for. How many draws each chain has; 0 where it is exact.
     growth
         None where there are too few tables, or no small counts.
     advice
@@ -188,7 +157,7 @@ class ExposureFacts:
     variables: tuple[PartFact, ...]
     areas: tuple[PartFact, ...]
     tables: tuple[PartFact, ...]
-    posterior: tuple[FoundByPosteriorFact, ...] = ()
+    posterior: tuple[tuple[str, FoundByPosterior], ...] = ()
     draws: int = 0
     growth: GrowthFact | None = None
     advice: tuple[ClosureFact, ...] = ()

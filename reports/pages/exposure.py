@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from reports.facts.exposure import ClosureFact, ExposureFacts, GrowthFact, PartFact
     from reports.i18n.languages import Words
     from reports.parts import Figure, Table
+    from risk.reconstruction.posterior import FoundByPosterior
 
 
 def exposure_page(words: Words, facts: ExposureFacts) -> tuple[str, dict[str, Any]]:
@@ -93,11 +94,11 @@ def _remarks(words: Words, facts: ExposureFacts) -> list[str]:
             words.say(
                 "By the probability of each count %(share)s are found, and somebody is sure of "
                 "%(sure)s, of which %(wrong)s wrongly.",
-                share=words.numbers.share(one.right / one.n_small),
+                share=words.numbers.share(one.share),
                 sure=words.numbers.count(one.sure),
                 wrong=words.numbers.count(one.sure_wrong),
             )
-            for one in facts.posterior[-1:]
+            for _, one in facts.posterior[-1:]
         ]
         told.append(
             words.say_many(
@@ -151,24 +152,28 @@ def _posterior(words: Words, facts: ExposureFacts) -> list[Table]:
         small = numbers.share(part / whole) if whole else ""
         return Cell(text=numbers.count(part), small=small)
 
-    def sure(n: int, wrong: int) -> Cell:
-        small = say("%(n)s wrongly", n=numbers.count(wrong))
-        return Cell(text=numbers.count(n), small=small.replace(" ", "\N{NO-BREAK SPACE}"))
+    def sure(one: FoundByPosterior, name: str) -> Cell:
+        small = say("%(n)s wrongly", n=numbers.count(getattr(one, f"{name}_wrong")))
+        return Cell(text=numbers.count(getattr(one, name)), small=small.replace(" ", "\N{NO-BREAK SPACE}"))
 
     if not facts.posterior:
         return []
     found = (
         Lines(words, facts.posterior)
-        .text("Variables", lambda one: one.name or say("total"))
-        .number("Small counts", lambda one: one.n_small, "count")
-        .number("Found together", lambda one: share(one.right, one.n_small))
-        .number("Guesses", lambda one: one.guessed, "count")
-        .number("Sure", lambda one: sure(one.sure, one.sure_wrong))
-        .number("Sure it is small", lambda one: sure(one.sure_small, one.sure_small_wrong))
-        .number("Cells where chains differ", lambda one: share(one.n_unmixed, one.n_cells))
+        .text("Variables", lambda one: one[0] or say("total"))
+        .number("Small counts", lambda one: one[1].n_small, "count")
+        .number("Found together", lambda one: share(one[1].right, one[1].n_small))
+        .number("Guesses", lambda one: one[1].guessed, "count")
+        .number("Sure", lambda one: sure(one[1], "sure"))
+        .number(
+            "Sure it is small", lambda one: sure(one[1], "sure_small")
+        )
+        .number(
+            "Cells where chains differ", lambda of: share(of[1].n_unmixed, of[1].n_cells)
+        )
         .table("probable", say("Small counts, by their probability given all tables"))
     )
-    whole = facts.posterior[-1]
+    whole = facts.posterior[-1][1]
     counted = zip(whole.said, whole.kept, strict=True)
     tenths = [(at, n, right) for at, (n, right) in enumerate(counted) if n]
     kept = (
