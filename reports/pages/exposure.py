@@ -154,7 +154,8 @@ def _posterior(words: Words, facts: ExposureFacts) -> list[Table]:
 
     def sure(one: FoundByPosterior, name: str) -> Cell:
         small = say("%(n)s wrongly", n=numbers.count(getattr(one, f"{name}_wrong")))
-        return Cell(text=numbers.count(getattr(one, name)), small=small.replace(" ", "\N{NO-BREAK SPACE}"))
+        small = small.replace(" ", "\N{NO-BREAK SPACE}")
+        return Cell(text=numbers.count(getattr(one, name)), small=small)
 
     if not facts.posterior:
         return []
@@ -165,12 +166,8 @@ def _posterior(words: Words, facts: ExposureFacts) -> list[Table]:
         .number("Found together", lambda one: share(one[1].right, one[1].n_small))
         .number("Guesses", lambda one: one[1].guessed, "count")
         .number("Sure", lambda one: sure(one[1], "sure"))
-        .number(
-            "Sure it is small", lambda one: sure(one[1], "sure_small")
-        )
-        .number(
-            "Cells where chains differ", lambda of: share(of[1].n_unmixed, of[1].n_cells)
-        )
+        .number("Sure it is small", lambda one: sure(one[1], "sure_small"))
+        .number("Cells where chains differ", lambda of: share(of[1].n_unmixed, of[1].n_cells))
         .table("probable", say("Small counts, by their probability given all tables"))
     )
     whole = facts.posterior[-1][1]
