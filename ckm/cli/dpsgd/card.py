@@ -31,7 +31,6 @@ _DOUBTS = {
     "form",
     type=click.Choice(["text", "json"]),
     default="text",
-    show_default=True,
 )
 @click.option("--strict", is_flag=True, help="Exit code 1 too when anything is in doubt.")
 @with_terminal
