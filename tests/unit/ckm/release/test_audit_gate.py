@@ -218,6 +218,10 @@ def test_an_audit_of_some_areas_is_told(file, caplog):
     changed(file, "areas = 14", "areas = 13")
     start(file)
     assert "of 5555 areas" in caplog.text
+    changed(file, "areas = 13", "areas = 2")
+    assert run("audit", file, "-o", path, "--force").exit_code == 0
+    assert json.loads(path.read_text())["n_areas_drawn"] == 2
+    start(file)
 
 
 def test_an_audit_takes_its_settings_from_the_file_and_no_notice_of_the_last_one(file):
