@@ -107,6 +107,8 @@ class Audit:
         By the number of variables.
     attributes
         What is found of single persons.
+    draws
+        How many each chain has of the posterior; 0 where it is exact, or was not asked for.
     """
 
     small: int
@@ -116,6 +118,7 @@ class Audit:
     seed: int
     exposures: tuple[Exposure, ...]
     attributes: FoundAttributes
+    draws: int = 0
 
     @property
     def whole(self) -> Exposure:
@@ -136,10 +139,20 @@ class Audit:
     def largest_share(self) -> float:
         """The largest share found, of all tables or of those of one number of variables.
 
-        Those with fewer than 100 small counts tell too little by themselves.
+        The attack that finds most counts. Fewer than 100 small counts of one number of
+        variables tell too little by themselves.
         """
-        rows = [one.together for one in self.exposures if one.together.n_small >= _ENOUGH]
-        return max(one.share for one in (self.together, *rows))
+        told = [] if self.whole.posterior is None else self._shares("posterior")
+        return max([self.fitted_share, *told])
+
+    @property
+    def fitted_share(self) -> float:
+        """The largest share found without the posterior."""
+        return max(*self._shares("alone"), *self._shares("together"))
+
+    def _shares(self, attack: str) -> list[float]:
+        enough = [one for one in self.exposures if one.together.n_small >= _ENOUGH]
+        return [getattr(one, attack).share for one in (self.whole, *enough)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures, as JSON has them; for the office alone."""
@@ -212,6 +225,7 @@ class Auditor:
         )
         truth = space.lattice.sums(space.joint)
         posteriors = self._posteriors(space, seed=seed, draws=draws, progress=progress)
+        is_exact = all(np.isinf(one.n_effective).all() for one in posteriors.values())
         attacked = self._attacked(space, truth, fitted, posteriors)
         by_size: dict[int, list[Attacked]] = {}
         for one in attacked:
@@ -233,6 +247,7 @@ class Auditor:
                 fitted=fitted,
                 axes=space.attributes,
             ),
+            draws=0 if is_exact else draws,
         )
         return audit, attacked
 
