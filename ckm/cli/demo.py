@@ -38,13 +38,7 @@ _RULES = {
 
 
 @click.command(cls=Command)
-@click.option(
-    "--out",
-    "-o",
-    default="demo",
-    type=PATH,
-    help="The folder to make.",
-)
+@click.option("--out", "-o", default="demo", type=PATH, help="The folder to make.")
 @click.option(
     "--persons",
     default=400_000,

@@ -46,13 +46,7 @@ run_options = options(
         "-b", "--batch-size", type=int, required=True, help="Expected records in a batch."
     ),
     click.option("-e", "--epochs", type=int, required=True, help="Passes over the data."),
-    click.option(
-        "-d",
-        "--delta",
-        type=float,
-        default=1e-5,
-        help="Delta of (epsilon, delta).",
-    ),
+    click.option("-d", "--delta", type=float, default=1e-5, help="Delta of (epsilon, delta)."),
 )
 
 

@@ -46,11 +46,7 @@ _measure_options = options(
         type=click.Choice(_GROUPS),
         help="Only this group of figures. Repeat.",
     ),
-    click.option(
-        "--learner",
-        type=click.Choice(["histogram", "xgboost"]),
-        default="histogram",
-    ),
+    click.option("--learner", type=click.Choice(["histogram", "xgboost"]), default="histogram"),
     click.option("--drop", multiple=True, help="A column to leave out, as a weight. Repeat."),
     click.option(
         "--seed",
