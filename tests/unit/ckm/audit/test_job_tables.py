@@ -243,6 +243,7 @@ def test_a_release_is_held_to_its_audit(tmp_path):
     attack, limit = (" ".join(cell.text_content().split()) for cell in row)
     assert attack.startswith(f"{100 * share:.1f} % by ")
     assert limit.startswith("✓ at most")
+    assert "Largest share found of the counts from 1 to 9" in page.read_text()
     done = released(report.format(share - 1e-3))
     assert done.exit_code == 1
     assert "all-tables" in done.stderr
