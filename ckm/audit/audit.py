@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ckm.audit.query_space import query_space
+from ckm.audit.remainders import remainders
 from ckm.config.service.sections import ServiceAudit
 from ckm.service.process.server import open_answerer
 from ptable.lookup import moments
@@ -21,7 +22,7 @@ from risk.reconstruction.lattice import (
     guessed_counts,
     most_probable_counts,
 )
-from risk.reconstruction.lattice_bounds import count_bounds
+from risk.reconstruction.lattice_bounds import count_bounds, equal_siblings
 from risk.reconstruction.posterior import (
     FoundByPosterior,
     exact_posterior,
@@ -30,7 +31,7 @@ from risk.reconstruction.posterior import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from ckm.config.service.service import Service
     from footing.arrays import Floats, Integers
     from ptable import PTable
+    from risk.reconstruction.lattice import Guesses
+    from risk.reconstruction.lattice_bounds import CountBounds
 
     Levels = tuple[int, ...]
 
@@ -96,6 +99,26 @@ class Attacked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FoundRemainders:
+    """What is found of sets of records that no table shows, but that two tables differ by.
+
+    Parameters
+    ----------
+    tables
+        Their names: of the one with the larger cells, and of that with parts of these.
+    n_sets
+        How many sets there are, small or not.
+    alone, together
+        What the two tables tell by themselves, and beside all others.
+    """
+
+    tables: tuple[str, str]
+    n_sets: int
+    alone: Found
+    together: Found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
     """What everything that may be asked of a service gives away together.
 
@@ -113,6 +136,8 @@ class Audit:
         By the number of variables.
     attributes
         What is found of single persons.
+    remainders
+        By pair of tables, what is found of the sets of records that they differ by.
     """
 
     small: int
@@ -122,6 +147,7 @@ class Audit:
     seed: int
     exposures: tuple[Exposure, ...]
     attributes: FoundAttributes
+    remainders: tuple[FoundRemainders, ...] = ()
 
     @property
     def alone(self) -> Found:
@@ -140,13 +166,23 @@ class Audit:
         return reduce(operator.add, found) if found else None
 
     @property
-    def largest_share(self) -> float:
-        """The largest share found, of all tables or of those of one number of variables.
+    def remaining(self) -> FoundRemainders:
+        """All sets of records that no table shows, but that two tables differ by."""
+        return FoundRemainders(
+            tables=("", ""),
+            n_sets=sum(one.n_sets for one in self.remainders),
+            alone=sum((one.alone for one in self.remainders), _NONE),
+            together=sum((one.together for one in self.remainders), _NONE),
+        )
 
-        Those with fewer than 100 small counts tell too little by themselves.
+    @property
+    def largest_share(self) -> float:
+        """The largest share found: of all tables, those of one size, or all remainders.
+
+        A size is a number of variables; fewer than 100 small counts of one tell too little.
         """
         rows = [one.together for one in self.exposures if one.together.n_small >= _ENOUGH]
-        return max(one.share for one in (self.together, *rows))
+        return max(one.share for one in (self.together, self.remaining.together, *rows))
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures, as JSON has them; for the office alone."""
@@ -155,6 +191,7 @@ class Audit:
             "alone": asdict(self.alone),
             "together": asdict(self.together),
             "posterior": None if self.posterior is None else asdict(self.posterior),
+            "remaining": asdict(self.remaining),
             "largest_share": self.largest_share,
         }
 
@@ -219,7 +256,9 @@ class Auditor:
             space.lattice, space.shown, variance=self.variance, progress=progress
         )
         truth = space.lattice.sums(space.joint)
-        attacked = self._attacked(space, truth, fitted)
+        origins = partial(possible_origins, self.ptable)
+        bounds = count_bounds(space.lattice, space.shown, origins=origins, equal_noise=True)
+        attacked = self._attacked(space, truth, fitted, bounds)
         audit = Audit(
             small=self.small,
             confidence=self.confidence,
@@ -227,6 +266,7 @@ class Auditor:
             n_areas_drawn=space.n_areas_drawn,
             seed=seed,
             exposures=_exposures(space, attacked),
+            remainders=tuple(self._remaining(space, truth, fitted, bounds)),
             attributes=found_attributes(
                 space.lattice,
                 space.shown,
@@ -244,21 +284,20 @@ class Auditor:
         space: QuerySpace,
         truth: Mapping[Levels, Integers],
         fitted: Mapping[Levels, Floats],
+        bounds: Mapping[Levels, CountBounds],
     ) -> tuple[Attacked, ...]:
         """Tell of each table which small counts are found."""
-        origins = partial(possible_origins, self.ptable)
-        bounds = count_bounds(space.lattice, space.shown, origins=origins)
-        top = self.small + 2 * self.ptable.max_noise + 1
+        beside = equal_siblings(space.lattice, space.shown)
         found = []
         for table, shown in space.shown.items():
             kept = shown.is_shown
-            true, seen, fit = truth[table][kept], shown.published[kept], fitted[table][kept]
-            clue = np.minimum(seen, top)
-            limits = bounds[table].lower[kept], bounds[table].upper[kept]
-            near = np.clip(np.rint(fit), *limits).astype(np.int64)
-            halves = np.clip(np.rint(2 * fit).astype(np.int64), 0, 2 * top)
-            guess = partial(guessed_counts, true, small=self.small, confidence=self.confidence)
-            alone, together = guess(seen, [clue]), guess(near, [clue, halves], bounds=limits)
+            alone, together = self._guessed(
+                truth[table][kept],
+                shown.published[kept],
+                fitted[table][kept],
+                bounds=(bounds[table].lower[kept], bounds[table].upper[kept]),
+                clues=[beside[table][kept], bounds[table].lower[kept] > 0],
+            )
             found.append(
                 Attacked(
                     table=table,
@@ -270,6 +309,53 @@ class Auditor:
                 )
             )
         return tuple(found)
+
+    def _remaining(
+        self,
+        space: QuerySpace,
+        truth: Mapping[Levels, Integers],
+        fitted: Mapping[Levels, Floats],
+        bounds: Mapping[Levels, CountBounds],
+    ) -> Iterator[FoundRemainders]:
+        """Tell what is found of the sets that no table shows, but that two differ by."""
+        for one in remainders(space):
+            above, below = one.above, one.below
+            seen = one.less(space.shown[above].published, space.shown[below].published)
+            lower = one.less(bounds[above].lower, bounds[below].upper)
+            is_unlike = one.is_single & (seen != 0)  # equal records would have equal noise
+            alone, together = self._guessed(
+                one.less(truth[above], truth[below]),
+                seen,
+                one.less(fitted[above], fitted[below]),
+                bounds=(
+                    np.maximum(lower, is_unlike),
+                    one.less(bounds[above].upper, bounds[below].lower),
+                ),
+                clues=[one.is_single, is_unlike],
+            )
+            yield FoundRemainders(
+                tables=(space.name_of(above), space.name_of(below)),
+                n_sets=len(seen),
+                alone=alone.found,
+                together=together.found,
+            )
+
+    def _guessed(
+        self,
+        truth: Integers,
+        seen: Integers,
+        fitted: Floats,
+        *,
+        bounds: tuple[Floats, Floats],
+        clues: Sequence[NDArray[Any]],
+    ) -> tuple[Guesses, Guesses]:
+        """Guess counts from what is published of them alone, and together with all tables."""
+        top = self.small + 2 * self.ptable.max_noise + 1
+        clue = np.clip(seen, -top, top)
+        near = np.clip(np.rint(fitted), *bounds).astype(np.int64)
+        halves = np.clip(np.rint(2 * fitted).astype(np.int64), 0, 2 * top)
+        guess = partial(guessed_counts, truth, small=self.small, confidence=self.confidence)
+        return guess(seen, [clue]), guess(near, [clue, halves, *clues], bounds=bounds)
 
     def _with_posterior(
         self,
