@@ -15,10 +15,10 @@ from ptable.lookup import KeyIndex, look_up
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ckm.audit.audit import Audit, Auditor
-    from ckm.audit.query_space import QuerySpace
     from numpy.typing import NDArray
 
+    from ckm.audit.audit import Audit, Auditor
+    from ckm.audit.query_space import QuerySpace
     from footing.arrays import Integers
     from ptable import PTable
 
@@ -131,8 +131,8 @@ def stronger_noise(
     """Publish the same cells with more and more noise until the share found is within a limit.
 
     The variance grows by half, then to twice, three times and so on, with the largest noise
-    that this needs. Noise is drawn anew for each set of records, by a seed; areas that the rules withhold
-    are taken to stay the same.
+    that this needs. Noise is drawn anew for each set of records, by a seed; areas that the
+    rules withhold are taken to stay the same.
 
     Parameters
     ----------
