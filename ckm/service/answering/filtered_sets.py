@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tables import Condition
 
 _MAX_GRID = 500_000  # joint categories of a filter's variables
+_MAX_SIZE = 1000  # finest categories of a variable, where least squares are computed
 _MAX_NUMBERS = 4_000_000  # sums times cells, and squared, where least squares are computed
 
 
@@ -249,8 +250,8 @@ class FilteredSets:
         )
         cells = math.prod(sum(each.sizes) for each in of.values())
         return (
-            max(numbers * cells, numbers**2, *(each.size**2 for each in of.values()))
-            <= _MAX_NUMBERS
+            max(numbers * cells, numbers**2) <= _MAX_NUMBERS
+            and max((each.size for each in of.values()), default=0) <= _MAX_SIZE
         )
 
     def _sums(self, one: FilteredSet, involved: Sequence[str]) -> Flags:
