@@ -234,6 +234,7 @@ def exposure_report(
     ...     sure=0,
     ...     sure_wrong=0,
     ...     certain=0,
+    ...     remaining=whole,
     ...     persons=PersonsFact(n=0, by_frequency=0, alone=0, together=0),
     ...     sizes=(),
     ...     variables=(),

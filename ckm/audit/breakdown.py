@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from ckm.audit.advice import Closure, Step
-    from ckm.audit.audit import Attacked, Audit, Auditor
+    from ckm.audit.audit import Attacked, Audit, Auditor, FoundRemainders
     from ckm.audit.job_tables import ReleaseTables
     from ckm.audit.query_space import QuerySpace
     from ckm.config.service.service import Service
@@ -70,6 +70,17 @@ def _part(space: QuerySpace, attacked: Sequence[Attacked], name: str) -> PartFac
         n_small=sum(one.together.n_small for one in attacked),
         alone=sum(one.alone.right for one in attacked),
         together=sum(one.together.right for one in attacked),
+    )
+
+
+def _pair(of: FoundRemainders) -> PartFact:
+    return PartFact(
+        name=" \N{MINUS SIGN} ".join(of.tables),
+        n_tables=2,
+        n_cells=of.n_sets,
+        n_small=of.together.n_small,
+        alone=of.alone.right,
+        together=of.together.right,
     )
 
 
@@ -189,6 +200,7 @@ def exposure_facts(
     }
     named = ("small", "confidence", "n_areas", "n_areas_drawn", "seed", "largest_share")
     given: dict[str, Any] = {name: getattr(found, name) for name in named}
+    pairs = [_pair(one) for one in found.remainders]
     return ExposureFacts(
         title=service.about.title,
         version=__version__,
@@ -199,6 +211,8 @@ def exposure_facts(
         sure=found.together.sure,
         sure_wrong=found.together.sure_wrong,
         certain=found.together.certain,
+        remaining=_pair(found.remaining),
+        differences=_worst(pairs),
         persons=PersonsFact(**asdict(found.attributes)),
         sizes=tuple(sizes),
         **parts,
