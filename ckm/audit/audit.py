@@ -37,15 +37,13 @@ if TYPE_CHECKING:
 
     from ckm.audit.query_space import QuerySpace
     from ckm.config.service.service import Service
-    from footing.arrays import Floats, Integers
+    from footing.arrays import Flags, Floats, Integers, Levels
     from ptable import PTable
     from risk.reconstruction.lattice import Guesses
     from risk.reconstruction.lattice_bounds import CountBounds
-
-    Levels = tuple[int, ...]
+    from risk.reconstruction.posterior import Posterior
 
 _ENOUGH = 100
-_NONE = Found(n_small=0, guessed=0, right=0, sure=0, sure_wrong=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,15 +73,13 @@ class Exposure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Attacked:
+class Attacked(Exposure):
     """What is found of the small counts of one table. Disclosive.
 
     Parameters
     ----------
     table
         Its level of each variable.
-    alone, together
-        See `Exposure`.
     places
         The small counts: their places in the table, flat.
     is_found_alone, is_found_together
@@ -91,31 +87,22 @@ class Attacked:
     """
 
     table: Levels
-    alone: Found
-    together: Found
     places: NDArray[np.intp]
-    is_found_alone: NDArray[np.bool_]
-    is_found_together: NDArray[np.bool_]
+    is_found_alone: Flags
+    is_found_together: Flags
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FoundRemainders:
-    """What is found of sets of records that no table shows, but that two tables differ by.
+class Remaining(Exposure):
+    """What is found of the sets of records that two tables differ by, and no table shows.
 
     Parameters
     ----------
-    tables
-        Their names: of the one with the larger cells, and of that with parts of these.
-    n_sets
-        How many sets there are, small or not.
-    alone, together
-        What the two tables tell by themselves, and beside all others.
+    name
+        Of both tables, the one with parts of the other's cells last.
     """
 
-    tables: tuple[str, str]
-    n_sets: int
-    alone: Found
-    together: Found
+    name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +124,7 @@ class Audit:
     attributes
         What is found of single persons.
     remainders
-        By pair of tables, what is found of the sets of records that they differ by.
+        By pair of tables, what is found of the sets that they differ by; sets are its cells.
     """
 
     small: int
@@ -147,33 +134,22 @@ class Audit:
     seed: int
     exposures: tuple[Exposure, ...]
     attributes: FoundAttributes
-    remainders: tuple[FoundRemainders, ...] = ()
+    remainders: tuple[Remaining, ...] = ()
+
+    @property
+    def whole(self) -> Exposure:
+        """All tables."""
+        return summed(self.exposures)
 
     @property
     def alone(self) -> Found:
         """All tables, each by itself."""
-        return sum((one.alone for one in self.exposures), _NONE)
+        return self.whole.alone
 
     @property
     def together(self) -> Found:
         """All tables beside each other."""
-        return sum((one.together for one in self.exposures), _NONE)
-
-    @property
-    def posterior(self) -> FoundByPosterior | None:
-        """What the posterior tells of all tables."""
-        found = [one.posterior for one in self.exposures if one.posterior is not None]
-        return reduce(operator.add, found) if found else None
-
-    @property
-    def remaining(self) -> FoundRemainders:
-        """All sets of records that no table shows, but that two tables differ by."""
-        return FoundRemainders(
-            tables=("", ""),
-            n_sets=sum(one.n_sets for one in self.remainders),
-            alone=sum((one.alone for one in self.remainders), _NONE),
-            together=sum((one.together for one in self.remainders), _NONE),
-        )
+        return self.whole.together
 
     @property
     def largest_share(self) -> float:
@@ -182,16 +158,16 @@ class Audit:
         A size is a number of variables; fewer than 100 small counts of one tell too little.
         """
         rows = [one.together for one in self.exposures if one.together.n_small >= _ENOUGH]
-        return max(one.share for one in (self.together, self.remaining.together, *rows))
+        remaining = summed(self.remainders).together
+        return max(one.share for one in (self.together, remaining, *rows))
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures, as JSON has them; for the office alone."""
+        whole = asdict(self.whole)
         return {
             **asdict(self),
-            "alone": asdict(self.alone),
-            "together": asdict(self.together),
-            "posterior": None if self.posterior is None else asdict(self.posterior),
-            "remaining": asdict(self.remaining),
+            **{name: whole[name] for name in ("alone", "together", "posterior")},
+            "remaining": asdict(summed(self.remainders)),
             "largest_share": self.largest_share,
         }
 
@@ -256,16 +232,23 @@ class Auditor:
             space.lattice, space.shown, variance=self.variance, progress=progress
         )
         truth = space.lattice.sums(space.joint)
+        posteriors = self._posteriors(space, seed=seed, draws=draws, progress=progress)
         origins = partial(possible_origins, self.ptable)
         bounds = count_bounds(space.lattice, space.shown, origins=origins, equal_noise=True)
-        attacked = self._attacked(space, truth, fitted, bounds)
+        attacked = self._attacked(space, truth, fitted, bounds, posteriors)
+        by_size: dict[int, list[Attacked]] = {}
+        for one in attacked:
+            by_size.setdefault(one.n_variables, []).append(one)
         audit = Audit(
             small=self.small,
             confidence=self.confidence,
             n_areas=space.n_areas,
             n_areas_drawn=space.n_areas_drawn,
             seed=seed,
-            exposures=_exposures(space, attacked),
+            exposures=tuple(
+                replace(summed(some), n_variables=size)
+                for size, some in sorted(by_size.items())
+            ),
             remainders=tuple(self._remaining(space, truth, fitted, bounds)),
             attributes=found_attributes(
                 space.lattice,
@@ -275,8 +258,6 @@ class Auditor:
                 axes=space.attributes,
             ),
         )
-        if draws:
-            audit = self._with_posterior(audit, space, truth, draws=draws, progress=progress)
         return audit, attacked
 
     def _attacked(
@@ -285,24 +266,33 @@ class Auditor:
         truth: Mapping[Levels, Integers],
         fitted: Mapping[Levels, Floats],
         bounds: Mapping[Levels, CountBounds],
+        posteriors: Mapping[Levels, Posterior],
     ) -> tuple[Attacked, ...]:
         """Tell of each table which small counts are found."""
         beside = equal_siblings(space.lattice, space.shown)
         found = []
         for table, shown in space.shown.items():
             kept = shown.is_shown
+            limits = bounds[table].lower[kept], bounds[table].upper[kept]
             alone, together = self._guessed(
                 truth[table][kept],
                 shown.published[kept],
                 fitted[table][kept],
-                bounds=(bounds[table].lower[kept], bounds[table].upper[kept]),
-                clues=[beside[table][kept], bounds[table].lower[kept] > 0],
+                bounds=limits,
+                clues=[beside[table][kept], limits[0] > 0],
             )
+            known = posteriors.get(table)
             found.append(
                 Attacked(
                     table=table,
+                    n_variables=space.n_variables(space.used(table)),
+                    n_tables=1,
+                    n_cells=int(kept.sum()),
                     alone=alone.found,
                     together=together.found,
+                    posterior=None
+                    if known is None
+                    else found_by(known, truth[table], kept, confidence=self.confidence),
                     places=np.flatnonzero(kept)[alone.is_small],
                     is_found_alone=alone.is_right[alone.is_small],
                     is_found_together=together.is_right[alone.is_small],
@@ -316,26 +306,26 @@ class Auditor:
         truth: Mapping[Levels, Integers],
         fitted: Mapping[Levels, Floats],
         bounds: Mapping[Levels, CountBounds],
-    ) -> Iterator[FoundRemainders]:
-        """Tell what is found of the sets that no table shows, but that two differ by."""
+    ) -> Iterator[Remaining]:
+        """Tell what is found of the sets that two tables differ by, and no table shows."""
         for one in remainders(space):
             above, below = one.above, one.below
             seen = one.less(space.shown[above].published, space.shown[below].published)
             lower = one.less(bounds[above].lower, bounds[below].upper)
+            upper = one.less(bounds[above].upper, bounds[below].lower)
             is_unlike = one.is_single & (seen != 0)  # equal records would have equal noise
             alone, together = self._guessed(
                 one.less(truth[above], truth[below]),
                 seen,
                 one.less(fitted[above], fitted[below]),
-                bounds=(
-                    np.maximum(lower, is_unlike),
-                    one.less(bounds[above].upper, bounds[below].lower),
-                ),
-                clues=[one.is_single, is_unlike],
+                bounds=(np.maximum(lower, is_unlike), upper),
+                clues=[one.is_single],
             )
-            yield FoundRemainders(
-                tables=(space.name_of(above), space.name_of(below)),
-                n_sets=len(seen),
+            yield Remaining(
+                name=f"{space.name_of(above)} \N{MINUS SIGN} {space.name_of(below)}".strip(),
+                n_variables=space.n_variables(space.used(above)),
+                n_tables=2,
+                n_cells=len(seen),
                 alone=alone.found,
                 together=together.found,
             )
@@ -347,75 +337,61 @@ class Auditor:
         fitted: Floats,
         *,
         bounds: tuple[Floats, Floats],
-        clues: Sequence[NDArray[Any]],
+        clues: Sequence[Flags],
     ) -> tuple[Guesses, Guesses]:
         """Guess counts from what is published of them alone, and together with all tables."""
         top = self.small + 2 * self.ptable.max_noise + 1
         clue = np.clip(seen, -top, top)
         near = np.clip(np.rint(fitted), *bounds).astype(np.int64)
         halves = np.clip(np.rint(2 * fitted).astype(np.int64), 0, 2 * top)
+        every = [clue, halves, *(one.astype(np.int64) for one in clues)]
         guess = partial(guessed_counts, truth, small=self.small, confidence=self.confidence)
-        return guess(seen, [clue]), guess(near, [clue, halves, *clues], bounds=bounds)
+        return guess(seen, [clue]), guess(near, every, bounds=bounds)
 
-    def _with_posterior(
+    def _posteriors(
         self,
-        found: Audit,
         space: QuerySpace,
-        truth: Mapping[Levels, Integers],
         *,
+        seed: int,
         draws: int,
         progress: Callable[[int, int], None] | None,
-    ) -> Audit:
-        """Add what the posterior of every count tells: exactly where it can, or from draws."""
+    ) -> dict[Levels, Posterior]:
+        """Tell how probable every count is: exactly where that is possible, or from draws."""
+        if not draws:
+            return {}
         lattice, shown = space.lattice, space.shown
         given: dict[str, Any] = {"ptable": self.ptable, "small": self.small}
-        posterior = exact_posterior(lattice, shown, **given)
-        if posterior is None:
-            finest = (0,) * len(lattice.shape)
-            whole = Lattice(lattice.groups, [*lattice.tables, finest])
-            fitted = most_probable_counts(whole, shown, variance=self.variance)[finest]
-            area = space.area
-            if area is not None and len(area.levels) != len(space.level_names[area.axis]):
-                area = None
-            posterior = sample_posterior(
-                lattice,
-                shown,
-                draws=draws,
-                fitted=fitted,
-                area=None if area is None else area.axis,
-                seed=found.seed,
-                progress=progress,
-                **given,
-            )
-        by_size: dict[int, list[FoundByPosterior]] = {}
-        for table, one in shown.items():
-            told = found_by(
-                posterior[table], truth[table], one.is_shown, confidence=self.confidence
-            )
-            by_size.setdefault(space.n_variables(space.used(table)), []).append(told)
-        return replace(
-            found,
-            exposures=tuple(
-                replace(one, posterior=reduce(operator.add, by_size[one.n_variables]))
-                for one in found.exposures
-            ),
+        exact = exact_posterior(lattice, shown, **given)
+        if exact is not None:
+            return exact
+        finest = (0,) * len(lattice.shape)
+        whole = Lattice(lattice.groups, [*lattice.tables, finest])
+        fitted = most_probable_counts(whole, shown, variance=self.variance)[finest]
+        area = space.area
+        if area is not None and len(area.levels) != len(space.level_names[area.axis]):
+            area = None
+        return sample_posterior(
+            lattice,
+            shown,
+            draws=draws,
+            fitted=fitted,
+            area=None if area is None else area.axis,
+            seed=seed,
+            progress=progress,
+            **given,
         )
 
 
-def _exposures(space: QuerySpace, attacked: Sequence[Attacked]) -> tuple[Exposure, ...]:
-    """Sum up what is found, by the number of variables that the tables show."""
-    found: dict[int, list[Attacked]] = {}
-    for one in attacked:
-        found.setdefault(space.n_variables(space.used(one.table)), []).append(one)
-    return tuple(
-        Exposure(
-            n_variables=size,
-            n_tables=len(some),
-            n_cells=sum(int(space.shown[one.table].is_shown.sum()) for one in some),
-            alone=sum((one.alone for one in some), _NONE),
-            together=sum((one.together for one in some), _NONE),
-        )
-        for size, some in sorted(found.items())
+def summed(some: Sequence[Exposure]) -> Exposure:
+    """Sum up what is found of tables, whatever the number of their variables."""
+    posteriors = [one.posterior for one in some if one.posterior is not None]
+    return Exposure(
+        n_variables=0,
+        n_tables=sum(one.n_tables for one in some),
+        n_cells=sum(one.n_cells for one in some),
+        alone=sum((one.alone for one in some), Found()),
+        together=sum((one.together for one in some), Found()),
+        posterior=reduce(operator.add, posteriors) if posteriors else None,
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from footing.arrays import along
 from risk.reconstruction.lattice import added
 
 if TYPE_CHECKING:
@@ -17,9 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckm.audit.query_space import QuerySpace
-    from footing.arrays import Integers
-
-    Levels = tuple[int, ...]
+    from footing.arrays import Flags, Integers, Levels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -45,13 +44,13 @@ class Remainders:
     axes: tuple[int, int]
     parts: NDArray[np.intp]
     parents: NDArray[np.intp]
-    is_part: NDArray[np.bool_]
-    is_kept: NDArray[np.bool_]
+    is_part: Flags
+    is_kept: Flags
 
     @property
-    def is_single(self) -> NDArray[np.bool_]:
+    def is_single(self) -> Flags:
         """Whether one part is taken from a cell, not several."""
-        found: NDArray[np.bool_] = self._summed(np.ones(1, np.int64))[self.is_kept] == 1
+        found: Flags = self._summed(np.ones(1, np.int64))[self.is_kept] == 1
         return found
 
     def less(self, above: NDArray[Any], below: NDArray[Any]) -> NDArray[Any]:
@@ -70,9 +69,9 @@ class Remainders:
 
     def within(self, sizes: Integers, parts: Integers) -> Remainders | None:
         """Keep the cells of which some parts are published, but not all; None for none."""
-        along = [-1 if axis == self.axes[0] else 1 for axis in range(self.is_kept.ndim)]
-        inside = self._summed(parts[self.parts].reshape(along))
-        is_kept = self.is_kept & (inside > 0) & (inside < sizes.reshape(along))
+        here = self.axes[0], self.is_kept.ndim
+        inside = self._summed(along(parts[self.parts], *here))
+        is_kept = self.is_kept & (inside > 0) & (inside < along(sizes, *here))
         return replace(self, is_kept=is_kept) if is_kept.any() else None
 
 

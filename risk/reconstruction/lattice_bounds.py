@@ -18,11 +18,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from footing.arrays import Flags, Floats, Integers, Levels
     from risk.reconstruction.lattice import Lattice, Shown
 
-    Floats: TypeAlias = NDArray[np.float64]
-    Integers: TypeAlias = NDArray[np.int64]
-    Levels: TypeAlias = tuple[int, ...]
     Origins: TypeAlias = Callable[[Integers], tuple[Integers, Integers]]
 
 _ROUNDS = 50
@@ -95,7 +93,7 @@ def count_bounds(
 
 def equal_siblings(
     lattice: Lattice, shown: Mapping[Levels, Shown]
-) -> dict[Levels, NDArray[np.bool_]]:
+) -> dict[Levels, Flags]:
     """Tell of which cells another part of a sum is published like the sum.
 
     Where cells of the same records have the same noise, these cells are mostly empty.
@@ -109,7 +107,7 @@ def equal_siblings(
 
 def _alike(
     shown: Mapping[Levels, Shown], below: Levels, above: Levels, codes: Mapping[int, Integers]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+) -> tuple[Flags, Flags]:
     """Tell which parts are published like their sum, and which unlike it."""
     if not {below, above} <= shown.keys():
         return np.zeros(1, bool), np.zeros(1, bool)
@@ -146,7 +144,7 @@ def _pass_on(
     below: Levels,
     above: Levels,
     codes: Mapping[int, Integers],
-    is_unlike: NDArray[np.bool_] | np.bool_,
+    is_unlike: Flags | np.bool_,
 ) -> bool:
     """Bound sums by their parts and parts by their sum; tell whether a bound has moved.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ckm.service.answering.messages import ClientError, say
 from ckm.service.answering.pxweb_selection import codelists_of, ranks_of
-from reports.service import Choice, Field, Group
+from reports.facts.service import Choice, Field, Group
 from tables import FilterError, parse_filter
 
 if TYPE_CHECKING:
