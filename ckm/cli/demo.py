@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import Command, with_terminal
+from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,7 @@ _RULES = {
     "-o",
     default="demo",
     show_default=True,
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="The folder to make.",
 )
 @click.option(

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import Command, with_terminal
+from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 
 if TYPE_CHECKING:
-    from ckm.cli.terminal.console import Terminal
+    from pathlib import Path
 
-_PATH = click.Path(path_type=Path)
+    from ckm.cli.terminal.console import Terminal
 
 
 @click.command(cls=Command)
-@click.argument("folder", type=_PATH, metavar="OUT")
+@click.argument("folder", type=PATH, metavar="OUT")
 @click.option(
     "--public",
     "edition",
@@ -35,7 +34,7 @@ _PATH = click.Path(path_type=Path)
     multiple=True,
     help="The language, or both by repeating it; by default those of the release.",
 )
-@click.option("-o", "--output", type=_PATH, help="A folder, or an .html or .json file.")
+@click.option("-o", "--output", type=PATH, help="A folder, or an .html or .json file.")
 @click.option("--force", is_flag=True, help="Replace files that differ.")
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
 @with_terminal

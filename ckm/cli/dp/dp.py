@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import Group, common_options, options, with_terminal
+from ckm.cli.terminal.click_group import PATH, Group, common_options, options, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from ckm.cli.terminal.console import Terminal
     from dp import Guarantee
 
-_PATH = click.Path(path_type=Path)
 _ASSUMED = {
     "poisson": "Holds where each record joins each batch by its own coin; batches cut from a "
     "shuffled file\nmay cost far more: --sampling shuffled.",
@@ -224,7 +223,7 @@ def ledger() -> None:
 
 
 @ledger.command()
-@click.argument("file", type=_PATH)
+@click.argument("file", type=PATH)
 @_cost_options(unit="record")
 @click.option("--about", default="", help="Which data the budget is for.")
 @with_terminal
@@ -237,7 +236,7 @@ def create(terminal: Terminal, /, *, file: Path, about: str, **cost: Any) -> Non
 
 
 @ledger.command()
-@click.argument("file", type=_PATH)
+@click.argument("file", type=PATH)
 @_cost_options(unit="record")
 @click.option("--who", required=True, help="Who releases.")
 @click.option("--what", required=True, help="What is released.")
@@ -252,7 +251,7 @@ def spend(terminal: Terminal, /, *, file: Path, who: str, what: str, **cost: Any
 
 
 @ledger.command()
-@click.argument("file", type=_PATH)
+@click.argument("file", type=PATH)
 @with_terminal
 def show(terminal: Terminal, *, file: Path) -> None:
     """List what was spent, and what is left."""
@@ -276,7 +275,7 @@ def show(terminal: Terminal, *, file: Path) -> None:
 
 
 @ledger.command()
-@click.argument("file", type=_PATH)
+@click.argument("file", type=PATH)
 @click.option("--head", help="A digest noted before: its entry must still be there.")
 @with_terminal
 def verify(terminal: Terminal, *, file: Path, head: str | None) -> int:

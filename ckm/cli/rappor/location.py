@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import Command, with_terminal
+from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.output import check_output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from ckm.cli.terminal.console import Terminal
     from rappor.location import Experiment
@@ -39,7 +39,7 @@ _NUMBER = click.IntRange(min=0)
 @click.option("--dummies", "n_dummies", type=_NUMBER, default=5, show_default=True)
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="Empty cells shown.")
 @click.option("--confidence", type=float, default=0.95, show_default=True)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="A .json file.")
+@click.option("-o", "--output", type=PATH, help="A .json file.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @with_terminal
 def location(terminal: Terminal, /, *, output: Path | None, force: bool, **asked: Any) -> None:
