@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from click.testing import CliRunner
 
-from ckm.audit.audit import open_space
+from ckm.audit.audit import open_space, summed
 from ckm.audit.query_space import QuerySpace
 from ckm.audit.remainders import remainders
 from ckm.cli import app
@@ -134,8 +134,8 @@ def test_one_person_outside_a_population_is_named_and_counts_for_the_limit(tmp_p
     file.write_text(HEAD + POPULATION)
     space, auditor = open_space(read_service(file))
     found = auditor.audit(space)
-    (by_place,) = [one for one in found.remainders if one.n_sets == 60]
-    assert by_place.tables == ("place", "place, population (adults)")
+    (by_place,) = [one for one in found.remainders if one.n_cells == 60]
+    assert by_place.name == "place \N{MINUS SIGN} place, population (adults)"
     unlike = [
         shown.published.sum(axis=-1) for table, shown in space.shown.items() if not table[0]
     ]
@@ -144,7 +144,7 @@ def test_one_person_outside_a_population_is_named_and_counts_for_the_limit(tmp_p
     assert by_place.together.right == n_unlike > 15 > by_place.alone.right
     assert by_place.together.guessed == n_unlike
     assert found.together.n_small == 0
-    assert found.largest_share == found.remaining.together.share > 0.5
+    assert found.largest_share == summed(found.remainders).together.share > 0.5
     done = CliRunner().invoke(app, ["audit", str(file), "--limit", "0.5"])
     assert done.exit_code == 1
     assert "of 30 sets of 1 to 2 records that no table shows" in done.stdout
