@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cache, partial, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,7 +89,9 @@ def remainders(space: QuerySpace) -> Iterator[Remainders]:
         axes = zip(numbers, lattice.groups, table, strict=True)
         sums = [added(number, of[level], axis=0) for number, of, level in axes]
         sets[table] = reduce(np.multiply.outer, sums)
-    found = [one for pair in _pairs(space) if (one := _remainders(space, *pair)) is not None]
+    places = cache(partial(_places, space.joint))
+    pairs = (_remainders(space, *pair, places(*pair[-1])) for pair in _pairs(space))
+    found = [one for one in pairs if one is not None]
     known = [sets[table][one.is_shown] for table, one in shown.items()]
     every = [*known, *(one.less(sets[one.above], sets[one.below]) for one in found)]
     is_first = np.zeros(sum(map(len, every)), bool)
@@ -119,17 +121,26 @@ def _pairs(space: QuerySpace) -> Iterator[tuple[Levels, Levels, tuple[int, int]]
                 yield above, below, (axis, other)
 
 
+def _places(joint: Integers, axis: int, other: int) -> tuple[Integers, Integers]:
+    """Return which finest categories of two variables, or of one, occur together."""
+    if axis == other:
+        return (np.arange(joint.shape[axis]),) * 2
+    rest = tuple(place for place in range(joint.ndim) if place not in {axis, other})
+    first, second = np.nonzero(joint.any(axis=rest))
+    return (first, second) if axis < other else (second, first)
+
+
 def _remainders(
-    space: QuerySpace, above: Levels, below: Levels, axes: tuple[int, int]
+    space: QuerySpace,
+    above: Levels,
+    below: Levels,
+    axes: tuple[int, int],
+    places: tuple[Integers, Integers],
 ) -> Remainders | None:
     """Return what cells of the first table hold beyond the second; None for nothing."""
     axis, other = axes
     groups, sizes = space.lattice.groups, space.lattice.sizes
-    low, high = groups[other][below[other]], groups[axis][above[axis]]
-    if axis != other:
-        by_both = np.moveaxis(space.joint, axes, (0, 1)).reshape(len(high), len(low), -1)
-        pairs = np.nonzero(by_both.any(axis=-1))
-        low, high = low[pairs[1]], high[pairs[0]]
+    high, low = groups[axis][above[axis]][places[0]], groups[other][below[other]][places[1]]
     n, n_below = sizes[axis][above[axis]], sizes[other][below[other]]
     first, last = np.full(n_below, n), np.full(n_below, -1)
     np.minimum.at(first, low, high)
