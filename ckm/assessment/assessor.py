@@ -97,7 +97,6 @@ class Assessor:
             name=name,
             cells=own,
             empty=empty,
-            shown_empty=shown_empty,
             margins=int((~margins.is_finest).sum()),
             appeared=_appeared(table, published) + int((published[~held] > 0).sum()),
             is_new=is_new,

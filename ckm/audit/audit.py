@@ -125,6 +125,8 @@ class Audit:
         What is found of single persons.
     remainders
         By pair of tables, what is found of the sets that they differ by; sets are its cells.
+    draws
+        How many each chain has of the posterior; 0 where it is exact, or was not asked for.
     """
 
     small: int
@@ -135,6 +137,7 @@ class Audit:
     exposures: tuple[Exposure, ...]
     attributes: FoundAttributes
     remainders: tuple[Remaining, ...] = ()
+    draws: int = 0
 
     @property
     def whole(self) -> Exposure:
@@ -155,11 +158,20 @@ class Audit:
     def largest_share(self) -> float:
         """The largest share found: of all tables, those of one size, or all remainders.
 
-        A size is a number of variables; fewer than 100 small counts of one tell too little.
+        The attack that finds most counts. A size is a number of variables; fewer than 100 small
+        counts of one tell too little by themselves.
         """
-        rows = [one.together for one in self.exposures if one.together.n_small >= _ENOUGH]
-        remaining = summed(self.remainders).together
-        return max(one.share for one in (self.together, remaining, *rows))
+        return max([self.fitted_share, *self._shares("posterior")])
+
+    @property
+    def fitted_share(self) -> float:
+        """The largest share found without the posterior."""
+        return max(*self._shares("alone"), *self._shares("together"))
+
+    def _shares(self, attack: str) -> list[float]:
+        enough = [one for one in self.exposures if one.together.n_small >= _ENOUGH]
+        told = [getattr(one, attack) for one in (self.whole, summed(self.remainders), *enough)]
+        return [one.share for one in told if one is not None]
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures, as JSON has them; for the office alone."""
@@ -233,6 +245,7 @@ class Auditor:
         )
         truth = space.lattice.sums(space.joint)
         posteriors = self._posteriors(space, seed=seed, draws=draws, progress=progress)
+        is_exact = all(np.isinf(one.n_effective).all() for one in posteriors.values())
         origins = partial(possible_origins, self.ptable)
         bounds = count_bounds(space.lattice, space.shown, origins=origins, equal_noise=True)
         attacked = self._attacked(space, truth, fitted, bounds, posteriors)
@@ -257,6 +270,7 @@ class Auditor:
                 fitted=fitted,
                 axes=space.attributes,
             ),
+            draws=0 if is_exact else draws,
         )
         return audit, attacked
 

@@ -90,7 +90,8 @@ says is for the office alone.
 @click.option(
     "--areas",
     type=click.IntRange(1),
-    help="Look at so many areas, drawn at random, and at tables by area alone.",
+    help="Look at so many areas, drawn at random, and at tables by area alone; by default as "
+    "[audit] has it, or at all.",
 )
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the draws."
@@ -168,7 +169,11 @@ def audit(
         else:
             plan, release = service, None
             space, auditor = open_space(
-                plan, **asked, areas=areas, seed=seed, progress=report_progress
+                plan,
+                **asked,
+                areas=settings.areas if areas is None else areas,
+                seed=seed,
+                progress=report_progress,
             )
         found, attacked = auditor.attacked(
             space,
@@ -182,9 +187,10 @@ def audit(
             if output is not None and output != _beside(output)
             else None
         )
+        is_advised = limit is not None and found.fitted_share > limit
         again: dict[str, Any] = {"limit": limit, "progress": report_progress}
-        steps = advise(space, auditor, is_release=is_release, **again) if is_over else ()
-        noise = stronger_noise(space, auditor, seed=seed, **again) if is_over else ()
+        steps = advise(space, auditor, is_release=is_release, **again) if is_advised else ()
+        noise = stronger_noise(space, auditor, seed=seed, **again) if is_advised else ()
     if output is not None:
         inputs.require_rest()
         facts = exposure_facts(
@@ -216,10 +222,16 @@ def audit(
         raise CheckFailedError(
             "More small counts are found, of all tables, of those of one number of variables, "
             f"or of what two tables differ by, than the limit of {limit:.1%}.",
-            hint="close what the table above names, in that order"
-            if steps and steps[-1].chosen.share <= limit
-            else "no closures lead there: offer coarser levels, or more noise",
+            hint=_way_out(found, steps, limit=limit),
         )
+
+
+def _way_out(found: Audit, steps: Sequence[Step], *, limit: float) -> str:
+    if found.fitted_share <= limit:
+        return "the draws alone find more: without --draws, a lower --limit gives advice"
+    if steps and steps[-1].chosen.share <= limit:
+        return "close what the table above names, in that order"
+    return "no closures lead there: offer coarser levels, or more noise"
 
 
 def _beside(output: Path) -> Path:
@@ -252,12 +264,13 @@ def _show_advice(
         for place, one in enumerate([step.chosen, *others]):
             closed = one.what if place == 0 else f"(or {one.what})"
             rows.append([f"{number}." if place == 0 else "", closed, *_left(one)])
-    terminal.table(
-        ["step", "close", "tables left", "cells", "small", "found"],
-        rows,
-        left=("step", "close"),
-        title=f"What to close first, until {limit:.1%} are found",
-    )
+    if rows:
+        terminal.table(
+            ["step", "close", "tables left", "cells", "small", "found"],
+            rows,
+            left=("step", "close"),
+            title=f"What to close first, until {limit:.1%} are found",
+        )
     if noise:
         terminal.table(
             ["noise", "tables", "cells", "small", "found"],

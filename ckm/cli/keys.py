@@ -25,9 +25,7 @@ _data_arguments = options(
 )
 _writing_options = options(
     click.option("-o", "--output", required=True, type=PATH, help="The Parquet file."),
-    click.option(
-        "--column", default="record_key", show_default=True, help="Name of the new column."
-    ),
+    click.option("--column", default="record_key", help="Name of the new column."),
     click.option("--force", is_flag=True, help="Replace the output if it exists."),
     click.option("--dry-run", is_flag=True, help="Check everything, write nothing."),
     with_terminal,

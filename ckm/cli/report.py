@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     "edition",
     flag_value="public",
     default="public",
-    show_default=True,
     help="For everybody: the method and its effect in words.",
 )
 @click.option(

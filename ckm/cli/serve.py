@@ -93,7 +93,6 @@ def _file_of(service: Path) -> TokenFile:
     "--role",
     type=click.Choice(["public", "researcher", "officer"]),
     default="public",
-    show_default=True,
     help="What it may do.",
 )
 @click.option("--label", required=True, help="Whose it is.")

@@ -67,7 +67,8 @@ class FoundByPosterior(SmallCounts):
     sure_small, sure_small_wrong
         How often it is as probable that a count is a small one, whichever; how often wrongly.
     said
-        By tenth of the probability of the guess (0-10 %, ..., 90-100 %), how many guesses.
+        By tenth of the probability of the guess (0-10 %, ..., 90-100 %), how many guesses there
+        are where chains agree.
     kept
         How many of these are right.
     """
@@ -115,8 +116,8 @@ def found_by(
     }
     return FoundByPosterior(
         n_cells=len(true),
-        said=tuple(np.bincount(tenth[is_guess], minlength=10).tolist()),
-        kept=tuple(np.bincount(tenth[right], minlength=10).tolist()),
+        said=tuple(np.bincount(tenth[is_guess & mixed], minlength=10).tolist()),
+        kept=tuple(np.bincount(tenth[right & mixed], minlength=10).tolist()),
         **{name: int(of.sum()) for name, of in figures.items()},
     )
 

@@ -72,7 +72,6 @@ _WIDE = 72
     "--draws",
     type=click.IntRange(0, 1000),
     default=1,
-    show_default=True,
     help="For designs: simulations for the figures that have no formula.",
 )
 @click.option(

@@ -26,13 +26,7 @@ _DOUBTS = {
 
 @click.command(cls=Command)
 @click.argument("file", metavar="MODEL", type=PATH)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-)
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
 @click.option("--strict", is_flag=True, help="Exit code 1 too when anything is in doubt.")
 @with_terminal
 def card(terminal: Terminal, *, file: Path, form: str, strict: bool) -> int:

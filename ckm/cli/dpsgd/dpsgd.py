@@ -42,19 +42,17 @@ def dpsgd() -> None:
 @dpsgd.command()
 @click.argument("file", type=_PATH)
 @click.option("--epsilon", type=float, help="What the model promises; none for a plain one.")
-@click.option("-d", "--delta", type=float, default=1e-5, show_default=True, help="The delta.")
+@click.option("-d", "--delta", type=float, default=1e-5, help="The delta.")
 @click.option(
     "--sampling",
     type=SAMPLING,
     default="poisson",
-    show_default=True,
     help="The batches that the epsilon is for.",
 )
 @click.option(
     "--adjacency",
     type=ADJACENCY,
     default="add-remove",
-    show_default=True,
     help="The neighbours that the epsilon is for.",
 )
 @click.option("--canaries", is_flag=True, help="Membership was drawn by a fair coin each.")

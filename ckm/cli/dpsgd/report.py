@@ -35,10 +35,9 @@ _SUFFIXES = (".html", ".json")
     "--lang",
     type=click.Choice(["en", "fr"]),
     default="en",
-    show_default=True,
     help="Of the page.",
 )
-@click.option("--title", default="", help="Of the page.")
+@click.option("--title", default="", show_default=False, help="Of the page.")
 @click.option("-s", "--dataset-size", type=int, help="Number of records.")
 @click.option("-b", "--batch-size", type=int, help="Records in a batch.")
 @click.option(

@@ -72,7 +72,7 @@ plan_options = options(
     ),
 )  # fmt: skip
 thread_option = click.option(
-    "--threads", type=click.IntRange(1, 1024), default=1, show_default=True,
+    "--threads", type=click.IntRange(1, 1024), default=1,
     help="Of PyTorch. Several rarely help on a table.",
 )  # fmt: skip
 
@@ -147,7 +147,7 @@ def on_threads(number: int) -> Iterator[None]:
 @plan_options
 @click.option("-o", "--output", type=PATH, required=True, help="The model, .safetensors.")
 @click.option("--ledger", type=PATH, help="The budget that pays: see ckm dp ledger.")
-@click.option("--who", default="", help="Who trains, for the ledger.")
+@click.option("--who", default="", show_default=False, help="Who trains, for the ledger.")
 @click.option("--seed", type=click.IntRange(min=0), help="A demonstration: NOT PRIVATE.")
 @click.option("--resume", is_flag=True, help="Go on with an interrupted run.")
 @click.option("--force", is_flag=True, help="Replace the model; begin an interrupted run anew.")

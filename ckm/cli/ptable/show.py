@@ -33,12 +33,8 @@ _MAX_ROWS = 60
     is_flag=True,
     help="What each count is guaranteed, privacy included.",
 )
-@click.option(
-    "--epsilon", type=float, default=1.0, show_default=True, help="For delta at this epsilon."
-)
-@click.option(
-    "--delta", type=float, default=1e-6, show_default=True, help="For epsilon at this delta."
-)
+@click.option("--epsilon", type=float, default=1.0, help="For delta at this epsilon.")
+@click.option("--delta", type=float, default=1e-6, help="For epsilon at this delta.")
 @click.option(
     "--picture",
     type=click.Choice(["heatmap", "distributions", "perturbation"]),

@@ -41,15 +41,10 @@ _decoding_options = options(
         "--correction",
         type=_CORRECTIONS,
         default="benjamini-hochberg",
-        show_default=True,
         help="How many tests at once are allowed for.",
     ),
-    click.option(
-        "--alpha", type=_SHARE, default=0.05, show_default=True, help="Level of the tests."
-    ),
-    click.option(
-        "--confidence", type=_SHARE, default=0.95, show_default=True, help="Of each interval."
-    ),
+    click.option("--alpha", type=_SHARE, default=0.05, help="Level of the tests."),
+    click.option("--confidence", type=_SHARE, default=0.95, help="Of each interval."),
 )
 
 
@@ -83,8 +78,8 @@ def decode(terminal: Terminal, /, *, output: Path | None, force: bool, **asked: 
 
 @click.command(cls=Command)
 @_decoding_options
-@click.option("--title", default="", help="Of the page.")
-@click.option("--lang", type=click.Choice(["en", "fr"]), default="en", show_default=True)
+@click.option("--title", default="", show_default=False, help="Of the page.")
+@click.option("--lang", type=click.Choice(["en", "fr"]), default="en")
 @click.option("-o", "--output", required=True, type=PATH, help="An .html file.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @with_terminal

@@ -29,10 +29,10 @@ _SHOWN_HASHES = (1, 2, 4)
 @click.option("--epsilon-one", type=float, help="Largest loss of one report.")
 @click.option("--epsilon-permanent", type=float, help="Largest loss of all of a value's.")
 @click.option("--population", type=_COUNT, help="Number of clients.")
-@click.option("--candidates", "n_candidates", type=_COUNT, default=200, show_default=True)
+@click.option("--candidates", "n_candidates", type=_COUNT, default=200)
 @click.option("--frequency", type=float, help="Share of clients to be found; else the best.")
-@click.option("--alpha", type=float, default=0.05, show_default=True, help="False discovery.")
-@click.option("--power", type=float, default=0.8, show_default=True, help="Chance to find.")
+@click.option("--alpha", type=float, default=0.05, help="False discovery.")
+@click.option("--power", type=float, default=0.8, help="Chance to find.")
 @click.option(
     "--closed", "is_closed", is_flag=True, help="The candidates are all values there are."
 )

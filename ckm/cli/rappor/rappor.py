@@ -245,10 +245,9 @@ def sum_command(
     "--shape",
     type=click.Choice(["uniform", "normal", "exponential", "zipf"]),
     default="exponential",
-    show_default=True,
 )
-@click.option("--values", type=click.IntRange(1, 10**5), default=200, show_default=True)
-@click.option("--clients", type=click.IntRange(1, 10**12), default=10**6, show_default=True)
+@click.option("--values", type=click.IntRange(1, 10**5), default=200)
+@click.option("--clients", type=click.IntRange(1, 10**12), default=10**6)
 @click.option(
     "--seed", type=click.IntRange(min=0), required=True, help="Same seed, same files."
 )

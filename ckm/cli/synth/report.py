@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command)
 @click.argument("file", type=PATH, metavar="FILE")
-@click.option("--title", default="", help="Of the page.")
+@click.option("--title", default="", show_default=False, help="Of the page.")
 @click.option("-o", "--output", type=PATH, help="The page of an evaluation: .html.")
 @click.option("--lang", type=click.Choice(["en", "fr"]), help="Of the page.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")

@@ -36,7 +36,7 @@ _MAX_WIDE, _MAX_NARROW, _WIDE = 6, 3, 100
 @click.command(cls=Command)
 @click.argument("file", type=PATH, metavar="SWEEP.toml")
 @click.option("--journal", type=PATH, help="Where finished runs are kept.")
-@click.option("--title", default="", help="Of the page.")
+@click.option("--title", default="", show_default=False, help="Of the page.")
 @click.option("-o", "--output", type=PATH, help="A file: .csv of all runs, or .html.")
 @click.option("--lang", type=click.Choice(["en", "fr"]), help="Of the page.")
 @click.option("--dry-run", is_flag=True, help="Check everything, fit nothing.")

@@ -64,7 +64,9 @@ def check(*, file: Path, data: Path | None) -> int:
 
 @synth.command()
 @click.argument("file", metavar="OTHER", type=PATH)
-@click.option("--declared-by", default="", help="Who declared it, from what.")
+@click.option(
+    "--declared-by", default="", show_default=False, help="Who declared it, from what."
+)
 @_output_options
 def schema(
     terminal: Terminal,
@@ -101,13 +103,11 @@ def schema(
     "--adjacency",
     type=click.Choice(["add-remove", "replace"]),
     default="add-remove",
-    show_default=True,
     help="replace: the number of records is public.",
 )
 @click.option(
     "--method",
     default="tables",
-    show_default=True,
     help="tables; to compare with: copula, histogram, priv-bayes; and, NOT differentially "
     "private as claimed: copula-shirley, priv-bayes-legacy, vine. priv-bayes and "
     "copula-shirley are weaker here than they could be.",

@@ -55,7 +55,6 @@ def field_of(variable: Variable, wanted: Wanted, *, ident: str, language: str) -
         id=ident,
         name=variable.name,
         label=variable.offer.labels[language],
-        is_hierarchy=depth > 1,
         shows=_shows(variable, wanted, language),
         groups=_merged(groups),
         codes=", ".join(map(_bracketed, [*others, *left])) if is_large or others else None,

@@ -108,7 +108,6 @@ def shown_table(name, count, noise):
         name=name,
         cells=ObservedCells.of(count, noise=noise),
         empty=0,
-        shown_empty=0,
         margins=0,
         appeared=0,
         is_new=np.ones(len(count), bool),
