@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from reports.errors import ReportError
@@ -40,6 +40,7 @@ def release_report(
     edition: Edition,
     language: str,
     links: Links = None,
+    is_full: bool = False,
 ) -> Report:
     """Make the report of a release.
 
@@ -55,6 +56,9 @@ def release_report(
         ``"en"`` or ``"fr"``.
     links
         Language → the file of the same report in it, in the same folder.
+    is_full
+        Whether the internal edition has the long lists too: every measure, definition and
+        file. Without them it is for signing.
 
     Examples
     --------
@@ -87,7 +91,8 @@ def release_report(
     require_kind(facts, ReleaseFacts, "A report of a release")
     if edition == "public":
         return release_report(facts.public(), edition=edition, language=language, links=links)
-    return rendered(internal_page, facts, language=language, links=links)
+    page = partial(internal_page, is_full=is_full)
+    return rendered(page, facts, language=language, links=links)
 
 
 def comparison_report(facts: ComparisonFacts, *, language: str, links: Links = None) -> Report:

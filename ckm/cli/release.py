@@ -105,6 +105,7 @@ def carry_out(
 
 @click.command(cls=Command)
 @release_options
+@click.option("--full", is_flag=True, help="Write the long lists to the internal page, too.")
 def release(terminal: Terminal, /, **options: Any) -> None:
     """Release the tables of a job.
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     multiple=True,
     help="The language, or both by repeating it; by default those of the release.",
 )
+@click.option("--full", is_flag=True, help="Write the long lists to the internal page, too.")
 @click.option("-o", "--output", type=PATH, help="A folder, or an .html or .json file.")
 @click.option("--force", is_flag=True, help="Replace files that differ.")
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
@@ -45,6 +46,7 @@ def report(terminal: Terminal, /, *, folder: Path, dry_run: bool, **options: Any
     ckm report out/2027-03/                                the public pages, beside the tables
     ckm report out/2027-03/ --public --lang fr -o report.html
     ckm report out/2027-03/ --internal -o for-the-board/
+    ckm report out/2027-03/ --internal --full -o all.html --lang en
     ckm report out/2027-03/ --internal -o numbers.json     every number of the page
 
     \b

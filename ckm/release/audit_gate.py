@@ -42,6 +42,12 @@ _WORDS = {"labels", "levels", "categories", "codelist", "boundaries", "boundary_
 _WORDS |= {"dataflow"}
 
 
+class _Exposure(BaseModel):
+    """The tables of one number of variables."""
+
+    n_tables: int
+
+
 class _Report(BaseModel):
     """What counts of the file that ``ckm audit -o`` writes."""
 
@@ -53,6 +59,7 @@ class _Report(BaseModel):
     n_areas: int
     n_areas_drawn: int
     largest_share: Annotated[float, Field(ge=0, le=1)]
+    exposures: list[_Exposure]
     digests: dict[str, str]
 
 
@@ -159,7 +166,12 @@ def audit_checks(job: Job, ptable: PTable) -> tuple[CheckFact, ...]:
     if path is None:
         return ()
     report = _fitting(path, job, ptable)
-    found = {"share": report.largest_share, "small": float(report.small)}
+    n_tables = sum(exposure.n_tables for exposure in report.exposures)
+    found = {
+        "share": report.largest_share,
+        "small": float(report.small),
+        "tables": float(n_tables),
+    }
     outcome: Outcome = "no limit"
     if limit is not None:
         outcome = "passed" if report.largest_share <= limit else "failed"
