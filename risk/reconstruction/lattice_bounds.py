@@ -91,9 +91,7 @@ def count_bounds(
     return {table: bounds[table] for table in shown}
 
 
-def equal_siblings(
-    lattice: Lattice, shown: Mapping[Levels, Shown]
-) -> dict[Levels, Flags]:
+def equal_siblings(lattice: Lattice, shown: Mapping[Levels, Shown]) -> dict[Levels, Flags]:
     """Tell of which cells another part of a sum is published like the sum.
 
     Where cells of the same records have the same noise, these cells are mostly empty.
