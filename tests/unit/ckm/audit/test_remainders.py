@@ -18,7 +18,7 @@ from tests.unit.ckm.audit.test_audit import HEAD, write_keys
 
 PLACE = [np.arange(4), np.array([0, 0, 1, 1]), np.zeros(4, int)]
 SEX = [np.arange(2), np.zeros(2, int)]
-GROUP = [np.arange(3), np.array([0, 1, 1]), np.array([0, 0, 1]), np.zeros(3, int)]
+GROUP = [np.arange(3), *np.array([[0, 1, 1], [0, 0, 1], [1, 0, 0], [0, 0, 0]])]
 ZONE = [np.arange(3), np.zeros(3, int)]
 
 
@@ -32,7 +32,7 @@ def space_of(groups, joint, is_shown):
             shown[table] = Shown(published=true, is_shown=known.reshape(true.shape))
     return QuerySpace(
         variables=("a", "b", "c")[: len(groups)],
-        level_names=tuple(("x", "y", "z")[: len(of) - 1] for of in groups),
+        level_names=tuple(("w", "x", "y", "z")[: len(of) - 1] for of in groups),
         lattice=Lattice(groups, list(shown)),
         shown=shown,
         parents={},
@@ -81,13 +81,14 @@ def by_enumeration(space):
 
 
 def test_they_are_those_of_an_enumeration_of_all_pairs_of_tables():
-    """Areas are withheld, and groups overlap of which the others have no table."""
+    """Areas are withheld, groups overlap, and the others of one are one that has few tables."""
     rng = np.random.default_rng(3)
 
     def is_shown(table, at):
-        by_place, _, group = table
-        is_member = group == 3 or (group > 0 and at[2] == 1)
-        return is_member and not (by_place == 0 and at[0] == 1 and at[1] == 0)
+        place, sex, group = table
+        is_member = group == 4 or (group > 0 and at[2] == 1)
+        is_withheld = place == 0 and at[0] == 1 and at[1] == 0
+        return is_member and not is_withheld and not (group == 3 and sex == 0 and at[1] == 1)
 
     space = space_of([PLACE, SEX, GROUP], rng.poisson(1, (4, 2, 3)), is_shown)
     found = found_in(space)
