@@ -167,6 +167,7 @@ def _defined(
         .text("Name", lambda line: line[1])
         .text("Unit", lambda line: words.say(line[2]))
         .text("Definition", lambda line: words.say(line[3]))
+        .text("In report.json", lambda line: Cell(text=line[0], is_code=True))
         .table(ident, caption)
     )
 

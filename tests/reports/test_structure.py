@@ -175,6 +175,19 @@ def test_an_internal_page_says_so_at_its_top_at_its_foot_and_on_each_printed_pag
         assert tree.findtext(".//style").count(f'content: "{word}"') == 2
 
 
+def test_what_is_signed_holds_no_name_of_a_program():
+    from reports.catalogues.release import DEMANDS, PARAMETERS
+    from risk.utility import DEFINITIONS
+
+    tree = parser.document_fromstring(PAGES["internal"]("en").html)
+    for folded in tree.xpath("//details"):
+        folded.drop_tree()
+    text = tree.text_content()
+    names = [name for name in (*DEMANDS, *PARAMETERS, *DEFINITIONS) if "_" in name]
+    assert [name for name in names if name in text] == []
+    assert "Largest change of a count, D" in text
+
+
 def test_a_figure_that_is_not_defined_is_said_in_words_with_its_reason():
     page = read("full", "en").text_content()
     assert "not defined" in page

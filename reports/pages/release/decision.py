@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from reports.i18n.languages import Words
     from reports.parts import Entry, Table
 
-_MAX_WARNINGS = 4
+_MAX_TITLES, _MAX_WARNINGS = 12, 4
 
 
 class _Figure(NamedTuple):
@@ -34,7 +34,7 @@ def decision_parts(words: Words, facts: ReleaseFacts) -> dict[str, Any]:
     )
     return {
         "released": f"{released(words, facts.tables)} {records}",
-        "titles": [words.text(table.title) or table.name for table in facts.tables],
+        "titles": [words.text(t.title) or t.name for t in facts.tables[:_MAX_TITLES]],
         "figures": _table(words, facts),
         "warnings": facts.warnings[:_MAX_WARNINGS],
         "more_warnings": len(facts.warnings[_MAX_WARNINGS:]),
@@ -78,7 +78,10 @@ def _figures(words: Words, facts: ReleaseFacts) -> Iterator[_Figure]:
     found: Entry = words.say("not examined")
     if attack is not None:
         several = words.say_many(
-            "by %(n)s table", "by %(n)s tables", round(attack.found["tables"])
+            "of the counts from 1 to %(small)s, by %(n)s table",
+            "of the counts from 1 to %(small)s, by %(n)s tables",
+            round(attack.found["tables"]),
+            small=words.numbers.count(attack.found["small"]),
         )
         found = Cell(text=share(attack.found["share"]), small=several)
     yield limited("all-tables", "all-tables", "share", found)

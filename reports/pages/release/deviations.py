@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reports.catalogues.measures import kind_of, measure_name
+from reports.catalogues.measures import kind_of
 from reports.catalogues.release import PICTURES
 from reports.catalogues.wording import written
 from reports.charts.bars import Bars, lines_of_shares
 from reports.parts import Cell, Lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from reports.facts.release import MeasureFact, SizeFact
     from reports.i18n.languages import Words
-    from reports.parts import Entry, Figure, Table
+    from reports.parts import Entry, Figure
 
 
 def class_words(words: Words, name: str) -> str:
@@ -43,52 +43,6 @@ def measure_entry(words: Words, fact: MeasureFact | None, *, base: int | None = 
     if base is None or fact.base == base:
         return text
     return Cell(text=text, small=words.say("of %(n)s", n=words.numbers.count(fact.base)))
-
-
-def quantile_table(words: Words, overall: Sequence[MeasureFact]) -> Table:
-    """Arrange the quantiles of absolute and relative deviations, by class of counts."""
-    lines = []
-    for kind in ("d1", "d2"):
-        for cells in dict.fromkeys(fact.cells for fact in overall):
-            known = {
-                fact.name.removeprefix(f"{kind}_"): fact
-                for fact in overall
-                if fact.cells == cells and fact.name.startswith(f"{kind}_")
-            }
-            if known:
-                lines.append((kind, cells, known))
-    write = words.numbers.plain
-    columns = {
-        "min": words.say("least"),
-        "q10": write(0.1),
-        "median": words.say("median"),
-        "q90": write(0.9),
-        "q95": write(0.95),
-        "q99": write(0.99),
-        "max": words.say("largest"),
-    }
-    return (
-        Lines(words, lines)
-        .text("Deviation", lambda line: measure_name(words, line[0]))
-        .text("Cells", lambda line: class_words(words, line[1]))
-        .number("Base", lambda line: _base(line[2], columns), "count")
-        .numbers(
-            columns,
-            lambda line, name: measure_entry(
-                words, line[2].get(name), base=_base(line[2], columns)
-            ),
-        )
-        .table(
-            "quantiles",
-            words.say("Quantiles of absolute and relative deviations"),
-            n_heads=2,
-        )
-    )
-
-
-def _base(known: Mapping[str, MeasureFact], names: Iterable[str]) -> int:
-    """Give the number of cells that a line is about."""
-    return max((known[name].base for name in names if name in known), default=0)
 
 
 def size_picture(words: Words, sizes: Sequence[SizeFact]) -> list[Figure]:

@@ -84,9 +84,13 @@ def _classes(words: Words, noise: NoiseFacts) -> Table:
     write = words.numbers
 
     def beside(
-        drawn: float | None, designed: float | None, kind: Callable[[float], str]
+        drawn: float | None,
+        designed: float | None,
+        kind: Callable[[float], str],
+        exact: Callable[[float], str] = write.plain,
     ) -> Entry:
-        small = "" if designed is None else words.say("designed %(n)s", n=kind(designed))
+        known = None if designed is None else round(designed, 3)
+        small = "" if known is None else words.say("designed %(n)s", n=exact(known))
         text = words.say("no cells") if drawn is None else kind(drawn)
         return Cell(text=text, small=small)
 
@@ -110,7 +114,10 @@ def _classes(words: Words, noise: NoiseFacts) -> Table:
         .number(
             "Variance", lambda f: beside(f.variance_drawn, f.variance_designed, write.amount)
         )
-        .number("Unchanged", lambda f: beside(f.stay_drawn, f.stay_designed, write.share))
+        .number(
+            "Unchanged",
+            lambda f: beside(f.stay_drawn, f.stay_designed, write.share, write.share),
+        )
         .number("Range", span)
         .table(
             "classes",

@@ -10,7 +10,6 @@ from reports.pages.release.decision import whole
 from reports.pages.release.deviations import (
     class_words,
     measure_entry,
-    quantile_table,
 )
 from reports.parts import Lines
 
@@ -26,11 +25,6 @@ if TYPE_CHECKING:
 _MAIN = (
     "aad", "rmse", "max_abs", "bias_mean", "rmad_pct", "changed_pct", "false_zeros",
     "hellinger_raw",
-)  # fmt: skip
-_ADDITIVITY = ("gap_mean", "gap_max_abs", "gap_nonzero_pct", "gap_mean_square", "gap_ratio")
-_RELATIONS = (
-    "spearman", "decile_changes_pct", "cramers_v_original", "cramers_v_published", "rcv_pct",
-    "bvr_pct", "rv_pct",
 )  # fmt: skip
 _BY_TABLE = (
     "aad",
@@ -55,45 +49,10 @@ def utility_parts(words: Words, facts: ReleaseFacts) -> dict[str, Any]:
         ],
         "shown": [fact for fact in overall if fact.name in _MAIN],
         "full": [
-            quantile_table(words, overall),
-            *_by_set(words, facts.utility, facts.levels),
+            by_variable(words, facts.utility, facts.levels, ident="variables"),
             all_measures(words, facts.utility, facts.levels),
         ],
     }
-
-
-def _by_set(
-    words: Words, utility: Sequence[MeasureFact], levels: Mapping[str, LevelFact]
-) -> list[Table]:
-    """Arrange measures by margin, variable and total."""
-    table: _Heads = {words.say("Table"): lambda fact: _table(words, fact)}
-    return [
-        _pivot(
-            words,
-            [f for f in utility if f.group == "margin" and f.cells == "all"],
-            _BY_GROUP,
-            heads=table | {words.say("Margin"): lambda fact: fact.value},
-            ident="by-margin",
-            caption=words.say("Measures by margin"),
-        ),
-        by_variable(words, utility, levels, ident="variables"),
-        _pivot(
-            words,
-            [f for f in utility if f.group == "parent"],
-            _ADDITIVITY,
-            heads=table | {words.say("Dimension"): lambda fact: fact.value},
-            ident="gaps",
-            caption=words.say("Gaps between published totals and the sums of their parts"),
-        ),
-        _pivot(
-            words,
-            [f for f in utility if (f.group, f.cells) == ("all", "all")],
-            _RELATIONS,
-            heads=table,
-            ident="relations",
-            caption=words.say("Ranks, association and variance"),
-        ),
-    ]
 
 
 def _by_table(words: Words, utility: Sequence[MeasureFact]) -> Table:

@@ -241,7 +241,7 @@ def test_a_release_is_held_to_its_audit(tmp_path):
     figures = parser.document_fromstring(page.read_text())
     row = figures.xpath("//table[@id='key-figures']/tbody/tr[3]/td")
     attack, limit = (" ".join(cell.text_content().split()) for cell in row)
-    assert attack.startswith(f"{100 * share:.1f} % by ")
+    assert attack.startswith(f"{100 * share:.1f} % of the counts from 1 to 9, by ")
     assert limit.startswith("✓ at most")
     assert "Largest share found of the counts from 1 to 9" in page.read_text()
     done = released(report.format(share - 1e-3))
