@@ -23,11 +23,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
+from bench.residual_network import residual_network
 from dpsgd import Category, Number, Plan, Schema
 from dpsgd.estimators import DPClassifier
 from dpsgd.features.features import levelled
 from dpsgd.features.scattering import scattering_features
-from dpsgd.networks import image_network, residual_network
+from dpsgd.networks import image_network
 from dpsgd.training.training import PrivateTraining
 
 Build = Callable[[], nn.Module]

@@ -333,7 +333,7 @@ def method_rows(
 
 def show_audits(runs: int) -> None:
     """Show what audits with secure noise prove, at two budgets."""
-    from synth.auditing import audit_engine
+    from bench.synth_audit import audit_engine
 
     rows: list[list[object]] = []
     for epsilon in (1.0, 8.0):

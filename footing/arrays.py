@@ -1,8 +1,8 @@
-"""Short names for the types of arrays; for annotations alone, so that nothing is imported."""
+"""Short names for the types of arrays; numpy is imported for annotations alone."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
@@ -13,3 +13,9 @@ if TYPE_CHECKING:
     Integers: TypeAlias = NDArray[np.int64]
     Codes: TypeAlias = NDArray[np.int32]
     Words: TypeAlias = NDArray[np.uint64]
+    Levels: TypeAlias = tuple[int, ...]
+
+
+def along(values: NDArray[Any], axis: int, n_axes: int) -> NDArray[Any]:
+    """Lay values along one of some axes, so that they broadcast over the others."""
+    return values.reshape([-1 if place == axis else 1 for place in range(n_axes)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from reports.errors import ReportError
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from reports.i18n.languages import Words
-    from reports.report import Edition
+    from reports.report import Edition, Links
 
 _FILE = re.compile(r"[\w.-]+\.html")
 #: What HTML cannot hold.
@@ -39,7 +39,8 @@ def release_report(
     *,
     edition: Edition,
     language: str,
-    links: Mapping[str, str] | None = None,
+    links: Links = None,
+    is_full: bool = False,
 ) -> Report:
     """Make the report of a release.
 
@@ -55,6 +56,9 @@ def release_report(
         ``"en"`` or ``"fr"``.
     links
         Language → the file of the same report in it, in the same folder.
+    is_full
+        Whether the internal edition has the long lists too: every measure, definition and
+        file. Without them it is for signing.
 
     Examples
     --------
@@ -87,12 +91,11 @@ def release_report(
     require_kind(facts, ReleaseFacts, "A report of a release")
     if edition == "public":
         return release_report(facts.public(), edition=edition, language=language, links=links)
-    return rendered(internal_page, facts, language=language, links=links)
+    page = partial(internal_page, is_full=is_full)
+    return rendered(page, facts, language=language, links=links)
 
 
-def comparison_report(
-    facts: ComparisonFacts, *, language: str, links: Mapping[str, str] | None = None
-) -> Report:
+def comparison_report(facts: ComparisonFacts, *, language: str, links: Links = None) -> Report:
     """Make the report of a comparison of designs; it stays inside.
 
     Parameters
@@ -124,9 +127,7 @@ def comparison_report(
     return rendered(comparison_page, facts, language=language, links=links)
 
 
-def decoding_report(
-    facts: DecodingFacts, *, language: str, links: Mapping[str, str] | None = None
-) -> Report:
+def decoding_report(facts: DecodingFacts, *, language: str, links: Links = None) -> Report:
     """Make the report of decoded reports of clients.
 
     Parameters
@@ -170,9 +171,7 @@ def decoding_report(
     return rendered(decoding_page, facts, language=language, links=links)
 
 
-def synthesis_report(
-    facts: SynthesisFacts, *, language: str, links: Mapping[str, str] | None = None
-) -> Report:
+def synthesis_report(facts: SynthesisFacts, *, language: str, links: Links = None) -> Report:
     """Make the report of an evaluation of synthetic records; it stays inside.
 
     Parameters
@@ -203,9 +202,7 @@ def synthesis_report(
     return rendered(synthesis_page, facts, language=language, links=links)
 
 
-def exposure_report(
-    facts: ExposureFacts, *, language: str, links: Mapping[str, str] | None = None
-) -> Report:
+def exposure_report(facts: ExposureFacts, *, language: str, links: Links = None) -> Report:
     """Make the report of an audit of all tables of a service; it stays inside.
 
     Parameters
@@ -259,7 +256,7 @@ def rendered(
     *,
     edition: Edition = "internal",
     language: str,
-    links: Mapping[str, str] | None,
+    links: Links,
 ) -> Report:
     """Make a report from facts and the function that arranges them."""
     words = words_of(language)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Who a report is for.
 Edition: TypeAlias = Literal["internal", "public"]
+#: Language → the file of the same report in it, in the same folder.
+Links: TypeAlias = "Mapping[str, str] | None"
 
 #: A spreadsheet takes a text that begins so for a formula.
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")

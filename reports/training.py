@@ -12,14 +12,10 @@ from reports.pages.training.sweep import sweep_page
 from reports.render import rendered, require_kind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from reports.report import Report
+    from reports.report import Links, Report
 
 
-def study_report(
-    facts: StudyFacts, *, language: str, links: Mapping[str, str] | None = None
-) -> Report:
+def study_report(facts: StudyFacts, *, language: str, links: Links = None) -> Report:
     """Make the page of what a run costs; nothing in it comes from records.
 
     Parameters
@@ -42,9 +38,7 @@ def study_report(
     return rendered(study_page, facts, edition="public", language=language, links=links)
 
 
-def sweep_report(
-    facts: SweepFacts, *, language: str, links: Mapping[str, str] | None = None
-) -> Report:
+def sweep_report(facts: SweepFacts, *, language: str, links: Links = None) -> Report:
     """Make the page of many training runs; it stays inside.
 
     Parameters
@@ -73,9 +67,7 @@ def sweep_report(
     return rendered(sweep_page, facts, language=language, links=links)
 
 
-def audits_report(
-    facts: AuditFacts, *, language: str, links: Mapping[str, str] | None = None
-) -> Report:
+def audits_report(facts: AuditFacts, *, language: str, links: Links = None) -> Report:
     """Make the page of attacks on models; it stays inside.
 
     Parameters
@@ -95,9 +87,7 @@ def audits_report(
     return rendered(audits_page, facts, language=language, links=links)
 
 
-def card_report(
-    facts: CardFacts, *, language: str, links: Mapping[str, str] | None = None
-) -> Report:
+def card_report(facts: CardFacts, *, language: str, links: Links = None) -> Report:
     """Make the page of a privacy card; it goes with the model.
 
     Parameters

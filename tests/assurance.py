@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reports.catalogues.wording import messages_in
+from tests.messages import messages_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ckm.engine.magnitudes import MagnitudeError, plan_noise
 from ckm.engine.magnitudes.noise.scale import bases
-from reports.facts.release import AmountFact
+from ptable.lookup import moments
+from reports.facts.release import AmountFact, AmountNoiseFact
 from risk.amount_deviations import amount_deviations
 from risk.amounts import AmountNoise
 from risk.errors import RiskError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from ckm.engine.magnitudes import MagnitudeNoise
@@ -39,23 +43,52 @@ def amount_fact(
     three or more contributors have amounts of both signs, the rest may cancel out, and nobody
     knows how near the estimate is: these cells are not judged.
     """
-    try:
-        deviations = amount_deviations(magnitudes.total, published)
-    except RiskError:  # nobody contributes
-        return AmountFact(table=table, variable=magnitudes.variable, cells=0)
+    fact = AmountFact(table=table, variable=magnitudes.variable, cells=0)
+    fact = _deviating(fact, magnitudes.total, published)
+    if not fact.cells:
+        return fact
     exposed, expected, found = _exposure(magnitudes, published, noise)
-    return AmountFact(
-        table=table,
-        variable=magnitudes.variable,
+    return replace(fact, exposed=exposed, expected=expected, found=found)
+
+
+def weight_fact(
+    table: str, weight: NDArray[np.float64], published: NDArray[np.float64]
+) -> AmountFact:
+    """Measure how far published weighted counts lie from the original ones."""
+    return _deviating(AmountFact(table=table, variable="", cells=0), weight, published)
+
+
+def _deviating(fact: AmountFact, original: Any, published: Any) -> AmountFact:
+    try:
+        deviations = amount_deviations(original, published)
+    except RiskError:  # nobody contributes
+        return fact
+    return replace(
+        fact,
         cells=deviations.cells,
         bias=deviations.bias,
         median=deviations.relative[0.5],
         most=deviations.relative[0.9],
         within=deviations.within[_WITHIN],
-        exposed=exposed,
-        expected=expected,
-        found=found,
     )
+
+
+def amount_noises(noises: Mapping[str, MagnitudeNoise]) -> tuple[AmountNoiseFact, ...]:
+    """Say how the sums of each variable are perturbed."""
+    return tuple(
+        AmountNoiseFact(variable=name, base=noise.base, **_law(noise))
+        for name, noise in noises.items()
+    )
+
+
+def _law(noise: MagnitudeNoise) -> dict[str, float]:
+    table = noise.ptable
+    if table is None:
+        return {}
+    unit = noise.scale.small / table.step
+    rows = [moments(table.units(count), table.key_range) for count in table.counts.tolist()]
+    variance = float(max(variance for _, variance in rows))
+    return {"deviation": unit * variance**0.5, "largest": unit * table.max_noise}
 
 
 def _exposure(

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckm.assessment.amounts import amount_fact
+from ckm.assessment.amounts import amount_fact, weight_fact
 from ckm.assessment.grouping import margins_of
 from ckm.assessment.noise.applied import Design, applied_table
 from ckm.assessment.observed import ObservedCells, ObservedTable, drawn_places
 from ckm.assessment.utility import all_measures, table_measures
 from ckm.engine.cell_histogram import CountHistogramBuilder
-from ckm.engine.published_table import grid_size, shows_grid
+from ckm.engine.published_table import grid_size, published_numbers, shows_grid
 from risk.utility.pairs import Pairs
 
 if TYPE_CHECKING:
@@ -87,6 +87,11 @@ class Assessor:
         shown_empty = empty if shows_grid(cells, request.empty_cells) else 0
         margins = margins_of(cells)
         pairs = Pairs(original=cells.count, published=published)
+        if "weighted" in request.measures and cells.weight is not None:
+            shown = published_numbers(
+                cells, published, measures=("weighted",), round_weighted=True
+            )
+            self.amounts.append(weight_fact(name, cells.weight, shown["weighted"]))
         own = ObservedCells(
             count=cells.count,
             noise=pairs.noise,
@@ -97,7 +102,6 @@ class Assessor:
             name=name,
             cells=own,
             empty=empty,
-            shown_empty=shown_empty,
             margins=int((~margins.is_finest).sum()),
             appeared=_appeared(table, published) + int((published[~held] > 0).sum()),
             is_new=is_new,

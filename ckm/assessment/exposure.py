@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reports.facts.release import PosteriorFact, WorstFact
+from ckm.assessment.observed import ObservedCells
+from reports.facts.release import SURE, PosteriorFact, WorstFact
 from risk.distributions.band import Band
 from risk.inference.inverse import Inverse
 from risk.inference.worst import worst_posterior
@@ -81,7 +82,7 @@ def posteriors(
 def worst(
     table: PTable,
     count_histogram: CountHistogram,
-    tables: Iterable[ObservedTable],
+    tables: Sequence[ObservedTable],
     *,
     sensitive: Sequence[int],
 ) -> tuple[WorstFact, ...]:
@@ -94,12 +95,14 @@ def worst(
     band = Band.of(table)
     reach = int(suspects.max()) + max(band.highest, 0) - min(band.lowest, 0)
     cases = [
-        (one.name, count_histogram.tables.get(one.name), _published([one])) for one in tables
+        (one.name, count_histogram.tables.get(one.name), _published([one]), one.cells)
+        for one in tables
     ]
     if len(cases) > 1:
-        cases.insert(0, ("", count_histogram.together, _published(tables)))
+        distinct = ObservedCells.together([one.cells.take(one.is_new) for one in tables])
+        cases.insert(0, ("", count_histogram.together, _published(tables), distinct))
     found = []
-    for name, histogram, seen in cases:
+    for name, histogram, seen, cells in cases:
         if histogram is None:
             continue
         kind, prior = _prior(histogram, count_histogram.together, reach)
@@ -110,6 +113,9 @@ def worst(
             continue
         most = worst_posterior(inverse, suspects, published=seen)
         place = int(np.argmax(most.probabilities))
+        small = cells.take(np.isin(cells.count, suspects)).published
+        told = np.intersect1d(small, inverse.reachable(suspects))
+        chances = inverse.probability(suspects[:, None], told[None, :]).sum(axis=0)
         found.append(
             WorstFact(
                 table=name,
@@ -118,6 +124,8 @@ def worst(
                 probability=min(1.0, float(most.probabilities[place])),
                 set_published=most.set_published,
                 set_probability=most.set_probability,
+                small=len(small),
+                sure=int(np.isin(small, told[chances > SURE]).sum()),
                 prior=kind,
             )
         )

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ckm import __version__
+from ckm.assessment.amounts import amount_noises
 from ckm.assessment.attacks import attack_facts
 from ckm.assessment.checks import limit_checks, made_checks, noise_checks, proof_checks
 from ckm.assessment.exposure import posteriors, worst
-from ckm.assessment.noise.classes import noise_classes, noise_pairs, noise_shares, transition
+from ckm.assessment.noise.classes import noise_classes, noise_shares, noise_sizes, transition
 from ckm.assessment.observed import ObservedCells, independent
 from ckm.assessment.risk_utility_scenarios import map_scenarios
 from ckm.config.section import one_text
@@ -69,7 +70,6 @@ def findings(
         *limit_checks(limits, worst=risk.worst, attacks=risk.attacks, utility=utility),
         CheckFact(name="public-scan", outcome="passed", found={"marks": 0.0}),
     )
-    distinct = assessor.distinct
     noise = NoiseFacts(
         parameters=_parameters(assessor.ptable),
         ptable_id=assessor.ptable.id,
@@ -78,7 +78,8 @@ def findings(
         cycle=design.cycle,
         classes=noise_classes(cells, design),
         shares=noise_shares(cells, design),
-        pairs=noise_pairs(distinct.count, distinct.published),
+        sizes=noise_sizes(assessor.distinct),
+        amounts=amount_noises(assessor.noises),
     )
     scenarios = None
     if designs and assessor.tables:
@@ -229,6 +230,7 @@ def _table(record: TableRecord, assessor: Assessor, job: Job) -> TableFact:
         measures=tuple(request.measures),
         where=request.where or "",
         published=record.rows,
+        records=int(seen.cells.count[seen.cells.is_finest].sum()),
         cells=len(seen.cells),
         files=record.files,
     )

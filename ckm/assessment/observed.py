@@ -79,8 +79,8 @@ class ObservedTable:
         Its name.
     cells
         Its cells that hold somebody.
-    empty, shown_empty
-        How many cells of its grid hold nobody, and how many of these it lists as zeros.
+    empty
+        How many cells of its grid hold nobody.
     margins
         How many of the cells are totals over something.
     appeared
@@ -94,7 +94,6 @@ class ObservedTable:
     name: str
     cells: ObservedCells
     empty: int
-    shown_empty: int
     margins: int
     appeared: int
     is_new: NDArray[np.bool_]

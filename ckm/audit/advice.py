@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ptable import NoiseSpec
 from ptable.lookup import KeyIndex, look_up
+from reports.facts.exposure import ClosureFact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,28 +29,6 @@ _MORE_NOISE = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Closure:
-    """Something that a service could stop to publish, and what that buys.
-
-    Parameters
-    ----------
-    what
-        What is closed, in words of the service file.
-    n_tables, n_cells
-        What is still published.
-    n_small, share
-        The small counts in it, and the largest share of them that is found from all tables, of
-        all or of those of one number of variables.
-    """
-
-    what: str
-    n_tables: int
-    n_cells: int
-    n_small: int
-    share: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """One round of advice.
 
@@ -61,12 +40,8 @@ class Step:
         All that could be, the one that leaves the smallest share first.
     """
 
-    chosen: Closure
-    options: tuple[Closure, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the round as JSON has it."""
-        return asdict(self)
+    chosen: ClosureFact
+    options: tuple[ClosureFact, ...]
 
 
 def advise(
@@ -96,7 +71,7 @@ def advise(
     """
     steps: list[Step] = []
     while len(steps) < _MAX_STEPS:
-        tried: list[tuple[Closure, QuerySpace]] = []
+        tried: list[tuple[ClosureFact, QuerySpace]] = []
         options = list(_tables(space) if is_release else _options(space))
         for done, (what, is_kept) in enumerate(options):
             if progress is not None:
@@ -125,7 +100,7 @@ def stronger_noise(
     limit: float,
     seed: int,
     progress: Callable[[str, int, int], None] | None = None,
-) -> tuple[Closure, ...]:
+) -> tuple[ClosureFact, ...]:
     """Publish the same cells with more and more noise until the share found is within a limit.
 
     The variance grows by half, then to twice, three times and so on, with the largest noise
@@ -149,7 +124,7 @@ def stronger_noise(
         What each design leaves, in one draw; none without a specification of one variance.
     """
     spec = auditor.ptable.spec
-    tried: list[Closure] = []
+    tried: list[ClosureFact] = []
     if not isinstance(spec, NoiseSpec) or isinstance(spec.variance, tuple):
         return ()
     for done, factor in enumerate(_FACTORS):
@@ -192,12 +167,13 @@ def _published(index: KeyIndex, truth: Integers, rng: np.random.Generator) -> In
     return truth + look_up(index, truth.ravel(), keys).reshape(truth.shape)
 
 
-def _closure(what: str, found: Audit) -> Closure:
-    return Closure(
+def _closure(what: str, found: Audit) -> ClosureFact:
+    whole = found.whole
+    return ClosureFact(
         what=what,
-        n_tables=sum(one.n_tables for one in found.exposures),
-        n_cells=sum(one.n_cells for one in found.exposures),
-        n_small=found.together.n_small,
+        n_tables=whole.n_tables,
+        n_cells=whole.n_cells,
+        n_small=whole.together.n_small,
         share=found.largest_share,
     )
 

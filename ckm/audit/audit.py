@@ -36,13 +36,11 @@ if TYPE_CHECKING:
 
     from ckm.audit.query_space import QuerySpace
     from ckm.config.service.service import Service
-    from footing.arrays import Floats, Integers
+    from footing.arrays import Flags, Floats, Integers, Levels
     from ptable import PTable
-
-    Levels = tuple[int, ...]
+    from risk.reconstruction.posterior import Posterior
 
 _ENOUGH = 100
-_NONE = Found(n_small=0, guessed=0, right=0, sure=0, sure_wrong=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,15 +70,13 @@ class Exposure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Attacked:
+class Attacked(Exposure):
     """What is found of the small counts of one table. Disclosive.
 
     Parameters
     ----------
     table
         Its level of each variable.
-    alone, together
-        See `Exposure`.
     places
         The small counts: their places in the table, flat.
     is_found_alone, is_found_together
@@ -88,11 +84,9 @@ class Attacked:
     """
 
     table: Levels
-    alone: Found
-    together: Found
     places: NDArray[np.intp]
-    is_found_alone: NDArray[np.bool_]
-    is_found_together: NDArray[np.bool_]
+    is_found_alone: Flags
+    is_found_together: Flags
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +107,8 @@ class Audit:
         By the number of variables.
     attributes
         What is found of single persons.
+    draws
+        How many each chain has of the posterior; 0 where it is exact, or was not asked for.
     """
 
     small: int
@@ -122,39 +118,48 @@ class Audit:
     seed: int
     exposures: tuple[Exposure, ...]
     attributes: FoundAttributes
+    draws: int = 0
+
+    @property
+    def whole(self) -> Exposure:
+        """All tables."""
+        return summed(self.exposures)
 
     @property
     def alone(self) -> Found:
         """All tables, each by itself."""
-        return sum((one.alone for one in self.exposures), _NONE)
+        return self.whole.alone
 
     @property
     def together(self) -> Found:
         """All tables beside each other."""
-        return sum((one.together for one in self.exposures), _NONE)
-
-    @property
-    def posterior(self) -> FoundByPosterior | None:
-        """What the posterior tells of all tables."""
-        found = [one.posterior for one in self.exposures if one.posterior is not None]
-        return reduce(operator.add, found) if found else None
+        return self.whole.together
 
     @property
     def largest_share(self) -> float:
         """The largest share found, of all tables or of those of one number of variables.
 
-        Those with fewer than 100 small counts tell too little by themselves.
+        The attack that finds most counts. Fewer than 100 small counts of one number of
+        variables tell too little by themselves.
         """
-        rows = [one.together for one in self.exposures if one.together.n_small >= _ENOUGH]
-        return max(one.share for one in (self.together, *rows))
+        told = [] if self.whole.posterior is None else self._shares("posterior")
+        return max([self.fitted_share, *told])
+
+    @property
+    def fitted_share(self) -> float:
+        """The largest share found without the posterior."""
+        return max(*self._shares("alone"), *self._shares("together"))
+
+    def _shares(self, attack: str) -> list[float]:
+        enough = [one for one in self.exposures if one.together.n_small >= _ENOUGH]
+        return [getattr(one, attack).share for one in (self.whole, *enough)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures, as JSON has them; for the office alone."""
+        whole = asdict(self.whole)
         return {
             **asdict(self),
-            "alone": asdict(self.alone),
-            "together": asdict(self.together),
-            "posterior": None if self.posterior is None else asdict(self.posterior),
+            **{name: whole[name] for name in ("alone", "together", "posterior")},
             "largest_share": self.largest_share,
         }
 
@@ -219,14 +224,22 @@ class Auditor:
             space.lattice, space.shown, variance=self.variance, progress=progress
         )
         truth = space.lattice.sums(space.joint)
-        attacked = self._attacked(space, truth, fitted)
+        posteriors = self._posteriors(space, seed=seed, draws=draws, progress=progress)
+        is_exact = all(np.isinf(one.n_effective).all() for one in posteriors.values())
+        attacked = self._attacked(space, truth, fitted, posteriors)
+        by_size: dict[int, list[Attacked]] = {}
+        for one in attacked:
+            by_size.setdefault(one.n_variables, []).append(one)
         audit = Audit(
             small=self.small,
             confidence=self.confidence,
             n_areas=space.n_areas,
             n_areas_drawn=space.n_areas_drawn,
             seed=seed,
-            exposures=_exposures(space, attacked),
+            exposures=tuple(
+                replace(summed(some), n_variables=size)
+                for size, some in sorted(by_size.items())
+            ),
             attributes=found_attributes(
                 space.lattice,
                 space.shown,
@@ -234,9 +247,8 @@ class Auditor:
                 fitted=fitted,
                 axes=space.attributes,
             ),
+            draws=0 if is_exact else draws,
         )
-        if draws:
-            audit = self._with_posterior(audit, space, truth, draws=draws, progress=progress)
         return audit, attacked
 
     def _attacked(
@@ -244,6 +256,7 @@ class Auditor:
         space: QuerySpace,
         truth: Mapping[Levels, Integers],
         fitted: Mapping[Levels, Floats],
+        posteriors: Mapping[Levels, Posterior],
     ) -> tuple[Attacked, ...]:
         """Tell of each table which small counts are found."""
         origins = partial(possible_origins, self.ptable)
@@ -259,11 +272,18 @@ class Auditor:
             halves = np.clip(np.rint(2 * fit).astype(np.int64), 0, 2 * top)
             guess = partial(guessed_counts, true, small=self.small, confidence=self.confidence)
             alone, together = guess(seen, [clue]), guess(near, [clue, halves], bounds=limits)
+            known = posteriors.get(table)
             found.append(
                 Attacked(
                     table=table,
+                    n_variables=space.n_variables(space.used(table)),
+                    n_tables=1,
+                    n_cells=len(true),
                     alone=alone.found,
                     together=together.found,
+                    posterior=None
+                    if known is None
+                    else found_by(known, truth[table], kept, confidence=self.confidence),
                     places=np.flatnonzero(kept)[alone.is_small],
                     is_found_alone=alone.is_right[alone.is_small],
                     is_found_together=together.is_right[alone.is_small],
@@ -271,65 +291,50 @@ class Auditor:
             )
         return tuple(found)
 
-    def _with_posterior(
+    def _posteriors(
         self,
-        found: Audit,
         space: QuerySpace,
-        truth: Mapping[Levels, Integers],
         *,
+        seed: int,
         draws: int,
         progress: Callable[[int, int], None] | None,
-    ) -> Audit:
-        """Add what the posterior of every count tells: exactly where it can, or from draws."""
+    ) -> dict[Levels, Posterior]:
+        """Tell how probable every count is: exactly where that is possible, or from draws."""
+        if not draws:
+            return {}
         lattice, shown = space.lattice, space.shown
         given: dict[str, Any] = {"ptable": self.ptable, "small": self.small}
-        posterior = exact_posterior(lattice, shown, **given)
-        if posterior is None:
-            finest = (0,) * len(lattice.shape)
-            whole = Lattice(lattice.groups, [*lattice.tables, finest])
-            fitted = most_probable_counts(whole, shown, variance=self.variance)[finest]
-            area = space.area
-            if area is not None and len(area.levels) != len(space.level_names[area.axis]):
-                area = None
-            posterior = sample_posterior(
-                lattice,
-                shown,
-                draws=draws,
-                fitted=fitted,
-                area=None if area is None else area.axis,
-                seed=found.seed,
-                progress=progress,
-                **given,
-            )
-        by_size: dict[int, list[FoundByPosterior]] = {}
-        for table, one in shown.items():
-            told = found_by(
-                posterior[table], truth[table], one.is_shown, confidence=self.confidence
-            )
-            by_size.setdefault(space.n_variables(space.used(table)), []).append(told)
-        return replace(
-            found,
-            exposures=tuple(
-                replace(one, posterior=reduce(operator.add, by_size[one.n_variables]))
-                for one in found.exposures
-            ),
+        exact = exact_posterior(lattice, shown, **given)
+        if exact is not None:
+            return exact
+        finest = (0,) * len(lattice.shape)
+        whole = Lattice(lattice.groups, [*lattice.tables, finest])
+        fitted = most_probable_counts(whole, shown, variance=self.variance)[finest]
+        area = space.area
+        if area is not None and len(area.levels) != len(space.level_names[area.axis]):
+            area = None
+        return sample_posterior(
+            lattice,
+            shown,
+            draws=draws,
+            fitted=fitted,
+            area=None if area is None else area.axis,
+            seed=seed,
+            progress=progress,
+            **given,
         )
 
 
-def _exposures(space: QuerySpace, attacked: Sequence[Attacked]) -> tuple[Exposure, ...]:
-    """Sum up what is found, by the number of variables that the tables show."""
-    found: dict[int, list[Attacked]] = {}
-    for one in attacked:
-        found.setdefault(space.n_variables(space.used(one.table)), []).append(one)
-    return tuple(
-        Exposure(
-            n_variables=size,
-            n_tables=len(some),
-            n_cells=sum(int(space.shown[one.table].is_shown.sum()) for one in some),
-            alone=sum((one.alone for one in some), _NONE),
-            together=sum((one.together for one in some), _NONE),
-        )
-        for size, some in sorted(found.items())
+def summed(some: Sequence[Exposure]) -> Exposure:
+    """Sum up what is found of tables, whatever the number of their variables."""
+    posteriors = [one.posterior for one in some if one.posterior is not None]
+    return Exposure(
+        n_variables=0,
+        n_tables=sum(one.n_tables for one in some),
+        n_cells=sum(one.n_cells for one in some),
+        alone=sum((one.alone for one in some), Found()),
+        together=sum((one.together for one in some), Found()),
+        posterior=reduce(operator.add, posteriors) if posteriors else None,
     )
 
 

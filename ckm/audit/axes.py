@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,9 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from footing.arrays import Integers
-
-    Levels = tuple[int, ...]
+    from footing.arrays import Flags, Integers, Levels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -40,18 +39,45 @@ class Areas:
     coarsest: Integers
     codes: tuple[str, ...]
 
+    def sample(self, kept: Flags) -> Areas:
+        """Keep some of the finest areas, which are whole coarsest ones."""
+        codes, coarsest = np.unique(self.coarsest[kept], return_inverse=True)
+        return replace(self, coarsest=coarsest, codes=tuple(self.codes[n] for n in codes))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Axes:
-    """The axes of a space, who is where on them, and its tables."""
+class SpaceTables:
+    """Tables of one level of each variable. Disclosive.
+
+    Parameters
+    ----------
+    variables
+        Their names, in the order of all axes. Where there are populations, a last axis tells
+        who is in which of them.
+    level_names
+        For each axis its levels, finest first; the total is left out. Each population is a
+        level of the last axis; the finest, of all memberships, no table shows.
+    shown
+        Combination of levels → what is published.
+    parents
+        Combination of levels → the permitted tables that show it, themselves or as a margin.
+    area
+        Where areas stand on the axes.
+    """
 
     variables: tuple[str, ...]
     level_names: tuple[tuple[str, ...], ...]
-    groups: list[list[Integers]]
-    at: list[Integers]
     shown: Mapping[Levels, Shown]
     parents: Mapping[Levels, frozenset[Levels]]
-    area: Areas | None
+    area: Areas | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Axes(SpaceTables):
+    """The axes of tables, with the categories of each finest one, and who is where on them."""
+
+    groups: list[list[Integers]]
+    at: list[Integers]
 
     def fitting(self) -> Axes:
         """Join axes that no table shows together, until the joint cells can be held."""
@@ -113,10 +139,7 @@ class Axes:
             groups=changed(self.groups, groups),
             at=changed(self.at, place),
             shown={
-                table_of(table): Shown(
-                    published=cells_of(table, some.published),
-                    is_shown=cells_of(table, some.is_shown),
-                )
+                table_of(table): some.mapped(partial(cells_of, table))
                 for table, some in self.shown.items()
             },
             parents={

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ckm import __version__
+from ckm.audit.audit import summed
+from footing.arrays import along
 from reports.facts.exposure import (
-    ClosureFact,
     ExposureFacts,
     GrowthFact,
     PartFact,
@@ -21,14 +22,12 @@ from reports.facts.exposure import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from ckm.audit.advice import Closure, Step
-    from ckm.audit.audit import Attacked, Audit, Auditor
+    from ckm.audit.advice import Step
+    from ckm.audit.audit import Attacked, Audit, Auditor, Exposure
     from ckm.audit.job_tables import ReleaseTables
     from ckm.audit.query_space import QuerySpace
     from ckm.config.service.service import Service
-    from footing.arrays import Integers
-
-    Levels = tuple[int, ...]
+    from reports.facts.exposure import ClosureFact
 
 _WORST = 10
 #: The least share of the small counts that the tables asked for first hold.
@@ -45,9 +44,9 @@ def parts_of(space: QuerySpace, attacked: Sequence[Attacked]) -> dict[str, Any]:
     space, attacked
         All tables, and what was found of each.
     """
-    tables = [_part(space, [one], space.name_of(one.table)) for one in attacked]
+    tables = [_part(space.name_of(one.table), one) for one in attacked]
     variables = [
-        _part(space, [one for one in attacked if place in space.used(one.table)], name)
+        _part(name, summed([one for one in attacked if place in space.used(one.table)]))
         for place, name in enumerate(space.variables)
     ]
     return {
@@ -62,14 +61,14 @@ def _worst(parts: Iterable[PartFact]) -> tuple[PartFact, ...]:
     return tuple(sorted(found, key=lambda one: (-one.together, one.n_small))[:_WORST])
 
 
-def _part(space: QuerySpace, attacked: Sequence[Attacked], name: str) -> PartFact:
+def _part(name: str, found: Exposure) -> PartFact:
     return PartFact(
         name=name,
-        n_tables=len(attacked),
-        n_cells=sum(int(space.shown[one.table].is_shown.sum()) for one in attacked),
-        n_small=sum(one.together.n_small for one in attacked),
-        alone=sum(one.alone.right for one in attacked),
-        together=sum(one.together.right for one in attacked),
+        n_tables=found.n_tables,
+        n_cells=found.n_cells,
+        n_small=found.together.n_small,
+        alone=found.alone.right,
+        together=found.together.right,
     )
 
 
@@ -86,9 +85,7 @@ def _areas(space: QuerySpace, attacked: Sequence[Attacked]) -> Iterator[PartFact
         kept, level = space.shown[one.table].is_shown, one.table[axis]
         above = np.zeros(kept.shape[axis], np.int64)
         above[groups[level]] = on_axis.coarsest
-        ahead = [1] * kept.ndim
-        ahead[axis] = -1
-        area: Integers = np.broadcast_to(above.reshape(ahead), kept.shape).ravel()
+        area = np.broadcast_to(along(above, axis, kept.ndim), kept.shape).ravel()
         mine = area[one.places]
         found = (mine, mine[one.is_found_alone], mine[one.is_found_together])
         for row, places in enumerate((area[kept.ravel()], *found)):
@@ -167,44 +164,31 @@ def exposure_facts(
     *,
     limit: float | None,
     steps: Iterable[Step],
-    noise: Iterable[Closure] = (),
+    noise: Iterable[ClosureFact] = (),
     growth: GrowthFact | None,
     release: ReleaseTables | None = None,
 ) -> ExposureFacts:
     """Gather all that the page of an audit says, of a service or of a release."""
-    sizes = [
-        PartFact(
-            name=str(one.n_variables),
-            n_tables=one.n_tables,
-            n_cells=one.n_cells,
-            n_small=one.together.n_small,
-            alone=one.alone.right,
-            together=one.together.right,
-        )
-        for one in found.exposures
-    ]
-    whole = {
-        name: sum(getattr(one, name) for one in sizes)
-        for name in ("n_tables", "n_cells", "n_small", "alone", "together")
-    }
-    named = ("small", "confidence", "n_areas", "n_areas_drawn", "seed", "largest_share")
+    named = ("small", "confidence", "n_areas", "n_areas_drawn", "seed", "draws")
+    told = [*((str(one.n_variables), one.posterior) for one in found.exposures)]
+    told += [("", found.whole.posterior)]
     given: dict[str, Any] = {name: getattr(found, name) for name in named}
+    of_all = ("guessed", "sure", "sure_wrong", "certain")
+    given |= {name: getattr(found.together, name) for name in of_all}
     return ExposureFacts(
         title=service.about.title,
         version=__version__,
         **given,
+        largest_share=found.largest_share,
         limit=limit,
-        whole=PartFact(name="", **whole),
-        guessed=found.together.guessed,
-        sure=found.together.sure,
-        sure_wrong=found.together.sure_wrong,
-        certain=found.together.certain,
+        whole=_part("", found.whole),
         persons=PersonsFact(**asdict(found.attributes)),
-        sizes=tuple(sizes),
+        sizes=tuple(_part(str(one.n_variables), one) for one in found.exposures),
+        posterior=tuple((name, one) for name, one in told if one is not None),
         **parts,
         growth=growth,
-        advice=tuple(ClosureFact(**asdict(one.chosen)) for one in steps),
-        noise=tuple(ClosureFact(**asdict(one)) for one in noise),
+        advice=tuple(one.chosen for one in steps),
+        noise=tuple(noise),
         release=() if release is None else tuple(one.name for one in release.tables),
         left_out=() if release is None else tuple(release.left_out),
     )

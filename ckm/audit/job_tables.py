@@ -6,11 +6,12 @@ import itertools
 import json
 import operator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from ckm.audit.audit import Auditor
 from ckm.audit.query_space import query_space
 from ckm.config.read import build, open_settings, read_job
+from ckm.config.service.rules import RuleSettings
 from ckm.config.service.service import Service
 from ckm.engine.request import TableRequest
 from ckm.errors import ConfigError
@@ -34,15 +35,9 @@ if TYPE_CHECKING:
 
 _OF_A_JOB = ("data", "keys", "ptable")
 _NO_RULES = {
-    "maximum_cells": False,
-    "maximum_categories": False,
-    "maximum_variables": False,
-    "maximum_variables_small_areas": False,
-    "minimum_population": False,
-    "sparsity_a": False,
-    "sparsity_b": False,
-    "mean_cell_size": False,
-    "group_disclosure": False,
+    name: False
+    for name, field in RuleSettings.model_fields.items()
+    if type(None) in get_args(field.annotation)
 }
 
 
@@ -54,27 +49,15 @@ class ReleaseTable:
     ----------
     name
         What it is called.
-    dimensions, margins, where
-        As in a job file.
+    request
+        What an engine is asked for.
     is_earlier
         Whether the ledger has it and the job has not.
     """
 
     name: str
-    dimensions: tuple[str, ...]
-    margins: str | tuple[tuple[str, ...], ...]
-    where: str | None
+    request: TableRequest
     is_earlier: bool = False
-
-    @property
-    def request(self) -> TableRequest:
-        """What an engine is asked for."""
-        return TableRequest(dimensions=self.dimensions, margins=self.margins, where=self.where)
-
-    @property
-    def content(self) -> tuple[object, ...]:
-        """What makes it another table."""
-        return self.dimensions, self.margins, self.where
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +115,7 @@ def open_release(
     with open_answerer(release.service, is_kept=False, is_checked=False) as answerer:
         answers = answerer()
         release = _without_nobody(release, answers)
-        queries = {table.name: _query(table, job, answers) for table in release.tables}
+        queries = {table.name: _query(table.request, job, answers) for table in release.tables}
         refused = [name for name, one in queries.items() if answers.permitted(one) is None]
         if refused:
             raise ConfigError(
@@ -151,24 +134,19 @@ def _release(path: Path, job: Job) -> ReleaseTables:
     """List the tables of counts of a job, and the earlier ones that can be built again."""
     found, left_out = [], {}
     for table in job.table:
-        margins = table.margins if isinstance(table.margins, str) else tuple(table.margins)
         if "count" in table.measures:
-            found.append(
-                ReleaseTable(
-                    name=table.name,
-                    dimensions=tuple(table.dimensions),
-                    margins=margins,
-                    where=table.where,
-                )
+            request = TableRequest(
+                dimensions=table.dimensions, margins=table.margins, where=table.where
             )
+            found.append(ReleaseTable(name=table.name, request=request))
         else:
             left_out[table.name] = "it publishes no counts"
-    known = {one.content for one in found}
+    known = {one.request for one in found}
     for name, earlier in _earlier(path, job):
         if earlier is None:
             left_out[name] = "the job cannot build it, or a caller chose its categories"
-        elif earlier.content not in known:
-            known.add(earlier.content)
+        elif earlier.request not in known:
+            known.add(earlier.request)
             found.append(earlier)
     if not found:
         raise ConfigError("No table of the job publishes counts: there is nothing to audit.")
@@ -188,8 +166,9 @@ def _earlier(path: Path, job: Job) -> Iterator[tuple[str, ReleaseTable | None]]:
                 name = f"{one.definition.name} (ledger {one.number})"
                 name = "".join(sign if sign.isprintable() else "?" for sign in name)
                 try:
-                    table = _table_of(one.definition, name)
-                    engine.validate({name: table.request})
+                    request = _request_of(one.definition)
+                    engine.validate({name: request})
+                    table = ReleaseTable(name=name, request=request, is_earlier=True)
                     _service(path, job, [table])
                 except (ExplainedError, RecursionError, ValueError):
                     yield name, None
@@ -197,7 +176,7 @@ def _earlier(path: Path, job: Job) -> Iterator[tuple[str, ReleaseTable | None]]:
                     yield name, table
 
 
-def _table_of(definition: Definition, name: str) -> ReleaseTable:
+def _request_of(definition: Definition) -> TableRequest:
     """Read what the ledger has of a table; a ValueError where it was chosen by a caller."""
     margins: Any = definition.margins
     if margins not in {"all", "none"}:
@@ -207,20 +186,18 @@ def _table_of(definition: Definition, name: str) -> ReleaseTable:
         if not all(isinstance(text, str) for some in given for text in some):
             raise ValueError
         margins = tuple(map(tuple, given))
-    return ReleaseTable(
-        name=name,
-        dimensions=definition.dimensions,
-        margins=margins,
-        where=definition.where,
-        is_earlier=True,
+    return TableRequest(
+        dimensions=definition.dimensions, margins=margins, where=definition.where
     )
 
 
 def _service(path: Path, job: Job, tables: Sequence[ReleaseTable]) -> Service:
     """Describe the tables as those of a service without rules on counts."""
     reading, document = open_settings(path, kind="job")
-    filters = dict.fromkeys(table.where for table in tables if table.where)
-    names = dict.fromkeys(_variable(name, job) for table in tables for name in table.dimensions)
+    filters = dict.fromkeys(t.request.where for t in tables if t.request.where)
+    names = dict.fromkeys(
+        _variable(name, job) for table in tables for name in table.request.dimensions
+    )
     return build(
         Service,
         {
@@ -268,13 +245,15 @@ def _without_nobody(release: ReleaseTables, answers: Answerer) -> ReleaseTables:
         one.where for name, one in release.service.populations.items() if not inside[name].any()
     }
     left_out = {
-        t.name: "no record passes its filter" for t in release.tables if t.where in empty
+        t.name: "no record passes its filter"
+        for t in release.tables
+        if t.request.where in empty
     }
     kept = tuple(table for table in release.tables if table.name not in left_out)
     return replace(release, tables=kept, left_out={**release.left_out, **left_out})
 
 
-def _query(table: ReleaseTable, job: Job, answers: Answerer) -> Query:
+def _query(table: TableRequest, job: Job, answers: Answerer) -> Query:
     """Return the query that has the cells of a table."""
     variables, inside = answers.variables, answers.memberships()
     sets = set(_level_sets(table, job, variables))
@@ -297,7 +276,7 @@ def _query(table: ReleaseTable, job: Job, answers: Answerer) -> Query:
 
 
 def _level_sets(
-    table: ReleaseTable, job: Job, variables: Mapping[str, Variable]
+    table: TableRequest, job: Job, variables: Mapping[str, Variable]
 ) -> Iterator[tuple[int, ...]]:
     """Give the combinations of levels of a table, a level for each variable."""
     dimensions = table.dimensions

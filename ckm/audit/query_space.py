@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ckm.audit.axes import Areas, Axes
+from ckm.audit.axes import Areas, Axes, SpaceTables
 from ckm.errors import ConfigError
 from ckm.service.answering.query import Query, Selection
+from footing.arrays import along
 from risk.reconstruction.lattice import Lattice, Shown
 
 if TYPE_CHECKING:
@@ -21,33 +23,20 @@ if TYPE_CHECKING:
 
     from ckm.config.service.service import Service
     from ckm.service.answering.answer import Answerer, Permitted
-    from ckm.service.answering.variables import Variable
-    from footing.arrays import Integers
+    from footing.arrays import Flags, Integers, Levels
     from tables import Axis
-
-    Levels = tuple[int, ...]
 
 _MAX_TABLES = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class QuerySpace:
+class QuerySpace(SpaceTables):
     """Everything that may be asked of a service. Disclosive.
 
     Parameters
     ----------
-    variables
-        Their names, in the order of all axes. Where there are populations, a last axis tells
-        who is in which of them.
-    level_names
-        For each axis its levels, finest first; the total is left out. Each population is a
-        level of the last axis; the finest, of all memberships, no table shows.
     lattice
-        All tables of one level of each variable, margins of permitted tables among them.
-    shown
-        Combination of levels → what is published.
-    parents
-        Combination of levels → the permitted tables that show it, themselves or as a margin.
+        All tables, margins of permitted tables among them.
     mandatory
         The variables that every table must have.
     attributes
@@ -57,21 +46,14 @@ class QuerySpace:
         The true counts of the joint cells.
     n_areas, n_areas_drawn
         How many of the coarsest areas there are, and how many of them were drawn.
-    area
-        Where areas stand on the axes.
     """
 
-    variables: tuple[str, ...]
-    level_names: tuple[tuple[str, ...], ...]
     lattice: Lattice
-    shown: Mapping[Levels, Shown]
-    parents: Mapping[Levels, frozenset[Levels]]
     mandatory: frozenset[str]
     attributes: tuple[int, ...]
     joint: Integers
     n_areas: int
     n_areas_drawn: int
-    area: Areas | None = None
 
     def used(self, table: Levels) -> dict[int, int]:
         """Return what a table shows: its variables and population, by place, as levels."""
@@ -165,18 +147,12 @@ def query_space(
         members = [inside.astype(np.int64) for inside in populations.values()]
         groups[-1] = [groups[-1][0], *members, groups[-1][-1]]
     at = [_places(axis, 0)[rank] for axis, rank in zip(axes, counts.ranks, strict=True)]
-    area = None if answerer.service.area is None else names.index(answerer.service.area)
-    kept, n_areas = _drawn(
-        groups[area][-2] if area is not None else None,
-        at[area] if area is not None else None,
-        areas=areas,
-        seed=seed,
-    )
+    area = _areas(answerer, groups)
+    sample, n_areas = _drawn(area, groups, at, areas=areas, seed=seed)
     counted = counts.count
-    if kept is not None and area is not None:
-        is_in = kept[at[area]]
-        at, counted = [place[is_in] for place in at], counted[is_in]
-        at[area] = (np.cumsum(kept) - 1)[at[area]]
+    if sample is not None:
+        at, counted = sample.records(at, counted)
+        area, groups[sample.axis] = sample.area, sample.new_groups()
     found: dict[Levels, Shown] = {}
     parents: dict[Levels, set[Levels]] = {}
     asked = list(_queries(answerer, names) if queries is None else queries)
@@ -186,13 +162,8 @@ def query_space(
         tables = _tables_of(query, answerer, names)
         if populations:
             tables = dict(_of_population(tables, query.population, list(populations)))
-        if kept is not None and area is not None:
-            by_area = groups[area][:-1]
-            tables = {
-                table: _taken(one, by_area[table[area]][kept], area)
-                for table, one in tables.items()
-                if table[area] < len(by_area)
-            }
+        if sample is not None:
+            tables = sample.tables(tables)
         for table, one in tables.items():
             known = found.get(table, one)
             found[table] = replace(one, is_shown=one.is_shown | known.is_shown)
@@ -202,13 +173,6 @@ def query_space(
             "The rules permit no table: there is nothing that callers could find out.",
             hint="see [rules], and whether the data hold any records",
         )
-    found_areas = (
-        None
-        if area is None
-        else _areas(area, answerer.variables[names[area]], groups[area], kept)
-    )
-    if kept is not None and area is not None:
-        groups[area] = [np.unique(g[kept], return_inverse=True)[1] for g in groups[area]]
     fitting = Axes(
         variables=names,
         level_names=(
@@ -219,17 +183,14 @@ def query_space(
         at=at,
         shown=found,
         parents={table: frozenset(of) for table, of in parents.items()},
-        area=found_areas,
+        area=area,
     ).fitting()
     lattice = Lattice(fitting.groups, list(fitting.shown))
     joint = np.zeros(lattice.shape, np.int64)
     np.add.at(joint, tuple(fitting.at), counted)
     return QuerySpace(
-        variables=fitting.variables,
-        level_names=fitting.level_names,
+        **{field.name: getattr(fitting, field.name) for field in fields(SpaceTables)},
         lattice=lattice,
-        shown=fitting.shown,
-        parents=fitting.parents,
         mandatory=frozenset(answerer.settings.mandatory),
         attributes=tuple(
             place
@@ -239,26 +200,20 @@ def query_space(
         joint=joint,
         n_areas=n_areas,
         n_areas_drawn=n_areas if areas is None else min(areas, n_areas),
-        area=fitting.area,
     )
 
 
-def _areas(
-    place: int,
-    variable: Variable,
-    groups: Sequence[Integers],
-    kept: NDArray[np.bool_] | None,
-) -> Areas:
-    """Return where the areas that are kept stand before any axes are joined."""
-    coarsest = groups[-2] if kept is None else groups[-2][kept]
-    drawn, coarsest = np.unique(coarsest, return_inverse=True)
-    ranks = variable.axis.levels[-2].ranks
-    return Areas(
-        axis=place,
-        levels=range(len(groups) - 1),
-        coarsest=coarsest,
-        codes=tuple(variable.codes[ranks[one]] for one in drawn),
+def _areas(answerer: Answerer, groups: Sequence[Sequence[Integers]]) -> Areas | None:
+    """Return where areas stand before any axes are joined."""
+    if answerer.service.area is None:
+        return None
+    axis = list(answerer.variables).index(answerer.service.area)
+    variable = answerer.variables[answerer.service.area]
+    codes = tuple(variable.codes[rank] for rank in variable.axis.levels[-2].ranks)
+    known = Areas(
+        axis=axis, levels=range(len(groups[axis]) - 1), coarsest=groups[axis][-2], codes=codes
     )
+    return known.sample(np.ones(len(known.coarsest), bool))
 
 
 def _attributes(service: Service) -> list[str]:
@@ -267,22 +222,64 @@ def _attributes(service: Service) -> list[str]:
     return sensitive or [name for name in service.variables if name != service.area]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class _Sample:
+    """Some of the coarsest areas, of the axis of all, and which of the finest lie in them."""
+
+    area: Areas
+    kept: Flags
+    groups: Sequence[Integers]
+
+    @property
+    def axis(self) -> int:
+        return self.area.axis
+
+    def new_groups(self) -> list[Integers]:
+        """Return the groups of the areas that are kept."""
+        return [np.unique(codes[self.kept], return_inverse=True)[1] for codes in self.groups]
+
+    def records(
+        self, at: Sequence[Integers], counts: Integers
+    ) -> tuple[list[Integers], Integers]:
+        """Keep the joint cells of these areas."""
+        is_in = self.kept[at[self.axis]]
+        places = [place[is_in] for place in at]
+        places[self.axis] = (np.cumsum(self.kept) - 1)[places[self.axis]]
+        return places, counts[is_in]
+
+    def tables(self, tables: Mapping[Levels, Shown]) -> dict[Levels, Shown]:
+        """Keep what tables by area show of these."""
+        found = {}
+        for table, one in tables.items():
+            if (level := table[self.axis]) in self.area.levels:
+                inside = np.unique(self.groups[level][self.kept])
+                found[table] = one.mapped(partial(np.take, indices=inside, axis=self.axis))
+        return found
+
+
 def _drawn(
-    coarsest: Integers | None, at: Integers | None, *, areas: int | None, seed: int
-) -> tuple[NDArray[np.bool_] | None, int]:
-    """Draw areas that have records; tell which are kept, by finest area, and of how many."""
-    if coarsest is None or at is None:
+    area: Areas | None,
+    groups: Sequence[Sequence[Integers]],
+    at: Sequence[Integers],
+    *,
+    areas: int | None,
+    seed: int,
+) -> tuple[_Sample | None, int]:
+    """Draw areas that have records, None where these are all; tell how many there are."""
+    if area is None:
         if areas is not None:
             raise ConfigError(
                 "The service has no variable of areas to draw from.",
                 hint="is_area = true in its [[variable]], or look at all records",
             )
         return None, 1
-    with_records = np.unique(coarsest[at])
+    with_records = np.unique(area.coarsest[at[area.axis]])
     if areas is None or areas >= len(with_records):
         return None, len(with_records)
     drawn = np.random.default_rng(seed).choice(with_records, areas, replace=False)
-    return np.isin(coarsest, drawn), len(with_records)
+    kept = np.isin(area.coarsest, drawn)
+    sample = _Sample(area=area.sample(kept), kept=kept, groups=groups[area.axis])
+    return sample, len(with_records)
 
 
 def _groups(axis: Axis) -> list[Integers]:
@@ -358,7 +355,7 @@ def _shown_by(
             known = variable.is_listed[all_ranks]
             if place in whole and variable.name == answerer.service.area:
                 known = known & ~np.isin(all_ranks, list(permitted.withheld))
-            is_shown &= known.reshape([-1 if p == place else 1 for p in range(len(names))])
+            is_shown &= along(known, place, len(names))
         published = np.zeros(is_shown.shape, np.int64)
         at = [np.zeros(len(numbers["count"]), np.int64)] * len(names)
         for place, codes in zip(active, ranks, strict=True):
@@ -380,17 +377,8 @@ def _of_population(
     """Give tables the axis of populations: of one, its members are shown and nobody else."""
     level = len(names) if population is None else names.index(population)
     for table, one in tables.items():
-        pairs = [(one.published, one.is_shown)]
-        if population is not None:
-            pairs.insert(0, (np.zeros_like(one.published), np.zeros_like(one.is_shown)))
-        published, is_shown = (np.stack(each, axis=-1) for each in zip(*pairs, strict=True))
-        yield (*table, 1 + level), Shown(published=published, is_shown=is_shown)
+        yield (*table, 1 + level), one.mapped(partial(_on_axis, is_all=population is None))
 
 
-def _taken(shown: Shown, groups: Integers, axis: int) -> Shown:
-    """Keep the categories of one axis that occur among some."""
-    kept = np.unique(groups)
-    return Shown(
-        published=np.take(shown.published, kept, axis=axis),
-        is_shown=np.take(shown.is_shown, kept, axis=axis),
-    )
+def _on_axis(cells: NDArray[Any], *, is_all: bool) -> NDArray[Any]:
+    return np.stack([cells] if is_all else [np.zeros_like(cells), cells], axis=-1)

@@ -40,7 +40,11 @@ _VERBS = {
 }
 
 
-@click.group(cls=Root, verbs=_VERBS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Root,
+    verbs=_VERBS,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
+)
 @click.option(
     "--version",
     is_flag=True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,16 +18,39 @@ from ckm.errors import CheckFailedError
 from footing.files import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from ckm.audit.advice import Closure, Step
+    from ckm.audit.advice import Step
     from ckm.audit.audit import Audit, Exposure
     from ckm.cli.terminal.console import Terminal
-    from reports.facts.exposure import ExposureFacts
+    from reports.facts.exposure import ClosureFact, ExposureFacts
     from risk.reconstruction.attributes import FoundAttributes
+    from risk.reconstruction.posterior import FoundByPosterior
 
 _PATH = click.Path(path_type=Path)
 _OTHERS = 3
+_FOUND: tuple[tuple[str, Callable[[Exposure], str]], ...] = (
+    ("variables", lambda one: str(one.n_variables)),
+    ("tables", lambda one: str(one.n_tables)),
+    ("cells", lambda one: f"{one.n_cells:,}"),
+    ("small", lambda one: f"{one.together.n_small:,}"),
+    ("found alone", lambda one: f"{one.alone.share:.1%}"),
+    ("together", lambda one: f"{one.together.share:.1%}"),
+    ("of guesses", lambda one: f"{one.together.guessed:,}"),
+    ("sure", lambda one: f"{one.together.sure:,}"),
+    ("wrongly", lambda one: f"{one.together.sure_wrong:,}"),
+    ("certain", lambda one: f"{one.together.certain:,}"),
+)
+_BY_POSTERIOR: tuple[tuple[str, Callable[[FoundByPosterior], str]], ...] = (
+    ("small", lambda one: f"{one.n_small:,}"),
+    ("found", lambda one: f"{one.share:.1%}"),
+    ("of guesses", lambda one: f"{one.guessed:,}"),
+    ("sure", lambda one: f"{one.sure:,}"),
+    ("wrongly", lambda one: f"{one.sure_wrong:,}"),
+    ("sure it is small", lambda one: f"{one.sure_small:,}"),
+    ("wrongly", lambda one: f"{one.sure_small_wrong:,}"),
+    ("chains differ", lambda one: f"{one.n_unmixed / max(one.n_cells, 1):.1%}"),
+)
 
 
 def _finite(_context: click.Context, _option: click.Parameter, value: float | None) -> Any:
@@ -66,7 +90,8 @@ says is for the office alone.
 @click.option(
     "--areas",
     type=click.IntRange(1),
-    help="Look at so many areas, drawn at random, and at tables by area alone.",
+    help="Look at so many areas, drawn at random, and at tables by area alone; by default as "
+    "[audit] has it, or at all.",
 )
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the draws."
@@ -143,7 +168,11 @@ def audit(
         else:
             plan, release = service, None
             space, auditor = open_space(
-                plan, **asked, areas=areas, seed=seed, progress=report_progress
+                plan,
+                **asked,
+                areas=settings.areas if areas is None else areas,
+                seed=seed,
+                progress=report_progress,
             )
         found, attacked = auditor.attacked(
             space,
@@ -157,16 +186,10 @@ def audit(
             if output is not None and output != _beside(output)
             else None
         )
-        steps = (
-            advise(space, auditor, limit=limit, is_release=is_release, progress=report_progress)
-            if is_over and limit is not None
-            else ()
-        )
-        noise = (
-            stronger_noise(space, auditor, limit=limit, seed=seed, progress=report_progress)
-            if is_over and limit is not None
-            else ()
-        )
+        is_advised = limit is not None and found.fitted_share > limit
+        again: dict[str, Any] = {"limit": limit, "progress": report_progress}
+        steps = advise(space, auditor, is_release=is_release, **again) if is_advised else ()
+        noise = stronger_noise(space, auditor, seed=seed, **again) if is_advised else ()
     if output is not None:
         inputs.require_rest()
         facts = exposure_facts(
@@ -179,13 +202,14 @@ def audit(
             growth=growth,
             release=release,
         )
-        advice = [one.to_dict() for one in steps]
-        about = {
+        figures = {
             "kind": KIND,
             "version": __version__,
             "digests": digests_of(service or job, auditor.ptable),
+            **found.to_dict(),
+            "limit": limit,
+            "advice": [asdict(one) for one in steps],
         }
-        figures = {**about, **found.to_dict(), "limit": limit, "advice": advice}
         _write(output, facts, figures, lang)
     _show_found(terminal, found)
     for name, why in (release.left_out if release else {}).items():
@@ -197,10 +221,16 @@ def audit(
         raise CheckFailedError(
             "More small counts are found from all tables, or from those of one number of "
             f"variables, than the limit of {limit:.1%}.",
-            hint="close what the table above names, in that order"
-            if steps and steps[-1].chosen.share <= limit
-            else "no closures lead there: offer coarser levels, or more noise",
+            hint=_way_out(found, steps, limit=limit),
         )
+
+
+def _way_out(found: Audit, steps: Sequence[Step], *, limit: float) -> str:
+    if found.fitted_share <= limit:
+        return "the draws alone find more: without --draws, a lower --limit gives advice"
+    if steps and steps[-1].chosen.share <= limit:
+        return "close what the table above names, in that order"
+    return "no closures lead there: offer coarser levels, or more noise"
 
 
 def _beside(output: Path) -> Path:
@@ -224,7 +254,7 @@ def _write(
 
 
 def _show_advice(
-    terminal: Terminal, steps: Sequence[Step], noise: Sequence[Closure], *, limit: float
+    terminal: Terminal, steps: Sequence[Step], noise: Sequence[ClosureFact], *, limit: float
 ) -> None:
     """Show what was closed, round by round, with the runners-up; then more noise instead."""
     rows = []
@@ -233,12 +263,13 @@ def _show_advice(
         for place, one in enumerate([step.chosen, *others]):
             closed = one.what if place == 0 else f"(or {one.what})"
             rows.append([f"{number}." if place == 0 else "", closed, *_left(one)])
-    terminal.table(
-        ["step", "close", "tables left", "cells", "small", "found"],
-        rows,
-        left=("step", "close"),
-        title=f"What to close first, until {limit:.1%} are found",
-    )
+    if rows:
+        terminal.table(
+            ["step", "close", "tables left", "cells", "small", "found"],
+            rows,
+            left=("step", "close"),
+            title=f"What to close first, until {limit:.1%} are found",
+        )
     if noise:
         terminal.table(
             ["noise", "tables", "cells", "small", "found"],
@@ -250,78 +281,32 @@ def _show_advice(
 
 def _show_found(terminal: Terminal, found: Audit) -> None:
     """Show what is found, and below it what the probabilities of all counts tell."""
+    names, cells = zip(*_FOUND, strict=True)
     terminal.table(
-        [
-            "variables",
-            "tables",
-            "cells",
-            "small",
-            "found alone",
-            "together",
-            "of guesses",
-            "sure",
-            "wrongly",
-            "certain",
-        ],
-        [_row(one) for one in found.exposures],
+        names,
+        [[of(one) for of in cells] for one in found.exposures],
         title=f"Small counts are those from 1 to {found.small}",
         caption="alone: from the table of the cell; together: from all of them, for so many "
         "guesses that a cell is small; sure: where 20 other cells look alike; certain: no "
         "other count fits. Other attacks may find more.",
     )
     told = [(str(one.n_variables), one.posterior) for one in found.exposures]
-    if found.posterior is None:
-        return
-    terminal.table(
-        [
-            "variables",
-            "small",
-            "found",
-            "of guesses",
-            "sure",
-            "wrongly",
-            "sure it is small",
-            "wrongly",
-            "chains differ",
-        ],
-        [
-            [
-                name,
-                f"{one.n_small:,}",
-                f"{one.share:.1%}",
-                f"{one.guessed:,}",
-                f"{one.sure:,}",
-                f"{one.sure_wrong:,}",
-                f"{one.sure_small:,}",
-                f"{one.sure_small_wrong:,}",
-                f"{one.n_unmixed / max(one.n_cells, 1):.1%}",
-            ]
-            for name, one in [*told, ("all", found.posterior)]
-            if one is not None
-        ],
-        title="From the probability of each count, given all tables and the p-table",
-        caption=f"sure: {found.confidence:.0%} or more, of one count or of any small one; "
-        "chains differ: in so many cells (R-hat above 1.05); more draws tell more.",
-    )
-
-
-def _left(one: Closure) -> list[str]:
-    return [f"{one.n_tables:,}", f"{one.n_cells:,}", f"{one.n_small:,}", f"{one.share:.1%}"]
-
-
-def _row(one: Exposure) -> list[str]:
-    return [
-        str(one.n_variables),
-        str(one.n_tables),
-        f"{one.n_cells:,}",
-        f"{one.together.n_small:,}",
-        f"{one.alone.share:.1%}",
-        f"{one.together.share:.1%}",
-        f"{one.together.guessed:,}",
-        f"{one.together.sure:,}",
-        f"{one.together.sure_wrong:,}",
-        f"{one.together.certain:,}",
+    told.append(("all", found.whole.posterior))
+    rows = [
+        [name, *(of(one) for _, of in _BY_POSTERIOR)] for name, one in told if one is not None
     ]
+    if rows:
+        terminal.table(
+            ["variables", *(name for name, _ in _BY_POSTERIOR)],
+            rows,
+            title="From the probability of each count, given all tables and the p-table",
+            caption=f"sure: {found.confidence:.0%} or more, of one count or of any small one; "
+            "chains differ: in so many cells (R-hat above 1.05); more draws tell more.",
+        )
+
+
+def _left(one: ClosureFact) -> list[str]:
+    return [f"{one.n_tables:,}", f"{one.n_cells:,}", f"{one.n_small:,}", f"{one.share:.1%}"]
 
 
 def _sentence(found: Audit) -> str:

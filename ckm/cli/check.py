@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ckm.cli.release import limit_options
-from ckm.cli.terminal.click_group import Command, with_terminal
+from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ckm.cli.terminal.console import Terminal
     from ckm.config import Job
     from ckm.config.service.service import Service
@@ -21,7 +22,7 @@ _SHOWN_TABLES = 12
 
 
 @click.command(cls=Command)
-@click.argument("file", type=click.Path(path_type=Path), metavar="FILE.toml")
+@click.argument("file", type=PATH, metavar="FILE.toml")
 @click.option("--quick", is_flag=True, help="Do not read the data's rows.")
 @limit_options
 @with_terminal

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import Command, with_terminal
+from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,25 +38,16 @@ _RULES = {
 
 
 @click.command(cls=Command)
-@click.option(
-    "--out",
-    "-o",
-    default="demo",
-    show_default=True,
-    type=click.Path(path_type=Path),
-    help="The folder to make.",
-)
+@click.option("--out", "-o", default="demo", type=PATH, help="The folder to make.")
 @click.option(
     "--persons",
     default=400_000,
-    show_default=True,
     type=click.IntRange(min=1000, max=50_000_000),
     help="Size of the register.",
 )
 @click.option(
     "--seed",
     default=2024,
-    show_default=True,
     type=click.IntRange(min=0),
     help="Where chance starts: the same seed, the same register and tables.",
 )

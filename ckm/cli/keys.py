@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import Group, common_options, options, with_terminal
+from ckm.cli.terminal.click_group import PATH, Group, common_options, options, with_terminal
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import check_output
 from ckm.cli.terminal.secret import as_part_of_the_command, secret_of
@@ -19,24 +19,19 @@ if TYPE_CHECKING:
     from tables import HashedKeys, StoredKeys
 
 
-_PATH = click.Path(path_type=Path)
-
-
 _data_arguments = options(
     click.argument("data", metavar="DATA"),
     click.option("--table", help="The table of a DuckDB file."),
 )
 _writing_options = options(
-    click.option("-o", "--output", required=True, type=_PATH, help="The Parquet file."),
-    click.option(
-        "--column", default="record_key", show_default=True, help="Name of the new column."
-    ),
+    click.option("-o", "--output", required=True, type=PATH, help="The Parquet file."),
+    click.option("--column", default="record_key", help="Name of the new column."),
     click.option("--force", is_flag=True, help="Replace the output if it exists."),
     click.option("--dry-run", is_flag=True, help="Check everything, write nothing."),
     with_terminal,
 )
 _secret_option = click.option(
-    "--secret", "secret_file", type=_PATH, help="Secret file; else CKM_SECRET."
+    "--secret", "secret_file", type=PATH, help="Secret file; else CKM_SECRET."
 )
 
 
@@ -46,7 +41,7 @@ def keys() -> None:
 
 
 @keys.command()
-@click.argument("file", type=_PATH)
+@click.argument("file", type=PATH)
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
 @with_terminal
 def secret(terminal: Terminal, *, file: Path, dry_run: bool) -> None:

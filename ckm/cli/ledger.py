@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from ckm.cli.terminal.click_group import Group, options, with_terminal
+from ckm.cli.terminal.click_group import PATH, Group, options, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 from ckm.cli.terminal.output import check_output
 from footing.files import csv_text, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
     from ckm.cli.terminal.console import Terminal
     from ckm.ledger import CellName, Published, ThinPair
     from tables import Secret
 
 
-_PATH = click.Path(path_type=Path)
 _SHOWN = 50
 _ENTRY = ("entry", "history", "published_at", "table", "dimensions", "margins", "where", "data")
 _SIDE = ("cell", "table", "where", "entry")
@@ -43,7 +42,7 @@ def ledger() -> None:
 
 
 _output_options = options(
-    click.option("-o", "--output", type=_PATH, help="A .csv file."),
+    click.option("-o", "--output", type=PATH, help="A .csv file."),
     click.option("--force", is_flag=True, help="Replace the output if it exists."),
 )
 
@@ -78,8 +77,8 @@ def export(
 
 @ledger.command()
 @click.argument("target", metavar="LEDGER")
-@click.option("--secret", type=_PATH, help="The file of the ledger's secret.")
-@click.option("--job", type=_PATH, help="A job or a service that names the secret.")
+@click.option("--secret", type=PATH, help="The file of the ledger's secret.")
+@click.option("--job", type=PATH, help="A job or a service that names the secret.")
 @click.option("--history", help="Only this history.")
 @click.option(
     "--threshold",

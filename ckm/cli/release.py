@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import difflib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import Command, options, with_terminal
+from ckm.cli.terminal.click_group import PATH, Command, options, with_terminal
 from ckm.cli.terminal.output import printable
 from ckm.formats import FORMAT_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from ckm.cli.terminal.console import Terminal
     from ckm.release.run import Release
-
-
-_PATH = click.Path(path_type=Path)
 
 
 class FormatName(click.Choice[str]):
@@ -51,8 +48,8 @@ limit_options = options(
 )
 #: The job, the folder and how to fill it.
 release_options = options(
-    click.argument("job", type=_PATH, metavar="JOB.toml"),
-    click.option("-o", "--output", required=True, type=_PATH, help="The folder to make."),
+    click.argument("job", type=PATH, metavar="JOB.toml"),
+    click.option("-o", "--output", required=True, type=PATH, help="The folder to make."),
     click.option(
         "--format",
         "formats",
@@ -108,6 +105,7 @@ def carry_out(
 
 @click.command(cls=Command)
 @release_options
+@click.option("--full", is_flag=True, help="Write the long lists to the internal page, too.")
 def release(terminal: Terminal, /, **options: Any) -> None:
     """Release the tables of a job.
 

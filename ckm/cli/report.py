@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import Command, with_terminal
+from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 
 if TYPE_CHECKING:
-    from ckm.cli.terminal.console import Terminal
+    from pathlib import Path
 
-_PATH = click.Path(path_type=Path)
+    from ckm.cli.terminal.console import Terminal
 
 
 @click.command(cls=Command)
-@click.argument("folder", type=_PATH, metavar="OUT")
+@click.argument("folder", type=PATH, metavar="OUT")
 @click.option(
     "--public",
     "edition",
     flag_value="public",
     default="public",
-    show_default=True,
     help="For everybody: the method and its effect in words.",
 )
 @click.option(
@@ -35,7 +33,8 @@ _PATH = click.Path(path_type=Path)
     multiple=True,
     help="The language, or both by repeating it; by default those of the release.",
 )
-@click.option("-o", "--output", type=_PATH, help="A folder, or an .html or .json file.")
+@click.option("--full", is_flag=True, help="Write the long lists to the internal page, too.")
+@click.option("-o", "--output", type=PATH, help="A folder, or an .html or .json file.")
 @click.option("--force", is_flag=True, help="Replace files that differ.")
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
 @with_terminal
@@ -47,6 +46,7 @@ def report(terminal: Terminal, /, *, folder: Path, dry_run: bool, **options: Any
     ckm report out/2027-03/                                the public pages, beside the tables
     ckm report out/2027-03/ --public --lang fr -o report.html
     ckm report out/2027-03/ --internal -o for-the-board/
+    ckm report out/2027-03/ --internal --full -o all.html --lang en
     ckm report out/2027-03/ --internal -o numbers.json     every number of the page
 
     \b

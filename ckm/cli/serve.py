@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import importlib.util
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import Command, Group, with_terminal
+from ckm.cli.terminal.click_group import PATH, Command, Group, with_terminal
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ckm.cli.terminal.console import Terminal
     from ckm.service.access.tokens import TokenFile
 
 
 _WEB = ("starlette", "uvicorn", "argon2", "prometheus_client")
-_PATH = click.Path(path_type=Path)
 
 
 def require_web() -> None:
@@ -30,7 +30,7 @@ def require_web() -> None:
 
 
 @click.command(cls=Command)
-@click.argument("service", type=_PATH, metavar="SERVICE.toml")
+@click.argument("service", type=PATH, metavar="SERVICE.toml")
 @click.option("--listen", help="Address to listen on, instead of that of the file.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), help="Port, instead of that of the file; 0: free."
@@ -88,12 +88,11 @@ def _file_of(service: Path) -> TokenFile:
 
 
 @token.command()
-@click.argument("service", type=_PATH, metavar="SERVICE.toml")
+@click.argument("service", type=PATH, metavar="SERVICE.toml")
 @click.option(
     "--role",
     type=click.Choice(["public", "researcher", "officer"]),
     default="public",
-    show_default=True,
     help="What it may do.",
 )
 @click.option("--label", required=True, help="Whose it is.")
@@ -121,7 +120,7 @@ def add(terminal: Terminal, /, *, service: Path, dry_run: bool, **owner: Any) ->
 
 
 @token.command("list")
-@click.argument("service", type=_PATH, metavar="SERVICE.toml")
+@click.argument("service", type=PATH, metavar="SERVICE.toml")
 @with_terminal
 def list_tokens(terminal: Terminal, *, service: Path) -> None:
     """List the tokens, without what would let anybody use them."""
@@ -136,7 +135,7 @@ def list_tokens(terminal: Terminal, *, service: Path) -> None:
 
 
 @token.command()
-@click.argument("service", type=_PATH, metavar="SERVICE.toml")
+@click.argument("service", type=PATH, metavar="SERVICE.toml")
 @click.argument("id", metavar="ID")
 @click.option("--dry-run", is_flag=True, help="Look for the token, leave it valid.")
 @with_terminal

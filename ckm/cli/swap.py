@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ckm.cli.release import limit_options
-from ckm.cli.terminal.click_group import Command, with_terminal
+from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.output import printable
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ckm.cli.terminal.console import Terminal
     from tables.swapping import SwapReport
 
@@ -25,12 +26,12 @@ _COLUMNS = {
 
 
 @click.command(cls=Command)
-@click.argument("file", type=click.Path(path_type=Path), metavar="SWAP.toml")
+@click.argument("file", type=PATH, metavar="SWAP.toml")
 @click.option(
     "-o",
     "--output",
     required=True,
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="The Parquet file of the swapped records.",
 )
 @click.option("--force", is_flag=True, help="Replace records and report if they exist.")

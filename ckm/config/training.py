@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from ckm.config.read import build, keys_in, open_settings
+from ckm.config.read import build, open_settings
 from ckm.config.reading import Reading
 from ckm.config.section import (
     FilePath,
@@ -175,11 +175,6 @@ def read_training(
     if path is not None:
         reading, document = open_settings(path, kind="training")
     return build(TrainingJob, _merged(document, changes or {}), reading)
-
-
-def is_training_file(path: Path) -> bool:
-    """Return whether a TOML file describes a training."""
-    return {"plan", "target"} <= keys_in(path)
 
 
 def training_schema() -> dict[str, Any]:

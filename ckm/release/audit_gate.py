@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -16,9 +17,6 @@ from ckm.release.job_inputs import load_secret
 from reports.facts.release import CheckFact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
     from ckm.config.service.service import Service
     from ptable import PTable
     from reports.facts.release import Outcome
@@ -44,6 +42,12 @@ _WORDS = {"labels", "levels", "categories", "codelist", "boundaries", "boundary_
 _WORDS |= {"dataflow"}
 
 
+class _Exposure(BaseModel):
+    """The tables of one number of variables."""
+
+    n_tables: int
+
+
 class _Report(BaseModel):
     """What counts of the file that ``ckm audit -o`` writes."""
 
@@ -55,6 +59,7 @@ class _Report(BaseModel):
     n_areas: int
     n_areas_drawn: int
     largest_share: Annotated[float, Field(ge=0, le=1)]
+    exposures: list[_Exposure]
     digests: dict[str, str]
 
 
@@ -69,31 +74,30 @@ def digests_of(settings: Service | Job, ptable: PTable) -> dict[str, str]:
         Its p-table.
     """
     job = settings if isinstance(settings, Job) else settings.job
-    data = job.data.files()
-    others = [file for file in job.input_files() if file not in data and file != job.ptable]
     said = settings.model_dump(exclude=_ELSEWHERE)
     for name in {"variable", "population", "table"} & set(said):
         said[name] = [one.model_dump(exclude=_WORDS) for one in getattr(settings, name)]
     said["hierarchies"] = {
-        name: {**of, "tree": ""} if isinstance(of, dict) else of
+        name: {**of, "tree": Path(of["tree"])} if isinstance(of, dict) else of
         for name, of in settings.hierarchies.items()
-    }  # where files lie does not matter
-    text = json.dumps(said, sort_keys=True, default=lambda _: "")
+    }
     secret = load_secret(job)
     return {
-        "data": _digest(_hashes(data)),
-        "rules": _digest([text, *_hashes(others)]),
+        "data": _digest(job.data.files()),
+        "rules": _digest(said),
         "ptable": ptable.id,
         "secret": "none" if secret is None else secret.derive(_PURPOSE).hex(),
     }
 
 
-def _hashes(files: Iterable[Path]) -> list[str]:
-    return [record_file(file, name="").sha256 for file in files]
+def _digest(of: object) -> str:
+    """Return a digest in which a file is what it holds, wherever it lies."""
+    text = json.dumps(of, sort_keys=True, default=_hash)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _digest(texts: list[str]) -> str:
-    return hashlib.sha256(json.dumps(texts).encode()).hexdigest()
+def _hash(file: Path) -> str:
+    return record_file(file, name="").sha256
 
 
 def require_audited(service: Service, ptable: PTable) -> None:
@@ -121,6 +125,12 @@ def require_audited(service: Service, ptable: PTable) -> None:
             f"The audit {path.name!r} was made with small = {report.small} and confidence = "
             f"{report.confidence:g}, [audit] has {audit.small} and {audit.confidence:g}.",
             hint=again,
+        )
+    if report.n_areas_drawn < min(audit.areas or report.n_areas, report.n_areas):
+        raise ConfigError(
+            f"The audit {path.name!r} looked at {report.n_areas_drawn} of {report.n_areas} "
+            f"areas, [audit] wants {audit.areas or 'all'}.",
+            hint=f"{again}; or areas = {report.n_areas_drawn} in [audit]: callers are told",
         )
     if audit.largest_share is not None and report.largest_share > audit.largest_share:
         raise ConfigError(
@@ -155,14 +165,18 @@ def audit_checks(job: Job, ptable: PTable) -> tuple[CheckFact, ...]:
     path, limit = job.report.audit, job.report.limits.all_tables
     if path is None:
         return ()
-    found = _fitting(path, job, ptable).largest_share
+    report = _fitting(path, job, ptable)
+    n_tables = sum(exposure.n_tables for exposure in report.exposures)
+    found = {
+        "share": report.largest_share,
+        "small": float(report.small),
+        "tables": float(n_tables),
+    }
     outcome: Outcome = "no limit"
     if limit is not None:
-        outcome = "passed" if found <= limit else "failed"
+        outcome = "passed" if report.largest_share <= limit else "failed"
     allowed = {} if limit is None else {"share": limit}
-    return (
-        CheckFact(name="all-tables", outcome=outcome, allowed=allowed, found={"share": found}),
-    )
+    return (CheckFact(name="all-tables", outcome=outcome, allowed=allowed, found=found),)
 
 
 def _again(path: Path, settings: Service | Job) -> str:
@@ -190,6 +204,6 @@ def _read(path: Path, again: str) -> _Report:
         ) from None
     except ValidationError:
         raise ConfigError(
-            f"The file {path.name!r} is no audit: ckm audit writes one.",
+            f"The file {path.name!r} is no audit: ckm audit writes one, as .json.",
             hint=again,
         ) from None

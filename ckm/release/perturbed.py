@@ -66,6 +66,7 @@ def release(
     memory_limit: str | None = None,
     threads: int | None = None,
     command: str | None = None,
+    full: bool = False,
 ) -> Release:
     """Release the tables of a job into a folder that appears complete or not at all.
 
@@ -87,6 +88,8 @@ def release(
         Limits of the tabulation; they never change a result.
     command
         What was typed, for the internal report; by default the words that do the same.
+    full
+        Write the long lists to the internal report, too.
 
     Returns
     -------
@@ -108,6 +111,7 @@ def release(
     >>> release(read_job("job.toml"), "out/")  # doctest: +SKIP
     """
     run = _Run(job, formats=formats, progress=progress, is_kept=not dry_run)
+    run.is_full = full
     words = ["ckm", "release", job.path.name, "-o", resolve_target(out).name]
     run.command = shlex.join(words) + run.options if command is None else command
     return run.release(out, force=force, memory_limit=memory_limit, threads=threads)
@@ -144,6 +148,7 @@ class _Run(ReleaseRun["OpenedJob"]):
 
     kind, event = KIND, "release complete"
     command = ""
+    is_full = False
     quality: KeyQuality
     release_check: ReleaseCheck
     warnings: list[str]
@@ -348,7 +353,9 @@ class _Run(ReleaseRun["OpenedJob"]):
         leaks = LeakCheck(facts, more=hidden, secret=load_secret(self.job))
         languages = self.job.report.languages
         with self._timed("report"):
-            pages = write_report(facts, folder, languages=languages, leaks=leaks)
+            pages = write_report(
+                facts, folder, languages=languages, leaks=leaks, is_full=self.is_full
+            )
         method = "additive" if self.job.output.additive else "noise"
         manifest = self.public_manifest(tables, method=method, report=pages["public"])
         said = {

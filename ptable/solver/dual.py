@@ -48,14 +48,11 @@ class DualRow:
         The probabilities, to about fifty digits.
     residual
         The largest violation of a constraint in double precision, before the decimal steps.
-    n_steps
-        Newton steps in double precision.
     """
 
     multipliers: tuple[float, ...]
     law: tuple[Fraction, ...]
     residual: float
-    n_steps: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +75,9 @@ def maximise(
     multipliers have the right signs: the problem is convex, so the first such point is it.
     """
     dual = _Dual(problem)
-    n_steps, best, best_miss = 0, None, math.inf
+    best, best_miss = None, math.inf
     for active in dual.active_sets():
-        point, steps = dual.settle(active, start)
-        n_steps += steps
+        point = dual.settle(active, start)
         miss = dual.miss(point, active)
         if miss < best_miss:
             best, best_miss = (point, active), miss
@@ -89,7 +85,7 @@ def maximise(
             break
     if best is None:
         raise InternalError("A row has no set of constraints to try.")
-    return dual.finish(*best, n_steps, polish=polish)
+    return dual.finish(*best, polish=polish)
 
 
 def dual_bound(problem: RowProblem, multipliers: _Point) -> float:
@@ -161,19 +157,19 @@ class _Dual:
         ]
         return float(max(np.array(gaps) / self.scales))
 
-    def settle(self, active: _Active, start: tuple[float, float] | None) -> tuple[_Point, int]:
+    def settle(self, active: _Active, start: tuple[float, float] | None) -> _Point:
         """Find the multipliers where the active constraints hold with equality."""
         starts = [self.cold_start(active)]
         if start and all(map(math.isfinite, start)) and active[1]:
             across = start[0] if active[0] else 0.0
             starts.append((across, start[1], *[0.0] * (len(self.goal) - 2)))
         warm = min(starts, key=lambda point: self.respond(point).value)
-        point, steps = self.minimise(warm, active)
+        point = self.minimise(warm, active)
         if not self.size_at(point, active) <= _GOOD_RESIDUAL:
-            again, more = self.minimise(self.bisect(active), active)
+            again = self.minimise(self.bisect(active), active)
             if self.size_at(again, active) < self.size_at(point, active):
-                point, steps = again, steps + more
-        return point, steps
+                point = again
+        return point
 
     def cold_start(self, active: _Active) -> _Point:
         rest = [0.0] * (len(self.goal) - 2)
@@ -194,13 +190,13 @@ class _Dual:
         value = -float(positive @ np.log(positive)) + float(prices @ gradient)
         return _Response(law, blocks, is_free, value, tuple(gradient.tolist()))
 
-    def minimise(self, point: _Point, active: _Active) -> tuple[_Point, int]:
+    def minimise(self, point: _Point, active: _Active) -> _Point:
         """Run Newton's method, halving steps until the value or the gradient falls."""
         here = self.respond(point)
-        for step in range(_MAX_STEPS):
+        for _ in range(_MAX_STEPS):
             size = self._size(here, active)
             if size <= 1e-15:
-                return point, step
+                return point
             move, slope = self._newton(here, active)
             scale = 1.0
             while scale > 1e-12:
@@ -212,11 +208,11 @@ class _Dual:
                     break
                 scale /= 2
             if self._size(there, active) >= size and scale <= 1e-12:
-                return point, step
+                return point
             if size < 1e-12 and self._size(there, active) >= size:
-                return point, step
+                return point
             point, here = trial, there
-        return point, _MAX_STEPS
+        return point
 
     def size_at(self, point: _Point, active: _Active) -> float:
         return self._size(self.respond(point), active)
@@ -284,7 +280,7 @@ class _Dual:
         slope = sum(m * g for m, g in zip(move, here.gradient, strict=True))
         return tuple(move), slope
 
-    def finish(self, point: _Point, active: _Active, steps: int, *, polish: bool) -> DualRow:
+    def finish(self, point: _Point, active: _Active, *, polish: bool) -> DualRow:
         here = self.respond(point)
         residual = max(abs(float(here.law.sum()) - 1), self.miss(point, active))
         if not residual < 1e-7:
@@ -299,7 +295,7 @@ class _Dual:
             law = decimal_law(self.problem, pattern, point, active)
         if law is None:
             law = tuple(Fraction(p) for p in here.law.tolist())
-        return DualRow(multipliers=point, law=law, residual=residual, n_steps=steps)
+        return DualRow(multipliers=point, law=law, residual=residual)
 
 
 def _root(rising: Callable[[float], float], start: float) -> float:

@@ -48,6 +48,14 @@ class AttackWords:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeyFigure:
+    """What a figure of the first page is called, and what it says."""
+
+    name: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
     """A source: authors and year, where it appeared, the language of its title, its address."""
 
@@ -61,6 +69,10 @@ _WORDS = WordLists("release")
 CHECKS = _WORDS.entries("checks", CheckWords)
 ATTACKS = _WORDS.entries("attacks", AttackWords)
 ATTACK_SETTINGS = _WORDS.texts("attack_settings")
+BASES, PARAMETERS = _WORDS.texts("bases"), _WORDS.texts("parameters")
+DEMANDS = _WORDS.texts("demands")
+PARAMETER_VALUES = _WORDS.texts("parameter_values")
+KEY_FIGURES = _WORDS.entries("key_figures", KeyFigure)
 PRIORS = _WORDS.texts("priors")
 OWN_PRIORS = _WORDS.texts("own_priors")
 PICTURES, NOTES = _WORDS.pictures(), _WORDS.sentences("notes")

@@ -11,7 +11,7 @@ from footing.data_files import read_data
 from reports.errors import ReportError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from reports.i18n.languages import Words
 
@@ -23,9 +23,6 @@ Kind: TypeAlias = Literal[
 _PLACE = re.compile(r"%\((\w+)\)s")
 
 _Entry = TypeVar("_Entry")
-
-#: Fields whose texts are names for programs, or stay in their own language.
-_NO_WORDS = frozenset({"better", "claim", "good", "group", "kind", "kinds", "references"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,16 +140,3 @@ class WordLists:
         if isinstance(entry, str):
             return Sentence(entry, self._kinds)
         return Sentence(entry["text"], {**self._kinds, **entry.get("kinds", {})})
-
-
-def messages_in(value: Any, claim: str = "") -> Iterator[tuple[str, str]]:
-    """Give the words of a file that are translated, each with its claim."""
-    if isinstance(value, str):
-        yield value, claim
-    elif isinstance(value, list):
-        for part in value:
-            yield from messages_in(part, claim)
-    elif isinstance(value, dict):
-        for key, part in value.items():
-            if key not in _NO_WORDS:
-                yield from messages_in(part, value.get("claim", claim))

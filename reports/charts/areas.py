@@ -39,14 +39,14 @@ def area_chart(words: Words, data: MapFacts, *, title: str) -> str:
     2
     """
     known = sorted((a for a in data.areas if a.number is not None), key=lambda a: a.number or 0)
-    numbers = [area.number or 0 for area in known]
+    plain, numbers = words.numbers.plain, [area.number or 0 for area in known]
     classes: dict[float, int] = {}
     for place, number in enumerate(numbers):
         classes.setdefault(number, 1 + place * _CLASSES // len(numbers))
     entries = []
     for shade in sorted(set(classes.values())):
         members = [number for number, own in classes.items() if own == shade]
-        ends = (_said(words, number) for number in dict.fromkeys((members[0], members[-1])))
+        ends = map(plain, dict.fromkeys((members[0], members[-1])))
         entries.append((f"s{shade}", " – ".join(ends)))
     withheld = [area for area in data.areas if area.is_withheld]
     entries += [("withheld", words.say("Not published"))] if withheld else []
@@ -59,16 +59,12 @@ def area_chart(words: Words, data: MapFacts, *, title: str) -> str:
         css = "withheld" if area.is_withheld else "none"
         said = words.say("Not published") if area.is_withheld else ""
         if area.number is not None:
-            css, said = f"s{classes[area.number]}", _said(words, area.number)
+            css, said = f"s{classes[area.number]}", plain(area.number)
         tip = f"{area.label}: {said}" if said else None
         drawing.path([area.path] if area.path else [], tip=tip, css=css, fill_rule="evenodd")
     for place, entry in enumerate(entries):
         drawing.legend(high + 14 + place * _LINE, [entry], step=0)
     return drawing.finish()
-
-
-def _said(words: Words, number: float) -> str:
-    return words.numbers.plain(number)
 
 
 def _told(words: Words, known: list[MapArea], n_withheld: int) -> str:
@@ -78,7 +74,7 @@ def _told(words: Words, known: list[MapArea], n_withheld: int) -> str:
         "Shades for %(areas)s areas. The largest number: %(most)s; the smallest: %(least)s."
         " Areas not published: %(withheld)s. The table above has all numbers.",
         areas=words.numbers.count(len(known)),
-        most=f"{most.label} ({_said(words, most.number or 0)})",
-        least=f"{least.label} ({_said(words, least.number or 0)})",
+        most=f"{most.label} ({words.numbers.plain(most.number or 0)})",
+        least=f"{least.label} ({words.numbers.plain(least.number or 0)})",
         withheld=words.numbers.count(n_withheld),
     )

@@ -62,51 +62,20 @@ def paired_bars(words: Words, bars: Bars, lines: Sequence[tuple[int, float, floa
 
 
 def lines_of_shares(words: Words, bars: Bars, lines: Sequence[tuple[str, float, str]]) -> str:
-    """Draw a share per line, with its number and a remark beside it."""
-    top, step, left, right = 34.0, 24.0, 70.0, _WIDTH - 130
+    """Draw a share per line, with what it says beside it; shares above 1 are cut off."""
+    top, step, right = 34.0, 24.0, _WIDTH - 130
+    left = 18 + 7.5 * max(len(name) for name, _, _ in lines)
     low = top + step * len(lines)
     drawing = Drawing(words, bars, size=(_WIDTH, low + 40))
     along = Axis((0, 0.25, 0.5, 0.75, 1), (left, right))
     drawing.across(along, low=low, high=top - 6)
     drawing.text((4, top - 16), bars.upwards)
-    for place, (name, share, remark) in enumerate(lines):
+    for place, (name, share, said) in enumerate(lines):
         y = top + place * step
         drawing.text((left - 8, y + 13), name, anchor="end")
-        drawing.rect((left, y + 2, along(share) - left, step - 8), css="drawn")
-        drawing.text(
-            (right + 8, y + 13), f"{words.numbers.probability(share)} {remark}".strip()
-        )
+        drawing.rect((left, y + 2, along(min(share, 1.0)) - left, step - 8), css="drawn")
+        drawing.text((right + 8, y + 13), said)
     drawing.line((left, top - 6), (left, low), css="axis")
-    return drawing.finish()
-
-
-@dataclass(frozen=True, slots=True)
-class SpreadLine:
-    """The quantiles of a group: least, 0.1, median, 0.9 and largest."""
-
-    name: str
-    least: float
-    q10: float
-    median: float
-    q90: float
-    most: float
-
-
-def spread(words: Words, data: Labels, lines: Sequence[SpreadLine]) -> str:
-    """Draw a line from least to largest, a box of the middle 80 %, a bar at the median."""
-    left, right, top, step = 150.0, _WIDTH - 24, 16.0, 34.0
-    low = top + step * len(lines)
-    drawing = Drawing(words, data, size=(_WIDTH, low + 40))
-    at = ticks(min(line.least for line in lines), max(line.most for line in lines))
-    along = Axis(at, (left, right))
-    drawing.across(along, low=low, high=top)
-    for place, line in enumerate(lines):
-        y = top + (place + 0.5) * step
-        drawing.text((left - 10, y + 4), line.name, anchor="end")
-        drawing.whisker((along(line.least), along(line.most)), y, cap=5)
-        width = max(along(line.q90) - along(line.q10), 2.0)
-        drawing.rect((along(line.q10), y - 9, width, 18), css="designed")
-        drawing.rect((along(line.median) - 2, y - 9, 4, 18), css="drawn")
     return drawing.finish()
 
 

@@ -107,6 +107,7 @@ def _known() -> Mapping[tuple[type, str], tuple[str, Container[object]]]:
         (release.PublicFacts, "checks"): ("check", release_words.CHECKS),
         (release.AttackFact, "name"): ("attack", release_words.ATTACKS),
         (release.RiskFacts, "prior"): ("prior", release_words.PRIORS),
+        (release.AmountNoiseFact, "base"): ("base", release_words.BASES),
         (release.WorstFact, "prior"): ("prior", release_words.OWN_PRIORS),
         (release.MeasureFact, "name"): ("measure", DEFINITIONS),
         (release.DesignFact, "figures"): ("figure", FIGURES),

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from reports.facts.release import Text  # noqa: TC001  (whoever parses facts needs it)
+
+if TYPE_CHECKING:
+    from risk.reconstruction.posterior import FoundByPosterior
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +124,9 @@ class ExposureFacts:
         Tables by the number of their variables, and those that show a variable.
     areas, tables
         Those of which most small counts are found.
+    posterior, draws
+        What the probability of each count finds, by number of variables, then of all; empty
+        where that was not asked for. How many draws each chain has; 0 where it is exact.
     growth
         None where there are too few tables, or no small counts.
     advice
@@ -150,6 +157,8 @@ class ExposureFacts:
     variables: tuple[PartFact, ...]
     areas: tuple[PartFact, ...]
     tables: tuple[PartFact, ...]
+    posterior: tuple[tuple[str, FoundByPosterior], ...] = ()
+    draws: int = 0
     growth: GrowthFact | None = None
     advice: tuple[ClosureFact, ...] = ()
     noise: tuple[ClosureFact, ...] = ()

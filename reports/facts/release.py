@@ -22,6 +22,8 @@ Text: TypeAlias = str | Mapping[str, str]
 Outcome: TypeAlias = Literal["passed", "failed", "no limit", "not computed"]
 #: The outcomes of checks that were made: those that the public edition tells.
 MADE: tuple[Outcome, ...] = ("passed", "failed")
+#: From more than this probability on somebody counts as sure.
+SURE = 0.75
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +75,8 @@ class TableFact:
         The filter of the job; empty for none.
     published
         Rows of the published table.
+    records
+        How many records it counts.
     cells, empty
         Cells that hold somebody, and cells of the grid that do not.
     margins
@@ -87,6 +91,7 @@ class TableFact:
     measures: tuple[str, ...]
     where: str
     published: int
+    records: int
     cells: int
     empty: int
     margins: int
@@ -137,20 +142,49 @@ class NoiseShareFact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PairFact:
-    """How many cells of about this original count were published as about this count.
+class SizeFact:
+    """How far the published counts of cells of about one size lie from the original ones.
 
     Parameters
     ----------
-    original, published
-        The least count of each bin.
+    low, high
+        The original counts; None leaves them open.
     cells
-        How many.
+        How many there are; a cell that several tables show counts once.
+    half, most
+        The deviation, in counts, that half of the cells and nine tenths do not exceed.
+    half_share, most_share
+        The same as a share of the original count.
     """
 
-    original: int
-    published: int
+    low: int
+    high: int | None
     cells: int
+    half: int
+    most: int
+    half_share: float
+    most_share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AmountNoiseFact:
+    """How the sums of a variable are perturbed.
+
+    Parameters
+    ----------
+    variable
+        The column.
+    base
+        What the noise is scaled to: a name of the catalogue of bases.
+    deviation, largest
+        The standard deviation of the noise and the largest one, as shares of the base of a
+        small cell; None where several p-tables are used.
+    """
+
+    variable: str
+    base: str
+    deviation: float | None = None
+    largest: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,10 +201,14 @@ class NoiseFacts:
         Name → residual of the certificate; empty without one.
     transition
         Row i, column j: P(published j | original i); the last row stands for larger counts.
-    classes, shares, pairs
-        Designed beside drawn; the pairs are for a picture of published against original.
+    classes, shares
+        Designed beside drawn.
+    sizes
+        Deviations by size of cell.
     cycle
         How many of the last rows of `transition` stand for larger counts in turn.
+    amounts
+        Of each variable that is summed.
     """
 
     parameters: Mapping[str, str]
@@ -179,8 +217,9 @@ class NoiseFacts:
     transition: tuple[tuple[float, ...], ...]
     classes: tuple[NoiseClassFact, ...]
     shares: tuple[NoiseShareFact, ...]
-    pairs: tuple[PairFact, ...]
+    sizes: tuple[SizeFact, ...]
     cycle: int = 1
+    amounts: tuple[AmountNoiseFact, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,7 +279,7 @@ class AmountFact:
     Parameters
     ----------
     table, variable
-        Where.
+        Where; no variable stands for weighted counts.
     cells
         Cells whose sum is not 0 before and after.
     bias
@@ -305,6 +344,9 @@ class WorstFact:
         The largest P(X = original | X' = published) over sensitive originals.
     set_published, set_probability
         The largest P(X is sensitive | X' = set_published).
+    small, sure
+        Cells with a sensitive original count, and those of which the published count tells
+        with more than `SURE` that it is sensitive.
     prior
         Whose cells the prior counts: a name of the catalogue of priors of one table.
     """
@@ -315,6 +357,8 @@ class WorstFact:
     probability: float
     set_published: int
     set_probability: float
+    small: int
+    sure: int
     prior: str = "table-counts"
 
 
@@ -565,7 +609,7 @@ class ReleaseFacts:
                 check.name: check.outcome for check in self.checks if check.outcome in MADE
             },
             tables=tuple(fact_of(PublicTableFact, table) for table in self.tables),
-            has_amounts=bool(self.amounts),
+            has_amounts=any(fact.variable for fact in self.amounts),
         )
 
 

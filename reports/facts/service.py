@@ -38,8 +38,6 @@ class Field:
         Unique on the page.
     name, label
         The variable.
-    is_hierarchy
-        Whether it has several levels.
     shows
         Ways to show it; the first leaves it out.
     groups
@@ -55,7 +53,6 @@ class Field:
     id: str
     name: str
     label: str
-    is_hierarchy: bool
     shows: tuple[Choice, ...]
     groups: tuple[Group, ...]
     codes: str | None = None

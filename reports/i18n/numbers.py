@@ -58,6 +58,10 @@ class Numbers:
             return f">{_SPACE}{self._decimal(99.9, '0.0')}{_SPACE}%"
         return f"{self._decimal(100 * number, '0.0')}{_SPACE}%"
 
+    def percent(self, share: float) -> str:
+        r"""Write a share that somebody set in percent, without trailing zeros."""
+        return f"{self.plain(100 * share)}{_SPACE}%"
+
     def amount(self, number: float) -> str:
         r"""Write any other figure with three decimals, fewer where it is large."""
         size = abs(number)

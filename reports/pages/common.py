@@ -46,8 +46,8 @@ def outcome_cell(words: Words, outcome: Outcome) -> Cell:
     return Cell(text=says[outcome], outcome=outcome)
 
 
-def verdict(words: Words, outcomes: Collection[Outcome]) -> str:
-    """Sum up the checks in one sentence."""
+def verdict(words: Words, outcomes: Collection[Outcome], more: Iterable[str] = ()) -> str:
+    """Sum up the checks in one sentence, and add what else must be said."""
     number = Counter(outcomes)
     failed, made = number["failed"], number["failed"] + number["passed"]
     if failed:
@@ -75,7 +75,7 @@ def verdict(words: Words, outcomes: Collection[Outcome]) -> str:
         parts.append(
             words.say_many("%(n)s check was not computed", "%(n)s checks were not computed", n)
         )
-    return words.say("%(text)s.", text=words.listed(parts))
+    return words.say("%(text)s.", text=words.listed([*parts, *more]))
 
 
 def has_failed(outcomes: Collection[Outcome]) -> bool:
@@ -155,8 +155,7 @@ def _defined(
 ) -> Table:
     return (
         Lines(words, lines)
-        .text("Name", lambda line: Cell(text=line[0], is_code=True))
-        .text("In words", lambda line: line[1])
+        .text("Name", lambda line: line[1])
         .text("Unit", lambda line: words.say(line[2]))
         .text("Definition", lambda line: words.say(line[3]))
         .table(ident, caption)
@@ -167,5 +166,4 @@ def _references(risk: RiskFacts | None) -> list[Any]:
     names = ["handbook"]
     if risk is not None:
         names += [name for fact in risk.attacks for name in ATTACKS[fact.name].references]
-        names += ["wilson"] if any(fact.trials for fact in risk.attacks) else []
     return [REFERENCES[name] for name in dict.fromkeys(names)]

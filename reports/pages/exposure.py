@@ -14,11 +14,13 @@ if TYPE_CHECKING:
     from reports.facts.exposure import ClosureFact, ExposureFacts, GrowthFact, PartFact
     from reports.i18n.languages import Words
     from reports.parts import Figure, Table
+    from risk.reconstruction.posterior import FoundByPosterior
 
 
 def exposure_page(words: Words, facts: ExposureFacts) -> tuple[str, dict[str, Any]]:
     """Arrange what was found in all tables of a service."""
-    without = [name for name in ("growth", "advice") if not getattr(facts, name)]
+    parts = ("growth", "posterior", "advice")
+    without = [name for name in parts if not getattr(facts, name)]
     say = words.say
     return "exposure.html", {
         "title": words.text(facts.title),
@@ -33,6 +35,7 @@ def exposure_page(words: Words, facts: ExposureFacts) -> tuple[str, dict[str, An
             words, facts.sizes, "sizes", say("Variables"), say("Tables by number of variables")
         ),
         "picture": None if facts.growth is None else _picture(words, facts, facts.growth),
+        "posterior": _posterior(words, facts),
         "places": [
             *(
                 []
@@ -53,6 +56,20 @@ def exposure_page(words: Words, facts: ExposureFacts) -> tuple[str, dict[str, An
 
 
 def _verdict(words: Words, facts: ExposureFacts) -> str:
+    """Say what is found, and in which areas it was looked for."""
+    if facts.n_areas_drawn == facts.n_areas:
+        return _found(words, facts)
+    drawn = words.say(
+        "Only tables by area were looked at, of %(drawn)s of %(all)s areas, drawn at random "
+        "(seed %(seed)s).",
+        drawn=words.numbers.count(facts.n_areas_drawn),
+        all=words.numbers.count(facts.n_areas),
+        seed=words.numbers.plain(facts.seed),
+    )
+    return f"{_found(words, facts)} {drawn}"
+
+
+def _found(words: Words, facts: ExposureFacts) -> str:
     whole, numbers = facts.whole, words.numbers
     if not whole.n_small:
         return words.say("No small count is published: there was nothing to find.")
@@ -73,6 +90,16 @@ def _remarks(words: Words, facts: ExposureFacts) -> list[str]:
     """Say what is certain, and what is found of persons."""
     told, persons = [], facts.persons
     if facts.whole.n_small:
+        told += [
+            words.say(
+                "By the probability of each count %(share)s are found, and somebody is sure of "
+                "%(sure)s, of which %(wrong)s wrongly.",
+                share=words.numbers.share(one.share),
+                sure=words.numbers.count(one.sure),
+                wrong=words.numbers.count(one.sure_wrong),
+            )
+            for _, one in facts.posterior[-1:]
+        ]
         told.append(
             words.say_many(
                 "Of %(n)s small count no other count fits what is published.",
@@ -115,6 +142,45 @@ def _parts(
         .number("Found together", lambda part: found(part, "together"))
         .table(ident, caption)
     )
+
+
+def _posterior(words: Words, facts: ExposureFacts) -> list[Table]:
+    """List what the probability of each count finds, and how often it holds what it says."""
+    numbers, say = words.numbers, words.say
+
+    def share(part: int, whole: int) -> Cell:
+        small = numbers.share(part / whole) if whole else ""
+        return Cell(text=numbers.count(part), small=small)
+
+    def sure(one: FoundByPosterior, name: str) -> Cell:
+        small = say("%(n)s wrongly", n=numbers.count(getattr(one, f"{name}_wrong")))
+        small = small.replace(" ", "\N{NO-BREAK SPACE}")
+        return Cell(text=numbers.count(getattr(one, name)), small=small)
+
+    if not facts.posterior:
+        return []
+    found = (
+        Lines(words, facts.posterior)
+        .text("Variables", lambda one: one[0] or say("total"))
+        .number("Small counts", lambda one: one[1].n_small, "count")
+        .number("Found together", lambda one: share(one[1].right, one[1].n_small))
+        .number("Guesses", lambda one: one[1].guessed, "count")
+        .number("Sure", lambda one: sure(one[1], "sure"))
+        .number("Sure it is small", lambda one: sure(one[1], "sure_small"))
+        .number("Cells where chains differ", lambda of: share(of[1].n_unmixed, of[1].n_cells))
+        .table("probable", say("Small counts, by their probability given all tables"))
+    )
+    whole = facts.posterior[-1][1]
+    counted = zip(whole.said, whole.kept, strict=True)
+    tenths = [(at, n, right) for at, (n, right) in enumerate(counted) if n]
+    kept = (
+        Lines(words, tenths)
+        .text("Probability of the guess", lambda one: f"{10 * one[0]}–{10 * one[0] + 10} %")
+        .number("Guesses", lambda one: one[1], "count")
+        .number("Right", lambda one: share(one[2], one[1]))
+        .table("kept", say("How often a guess is right, by its probability"))
+    )
+    return [found, kept]
 
 
 def _picture(words: Words, facts: ExposureFacts, growth: GrowthFact) -> Figure:

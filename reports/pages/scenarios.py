@@ -24,9 +24,11 @@ _MAIN = (
 )  # fmt: skip
 
 
-def scenario_parts(words: Words, scenarios: ScenarioFacts) -> dict[str, Any]:
-    """Arrange the designs that were compared."""
-    main = tuple(dict.fromkeys((scenarios.risk, scenarios.utility, *_MAIN)))
+def scenario_parts(
+    words: Words, scenarios: ScenarioFacts, figures: Sequence[str] = _MAIN
+) -> dict[str, Any]:
+    """Arrange the designs that were compared, by their main figures."""
+    main = tuple(dict.fromkeys((scenarios.risk, scenarios.utility, *figures)))
     every = tuple(dict.fromkeys(n for design in scenarios.designs for n in design.figures))
     return {
         "chosen": [design.name for design in scenarios.designs if design.chosen],

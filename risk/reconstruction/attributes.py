@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from risk.reconstruction.lattice import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from numpy.typing import NDArray
 
+    from footing.arrays import Flags, Levels
     from risk.reconstruction.lattice import Lattice, Shown
-
-    Levels = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FoundAttributes:
+class FoundAttributes(Tally):
     """How often the category of a person is found who is alone in a cell of other variables.
 
     Parameters
@@ -34,15 +35,10 @@ class FoundAttributes:
         How often the largest count is that was fitted to all tables.
     """
 
-    n: int
-    by_frequency: int
-    alone: int
-    together: int
-
-    def __add__(self, other: FoundAttributes) -> FoundAttributes:
-        pairs = zip(astuple(self), astuple(other), strict=True)
-        n, by_frequency, alone, together = (a + b for a, b in pairs)
-        return FoundAttributes(n=n, by_frequency=by_frequency, alone=alone, together=together)
+    n: int = 0
+    by_frequency: int = 0
+    alone: int = 0
+    together: int = 0
 
 
 def found_attributes(
@@ -71,7 +67,7 @@ def found_attributes(
     frequent.
     """
     tops = [len(one) - 1 for one in lattice.groups]
-    found = FoundAttributes(n=0, by_frequency=0, alone=0, together=0)
+    found = FoundAttributes()
     for table, one in shown.items():
         others = [axis for axis, level in enumerate(table) if level < tops[axis]]
         for axis in sorted(set(axes) & set(others)) if len(others) > 1 else ():
@@ -86,7 +82,7 @@ def _guessed(
     published: NDArray[Any],
     fitted: NDArray[Any],
     *,
-    is_shown: NDArray[np.bool_],
+    is_shown: Flags,
     axis: int,
 ) -> FoundAttributes:
     true, seen, fit, known = (

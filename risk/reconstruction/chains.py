@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from footing.arrays import along
 from risk.errors import RiskError
 
 if TYPE_CHECKING:
@@ -14,12 +15,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from footing.arrays import Flags, Floats, Integers, Levels
     from ptable import PTable
     from risk.reconstruction.lattice import Lattice, Shown
 
-    Floats: TypeAlias = NDArray[np.float64]
-    Integers: TypeAlias = NDArray[np.int64]
-    Levels: TypeAlias = tuple[int, ...]
 
 _SLACK = 64
 _RESIZE, _EXCHANGE = 0.04, 0.5  # shares of proposals, cumulated
@@ -79,9 +78,8 @@ class CellVector:
         self.blocks = np.full(self.starts[-1], int(self.block.max()) + 1)
         for at, table in enumerate(self.tables[: self.by_area] if area is not None else ()):
             codes = coarsest[table[area or 0]]
-            along = np.reshape(codes, [-1 if axis == area else 1 for axis in range(len(tops))])
             part = self.blocks[self.starts[at] : self.starts[at + 1]]
-            part[:] = np.broadcast_to(along, shapes[at]).ravel()
+            part[:] = np.broadcast_to(along(codes, area or 0, len(tops)), shapes[at]).ravel()
         self.published = np.concatenate([shown[t].published.ravel() for t in self.tables])
         is_shown = np.concatenate([shown[t].is_shown.ravel() for t in self.tables])
         known = np.where(is_shown, self.published, -1)
@@ -153,7 +151,7 @@ class _Proposal(NamedTuple):
 
     joint: Integers
     lanes: Integers
-    loses: NDArray[np.bool_]
+    loses: Flags
     ratio: Floats
 
 
@@ -162,7 +160,7 @@ class _Move(NamedTuple):
 
     cells: Integers
     row: Integers
-    loses: NDArray[np.bool_]
+    loses: Flags
     sign: Integers
 
     def of_tables(self, some: slice) -> _Move:
@@ -170,7 +168,7 @@ class _Move(NamedTuple):
             self.cells[..., some], self.row[..., some], self.loses, self.sign[..., some]
         )
 
-    def of_lanes(self, some: Integers | NDArray[np.bool_]) -> _Move:
+    def of_lanes(self, some: Integers | Flags) -> _Move:
         return _Move(
             self.cells[:, some], self.row[:, some], self.loses[:, some], self.sign[:, some]
         )
@@ -368,9 +366,7 @@ class Chains:
             self._lose(lane[lost], one[lost])
             self._gain(lane[gained], one[gained])
 
-    def _move(
-        self, joint: Integers, loses: NDArray[np.bool_], chain: Integers, columns: int
-    ) -> _Move:
+    def _move(self, joint: Integers, loses: Flags, chain: Integers, columns: int) -> _Move:
         """Find the cells that lose or gain a person."""
         place = np.zeros(1, np.int64)
         for axis, part in enumerate(self.parts[columns]):

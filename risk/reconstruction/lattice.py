@@ -8,8 +8,9 @@ joint cells.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+import operator
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -20,9 +21,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Floats: TypeAlias = NDArray[np.float64]
-    Integers: TypeAlias = NDArray[np.int64]
-    Levels: TypeAlias = tuple[int, ...]
+    from footing.arrays import Flags, Floats, Integers, Levels
+
 
 #: So many joint cells are held at most.
 MAX_JOINT = 20_000_000
@@ -125,7 +125,11 @@ class Shown:
     """
 
     published: Integers
-    is_shown: NDArray[np.bool_]
+    is_shown: Flags
+
+    def mapped(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Shown:
+        """Change both arrays alike."""
+        return Shown(published=change(self.published), is_shown=change(self.is_shown))
 
 
 def most_probable_counts(
@@ -265,8 +269,24 @@ def _wanted(shown: Shown, sums: Floats, total: float) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """How many small counts are found.
+class Tally:
+    """Numbers of what is found, which add up one by one."""
+
+    def __add__(self, other: Self) -> Self:
+        pairs = {f.name: (getattr(self, f.name), getattr(other, f.name)) for f in fields(self)}
+        return type(self)(
+            **{
+                name: tuple(map(operator.add, *both))
+                if isinstance(both[0], tuple)
+                else operator.add(*both)
+                for name, both in pairs.items()
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmallCounts(Tally):
+    """How many small counts are guessed.
 
     Parameters
     ----------
@@ -278,27 +298,35 @@ class Found:
         For how many of the small ones the best guess is right.
     sure, sure_wrong
         How often somebody is sure enough that a cell is small, and names its count; how often
-        wrongly. Of a cell with fewer than 20 others like it this is not told: it is not counted
-        as sure, though some of these are guessed best.
-    certain
-        Of how many small ones no other count fits what is published.
+        wrongly.
     """
 
-    n_small: int
-    guessed: int
-    right: int
-    sure: int
-    sure_wrong: int
-    certain: int = 0
+    n_small: int = 0
+    guessed: int = 0
+    right: int = 0
+    sure: int = 0
+    sure_wrong: int = 0
 
     @property
     def share(self) -> float:
         """The share of small counts that the best guess has right."""
         return self.right / self.n_small if self.n_small else 0.0
 
-    def __add__(self, other: Found) -> Found:
-        names = ("n_small", "guessed", "right", "sure", "sure_wrong", "certain")
-        return Found(**{name: getattr(self, name) + getattr(other, name) for name in names})
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found(SmallCounts):
+    """How many small counts are found from cells that look alike.
+
+    Of a cell with fewer than 20 others like it nobody is taken to be sure, though some of these
+    are guessed best.
+
+    Parameters
+    ----------
+    certain
+        Of how many small ones no other count fits what is published.
+    """
+
+    certain: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -319,11 +347,11 @@ class Guesses:
         Whether no other count fits the bounds, and it is not large.
     """
 
-    is_small: NDArray[np.bool_]
-    is_guessed: NDArray[np.bool_]
-    is_right: NDArray[np.bool_]
-    is_sure: NDArray[np.bool_]
-    is_certain: NDArray[np.bool_]
+    is_small: Flags
+    is_guessed: Flags
+    is_right: Flags
+    is_sure: Flags
+    is_certain: Flags
 
     @property
     def found(self) -> Found:
@@ -336,21 +364,6 @@ class Guesses:
             sure_wrong=int((self.is_sure & ~self.is_right).sum()),
             certain=int((self.is_certain & self.is_small).sum()),
         )
-
-
-def found_small_counts(
-    truth: Integers,
-    guess: Integers,
-    clues: Sequence[Integers],
-    *,
-    small: int,
-    confidence: float,
-    bounds: tuple[Floats, Floats] | None = None,
-) -> Found:
-    """Count what `guessed_counts` finds; the parameters are its own."""
-    return guessed_counts(
-        truth, guess, clues, small=small, confidence=confidence, bounds=bounds
-    ).found
 
 
 def guessed_counts(
@@ -388,8 +401,7 @@ def guessed_counts(
     capped = np.minimum(truth, small + 1)  # what is not small is one answer, but for 0
     is_small = (capped >= 1) & (capped <= small)
     if not len(truth):
-        names = ("is_small", "is_guessed", "is_right", "is_sure", "is_certain")
-        return Guesses(**dict.fromkeys(names, is_small))
+        return Guesses(**dict.fromkeys((f.name for f in fields(Guesses)), is_small))
     group = np.unique(np.stack([*clues]), axis=1, return_inverse=True)[1].ravel()
     times = np.zeros((int(group.max()) + 1, small + 2), np.int64)
     np.add.at(times, (group, capped), 1)

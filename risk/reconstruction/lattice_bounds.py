@@ -18,11 +18,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from footing.arrays import Floats, Integers, Levels
     from risk.reconstruction.lattice import Lattice, Shown
 
-    Floats: TypeAlias = NDArray[np.float64]
-    Integers: TypeAlias = NDArray[np.int64]
-    Levels: TypeAlias = tuple[int, ...]
     Origins: TypeAlias = Callable[[Integers], tuple[Integers, Integers]]
 
 _ROUNDS = 50

@@ -8,28 +8,24 @@ cells are taken for independent.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from risk.errors import RiskError
 from risk.reconstruction.chains import CellVector, Chains
 from risk.reconstruction.counts import possible_origins
-from risk.reconstruction.lattice import Lattice, Shown, independent_shares
+from risk.reconstruction.lattice import Lattice, Shown, SmallCounts, independent_shares
 from risk.reconstruction.lattice_bounds import count_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from numpy.typing import NDArray
-
+    from footing.arrays import Flags, Floats, Integers, Levels
     from ptable import PTable
 
-    Floats: TypeAlias = NDArray[np.float64]
-    Integers: TypeAlias = NDArray[np.int64]
-    Levels: TypeAlias = tuple[int, ...]
 
 _MOST_ENUMERATED = 10_000_000
 _MOST_HELD = 100_000_000
@@ -59,58 +55,34 @@ class Posterior:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FoundByPosterior:
+class FoundByPosterior(SmallCounts):
     """How many small counts their posterior finds.
+
+    Somebody is sure where one small count is probable enough, and chains agree.
 
     Parameters
     ----------
     n_cells, n_unmixed
         How many cells there are; in how many chains still differ (R-hat above 1.05).
-    n_small
-        How many cells hold between 1 and the largest small count.
-    guessed, right
-        For how many cells a small count is the most probable; how often it is right.
-    sure, sure_wrong
-        How often one small count is probable enough, where chains agree; how often it is wrong.
     sure_small, sure_small_wrong
         How often it is as probable that a count is a small one, whichever; how often wrongly.
     said
-        By tenth of the probability of the guess (0-10 %, ..., 90-100 %), how many guesses.
+        By tenth of the probability of the guess (0-10 %, ..., 90-100 %), how many guesses there
+        are where chains agree.
     kept
         How many of these are right.
     """
 
     n_cells: int
     n_unmixed: int
-    n_small: int
-    guessed: int
-    right: int
-    sure: int
-    sure_wrong: int
     sure_small: int
     sure_small_wrong: int
     said: tuple[int, ...]
     kept: tuple[int, ...]
 
-    @property
-    def share(self) -> float:
-        """The share of small counts that the best guess has right."""
-        return self.right / self.n_small if self.n_small else 0.0
-
-    def __add__(self, other: FoundByPosterior) -> FoundByPosterior:
-        def both(name: str) -> Any:
-            one, two = getattr(self, name), getattr(other, name)
-            return (
-                tuple(map(sum, zip(one, two, strict=True)))
-                if one is self.said or one is self.kept
-                else one + two
-            )
-
-        return FoundByPosterior(**{field.name: both(field.name) for field in fields(self)})
-
 
 def found_by(
-    posterior: Posterior, truth: Integers, is_shown: NDArray[np.bool_], *, confidence: float
+    posterior: Posterior, truth: Integers, is_shown: Flags, *, confidence: float
 ) -> FoundByPosterior:
     """Compare the posterior of a table with its true counts.
 
@@ -144,8 +116,8 @@ def found_by(
     }
     return FoundByPosterior(
         n_cells=len(true),
-        said=tuple(np.bincount(tenth[is_guess], minlength=10).tolist()),
-        kept=tuple(np.bincount(tenth[right], minlength=10).tolist()),
+        said=tuple(np.bincount(tenth[is_guess & mixed], minlength=10).tolist()),
+        kept=tuple(np.bincount(tenth[right & mixed], minlength=10).tolist()),
         **{name: int(of.sum()) for name, of in figures.items()},
     )
 
@@ -296,9 +268,7 @@ def sample_posterior(
     )
 
 
-def _from_halves(
-    shares: Floats, fits: NDArray[np.bool_], *, n: int
-) -> tuple[Floats, Floats, Floats]:
+def _from_halves(shares: Floats, fits: Flags, *, n: int) -> tuple[Floats, Floats, Floats]:
     """Return the chances, split R-hat and the effective number of draws.
 
     References

@@ -5,7 +5,6 @@ Evaluation reads confidential records. What it gives back follows from them: it 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -48,8 +47,6 @@ class Kind:
     --------
     >>> Kind(categories=("F", "M")).is_category
     True
-    >>> Kind(low=0, high=99, is_whole=True).n_possible
-    100
     """
 
     categories: tuple[Any, ...] | None = None
@@ -63,13 +60,6 @@ class Kind:
     def is_category(self) -> bool:
         """Whether the column holds categories."""
         return self.categories is not None
-
-    @property
-    def n_possible(self) -> float:
-        """How many different numbers are possible."""
-        if not self.is_whole or self.low is None or self.high is None:
-            return math.inf
-        return self.high - self.low + 1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -243,8 +233,8 @@ def read_kinds(declared: Mapping[str, Any]) -> dict[str, Kind]:
     Examples
     --------
     >>> kinds = read_kinds({"categories": {"sex": ["F"]}, "integer_bounds": {"age": [0, 9]}})
-    >>> kinds["sex"].categories, kinds["age"].n_possible
-    (('F',), 10)
+    >>> kinds["sex"].categories, kinds["age"].high
+    (('F',), 9)
     """
     try:
         if declared.get("format") == _SCHEMA:

@@ -17,6 +17,8 @@ from reports.facts.exposure import (
 )
 from reports.facts.exposure import PointFact as GrowthPoint
 from reports.facts.release import (
+    AmountFact,
+    AmountNoiseFact,
     AttackFact,
     CheckFact,
     ComparisonFacts,
@@ -27,13 +29,13 @@ from reports.facts.release import (
     NoiseClassFact,
     NoiseFacts,
     NoiseShareFact,
-    PairFact,
     PosteriorFact,
     ReleaseFacts,
     ReproductionFacts,
     RiskFacts,
     ScenarioFacts,
     SetFact,
+    SizeFact,
     TableFact,
     WorstFact,
 )
@@ -61,6 +63,7 @@ from reports.facts.training import (
     SweepFacts,
     TuningFact,
 )
+from risk.reconstruction.posterior import FoundByPosterior
 
 LAW = {-5: 0.004, -4: 0.022, -3: 0.07, -2: 0.14, -1: 0.17, 0: 0.188}
 LAW |= {-noise: share for noise, share in LAW.items()}
@@ -161,6 +164,7 @@ def tables(number: int = 6) -> tuple[TableFact, ...]:
             measures=("count",),
             where="age >= 15" if place % 2 else "",
             published=90211 + 1000 * place,
+            records=5_912_004 - place,
             cells=65811 + 97 * place,
             empty=24400 + 903 * place,
             margins=1204 + place,
@@ -223,12 +227,19 @@ def noise() -> NoiseFacts:
             )
             for noise, share in sorted(LAW.items())
         ),
-        pairs=tuple(
-            PairFact(original=a, published=b, cells=int(90000 / (a + 1) / (1 + 9 * (a != b))))
-            for a in (0, 5, 10, 20, 50, 100, 200, 500, 1000)
-            for b in (0, 5, 10, 20, 50, 100, 200, 500, 1000)
-            if abs(math.log1p(a) - math.log1p(b)) < 1.9
+        sizes=tuple(
+            SizeFact(
+                low=low,
+                high=high,
+                cells=120411 - 80 * low,
+                half=1,
+                most=3,
+                half_share=1 / low,
+                most_share=3 / low,
+            )
+            for low, high in ((1, 4), (5, 9), (10, 19), (20, 49), (50, 999), (1000, None))
         ),
+        amounts=(AmountNoiseFact(variable="income", base="top", deviation=0.2, largest=0.66),),
     )
 
 
@@ -343,6 +354,8 @@ def risk() -> RiskFacts:
                 probability=0.5123 - 0.01 * place,
                 set_published=5,
                 set_probability=0.9997 - 0.02 * place,
+                small=120411 - place,
+                sure=9014 - 31 * place,
             )
             for place, table in enumerate(
                 ["", "jobseekers_commune_sex", "jobseekers_qpv_2024", "jobseekers_qpv_2015"]
@@ -434,6 +447,21 @@ def release() -> ReleaseFacts:
             started="2027-03-15T09:30:00+00:00",
             finished="2027-03-15T09:31:12+00:00",
             seconds={"cells": 41.2, "noise": 1.902, "assessment": 4.1},
+        ),
+        amounts=tuple(
+            AmountFact(
+                table="jobseekers_age",
+                variable=name,
+                cells=3391,
+                bias=-0.0011,
+                median=0.021,
+                most=0.141,
+                within=0.77,
+                exposed=12,
+                expected=0.31,
+                found=0.25,
+            )
+            for name in ("income", "")
         ),
     )
 
@@ -604,9 +632,10 @@ def quiet() -> ReleaseFacts:
         checks=(CheckFact(name="utility", outcome="not computed"),),
         noise=NoiseFacts(
             parameters={}, ptable_id="", certificate={}, transition=(), classes=(), shares=(),
-            pairs=(),
+            sizes=(),
         ),
         utility=(),
+        amounts=(),
         risk=RiskFacts(sensitive=(), prior="flat", posteriors=(), worst=(), attacks=()),
         scenarios=None,
         exceptions=(),
@@ -870,6 +899,19 @@ def exposure(**changes) -> ExposureFacts:
     def part(name, *numbers):
         return PartFact(name=name, **dict(zip(names, numbers, strict=True)))
 
+    posterior = FoundByPosterior(
+        n_cells=18_891,
+        n_unmixed=9068,
+        n_small=2256,
+        guessed=1900,
+        right=900,
+        sure=4,
+        sure_wrong=1,
+        sure_small=30,
+        sure_small_wrong=2,
+        said=(0, 0, 0, 260, 1022, 522, 95, 52, 47, 34),
+        kept=(0, 0, 0, 81, 397, 202, 40, 35, 34, 29),
+    )
     points = [(1, 20, None), (4, 90, 60), (12, 300, 80), (20, 630, 75)]
     facts = ExposureFacts(
         title={"en": "Job seekers", "fr": "Demandeurs d'emploi"},
@@ -891,6 +933,8 @@ def exposure(**changes) -> ExposureFacts:
         variables=(part("geo", 16, 13_620, 1735, 31, 462),),
         areas=(part("D06", 16, 681, 106, 3, 34), part("D07", 16, 681, 0, 0, 0)),
         tables=(part("geo (region), age10", 1, 2600, 381, 0, 110), part("", 1, 1, 0, 0, 0)),
+        posterior=(("3", posterior), ("", posterior)),
+        draws=200,
         growth=GrowthFact(
             n_first=4,
             n_small_first=570,

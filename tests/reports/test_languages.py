@@ -21,11 +21,10 @@ from reports import (
     synthesis_report,
 )
 from reports.catalogues.release import REFERENCES
-from reports.catalogues.wording import messages_in
-from reports.i18n import messages as messages_module
 from reports.i18n.languages import LANGUAGES, LOCALE, words_of
-from reports.i18n.messages import compiled, extracted, updated
 from reports.i18n.numbers import Numbers
+from tests import messages as messages_module
+from tests.messages import compiled, extracted, messages_in, updated
 from tests.reports import facts as made
 
 OTHERS = [language for language in LANGUAGES if language != "en"]

@@ -15,8 +15,8 @@ from reports.facts.release import AttackFact, CheckFact, MeasureFact, NoiseFacts
 from tests.reports import facts as made
 
 
-def internal(facts, language="en"):
-    return release_report(facts, edition="internal", language=language)
+def internal(facts, language="en", **options):
+    return release_report(facts, edition="internal", language=language, **options)
 
 
 BAD = {
@@ -125,7 +125,9 @@ def test_a_check_that_was_not_computed_needs_no_numbers():
 def test_the_verdict_tells_failed_and_made_and_without_a_limit_apart(outcomes, words):
     checks = tuple(CheckFact(name="keys", outcome=outcome) for outcome in outcomes)
     tree = parser.document_fromstring(internal(replace(made.release(), checks=checks)).html)
-    assert tree.xpath("//p[starts-with(@class, 'verdict')]")[0].text_content() == words
+    assert tree.xpath("//p[starts-with(@class, 'verdict')]")[0].text_content() == (
+        f"{words[:-1]}; what all tables tell together was not examined."
+    )
 
 
 def test_an_edition_or_facts_of_another_kind_are_refused():
@@ -240,13 +242,13 @@ def test_rows_that_serve_larger_counts_in_turn_say_so():
     facts = made.quiet()
     law = ((1.0, 0, 0, 0), (2 / 3, 0, 0, 1 / 3), (1 / 3, 0, 0, 2 / 3))
     turned = replace(facts, noise=replace(facts.noise, transition=law, cycle=3))
-    page = " ".join(internal(turned, "en").html.split())
+    page = " ".join(internal(turned, is_full=True).html.split())
     assert "Larger counts take the last 3 rows in turn" in page
     assert "1, 4, …" in page
     assert "2 or more" not in page
-    assert "1, 4, …" in internal(turned, "fr").html
+    assert "1, 4, …" in internal(turned, "fr", is_full=True).html
     straight = replace(facts, noise=replace(facts.noise, transition=law))
-    assert "2 or more" in internal(straight, "en").html
+    assert "2 or more" in internal(straight, is_full=True).html
 
 
 @pytest.mark.slow
@@ -261,7 +263,7 @@ def test_no_text_and_no_number_breaks_a_page(name, reason, number, language):
         tables=(replace(made.tables(1)[0], name=name, title=reason, dimensions=(name,)),),
         noise=NoiseFacts(
             parameters={name: reason}, ptable_id=name, certificate={name: number},
-            transition=(), classes=(), shares=(), pairs=(),
+            transition=(), classes=(), shares=(), sizes=(),
         ),
         utility=(
             MeasureFact(

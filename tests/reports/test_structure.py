@@ -48,6 +48,9 @@ PAGES = {
     "sweep": lambda language: sweep_report(made.sweep(), language=language, links=LINKS),
     "audits": lambda language: audits_report(made.audits(), language=language, links=LINKS),
     "card": lambda language: card_report(made.card(), language=language, links=LINKS),
+    "full": lambda language: release_report(
+        made.release(), edition="internal", language=language, is_full=True
+    ),
     "quiet": lambda language: release_report(
         made.quiet(), edition="internal", language=language
     ),
@@ -155,8 +158,8 @@ def test_the_other_language_lies_beside_the_page(tree):
 def test_the_order_of_the_internal_page_is_that_of_its_contents(language):
     tree = read("internal", language)
     wanted = [
-        "verdict", "released", "protection", "noise", "utility", "risk", "scenarios",
-        "exceptions", "reproduction", "definitions",
+        "decision", "checks", "noise", "utility", "risk", "scenarios", "reproduction",
+        "definitions",
     ]  # fmt: skip
     assert tree.xpath("//main/h2/@id") == wanted
     assert tree.xpath("//nav[@class='contents']//a/@href") == [f"#{name}" for name in wanted]
@@ -173,7 +176,7 @@ def test_an_internal_page_says_so_at_its_top_at_its_foot_and_on_each_printed_pag
 
 
 def test_a_figure_that_is_not_defined_is_said_in_words_with_its_reason():
-    page = read("internal", "en").text_content()
+    page = read("full", "en").text_content()
     assert "not defined" in page
     assert "a dimension has one category" in page
 
@@ -183,7 +186,7 @@ def test_tables_pass_sixty_and_measures_a_thousand():
     many = made.utility() * 5
     facts = replace(made.release(), tables=made.tables(60), utility=many)
     tree = parser.document_fromstring(
-        release_report(facts, edition="internal", language="en").html
+        release_report(facts, edition="internal", language="en", is_full=True).html
     )
     assert len(tree.xpath("//table[@id='tables']/tbody/tr")) == 60
     assert len(tree.xpath("//table[@id='measures']/tbody/tr")) == len(many) > 1000

@@ -1,12 +1,12 @@
-"""Noise designed beside noise drawn, by class of original counts, and pairs for a picture."""
+"""Noise designed beside noise drawn, by class of original counts; deviations by size."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reports.facts.release import NoiseClassFact, NoiseShareFact, PairFact
+from reports.facts.release import NoiseClassFact, NoiseShareFact, SizeFact
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,13 +18,10 @@ if TYPE_CHECKING:
 
 _SINGLE = 8
 _LARGER = ((9, 20), (21, 50), (51, None))
-_MAX_PAIRS, _MAX_BINS = 400, 48
 _MAX_ROWS = 100
-#: Counts that have a bin of their own, and how much wider each bin beyond is than the last.
-_BINS = (
-    (40, 1.15), (24, 1.25), (16, 1.5), (12, 1.5), (8, 2.0), (4, 2.0), (2, 4.0), (1, 16.0),
-    (0, 256.0),
-)  # fmt: skip
+#: Where sizes of cells begin.
+_SIZES = (1, 5, 10, 20, 50, 100, 200, 500, 1000)
+_HALF, _MOST = 0.5, 0.9
 
 
 def transition(design: Design) -> tuple[tuple[float, ...], ...]:
@@ -107,32 +104,34 @@ def noise_shares(cells: ObservedCells, design: Design) -> tuple[NoiseShareFact, 
     )
 
 
-def noise_pairs(count: Numbers, published: Numbers) -> tuple[PairFact, ...]:
-    """Count cells by original and published count, in bins that widen with the count.
+def noise_sizes(cells: ObservedCells) -> tuple[SizeFact, ...]:
+    """Tell how far published counts lie from original ones, by size of cell.
 
-    There are as many bins as a picture can show, so that it shows all cells.
+    A quantile is the deviation of a cell: the least that such a share does not exceed.
     """
-    largest = int(max(count.max(initial=0), published.max(initial=0)))
-    for single, growth in _BINS:
-        edges = _edges(largest, single, growth)
-        first = np.searchsorted(edges, count, side="right") - 1
-        second = np.searchsorted(edges, published, side="right") - 1
-        pairs, cells = np.unique(first * len(edges) + second, return_counts=True)
-        n_bins = len(np.union1d(pairs // len(edges), pairs % len(edges)))
-        if len(pairs) <= _MAX_PAIRS and n_bins <= _MAX_BINS:
-            break
-    return tuple(
-        PairFact(
-            original=int(edges[pair // len(edges)]),
-            published=int(edges[pair % len(edges)]),
-            cells=n,
+    off = np.abs(cells.noise)
+    found = []
+    for low, high in zip(_SIZES, [*(n - 1 for n in _SIZES[1:]), None], strict=True):
+        inside = (cells.count >= low) & (True if high is None else cells.count <= high)
+        if not inside.any():
+            continue
+        half, most = _quantiles(off[inside])
+        half_share, most_share = _quantiles(off[inside] / cells.count[inside])
+        found.append(
+            SizeFact(
+                low=low,
+                high=high,
+                cells=int(inside.sum()),
+                half=int(half),
+                most=int(most),
+                half_share=half_share,
+                most_share=most_share,
+            )
         )
-        for pair, n in zip(pairs.tolist(), cells.tolist(), strict=True)
-    )
+    return tuple(found)
 
 
-def _edges(largest: int, single: int, growth: float) -> Numbers:
-    edges = list(range(single + 1))
-    while edges[-1] < largest:
-        edges.append(max(edges[-1] + 1, int(edges[-1] * growth)))
-    return np.array(edges, np.int64)
+def _quantiles(off: NDArray[Any]) -> list[float]:
+    levels = (_HALF, _MOST)
+    found: list[float] = np.quantile(off, levels, method="inverted_cdf").astype(float).tolist()
+    return found

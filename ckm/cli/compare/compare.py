@@ -6,19 +6,19 @@ import csv
 import io
 import logging
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ckm.cli.compare.method_table import show_methods, told
 from ckm.cli.release import limit_options
-from ckm.cli.terminal.click_group import Command, common_options
+from ckm.cli.terminal.click_group import PATH, Command, common_options
 from ckm.cli.terminal.output import check_output
 from footing.files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from ckm.cli.terminal.console import Terminal
     from ckm.comparison.compare_designs import Comparison
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from reports import Report
     from reports.facts.release import Text
 
-_PATH = click.Path(path_type=Path)
 _SHOWN = {
     "q_worst": "worst\nP(i | j)",
     "q_worst_set": "worst\nP(S | j)",
@@ -51,9 +50,9 @@ _WIDE = 72
 
 
 @click.command(cls=Command)
-@click.argument("job", type=_PATH, metavar="JOB.toml")
-@click.argument("designs", type=_PATH, metavar="[DESIGNS.toml]", required=False)
-@click.option("-o", "--output", type=_PATH, help="A file: .csv, .svg, .html or .json.")
+@click.argument("job", type=PATH, metavar="JOB.toml")
+@click.argument("designs", type=PATH, metavar="[DESIGNS.toml]", required=False)
+@click.option("-o", "--output", type=PATH, help="A file: .csv, .svg, .html or .json.")
 @click.option("--lang", type=click.Choice(["en", "fr"]), help="The language of the page.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @click.option("--methods", help="Names of methods, with commas; by default all.")
@@ -73,7 +72,6 @@ _WIDE = 72
     "--draws",
     type=click.IntRange(0, 1000),
     default=1,
-    show_default=True,
     help="For designs: simulations for the figures that have no formula.",
 )
 @click.option(

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import Group, common_options, options, with_terminal
+from ckm.cli.terminal.click_group import PATH, Group, common_options, options, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from ckm.cli.terminal.console import Terminal
     from dp import Guarantee
 
-_PATH = click.Path(path_type=Path)
 _ASSUMED = {
     "poisson": "Holds where each record joins each batch by its own coin; batches cut from a "
     "shuffled file\nmay cost far more: --sampling shuffled.",
@@ -47,14 +46,7 @@ run_options = options(
         "-b", "--batch-size", type=int, required=True, help="Expected records in a batch."
     ),
     click.option("-e", "--epochs", type=int, required=True, help="Passes over the data."),
-    click.option(
-        "-d",
-        "--delta",
-        type=float,
-        default=1e-5,
-        show_default=True,
-        help="Delta of (epsilon, delta).",
-    ),
+    click.option("-d", "--delta", type=float, default=1e-5, help="Delta of (epsilon, delta)."),
 )
 
 
@@ -62,16 +54,15 @@ def _cost_options(unit: str) -> Callable[[Callable[..., Any]], Callable[..., Any
     """Give the options of a cost: epsilon and delta, or rho, to whom, between which data."""
     return options(
         click.option("--epsilon", type=float, help="The epsilon."),
-        click.option("--delta", type=float, default=0.0, help="The delta, 0 by default."),
+        click.option("--delta", type=float, default=0.0, help="The delta."),
         click.option("--rho", type=float, help="Concentrated loss, in place of epsilon."),
         click.option(
             "--adjacency",
             type=click.Choice(["add-remove", "replace", "zero-out", "local", "distance"]),
             default="add-remove",
-            show_default=True,
             help="What the neighbours are.",
         ),
-        click.option("--unit", default=unit, show_default=True, help="Who is protected."),
+        click.option("--unit", default=unit, help="Who is protected."),
     )
 
 
@@ -92,7 +83,6 @@ def _cost_options(unit: str) -> Callable[[Callable[..., Any]], Callable[..., Any
     "--sampling",
     type=click.Choice(["poisson", "fixed", "shuffled"]),
     default="poisson",
-    show_default=True,
     help="How batches are drawn.",
 )
 @with_terminal
@@ -183,7 +173,7 @@ def noise(*, epsilon: float, **run: Any) -> None:
 
 @dp.command()
 @_cost_options(unit="person")
-@click.option("--lang", type=click.Choice(["en", "fr"]), default="en", show_default=True)
+@click.option("--lang", type=click.Choice(["en", "fr"]), default="en")
 @click.option("--table", is_flag=True, help="Beliefs after, by beliefs before and epsilon.")
 @common_options
 def meaning(*, lang: str, table: bool, **cost: Any) -> None:
@@ -224,9 +214,9 @@ def ledger() -> None:
 
 
 @ledger.command()
-@click.argument("file", type=_PATH)
+@click.argument("file", type=PATH)
 @_cost_options(unit="record")
-@click.option("--about", default="", help="Which data the budget is for.")
+@click.option("--about", default="", show_default=False, help="Which data the budget is for.")
 @with_terminal
 def create(terminal: Terminal, /, *, file: Path, about: str, **cost: Any) -> None:
     """Make a ledger with a budget; nothing is overwritten."""
@@ -237,7 +227,7 @@ def create(terminal: Terminal, /, *, file: Path, about: str, **cost: Any) -> Non
 
 
 @ledger.command()
-@click.argument("file", type=_PATH)
+@click.argument("file", type=PATH)
 @_cost_options(unit="record")
 @click.option("--who", required=True, help="Who releases.")
 @click.option("--what", required=True, help="What is released.")
@@ -252,7 +242,7 @@ def spend(terminal: Terminal, /, *, file: Path, who: str, what: str, **cost: Any
 
 
 @ledger.command()
-@click.argument("file", type=_PATH)
+@click.argument("file", type=PATH)
 @with_terminal
 def show(terminal: Terminal, *, file: Path) -> None:
     """List what was spent, and what is left."""
@@ -276,7 +266,7 @@ def show(terminal: Terminal, *, file: Path) -> None:
 
 
 @ledger.command()
-@click.argument("file", type=_PATH)
+@click.argument("file", type=PATH)
 @click.option("--head", help="A digest noted before: its entry must still be there.")
 @with_terminal
 def verify(terminal: Terminal, *, file: Path, head: str | None) -> int:

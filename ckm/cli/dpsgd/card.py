@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from ckm.cli.terminal.click_group import Command, with_terminal
+from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ckm.cli.terminal.console import Terminal
     from dpsgd import PrivacyCard
 
@@ -24,14 +25,8 @@ _DOUBTS = {
 
 
 @click.command(cls=Command)
-@click.argument("file", metavar="MODEL", type=click.Path(path_type=Path))
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-)
+@click.argument("file", metavar="MODEL", type=PATH)
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
 @click.option("--strict", is_flag=True, help="Exit code 1 too when anything is in doubt.")
 @with_terminal
 def card(terminal: Terminal, *, file: Path, form: str, strict: bool) -> int:

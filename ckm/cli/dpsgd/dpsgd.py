@@ -12,7 +12,7 @@ from ckm.cli.dpsgd.card import card
 from ckm.cli.dpsgd.memory import memory
 from ckm.cli.dpsgd.sweep import sweep
 from ckm.cli.dpsgd.train import ADJACENCY, SAMPLING, predict, train
-from ckm.cli.terminal.click_group import Group, with_terminal
+from ckm.cli.terminal.click_group import PATH, Group, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 from ckm.cli.terminal.output import check_output
 from footing.files import write_whole
@@ -42,24 +42,22 @@ def dpsgd() -> None:
 @dpsgd.command()
 @click.argument("file", type=_PATH)
 @click.option("--epsilon", type=float, help="What the model promises; none for a plain one.")
-@click.option("-d", "--delta", type=float, default=1e-5, show_default=True, help="The delta.")
+@click.option("-d", "--delta", type=float, default=1e-5, help="The delta.")
 @click.option(
     "--sampling",
     type=SAMPLING,
     default="poisson",
-    show_default=True,
     help="The batches that the epsilon is for.",
 )
 @click.option(
     "--adjacency",
     type=ADJACENCY,
     default="add-remove",
-    show_default=True,
     help="The neighbours that the epsilon is for.",
 )
 @click.option("--canaries", is_flag=True, help="Membership was drawn by a fair coin each.")
 @click.option("--name", help="Of the model, on a page; by default that of the file.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="The findings: .json.")
+@click.option("-o", "--output", type=PATH, help="The findings: .json.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @with_terminal
 def audit(

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from itertools import accumulate, product
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ckm.cli.dpsgd.train import asked_job, on_threads, plan_options
-from ckm.cli.terminal.click_group import Command, with_terminal
+from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.output import check_output
 from footing.files import csv_text, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from ckm.cli.terminal.console import Terminal
     from ckm.config.training import TrainingJob
 
-_PATH = click.Path(path_type=Path)
 _MEGA = 1e6
 _STAGES = ("start", "model", "batch", "backward", "step", "peak")
 
@@ -33,7 +32,7 @@ _STAGES = ("start", "model", "batch", "backward", "step", "peak")
 @click.option(
     "--factor", type=click.IntRange(1), default=1, help="Image sides divided by, likewise."
 )
-@click.option("-o", "--output", type=_PATH, help="Also a .csv file, in bytes.")
+@click.option("-o", "--output", type=PATH, help="Also a .csv file, in bytes.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @with_terminal
 def memory(

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
 from ckm.cli.dpsgd.train import ADJACENCY, SAMPLING
-from ckm.cli.terminal.click_group import Command, with_terminal
+from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.output import check_output
 from footing.files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from ckm.cli.terminal.console import Terminal
     from dpsgd.accounting.sensitivity import Choices
@@ -23,23 +23,21 @@ if TYPE_CHECKING:
 
 #: What a page says, and what makes the page of it.
 _Page: TypeAlias = "tuple[Any, Callable[..., Report]]"
-_PATH = click.Path(path_type=Path)
 _LARGEST = 64 * 2**20
 _SUFFIXES = (".html", ".json")
 
 
 @click.command(cls=Command)
-@click.argument("files", type=_PATH, metavar="[FILE]...", nargs=-1)
-@click.option("-o", "--output", type=_PATH, required=True, help="The page: .html or .json.")
+@click.argument("files", type=PATH, metavar="[FILE]...", nargs=-1)
+@click.option("-o", "--output", type=PATH, required=True, help="The page: .html or .json.")
 @click.option(
     "--language",
     "--lang",
     type=click.Choice(["en", "fr"]),
     default="en",
-    show_default=True,
     help="Of the page.",
 )
-@click.option("--title", default="", help="Of the page.")
+@click.option("--title", default="", show_default=False, help="Of the page.")
 @click.option("-s", "--dataset-size", type=int, help="Number of records.")
 @click.option("-b", "--batch-size", type=int, help="Records in a batch.")
 @click.option(

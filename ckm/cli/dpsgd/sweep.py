@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ckm.cli.dpsgd.train import on_threads, source_of, thread_option
-from ckm.cli.terminal.click_group import Command, options, with_terminal
+from ckm.cli.terminal.click_group import PATH, Command, options, with_terminal
 from ckm.cli.terminal.output import check_output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from ckm.cli.terminal.console import Terminal
     from ckm.config.training import TrainingJob
     from dpsgd import Plan
     from dpsgd.sweeps.sweep import Outcome
 
-_PATH = click.Path(path_type=Path)
 _CHOICES = (
     "batch_size", "noise_multiplier", "clipping_norm", "learning_rate", "epochs",
     "hidden_units", "image_factor",
@@ -66,15 +65,15 @@ _choice_options = options(
 
 
 @click.command(cls=Command)
-@click.argument("data", type=_PATH, required=False)
-@click.option("--plan", "plan_file", type=_PATH, required=True, help="The training file.")
-@click.option("--test", type=_PATH, required=True, help="Records that were not trained on.")
+@click.argument("data", type=PATH, required=False)
+@click.option("--plan", "plan_file", type=PATH, required=True, help="The training file.")
+@click.option("--test", type=PATH, required=True, help="Records that were not trained on.")
 @_choice_options
-@click.option("--repetitions", type=click.IntRange(1), default=1, show_default=True)
+@click.option("--repetitions", type=click.IntRange(1), default=1)
 @click.option("--one-at-a-time", is_flag=True, help="Vary one choice around the usual ones.")
 @click.option("--with-plain", is_flag=True, help="Run each without privacy as well.")
 @click.option("--seed", type=click.IntRange(min=0), help="Of the first repetition.")
-@click.option("-o", "--output", type=_PATH, required=True, help="A .csv file, gone on with.")
+@click.option("-o", "--output", type=PATH, required=True, help="A .csv file, gone on with.")
 @thread_option
 @with_terminal
 def sweep(

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import Command, options, with_terminal
+from ckm.cli.terminal.click_group import PATH, Command, options, with_terminal
 from ckm.cli.terminal.output import check_output
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from ckm.cli.terminal.console import Terminal
     from ckm.config.training import TrainingJob
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 ADJACENCY = click.Choice(["add-remove", "zero-out", "replace"])
 SAMPLING = click.Choice(["poisson", "fixed", "shuffled"])
-_PATH = click.Path(path_type=Path)
 #: Entry of the training file that an option of its name replaces → section, kind and help.
 _PLAIN: dict[str, tuple[str, Any, str]] = {
     "epsilon": ("plan", float, "What may be spent."),
@@ -43,7 +42,7 @@ _PLAIN: dict[str, tuple[str, Any, str]] = {
 
 #: The training file, and the options that replace its entries.
 plan_options = options(
-    click.option("--plan", "plan_file", type=_PATH, help="A training file, see below."),
+    click.option("--plan", "plan_file", type=PATH, help="A training file, see below."),
     *(
         click.option(f"--{name.replace('_', '-')}", type=kind, help=text)
         for name, (_, kind, text) in _PLAIN.items()
@@ -73,7 +72,7 @@ plan_options = options(
     ),
 )  # fmt: skip
 thread_option = click.option(
-    "--threads", type=click.IntRange(1, 1024), default=1, show_default=True,
+    "--threads", type=click.IntRange(1, 1024), default=1,
     help="Of PyTorch. Several rarely help on a table.",
 )  # fmt: skip
 
@@ -144,11 +143,11 @@ def on_threads(number: int) -> Iterator[None]:
 
 
 @click.command(cls=Command)
-@click.argument("data", type=_PATH, required=False)
+@click.argument("data", type=PATH, required=False)
 @plan_options
-@click.option("-o", "--output", type=_PATH, required=True, help="The model, .safetensors.")
-@click.option("--ledger", type=_PATH, help="The budget that pays: see ckm dp ledger.")
-@click.option("--who", default="", help="Who trains, for the ledger.")
+@click.option("-o", "--output", type=PATH, required=True, help="The model, .safetensors.")
+@click.option("--ledger", type=PATH, help="The budget that pays: see ckm dp ledger.")
+@click.option("--who", default="", show_default=False, help="Who trains, for the ledger.")
 @click.option("--seed", type=click.IntRange(min=0), help="A demonstration: NOT PRIVATE.")
 @click.option("--resume", is_flag=True, help="Go on with an interrupted run.")
 @click.option("--force", is_flag=True, help="Replace the model; begin an interrupted run anew.")
@@ -288,11 +287,11 @@ def _train(
 
 
 @click.command(cls=Command)
-@click.argument("file", metavar="MODEL", type=_PATH)
-@click.argument("data", type=_PATH)
+@click.argument("file", metavar="MODEL", type=PATH)
+@click.argument("data", type=PATH)
 @click.option("--keep", multiple=True, help="A column to take over, an identifier say. Repeat.")
 @click.option("--table", help="The table of a DuckDB file.")
-@click.option("-o", "--output", type=_PATH, required=True, help="A .csv or .parquet file.")
+@click.option("-o", "--output", type=PATH, required=True, help="A .csv or .parquet file.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
 @thread_option

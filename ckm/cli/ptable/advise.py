@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ckm.cli.check import show_feasibility, tell_few_outcomes
 from ckm.cli.ptable.options import as_command, as_fields, named, noise_options, not_both
-from ckm.cli.terminal.click_group import Command, common_options
+from ckm.cli.terminal.click_group import PATH, Command, common_options
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.exit_codes import INFEASIBLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from ptable import Feasibility
     from ptable.advice.advice import Advice
     from ptable.advice.infeasibility_cases import Alternative
     from ptable.design.goal import Goal
 
-_PATH = click.Path(path_type=Path)
 _WISHES = {
     "max_noise",
     "small",
@@ -34,7 +33,7 @@ _WISHES = {
 
 
 @click.command(cls=Command)
-@click.argument("spec", type=_PATH, required=False, metavar="[SPEC.toml]")
+@click.argument("spec", type=PATH, required=False, metavar="[SPEC.toml]")
 @noise_options
 @click.option(
     "--stay-about", type=float, help="How often large counts are to stay as they are."

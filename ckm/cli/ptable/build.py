@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ckm.cli.check import show_feasibility, tell_few_outcomes
 from ckm.cli.ptable.options import asked_spec, named, noise_options
-from ckm.cli.terminal.click_group import Command, common_options, options
+from ckm.cli.terminal.click_group import PATH, Command, common_options, options
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import check_output
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from ptable import NoiseSpec, PTable
     from ptable.design.mechanisms import Mechanism
 
-_PATH = click.Path(path_type=Path)
 #: What each mechanism needs, and what it takes besides.
 _MECHANISMS: dict[str, tuple[set[str], set[str]]] = {
     "rounding": ({"base"}, set()),
@@ -46,8 +45,8 @@ _mechanism_options = options(
 
 
 @click.command(cls=Command)
-@click.argument("spec", type=_PATH, required=False, metavar="[SPEC.toml]")
-@click.option("-o", "--output", required=True, type=_PATH, help="A .parquet or .json file.")
+@click.argument("spec", type=PATH, required=False, metavar="[SPEC.toml]")
+@click.option("-o", "--output", required=True, type=PATH, help="A .parquet or .json file.")
 @noise_options
 @_mechanism_options
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")

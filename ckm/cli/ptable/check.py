@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ckm.cli.check import tell_few_outcomes
 from ckm.cli.ptable.options import reading_options
-from ckm.cli.terminal.click_group import Command, common_options
+from ckm.cli.terminal.click_group import PATH, Command, common_options
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ptable import Certificate, PTable
     from ptable.proof.identify import Identification
 
-_PATH = click.Path(path_type=Path)
 _MAX_ROWS = 60
 
 
 @click.command(cls=Command)
-@click.argument("file", type=_PATH)
+@click.argument("file", type=PATH)
 @reading_options
 @common_options
 @click.pass_context

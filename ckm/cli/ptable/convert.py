@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ckm.cli.ptable.options import LAYOUTS, reading_options
-from ckm.cli.terminal.click_group import Command, common_options
+from ckm.cli.terminal.click_group import PATH, Command, common_options
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import check_output
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from ptable import PTable
 
-_PATH = click.Path(path_type=Path)
-
 
 @click.command(cls=Command)
-@click.argument("source", type=_PATH, metavar="IN")
-@click.argument("target", type=_PATH, metavar="OUT")
+@click.argument("source", type=PATH, metavar="IN")
+@click.argument("target", type=PATH, metavar="OUT")
 @reading_options
 @click.option(
     "--to",

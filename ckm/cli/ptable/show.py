@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from ckm.cli.terminal.click_group import Command, common_options
+from ckm.cli.terminal.click_group import PATH, Command, common_options
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import check_output
 
 if TYPE_CHECKING:
     from fractions import Fraction
+    from pathlib import Path
 
     from ptable import Guarantee, PTable
 
-_PATH = click.Path(path_type=Path)
 _BARS = " ▁▂▃▄▅▆▇█"
 _BLOCKED = "·"
 _OTHER_COLUMNS = 45
@@ -26,7 +25,7 @@ _MAX_ROWS = 60
 
 
 @click.command(cls=Command)
-@click.argument("file", type=_PATH)
+@click.argument("file", type=PATH)
 @click.option("--row", type=click.IntRange(min=0), help="Only the row of this count.")
 @click.option(
     "--guarantee",
@@ -34,18 +33,14 @@ _MAX_ROWS = 60
     is_flag=True,
     help="What each count is guaranteed, privacy included.",
 )
-@click.option(
-    "--epsilon", type=float, default=1.0, show_default=True, help="For delta at this epsilon."
-)
-@click.option(
-    "--delta", type=float, default=1e-6, show_default=True, help="For epsilon at this delta."
-)
+@click.option("--epsilon", type=float, default=1.0, help="For delta at this epsilon.")
+@click.option("--delta", type=float, default=1e-6, help="For epsilon at this delta.")
 @click.option(
     "--picture",
     type=click.Choice(["heatmap", "distributions", "perturbation"]),
     help="Draw into a file: probabilities as shades, noise by count, or noise by cell key.",
 )
-@click.option("-o", "--output", type=_PATH, help="The .svg file of the picture.")
+@click.option("-o", "--output", type=PATH, help="The .svg file of the picture.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @common_options
 @click.pass_context

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import Command, options, with_terminal
+from ckm.cli.terminal.click_group import PATH, Command, options, with_terminal
 from ckm.cli.terminal.output import check_output
 from footing.files import write_whole
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ckm.cli.terminal.console import Terminal
     from rappor.decoding.candidates import Candidates
     from rappor.decoding.result import Decoding
     from rappor.parameters import Parameters
 
-_PATH = click.Path(path_type=Path)
 _HASHES = click.Choice(["mmh3", "md5", "index"])
 _CORRECTIONS = click.Choice(
     ["benjamini-hochberg", "benjamini-yekutieli", "bonferroni", "holm", "none"]
@@ -28,34 +28,29 @@ _SHOWN = 25
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 #: What every decoding needs.
 _decoding_options = options(
-    click.argument("counts", type=_PATH, metavar="COUNTS"),
+    click.argument("counts", type=PATH, metavar="COUNTS"),
     click.option(
         "--candidates",
         required=True,
-        type=_PATH,
+        type=PATH,
         help="A .txt file, one a line, or a .csv map of google/rappor.",
     ),
-    click.option("--params", type=_PATH, help="Needed with counts in .csv."),
+    click.option("--params", type=PATH, help="Needed with counts in .csv."),
     click.option("--hash", "hash_name", type=_HASHES, help="For a .csv; else md5."),
     click.option(
         "--correction",
         type=_CORRECTIONS,
         default="benjamini-hochberg",
-        show_default=True,
         help="How many tests at once are allowed for.",
     ),
-    click.option(
-        "--alpha", type=_SHARE, default=0.05, show_default=True, help="Level of the tests."
-    ),
-    click.option(
-        "--confidence", type=_SHARE, default=0.95, show_default=True, help="Of each interval."
-    ),
+    click.option("--alpha", type=_SHARE, default=0.05, help="Level of the tests."),
+    click.option("--confidence", type=_SHARE, default=0.95, help="Of each interval."),
 )
 
 
 @click.command(cls=Command)
 @_decoding_options
-@click.option("-o", "--output", type=_PATH, help="A .csv or .json file with every candidate.")
+@click.option("-o", "--output", type=PATH, help="A .csv or .json file with every candidate.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @with_terminal
 def decode(terminal: Terminal, /, *, output: Path | None, force: bool, **asked: Any) -> None:
@@ -83,9 +78,9 @@ def decode(terminal: Terminal, /, *, output: Path | None, force: bool, **asked: 
 
 @click.command(cls=Command)
 @_decoding_options
-@click.option("--title", default="", help="Of the page.")
-@click.option("--lang", type=click.Choice(["en", "fr"]), default="en", show_default=True)
-@click.option("-o", "--output", required=True, type=_PATH, help="An .html file.")
+@click.option("--title", default="", show_default=False, help="Of the page.")
+@click.option("--lang", type=click.Choice(["en", "fr"]), default="en")
+@click.option("-o", "--output", required=True, type=PATH, help="An .html file.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @with_terminal
 def report(

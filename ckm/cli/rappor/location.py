@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import Command, with_terminal
+from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.output import check_output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from ckm.cli.terminal.console import Terminal
     from rappor.location import Experiment
@@ -24,22 +24,22 @@ _NUMBER = click.IntRange(min=0)
 
 @click.command(cls=Command)
 @click.option("--seed", type=_NUMBER, required=True, help="Same seed, same figures.")
-@click.option("--people", "n_people", type=_COUNT, default=400, show_default=True)
-@click.option("--population", type=_COUNT, default=10_000, show_default=True)
-@click.option("--days", "n_days", type=_COUNT, default=14, show_default=True)
-@click.option("--size", type=float, default=16.0, show_default=True, help="Width in km.")
-@click.option("--levels", default="2,4", show_default=True)
-@click.option("--f", type=float, default=0.5, show_default=True)
-@click.option("--p", type=float, default=0.25, show_default=True)
-@click.option("--q", type=float, default=0.75, show_default=True)
+@click.option("--people", "n_people", type=_COUNT, default=400)
+@click.option("--population", type=_COUNT, default=10_000)
+@click.option("--days", "n_days", type=_COUNT, default=14)
+@click.option("--size", type=float, default=16.0, help="Width in km.")
+@click.option("--levels", default="2,4")
+@click.option("--f", type=float, default=0.5)
+@click.option("--p", type=float, default=0.25)
+@click.option("--q", type=float, default=0.75)
 @click.option("--cap", type=float, help="Largest loss of a person; more is not sent.")
-@click.option("--epsilon", type=float, default=0.5, show_default=True, help="Of noise, per km.")
-@click.option("--crowd", "k", type=_COUNT, default=10, show_default=True)
-@click.option("--zones", "n_zones", type=_NUMBER, default=10, show_default=True)
-@click.option("--dummies", "n_dummies", type=_NUMBER, default=5, show_default=True)
-@click.option("--alpha", type=float, default=0.05, show_default=True, help="Empty cells shown.")
-@click.option("--confidence", type=float, default=0.95, show_default=True)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="A .json file.")
+@click.option("--epsilon", type=float, default=0.5, help="Of noise, per km.")
+@click.option("--crowd", "k", type=_COUNT, default=10)
+@click.option("--zones", "n_zones", type=_NUMBER, default=10)
+@click.option("--dummies", "n_dummies", type=_NUMBER, default=5)
+@click.option("--alpha", type=float, default=0.05, help="Empty cells shown.")
+@click.option("--confidence", type=float, default=0.95)
+@click.option("-o", "--output", type=PATH, help="A .json file.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @with_terminal
 def location(terminal: Terminal, /, *, output: Path | None, force: bool, **asked: Any) -> None:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import Command, with_terminal
+from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ckm.cli.terminal.console import Terminal
     from rappor.parameters import Parameters
     from rappor.solver import Design, Goal
 
-_PATH = click.Path(path_type=Path)
 _COUNT = click.IntRange(min=1)
 _HASHES = click.Choice(["mmh3", "md5", "index"])
 _SHOWN_REPORTS = (1, 2, 5, 10, 30)
@@ -24,19 +24,19 @@ _SHOWN_HASHES = (1, 2, 4)
 
 
 @click.command(cls=Command)
-@click.argument("file", type=_PATH, required=False)
+@click.argument("file", type=PATH, required=False)
 @click.option("--hash", "hash_name", type=_HASHES, help="For a .csv; else md5.")
 @click.option("--epsilon-one", type=float, help="Largest loss of one report.")
 @click.option("--epsilon-permanent", type=float, help="Largest loss of all of a value's.")
 @click.option("--population", type=_COUNT, help="Number of clients.")
-@click.option("--candidates", "n_candidates", type=_COUNT, default=200, show_default=True)
+@click.option("--candidates", "n_candidates", type=_COUNT, default=200)
 @click.option("--frequency", type=float, help="Share of clients to be found; else the best.")
-@click.option("--alpha", type=float, default=0.05, show_default=True, help="False discovery.")
-@click.option("--power", type=float, default=0.8, show_default=True, help="Chance to find.")
+@click.option("--alpha", type=float, default=0.05, help="False discovery.")
+@click.option("--power", type=float, default=0.8, help="Chance to find.")
 @click.option(
     "--closed", "is_closed", is_flag=True, help="The candidates are all values there are."
 )
-@click.option("-o", "--output", type=_PATH, help="A .json or .csv file.")
+@click.option("-o", "--output", type=PATH, help="A .json or .csv file.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @with_terminal
 def params(

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from itertools import compress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ckm.cli.rappor.parameters import params
-from ckm.cli.terminal.click_group import Group, options, with_terminal
+from ckm.cli.terminal.click_group import PATH, Group, options, with_terminal
 from ckm.cli.terminal.secret import secret_of
 from footing.files import csv_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
 
     from ckm.cli.terminal.console import Terminal
     from rappor.client.account import ClientLedger
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from tables.secret import Secret
 
 
-_PATH = click.Path(path_type=Path)
 _HASHES = click.Choice(["mmh3", "md5", "index"])
 
 
@@ -54,7 +53,7 @@ rappor.add_command(params)
 
 #: What names the parameters of a collection.
 parameter_options = options(
-    click.option("--params", required=True, type=_PATH, help="A .json or .csv file."),
+    click.option("--params", required=True, type=PATH, help="A .json or .csv file."),
     click.option("--hash", "hash_name", type=_HASHES, help="For a .csv; else md5."),
 )
 
@@ -67,14 +66,14 @@ def asked_parameters(params: Path, hash_name: Any) -> Parameters:
 
 
 @rappor.command()
-@click.argument("data", type=_PATH)
+@click.argument("data", type=PATH)
 @click.option("--value", required=True, help="Column of the true values.")
 @click.option("--client", required=True, help="Column that names each value's client.")
 @click.option("--metric", required=True, help="Name of the question; never change it.")
 @parameter_options
-@click.option("--secret", "secret_file", type=_PATH, help="Secret file; else CKM_SECRET.")
-@click.option("-o", "--output", required=True, type=_PATH, help="A .rappor or .csv file.")
-@click.option("--ledger", type=_PATH, help="What clients have sent, else beside the secret.")
+@click.option("--secret", "secret_file", type=PATH, help="Secret file; else CKM_SECRET.")
+@click.option("-o", "--output", required=True, type=PATH, help="A .rappor or .csv file.")
+@click.option("--ledger", type=PATH, help="What clients have sent, else beside the secret.")
 @click.option(
     "--cap",
     type=click.FloatRange(min=0, min_open=True),
@@ -201,10 +200,10 @@ def _pieces(
 
 
 @rappor.command(name="sum")
-@click.argument("files", type=_PATH, nargs=-1, required=True, metavar="REPORTS...")
-@click.option("--params", type=_PATH, help="A .json or .csv file; a .rappor file needs none.")
+@click.argument("files", type=PATH, nargs=-1, required=True, metavar="REPORTS...")
+@click.option("--params", type=PATH, help="A .json or .csv file; a .rappor file needs none.")
 @click.option("--hash", "hash_name", type=_HASHES, help="For a .csv; else md5.")
-@click.option("-o", "--output", required=True, type=_PATH, help="A .json or .csv file.")
+@click.option("-o", "--output", required=True, type=PATH, help="A .json or .csv file.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @with_terminal
 def sum_command(
@@ -246,14 +245,13 @@ def sum_command(
     "--shape",
     type=click.Choice(["uniform", "normal", "exponential", "zipf"]),
     default="exponential",
-    show_default=True,
 )
-@click.option("--values", type=click.IntRange(1, 10**5), default=200, show_default=True)
-@click.option("--clients", type=click.IntRange(1, 10**12), default=10**6, show_default=True)
+@click.option("--values", type=click.IntRange(1, 10**5), default=200)
+@click.option("--clients", type=click.IntRange(1, 10**12), default=10**6)
 @click.option(
     "--seed", type=click.IntRange(min=0), required=True, help="Same seed, same files."
 )
-@click.option("-o", "--output", required=True, type=_PATH, help="A new folder.")
+@click.option("-o", "--output", required=True, type=PATH, help="A new folder.")
 @with_terminal
 def simulate(
     terminal: Terminal,

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import Command, options, with_terminal
+from ckm.cli.terminal.click_group import PATH, Command, options, with_terminal
 from ckm.cli.terminal.output import check_output, read_json
 from footing.files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     import pandas as pd
 
     from ckm.cli.terminal.console import Terminal
     from synth.evaluation import Evaluation, Plan
 
-_PATH = click.Path(path_type=Path)
 _GROUPS = (
     "tables", "columns", "detection", "learning", "membership", "nearness", "inference",
 )  # fmt: skip
@@ -32,8 +31,8 @@ _SUFFIXES = (".csv", ".json", ".html")
 
 #: What evaluate and compare have in common.
 _measure_options = options(
-    click.option("--holdout", type=_PATH, help="Real records that the synthesis never saw."),
-    click.option("--schema", type=_PATH, help="The declared columns, as JSON."),
+    click.option("--holdout", type=PATH, help="Real records that the synthesis never saw."),
+    click.option("--schema", type=PATH, help="The declared columns, as JSON."),
     click.option("--class", "classes", multiple=True, help="A column to learn. Repeat."),
     click.option("--number", "numbers", multiple=True, help="Numbers to learn. Repeat."),
     click.option("--key", "keys", multiple=True, help="What an intruder knows. Repeat."),
@@ -47,22 +46,16 @@ _measure_options = options(
         type=click.Choice(_GROUPS),
         help="Only this group of figures. Repeat.",
     ),
-    click.option(
-        "--learner",
-        type=click.Choice(["histogram", "xgboost"]),
-        default="histogram",
-        show_default=True,
-    ),
+    click.option("--learner", type=click.Choice(["histogram", "xgboost"]), default="histogram"),
     click.option("--drop", multiple=True, help="A column to leave out, as a weight. Repeat."),
     click.option(
         "--seed",
         type=click.IntRange(min=0),
         default=0,
-        show_default=True,
         help="Of all samples: no secret depends on it.",
     ),
-    click.option("--title", default="", help="Of the page."),
-    click.option("-o", "--output", type=_PATH, help="A file: .csv, .json or .html."),
+    click.option("--title", default="", show_default=False, help="Of the page."),
+    click.option("-o", "--output", type=PATH, help="A file: .csv, .json or .html."),
     click.option("--lang", type=click.Choice(["en", "fr"]), help="Of the page."),
     click.option("--force", is_flag=True, help="Replace the output if it exists."),
     with_terminal,
@@ -70,8 +63,8 @@ _measure_options = options(
 
 
 @click.command(cls=Command)
-@click.argument("train", type=_PATH, metavar="TRAIN")
-@click.argument("synthetic", type=_PATH, metavar="SYNTHETIC")
+@click.argument("train", type=PATH, metavar="TRAIN")
+@click.argument("synthetic", type=PATH, metavar="SYNTHETIC")
 @_measure_options
 def evaluate(terminal: Terminal, /, *, train: Path, synthetic: Path, **asked: Any) -> None:
     r"""Measure synthetic records against the real ones they were made from.
@@ -89,8 +82,8 @@ def evaluate(terminal: Terminal, /, *, train: Path, synthetic: Path, **asked: An
 
 
 @click.command(cls=Command)
-@click.argument("train", type=_PATH, metavar="TRAIN")
-@click.argument("synthetic", type=_PATH, nargs=-1, required=True, metavar="SYNTHETIC...")
+@click.argument("train", type=PATH, metavar="TRAIN")
+@click.argument("synthetic", type=PATH, nargs=-1, required=True, metavar="SYNTHETIC...")
 @_measure_options
 def compare(
     terminal: Terminal, /, *, train: Path, synthetic: tuple[Path, ...], **asked: Any

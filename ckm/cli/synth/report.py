@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ckm.cli.synth.evaluate import page_of, show_figures
-from ckm.cli.terminal.click_group import Command, with_terminal
+from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.output import check_output, printable, read_json
 from footing.files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from ckm.cli.terminal.console import Terminal
 
-_PATH = click.Path(path_type=Path)
-
 
 @click.command(cls=Command)
-@click.argument("file", type=_PATH, metavar="FILE")
-@click.option("--title", default="", help="Of the page.")
-@click.option("-o", "--output", type=_PATH, help="The page of an evaluation: .html.")
+@click.argument("file", type=PATH, metavar="FILE")
+@click.option("--title", default="", show_default=False, help="Of the page.")
+@click.option("-o", "--output", type=PATH, help="The page of an evaluation: .html.")
 @click.option("--lang", type=click.Choice(["en", "fr"]), help="Of the page.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @with_terminal

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ckm.cli.synth.evaluate import page_of
-from ckm.cli.terminal.click_group import Command, with_terminal
+from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 from ckm.cli.terminal.output import check_output
 from footing.files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     import pandas as pd
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from synth.evaluation import Plan
     from synth.evaluation.sweep import Sweep
 
-_PATH = click.Path(path_type=Path)
 #: What the terminal shows, the most telling first; a narrow one shows three.
 _SHOWN = (
     "tvd2", "class_auc", "class_mcc", "number_rmse", "ks_mean", "spearman_change_pairs",
@@ -35,10 +34,10 @@ _MAX_WIDE, _MAX_NARROW, _WIDE = 6, 3, 100
 
 
 @click.command(cls=Command)
-@click.argument("file", type=_PATH, metavar="SWEEP.toml")
-@click.option("--journal", type=_PATH, help="Where finished runs are kept.")
-@click.option("--title", default="", help="Of the page.")
-@click.option("-o", "--output", type=_PATH, help="A file: .csv of all runs, or .html.")
+@click.argument("file", type=PATH, metavar="SWEEP.toml")
+@click.option("--journal", type=PATH, help="Where finished runs are kept.")
+@click.option("--title", default="", show_default=False, help="Of the page.")
+@click.option("-o", "--output", type=PATH, help="A file: .csv of all runs, or .html.")
 @click.option("--lang", type=click.Choice(["en", "fr"]), help="Of the page.")
 @click.option("--dry-run", is_flag=True, help="Check everything, fit nothing.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")

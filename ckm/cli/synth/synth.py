@@ -13,7 +13,7 @@ import click
 from ckm.cli.synth.evaluate import compare, evaluate
 from ckm.cli.synth.report import report
 from ckm.cli.synth.sweep import sweep
-from ckm.cli.terminal.click_group import Group, common_options, options, with_terminal
+from ckm.cli.terminal.click_group import PATH, Group, common_options, options, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 from ckm.cli.terminal.output import check_output
 from footing.files import new_file, require_private
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
     from ckm.cli.terminal.console import Terminal
     from synth import Budget, Claim
-
-
-_PATH = click.Path(path_type=Path)
 
 
 @click.group(cls=Group)
@@ -43,7 +40,7 @@ def synth() -> None:
 
 
 _output_options = options(
-    click.option("-o", "--output", type=_PATH, required=True, help="The file to write."),
+    click.option("-o", "--output", type=PATH, required=True, help="The file to write."),
     click.option("--force", is_flag=True, help="Replace the output if it exists."),
     click.option("--dry-run", is_flag=True, help="Check everything, write nothing."),
     with_terminal,
@@ -51,8 +48,8 @@ _output_options = options(
 
 
 @synth.command()
-@click.argument("file", metavar="SCHEMA", type=_PATH)
-@click.option("--data", type=_PATH, help="Records; their columns are looked at, no value is.")
+@click.argument("file", metavar="SCHEMA", type=PATH)
+@click.option("--data", type=PATH, help="Records; their columns are looked at, no value is.")
 @common_options
 def check(*, file: Path, data: Path | None) -> int:
     """Tell what is missing from a schema, or would leak; exit code 1 for errors."""
@@ -66,8 +63,10 @@ def check(*, file: Path, data: Path | None) -> int:
 
 
 @synth.command()
-@click.argument("file", metavar="OTHER", type=_PATH)
-@click.option("--declared-by", default="", help="Who declared it, from what.")
+@click.argument("file", metavar="OTHER", type=PATH)
+@click.option(
+    "--declared-by", default="", show_default=False, help="Who declared it, from what."
+)
 @_output_options
 def schema(
     terminal: Terminal,
@@ -95,8 +94,8 @@ def schema(
 
 
 @synth.command()
-@click.argument("data", type=_PATH)
-@click.option("--schema", "schema_file", type=_PATH, required=True, help="The declarations.")
+@click.argument("data", type=PATH)
+@click.option("--schema", "schema_file", type=PATH, required=True, help="The declarations.")
 @click.option("--epsilon", type=float, help="What may be spent in all.")
 @click.option("--delta", type=float, default=0.0, help="With epsilon: 1e-6, say.")
 @click.option("--rho", type=float, help="Concentrated loss, in place of epsilon.")
@@ -104,13 +103,11 @@ def schema(
     "--adjacency",
     type=click.Choice(["add-remove", "replace"]),
     default="add-remove",
-    show_default=True,
     help="replace: the number of records is public.",
 )
 @click.option(
     "--method",
     default="tables",
-    show_default=True,
     help="tables; to compare with: copula, histogram, priv-bayes; and, NOT differentially "
     "private as claimed: copula-shirley, priv-bayes-legacy, vine. priv-bayes and "
     "copula-shirley are weaker here than they could be.",
@@ -128,7 +125,7 @@ def schema(
     "--discover", type=float, help="Share of the budget for domains that nobody declared."
 )
 @click.option("--simulate", type=int, metavar="SEED", help="Noise from a seed: NOT PRIVATE.")
-@click.option("--picture", type=_PATH, help="Also draw the structure, as SVG.")
+@click.option("--picture", type=PATH, help="Also draw the structure, as SVG.")
 @_output_options
 def fit(
     terminal: Terminal,
@@ -207,13 +204,13 @@ def fit(
 
 
 @synth.command()
-@click.argument("file", metavar="MODEL", type=_PATH)
+@click.argument("file", metavar="MODEL", type=PATH)
 @click.option("-n", "--number", type=int, required=True, help="How many records.")
 @click.option("--seed", type=int, help="Draw the same records again; it protects nobody.")
 @click.option("--condition", "conditions", multiple=True, help="'sex=F': all have this value.")
 @click.option("--where", help="What shall hold: \"age >= 16 and sex == 'F'\".")
-@click.option("--certificate", type=_PATH, help="By default beside the records.")
-@click.option("--key", type=_PATH, help="A secret file, to seal the certificate.")
+@click.option("--certificate", type=PATH, help="By default beside the records.")
+@click.option("--key", type=PATH, help="A secret file, to seal the certificate.")
 @_output_options
 def sample(
     terminal: Terminal,
@@ -271,10 +268,10 @@ def sample(
 
 
 @synth.command()
-@click.argument("file", metavar="CERTIFICATE", type=_PATH)
-@click.option("--data", type=_PATH, help="The synthetic records it should be of.")
-@click.option("--schema", "schema_file", type=_PATH, help="The schema that was to be used.")
-@click.option("--key", type=_PATH, help="The secret file that sealed it.")
+@click.argument("file", metavar="CERTIFICATE", type=PATH)
+@click.option("--data", type=PATH, help="The synthetic records it should be of.")
+@click.option("--schema", "schema_file", type=PATH, help="The schema that was to be used.")
+@click.option("--key", type=PATH, help="The secret file that sealed it.")
 @with_terminal
 def verify(
     terminal: Terminal,

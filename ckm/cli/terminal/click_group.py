@@ -14,6 +14,7 @@ import threading
 import traceback
 from importlib import import_module
 from itertools import pairwise
+from pathlib import Path
 from textwrap import indent
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
 _STYLE_VARIABLE = "CKM_LOG_FORMAT"
 _STYLES = ("auto", "text", "json")
 _BROKEN_PIPE = 141
+#: A file or a folder, for the functions of the commands a `pathlib.Path`.
+PATH = click.Path(path_type=Path)
 _SIGNAL = 128  # a program ended by signal n has exit code 128 + n
-
-
 #: A heading in a docstring, underlined, and the lines below it.
 _SECTION = re.compile(r"^(.+)\n-{3,}\n((?:.+\n?)+)", re.MULTILINE)
 

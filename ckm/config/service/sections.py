@@ -235,6 +235,9 @@ class ServiceAudit(Section):
     confidence: float = optional(
         "Share of right guesses from which on somebody is sure.", default=0.95, ge=0.5, le=1
     )
+    areas: _Count | None = optional(
+        "So many areas drawn at random are looked at, and tables by area alone; all by default."
+    )
 
     def add_problems(self, reading: Reading) -> None:
         """Note an audit that nothing would come of."""

@@ -143,6 +143,7 @@ def make_pages(
     languages: Sequence[str],
     leaks: LeakCheck,
     linked: Sequence[str] | None = None,
+    is_full: bool = False,
 ) -> dict[str, Report]:
     """Make the pages of an edition, and look that the public ones give nothing away."""
     from reports import release_report
@@ -151,7 +152,7 @@ def make_pages(
     links = {language: page_name(edition, language) for language in beside}
     pages = {
         page_name(edition, language): release_report(
-            facts, edition=edition, language=language, links=links
+            facts, edition=edition, language=language, links=links, is_full=is_full
         )
         for language in languages
     }
@@ -162,11 +163,18 @@ def make_pages(
 
 
 def write_report(
-    facts: ReleaseFacts, folder: Path, *, languages: Sequence[str], leaks: LeakCheck
+    facts: ReleaseFacts,
+    folder: Path,
+    *,
+    languages: Sequence[str],
+    leaks: LeakCheck,
+    is_full: bool = False,
 ) -> dict[Edition, tuple[FileFact, ...]]:
     """Write both editions of a report into the folder of a release; tell their files."""
     made = {
-        edition: make_pages(facts, edition=edition, languages=languages, leaks=leaks)
+        edition: make_pages(
+            facts, edition=edition, languages=languages, leaks=leaks, is_full=is_full
+        )
         for edition in EDITIONS
     }
     records: dict[Edition, tuple[FileFact, ...]] = {}

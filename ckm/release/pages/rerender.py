@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
@@ -56,18 +57,20 @@ def remake_report(
     output: Path | str | None = None,
     force: bool = False,
     dry_run: bool = False,
+    full: bool = False,
 ) -> tuple[Page, ...]:
-    """Make the pages of a release again."""
+    """Make the pages of a release again; in full with the long lists."""
     place = Path(folder)
     codes, where = tuple(dict.fromkeys(languages)), None if output is None else Path(output)
-    plan = _plan(place, edition, codes, where, force=force)
+    made = partial(_plan, place, edition, codes, where, force=force, is_full=full)
+    plan = made()
     if dry_run or plan.is_done:
         return tuple(_page(path, text) for path, text in plan.pages.items())
     if where is not None:
         return _carry_out(plan, edition)
     with only_writer(resolve_target(place)):
         # Another process may have written since.
-        plan = _plan(place, edition, codes, None, force=force)
+        plan = made()
         _clear_drafts(place)
         return _carry_out(plan, edition)
 
@@ -85,7 +88,13 @@ class _Plan:
 
 
 def _plan(
-    place: Path, edition: Edition, languages: Sequence[str], output: Path | None, *, force: bool
+    place: Path,
+    edition: Edition,
+    languages: Sequence[str],
+    output: Path | None,
+    *,
+    force: bool,
+    is_full: bool,
 ) -> _Plan:
     """Look at the release, and make its pages."""
     from ckm.release.pages.numbers import read_facts
@@ -99,7 +108,10 @@ def _plan(
     linked = [
         code for code in LANGUAGES if code in wanted or (output is None and code in there)
     ]
-    pages = make_pages(facts, edition=edition, languages=wanted, leaks=leaks, linked=linked)
+    make = partial(
+        make_pages, facts, edition=edition, leaks=leaks, linked=linked, is_full=is_full
+    )
+    pages = make(languages=wanted)
     targets = _targets(place, edition, pages, output)
     _require_free(targets, force=force)
     if output is not None:
@@ -107,7 +119,7 @@ def _plan(
     if set(wanted) - set(there):
         # The pages that lie there already link to the new one, unless somebody changed them.
         others = [code for code in _untouched(place, manifest, edition) if code not in wanted]
-        pages = make_pages(facts, edition=edition, languages=others, leaks=leaks, linked=linked)
+        pages = make(languages=others)
         targets |= _targets(place, edition, pages, None)
     texts = {path.name: text for path, text in targets.items()}
     manifests = renewed_manifests(place, manifest, edition=edition, pages=texts)

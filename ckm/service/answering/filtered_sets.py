@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.arrays import along
 from risk.reconstruction.least_squares import are_cells, variance_left
 
 if TYPE_CHECKING:
@@ -178,8 +179,8 @@ class FilteredSets:
     def _spread(self, ordered: Sequence[str], name: str, level: int) -> Codes:
         """Return the category of one variable in each joint one."""
         shape = [self._of[other].size for other in ordered]
-        along = [-1 if other == name else 1 for other in ordered]
-        return np.broadcast_to(self._of[name].codes(level).reshape(along), shape)
+        codes = along(self._of[name].codes(level), ordered.index(name), len(ordered))
+        return np.broadcast_to(codes, shape)
 
     def _areas(self, where: Iterable[Condition], levels: dict[str, int]) -> str:
         """Return a digest of areas that sums run over, if they are no whole ones of a level.

@@ -60,9 +60,11 @@ def noise_notes(margin: MarginOfError | None, language: str) -> tuple[str, ...]:
 
 def audit_notice(service: Service, language: str) -> str:
     """Return whether an open or audited service was audited, in words; empty for others."""
-    if service.audit.report is not None:
-        return say("audited", language)
-    return say("not_audited", language) if service.is_unaudited else ""
+    if service.audit.report is None:
+        return say("not_audited", language) if service.is_unaudited else ""
+    told = ["audited" if service.audit.areas is None else "audited_areas"]
+    told += ["unaudited_filters"] if service.access.has_accounts else []
+    return " ".join(say(key, language) for key in told)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

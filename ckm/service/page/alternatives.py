@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ckm.service.answering.pxweb_selection import codelists_of
 from ckm.service.page.page_state import PageState, Wanted, is_fine
-from reports.service import Choice, Try
+from reports.facts.service import Choice, Try
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

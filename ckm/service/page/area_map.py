@@ -12,7 +12,7 @@ import numpy as np
 
 from ckm.errors import ConfigError
 from footing.svg import coordinate
-from reports.service import MapArea, MapFacts
+from reports.facts.service import MapArea, MapFacts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -20,7 +20,7 @@ from ckm.service.page.form import (
     population_choices,
 )
 from ckm.service.page.grid import grid_of
-from reports.service import Download, PageFacts, Problem, Reader, Unpublished, Withheld
+from reports.facts.service import Download, PageFacts, Problem, Reader, Unpublished, Withheld
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ckm.service.answering.messages import ClientError, say
 from ckm.service.answering.pxweb_selection import codelists_of, ranks_of
-from reports.service import Choice, Field, Group
+from reports.facts.service import Choice, Field, Group
 from tables import FilterError, parse_filter
 
 if TYPE_CHECKING:
@@ -55,7 +55,6 @@ def field_of(variable: Variable, wanted: Wanted, *, ident: str, language: str) -
         id=ident,
         name=variable.name,
         label=variable.offer.labels[language],
-        is_hierarchy=depth > 1,
         shows=_shows(variable, wanted, language),
         groups=_merged(groups),
         codes=", ".join(map(_bracketed, [*others, *left])) if is_large or others else None,

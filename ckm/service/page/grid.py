@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reports.service import Choice, Column, Grid, Head, Row
+from reports.facts.service import Choice, Column, Grid, Head, Row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

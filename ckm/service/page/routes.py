@@ -19,7 +19,7 @@ from ckm.service.page.area_map import area_map
 from ckm.service.page.facts import Outcome, Visitor, page_facts
 from ckm.service.page.page_state import View, asked_of, query_of
 from ckm.service.page.sign_in import SignIn, session_of
-from reports.service import ASSETS, asset, service_page
+from reports.service.page import ASSETS, asset, service_page
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -15,7 +15,8 @@ from ckm.service.access.sessions import LASTS_S, is_proof, new_name, proof_of
 from ckm.service.answering.messages import ClientError, notice_of
 from ckm.service.http.middleware import language_of
 from ckm.service.http.request_parsing import address_of
-from reports.service import SignInFacts, sign_in_page
+from reports.facts.service import SignInFacts
+from reports.service.page import sign_in_page
 
 if TYPE_CHECKING:
     from starlette.requests import Request

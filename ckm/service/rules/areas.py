@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,15 +13,12 @@ from ckm.service.rules.shape import Finding
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from ckm.config.service.rules import RuleSettings
+    from footing.arrays import Flags, Integers
 
-    Fails: TypeAlias = NDArray[np.bool_]
-    Integers: TypeAlias = NDArray[np.int64]
 
 #: Rule on the cells of an area → where its limit is broken.
-RULES: dict[str, Callable[[Slices, float], Fails]] = {
+RULES: dict[str, Callable[[Slices, float], Flags]] = {
     # Persons per cell, empty ones included.
     "mean_cell_size": lambda slices, limit: slices.population < limit * slices.cells,
     "sparsity_a": lambda slices, limit: slices.count_of(1) > limit * slices.count_of(),
@@ -102,7 +99,7 @@ def summed(groups: Integers, values: Integers, *, size: int) -> Integers:
     return sums
 
 
-def permille_dominant(slices: Slices, settings: RuleSettings, *, variable: str) -> Fails:
+def permille_dominant(slices: Slices, settings: RuleSettings, *, variable: str) -> Flags:
     """Tell in which areas one category of a variable holds too large a share of the persons."""
     group, size = distinct(slices.area, slices.codes[variable])
     inside = summed(group, slices.published, size=size)
@@ -112,7 +109,7 @@ def permille_dominant(slices: Slices, settings: RuleSettings, *, variable: str) 
     return 1000 * largest > (settings.permille_dominant or 0) * every
 
 
-def group_disclosure(slices: Slices, settings: RuleSettings, *, variable: str) -> Fails:
+def group_disclosure(slices: Slices, settings: RuleSettings, *, variable: str) -> Flags:
     """Tell in which areas too many groups are all but k in one category of a variable.
 
     A group is a combination of categories of the other variables in an area.
@@ -180,7 +177,7 @@ def commonest(findings: Sequence[Finding | None]) -> Finding | None:
 
 def _verdicts(
     slices: Slices, settings: RuleSettings, sensitive: Sequence[str]
-) -> Iterator[tuple[Finding, NDArray[np.bool_]]]:
+) -> Iterator[tuple[Finding, Flags]]:
     limit: float | None = settings.minimum_population
     if limit is not None:
         tries = ("minimum_population_try",)

@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reports.catalogues.measures import kind_of, measure_name
-from reports.catalogues.release import NOTES, PICTURES
+from reports.catalogues.release import PICTURES
 from reports.catalogues.wording import written
-from reports.charts.bars import SpreadLine, spread
-from reports.charts.drawing import Labels
-from reports.parts import Cell, Figure, Lines
+from reports.charts.bars import Bars, lines_of_shares
+from reports.parts import Cell, Lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from reports.facts.release import MeasureFact
+    from reports.facts.release import MeasureFact, SizeFact
     from reports.i18n.languages import Words
-    from reports.parts import Entry, Table
+    from reports.parts import Entry, Figure, Table
 
 
 def class_words(words: Words, name: str) -> str:
@@ -38,7 +37,9 @@ def measure_entry(words: Words, fact: MeasureFact | None, *, base: int | None = 
         return Cell(text=words.say("not defined"), small=words.say(fact.reason))
     from risk.utility import DEFINITIONS
 
-    text = written(words, fact.number, kind_of(DEFINITIONS[fact.name][0]))
+    kind = kind_of(DEFINITIONS[fact.name][0])
+    is_whole = kind == "amount" and fact.number == round(fact.number)
+    text = written(words, fact.number, "count" if is_whole else kind)
     if base is None or fact.base == base:
         return text
     return Cell(text=text, small=words.say("of %(n)s", n=words.numbers.count(fact.base)))
@@ -90,31 +91,38 @@ def _base(known: Mapping[str, MeasureFact], names: Iterable[str]) -> int:
     return max((known[name].base for name in names if name in known), default=0)
 
 
-def spread_picture(words: Words, overall: Sequence[MeasureFact]) -> list[Figure]:
-    """Draw the quantiles of absolute deviations, by class of counts."""
-    lines = []
-    for cells in dict.fromkeys(fact.cells for fact in overall):
-        known = {fact.name: fact.number for fact in overall if fact.cells == cells}
-        values = [known.get(f"d1_{q}") for q in ("min", "q10", "median", "q90", "max")]
-        numbers_ = [value for value in values if value is not None]
-        if len(numbers_) == 5:
-            lines.append(SpreadLine(class_words(words, cells).partition(",")[0], *numbers_))
-    if not lines:
+def size_picture(words: Words, sizes: Sequence[SizeFact]) -> list[Figure]:
+    """Draw how far counts lie off as a share of them, by size of cell."""
+    if not sizes:
         return []
-    data = Labels(**PICTURES["spread"].say(words, "spread"))
-    figure = (
-        Lines(words, lines)
-        .text("Cells", lambda line: line.name)
-        .number("least", lambda line: line.least, "amount")
-        .numbers({0.1: words.numbers.plain(0.1)}, lambda line, _: line.q10, "amount")
-        .number("median", lambda line: line.median, "amount")
-        .numbers({0.9: words.numbers.plain(0.9)}, lambda line, _: line.q90, "amount")
-        .number("largest", lambda line: line.most, "amount")
-        .figure(
-            data,
-            spread(words, data, lines),
-            caption=words.say("Absolute deviation of a cell, by class of original counts"),
-            notes=[NOTES["box"].say(words)],
+    said = PICTURES["sizes"].say(
+        words, "by-size", first=sizes[0].most_share, last=sizes[-1].most_share
+    )
+    bars, write = Bars(**said), words.numbers
+    lines = [
+        (
+            class_name(words, fact.low, fact.high),
+            fact.most_share,
+            f"± {write.count(fact.most)}: {write.share(fact.most_share)}",
         )
+        for fact in sizes
+    ]
+    figure = (
+        Lines(words, sizes)
+        .text("Original count", lambda fact: class_name(words, fact.low, fact.high))
+        .number("Cells", lambda fact: fact.cells, "count")
+        .number("Half of the cells, ±", lambda fact: fact.half, "count")
+        .number("as a share", lambda fact: fact.half_share, "share")
+        .number("Nine tenths, ±", lambda fact: fact.most, "count")
+        .number("as a share", lambda fact: fact.most_share, "share")
+        .figure(bars, lines_of_shares(words, bars, lines))
     )
     return [figure]
+
+
+def class_name(words: Words, low: int, high: int | None) -> str:
+    """Name a class of original counts."""
+    count = words.numbers.count
+    if high is None:
+        return words.say("%(low)s or more", low=count(low))
+    return count(low) if low == high else f"{count(low)}–{count(high)}"

@@ -15,7 +15,9 @@ from reports.pages.common import (
     released_files,
     verdict,
 )
-from reports.pages.release.noise import noise_parts, pair_picture
+from reports.pages.release.decision import decision_parts
+from reports.pages.release.deviations import size_picture
+from reports.pages.release.noise import noise_parts
 from reports.pages.release.risk import risk_parts
 from reports.pages.release.utility import change_table, exposure_table, utility_parts
 from reports.pages.scenarios import scenario_parts
@@ -27,25 +29,35 @@ if TYPE_CHECKING:
     from reports.parts import Entry, Table
 
 
-def internal_page(words: Words, facts: ReleaseFacts) -> tuple[str, dict[str, Any]]:
-    """Arrange all that is known of a release."""
+#: What the page says of each design, beside the two figures of the map.
+_FIGURES = ("differencing", "aad", "changed_pct", "false_zeros_pct")
+
+
+def internal_page(
+    words: Words, facts: ReleaseFacts, *, is_full: bool = False
+) -> tuple[str, dict[str, Any]]:
+    """Arrange what the office signs, and if asked all else that is known of a release."""
     outcomes = [check.outcome for check in facts.checks]
-    scenarios = None
-    if facts.scenarios is not None:
-        scenarios = scenario_parts(words, facts.scenarios)
+    is_audited = any(check.name == "all-tables" for check in facts.checks)
+    open_ones = [words.say("what all tables tell together was not examined")]
+    scenarios = facts.scenarios and scenario_parts(words, facts.scenarios, _FIGURES)
+    utility, by_size = utility_parts(words, facts), size_picture(words, facts.noise.sizes)
+    measures = facts.utility if is_full else utility["shown"]
     return "internal.html", {
         "title": page_title(words, words.text(facts.title), facts.id),
         "id": facts.id,
-        "headings": headings(words, "internal"),
-        "verdict": verdict(words, outcomes),
+        "is_full": is_full,
+        "headings": headings(words, "internal", without=() if scenarios else ("scenarios",)),
+        "verdict": verdict(words, outcomes, () if is_audited else open_ones),
         "has_failed": has_failed(outcomes),
-        "is_audited": any(check.name == "all-tables" for check in facts.checks),
+        "decision": decision_parts(words, facts),
+        "map": scenarios["pictures"] if scenarios else [],
+        "by_size": by_size,
         "checks": _checks(words, facts),
         "tables": _tables(words, facts),
         "files": released_files(words, facts.tables),
         "noise": noise_parts(words, facts.noise),
-        "pairs": pair_picture(words, facts.noise.pairs),
-        "utility": utility_parts(words, facts.utility, facts.levels),
+        "utility": utility,
         "sums": change_table(words, facts.amounts),
         "contributors": exposure_table(words, facts.amounts),
         "risk": risk_parts(words, facts.risk),
@@ -54,7 +66,7 @@ def internal_page(words: Words, facts: ReleaseFacts) -> tuple[str, dict[str, Any
         "inputs": _inputs(words, facts),
         "versions": _versions(words, facts),
         "seconds": _seconds(words, facts),
-        "definitions": definitions(words, facts.utility, facts.scenarios, facts.risk),
+        "definitions": definitions(words, measures, facts.scenarios, facts.risk),
     }
 
 
@@ -66,7 +78,7 @@ def _checks(words: Words, facts: ReleaseFacts) -> Table:
         .text("Found", lambda check: _found(words, check))
         .text("Result", lambda check: outcome_cell(words, check.outcome))
         .text("Where", lambda check: _where(words, check))
-        .table("checks", words.say("Checks of the release"))
+        .table("check-table", words.say("Checks of the release"))
     )
 
 
@@ -105,18 +117,32 @@ def _tables(words: Words, facts: ReleaseFacts) -> Table:
     def where(table: TableFact) -> Entry:
         return Cell(text=table.where, is_code=True) if table.where else words.say("all")
 
-    return (
+    lines = (
         Lines(words, facts.tables)
         .text("Table", lambda table: Cell(text=table.name, small=words.text(table.title)))
         .text("Dimensions", lambda table: ", ".join(map(words.text, table.dimensions)))
-        .text("Measures", lambda table: ", ".join(table.measures))
-        .text("Only records where", where)
+        .text("Measures", lambda table: _measures(words, table))
+    )
+    if any(table.where for table in facts.tables):
+        lines = lines.text("Only records where", where)
+    return (
+        lines.number("Records counted", lambda table: table.records, "count")
         .number("Published rows", lambda table: table.published, "count")
         .number("Cells that hold somebody", lambda table: table.cells, "count")
-        .number("of them margins", lambda table: table.margins, "count")
-        .number("Empty cells", lambda table: table.empty, "count")
         .table("tables", words.say("Released tables"))
     )
+
+
+def _measures(words: Words, table: TableFact) -> str:
+    """Name the measures of a table."""
+    known = {"count": words.say("counts"), "weighted": words.say("weighted counts")}
+    kinds = {"sum": words.say("sums of %(name)s"), "mean": words.say("means of %(name)s")}
+    named = []
+    for measure in table.measures:
+        kind, _, name = measure.partition(":")
+        found = kinds[kind] % {"name": name} if kind in kinds else known.get(measure, measure)
+        named.append(found)
+    return ", ".join(named)
 
 
 def _exceptions(words: Words, facts: ReleaseFacts) -> Table:

@@ -2,84 +2,116 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
-from reports.catalogues.release import NOTES, PICTURES
+from reports.catalogues.release import (
+    BASES,
+    DEMANDS,
+    NOTES,
+    PARAMETER_VALUES,
+    PARAMETERS,
+    PICTURES,
+)
 from reports.charts.bars import Bars, paired_bars
 from reports.charts.matrix import Matrix, matrix
-from reports.parts import Cell, Figure, Lines
+from reports.pages.release.deviations import class_name
+from reports.parts import Cell, Lines
 
 if TYPE_CHECKING:
-    from reports.facts.release import NoiseClassFact, NoiseFacts, PairFact
+    from collections.abc import Callable
+
+    from reports.facts.release import NoiseClassFact, NoiseFacts
     from reports.i18n.languages import Words
-    from reports.parts import Figure, Table
+    from reports.parts import Entry, Figure, Table
 
 #: A table of more cells than this is not repeated on the page; report.json has it.
 _MAX_CELLS = 3000
 #: A picture with more rows or columns than this shows the first ones.
 _MAX_LINES = 60
-
-#: A picture with more bins than this shows the first ones; so does its table of pairs.
-_MAX_BINS = 60
-_MAX_PAIRS = 3000
+#: Values of parameters that ask for nothing.
+_SAYS_NOTHING = {"none", "exact", "0", "0.0", "false"}
 
 
 def noise_parts(words: Words, noise: NoiseFacts) -> dict[str, Any]:
     """Arrange the p-table of a release and the noise it made."""
     return {
-        "parameters": Lines(words, noise.parameters.items())
-        .text("Parameter", lambda line: Cell(text=line[0], is_code=True))
-        .text("Value", lambda line: line[1])
-        .table("parameters", words.say("Parameters of the noise")),
+        "parameters": _parameters(words, noise),
+        "amounts": _amounts(words, noise),
         "certificate": Lines(words, noise.certificate.items())
-        .text("Demand", lambda line: Cell(text=line[0], is_code=True))
+        .text("Demand", lambda line: words.say(DEMANDS.get(line[0], line[0])))
         .number("Residual", lambda line: line[1], "tiny")
         .table(
             "certificate",
             words.say("Certificate of the p-table: by how much it misses each demand"),
         ),
         "classes": _classes(words, noise),
-        "pictures": [*_shares(words, noise), *_transition(words, noise)],
+        "pictures": _shares(words, noise),
+        "transition": _transition(words, noise),
     }
 
 
-def class_name(words: Words, low: int, high: int | None) -> str:
-    """Name a class of original counts."""
-    count = words.numbers.count
-    if high is None:
-        return words.say("%(low)s or more", low=count(low))
-    return count(low) if low == high else f"{count(low)}–{count(high)}"
+def _parameters(words: Words, noise: NoiseFacts) -> Table:
+    """Name the parameters that say something, with their values."""
+    said = {n: v for n, v in noise.parameters.items() if v not in _SAYS_NOTHING}
+
+    def value(line: tuple[str, str]) -> str:
+        text = line[1]
+        try:
+            return words.numbers.plain(float(text))
+        except ValueError:
+            return words.say(PARAMETER_VALUES.get(text, text))
+
+    return (
+        Lines(words, said.items())
+        .text("Parameter", lambda line: words.say(PARAMETERS.get(line[0], line[0])))
+        .number("Value", value)
+        .table("parameters", words.say("Parameters of the noise"))
+    )
+
+
+def _amounts(words: Words, noise: NoiseFacts) -> Table:
+    return (
+        Lines(words, noise.amounts)
+        .text("Variable", lambda fact: fact.variable)
+        .text("Noise is a share of", lambda fact: words.say(BASES[fact.base]))
+        .number("Standard deviation", lambda fact: fact.deviation, "share")
+        .number("Largest", lambda fact: fact.largest, "share")
+        .table("amount-noise", words.say("Noise of sums and means"))
+    )
 
 
 def _classes(words: Words, noise: NoiseFacts) -> Table:
-    def or_absent(fact: NoiseClassFact, value: float | None) -> float | str:
-        if value is not None:
-            return value
-        return words.say("not defined") if fact.cells else words.say("no cells")
+    write = words.numbers
 
-    def span(fact: NoiseClassFact, least: int | None, most: int | None) -> float | str:
-        if least is None or most is None:
-            return or_absent(fact, None)
-        low, high = words.numbers.signed(least), words.numbers.signed(most)
-        return words.say("%(low)s to %(high)s", low=low, high=high)
+    def beside(
+        drawn: float | None, designed: float | None, kind: Callable[[float], str]
+    ) -> Entry:
+        small = "" if designed is None else words.say("designed %(n)s", n=kind(designed))
+        text = words.say("no cells") if drawn is None else kind(drawn)
+        return Cell(text=text, small=small)
+
+    def span(fact: NoiseClassFact) -> Entry:
+        def said(least: int | None, most: int | None) -> str:
+            if least is None or most is None:
+                return ""
+            low, high = write.signed(least), write.signed(most)
+            return words.say("%(low)s to %(high)s", low=low, high=high)
+
+        designed = said(fact.least_designed, fact.most_designed)
+        small = words.say("designed %(n)s", n=designed) if designed else ""
+        drawn = said(fact.least_drawn, fact.most_drawn)
+        return Cell(text=drawn or words.say("no cells"), small=small)
 
     return (
         Lines(words, noise.classes)
         .text("Original count", lambda f: class_name(words, f.low, f.high))
         .number("Draws", lambda f: f.cells, "count")
-        .number("Mean, designed", lambda f: or_absent(f, f.mean_designed), "amount")
-        .number("Mean, drawn", lambda f: or_absent(f, f.mean_drawn), "amount")
-        .number("Variance, designed", lambda f: or_absent(f, f.variance_designed), "amount")
-        .number("Variance, drawn", lambda f: or_absent(f, f.variance_drawn), "amount")
+        .number("Mean", lambda f: beside(f.mean_drawn, f.mean_designed, write.amount))
         .number(
-            "Share unchanged, designed",
-            lambda f: or_absent(f, f.stay_designed),
-            "probability",
+            "Variance", lambda f: beside(f.variance_drawn, f.variance_designed, write.amount)
         )
-        .number("Share unchanged, drawn", lambda f: or_absent(f, f.stay_drawn), "probability")
-        .number("Range, designed", lambda f: span(f, f.least_designed, f.most_designed))
-        .number("Range, drawn", lambda f: span(f, f.least_drawn, f.most_drawn))
+        .number("Unchanged", lambda f: beside(f.stay_drawn, f.stay_designed, write.share))
+        .number("Range", span)
         .table(
             "classes",
             words.say("Noise by class of original counts"),
@@ -165,47 +197,3 @@ def _row_name(words: Words, row: int, *, last: int, cycle: int) -> str:
     if cycle == 1:
         return class_name(words, row, None)
     return f"{count(row)}, {count(row + cycle)}, …"
-
-
-def pair_picture(words: Words, pairs: tuple[PairFact, ...]) -> list[Figure]:
-    """Draw published against original counts; none without pairs."""
-    pairs = tuple(pair for pair in pairs if pair.cells > 0)
-    if not pairs:
-        return []
-    count = words.numbers.count
-    every = sorted({n for pair in pairs for n in (pair.original, pair.published)})
-    bins = every[:_MAX_BINS]
-    place = {n: position for position, n in enumerate(bins)}
-    most = max(pair.cells for pair in pairs)
-    data = Matrix(
-        **PICTURES["pairs"].say(words, "pairs", most=most),
-        columns=[count(n) for n in bins],
-        rows=[count(n) for n in bins],
-        home={position: position for position in range(len(bins))},
-        ends=(words.say("few cells"), words.say("many cells")),
-    )
-    cells = {
-        (place[pair.original], place[pair.published]): (_depth(pair.cells, most), "")
-        for pair in pairs
-        if pair.original in place and pair.published in place
-    }
-    cut = [NOTES["cut"].say(words, {"n": _MAX_BINS})] if len(every) > _MAX_BINS else []
-    figure = (
-        Lines(words, pairs[:_MAX_PAIRS])
-        .number("Original", lambda pair: pair.original, "count")
-        .number("Published", lambda pair: pair.published, "count")
-        .number("Cells", lambda pair: pair.cells, "count")
-        .figure(
-            data,
-            matrix(words, data, cells),
-            caption=words.say("Cells by original and published count, from"),
-            n_heads=2,
-            notes=cut,
-        )
-    )
-    return [figure]
-
-
-def _depth(cells: int, most: int) -> float:
-    """Give a share for the shade: of logarithms, since counts of cells differ by powers."""
-    return math.log1p(cells) / math.log1p(most)

@@ -36,7 +36,7 @@ def _checks(words: Words, facts: PublicFacts) -> Table:
         .text("Check", lambda name: words.say(CHECKS[name].name))
         .text("What it asks", lambda name: words.say(CHECKS[name].public))
         .text("Result", lambda name: outcome_cell(words, facts.checks[name]))
-        .table("checks", words.say("Checks before the release"))
+        .table("check-table", words.say("Checks before the release"))
     )
 
 

@@ -10,15 +10,15 @@ from reports.catalogues.release import (
     OWN_PRIORS,
     PICTURES,
     PRIORS,
-    REFERENCES,
 )
 from reports.charts.bars import Bars, lines_of_shares
+from reports.pages.release.decision import sure_entry
 from reports.parts import Cell, Lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reports.facts.release import AttackFact, PosteriorFact, RiskFacts
+    from reports.facts.release import AttackFact, PosteriorFact, RiskFacts, WorstFact
     from reports.i18n.languages import Words
     from reports.parts import Entry, Figure, Table
 
@@ -77,7 +77,8 @@ def posterior_picture(words: Words, posteriors: Sequence[PosteriorFact]) -> list
         words, "posterior-bars", published=worst.published, probability=worst.sensitive
     )
     bars = Bars(**said)
-    lines = [(words.numbers.count(f.published), f.sensitive, "") for f in shown]
+    number = words.numbers
+    lines = [(number.count(f.published), f.sensitive, number.share(f.sensitive)) for f in shown]
     figure = (
         Lines(words, shown)
         .number("Published", lambda fact: fact.published, "count")
@@ -94,13 +95,13 @@ def posterior_picture(words: Words, posteriors: Sequence[PosteriorFact]) -> list
 def _worst(words: Words, risk: RiskFacts) -> Table:
     return (
         Lines(words, risk.worst)
-        .text("Table", lambda fact: fact.table or words.say("all tables"))
+        .text("Table", lambda fact: _judged(words, fact))
         .number("Published X′", lambda fact: fact.published, "count")
         .number("Original X", lambda fact: fact.original, "count")
         .number("P(X | X′)", lambda fact: fact.probability, "probability")
         .number("Published X′, for the set", lambda fact: fact.set_published, "count")
         .number("P(X is sensitive | X′)", lambda fact: fact.set_probability, "probability")
-        .text("Prior: the counts of", lambda fact: words.say(OWN_PRIORS[fact.prior]))
+        .number("Small counts known as small", lambda fact: sure_entry(words, fact))
         .table(
             "worst",
             words.say("Worst tables: the most that one of their published counts tells"),
@@ -110,11 +111,10 @@ def _worst(words: Words, risk: RiskFacts) -> Table:
 
 def _attacks(words: Words, risk: RiskFacts) -> Table:
     no_formula, not_counted = words.say("no formula"), words.say("not counted")
-    return (
+    lines = (
         Lines(words, risk.attacks)
-        .text("Attack", lambda fact: _named(words, fact))
-        .text("Assumption", lambda fact: _assumed(words, fact))
-        .text("Target", lambda fact: words.say(ATTACKS[fact.name].target))
+        .text("Attack", lambda fact: words.say(ATTACKS[fact.name].name))
+        .text("What somebody does, and learns", lambda fact: _assumed(words, fact))
         .number(
             "Success by formula",
             lambda fact: no_formula if fact.closed_form is None else fact.closed_form,
@@ -126,21 +126,25 @@ def _attacks(words: Words, risk: RiskFacts) -> Table:
             lambda fact: not_counted if fact.queries is None else fact.queries,
             "count",
         )
-        .number("Allowed", lambda fact: _allowed(words, fact))
-        .table(
-            "attack-table",
-            words.say("Attacks: what they assume, how often they succeed, what is allowed"),
-        )
+    )
+    if any(fact.allowed is not None for fact in risk.attacks):
+        lines = lines.number("Allowed", lambda fact: _allowed(words, fact))
+    return lines.table(
+        "attack-table", words.say("Attacks: what they assume, and how often they succeed")
     )
 
 
-def _named(words: Words, fact: AttackFact) -> Cell:
+def _judged(words: Words, fact: WorstFact) -> Cell:
+    """Name a table, and the prior where it is not that of its own cells."""
+    name = fact.table or words.say("all tables")
+    is_own = fact.prior == "table-counts"
+    prior = "" if is_own else words.say("prior: %(of)s", of=words.say(OWN_PRIORS[fact.prior]))
+    return Cell(text=name, small=prior)
+
+
+def _assumed(words: Words, fact: AttackFact) -> str:
     says = ATTACKS[fact.name]
-    papers = words.listed(REFERENCES[name].short for name in says.references)
-    return Cell(text=words.say(says.name), small=papers)
-
-
-def _assumed(words: Words, fact: AttackFact) -> Cell:
+    told = f"{words.say(says.assumption)} {words.say(says.target)}"
     settings = words.listed(
         words.say(
             "%(name)s: %(value)s",
@@ -149,7 +153,7 @@ def _assumed(words: Words, fact: AttackFact) -> Cell:
         )
         for name, value in fact.settings.items()
     )
-    return Cell(text=words.say(ATTACKS[fact.name].assumption), small=settings)
+    return f"{told} ({settings})" if settings else told
 
 
 def _allowed(words: Words, fact: AttackFact) -> Entry:
@@ -173,8 +177,4 @@ def _tried(words: Words, fact: AttackFact) -> Entry:
         successes=number.count(fact.successes),
         trials=number.count(fact.trials),
     )
-    if fact.low is not None and fact.high is not None:
-        low, high = number.probability(fact.low), number.probability(fact.high)
-        interval = words.say("interval %(low)s to %(high)s", low=low, high=high)
-        small = words.listed([small, interval])
     return Cell(text=number.probability(fact.successes / fact.trials), small=small)

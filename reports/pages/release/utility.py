@@ -6,66 +6,68 @@ from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.measures import measure_name
 from reports.catalogues.release import NOTES
+from reports.pages.release.decision import whole
 from reports.pages.release.deviations import (
     class_words,
     measure_entry,
     quantile_table,
-    spread_picture,
 )
-from reports.parts import Cell, Lines
+from reports.parts import Lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from reports.facts.release import AmountFact, LevelFact, MeasureFact
+    from reports.facts.release import AmountFact, LevelFact, MeasureFact, ReleaseFacts
     from reports.i18n.languages import Words
     from reports.parts import Entry, Table
 
     _Heads = dict[str, Callable[[MeasureFact], Entry]]  # heading → what stands below
 
 _MAIN = (
-    "aad", "rmse", "max_abs", "bias_mean", "bias_z", "rmad_pct", "changed_pct",
-    "false_zeros", "hellinger_raw", "hd_utility",
-    "hellinger_probability",
+    "aad", "rmse", "max_abs", "bias_mean", "rmad_pct", "changed_pct", "false_zeros",
+    "hellinger_raw",
 )  # fmt: skip
 _ADDITIVITY = ("gap_mean", "gap_max_abs", "gap_nonzero_pct", "gap_mean_square", "gap_ratio")
 _RELATIONS = (
     "spearman", "decile_changes_pct", "cramers_v_original", "cramers_v_published", "rcv_pct",
     "bvr_pct", "rv_pct",
 )  # fmt: skip
-_BY_TABLE = ("aad", "rmse", "bias_z", "rmad_pct", "changed_pct", "false_zeros", "hellinger_raw")
+_BY_TABLE = (
+    "aad",
+    "rmse",
+    "bias_mean",
+    "rmad_pct",
+    "changed_pct",
+    "false_zeros",
+    "hellinger_raw",
+)
 _BY_GROUP = ("aad", "rmad_pct", "changed_pct", "false_zeros", "hellinger_raw")
 _KNOWN_GROUPS = ("all", "margin", "parent")
 
 
-def utility_parts(
-    words: Words, utility: Sequence[MeasureFact], levels: Mapping[str, LevelFact]
-) -> dict[str, Any]:
+def utility_parts(words: Words, facts: ReleaseFacts) -> dict[str, Any]:
     """Arrange the measures of utility."""
-    overall = [fact for fact in utility if not fact.table and fact.group == "all"]
+    overall = whole(facts)
     return {
-        "tables": [_by_class(words, overall), quantile_table(words, overall)],
-        "pictures": spread_picture(words, overall),
-        "more": _by_set(words, utility, levels),
-        "all": all_measures(words, utility, levels),
+        "tables": [
+            _by_class(words, overall),
+            _by_table(words, facts.utility),
+        ],
+        "shown": [fact for fact in overall if fact.name in _MAIN],
+        "full": [
+            quantile_table(words, overall),
+            *_by_set(words, facts.utility, facts.levels),
+            all_measures(words, facts.utility, facts.levels),
+        ],
     }
 
 
 def _by_set(
     words: Words, utility: Sequence[MeasureFact], levels: Mapping[str, LevelFact]
 ) -> list[Table]:
-    """Arrange measures by table, margin, variable and total."""
-    whole = [f for f in utility if (f.group, f.cells) == ("all", "all")]
+    """Arrange measures by margin, variable and total."""
     table: _Heads = {words.say("Table"): lambda fact: _table(words, fact)}
     return [
-        _pivot(
-            words,
-            [f for f in whole if f.table],
-            _BY_TABLE,
-            heads=table,
-            ident="by-table",
-            caption=words.say("Measures by table"),
-        ),
         _pivot(
             words,
             [f for f in utility if f.group == "margin" and f.cells == "all"],
@@ -85,13 +87,24 @@ def _by_set(
         ),
         _pivot(
             words,
-            whole,
+            [f for f in utility if (f.group, f.cells) == ("all", "all")],
             _RELATIONS,
             heads=table,
             ident="relations",
             caption=words.say("Ranks, association and variance"),
         ),
     ]
+
+
+def _by_table(words: Words, utility: Sequence[MeasureFact]) -> Table:
+    return _pivot(
+        words,
+        [f for f in utility if f.table and (f.group, f.cells) == ("all", "all")],
+        _BY_TABLE,
+        heads={words.say("Table"): lambda fact: fact.table},
+        ident="by-table",
+        caption=words.say("Measures by table"),
+    )
 
 
 def by_variable(
@@ -150,17 +163,21 @@ def _by_class(words: Words, overall: Sequence[MeasureFact]) -> Table:
     classes = list(dict.fromkeys(fact.cells for fact in overall))
     known = {(fact.name, fact.cells): fact for fact in overall}
     names = [name for name in _MAIN if any((name, cells) in known for cells in classes)]
+    bases = {fact.cells: fact.base for fact in overall if fact.name == "aad"}
+
+    def entry(name: str, cells: str) -> Entry:
+        if not name:
+            return words.numbers.count(bases.get(cells, 0))
+        return measure_entry(words, known.get((name, cells)), base=bases.get(cells))
+
     return (
-        Lines(words, names)
-        .text("Measure", lambda name: measure_name(words, name))
-        .numbers(
-            {cells: class_words(words, cells) for cells in classes},
-            lambda name, cells: measure_entry(words, known.get((name, cells)), base=-1),
-        )
+        Lines(words, ["", *names] if names else [])
+        .text("Measure", lambda n: measure_name(words, n) if n else words.say("Cells"))
+        .numbers({cells: class_words(words, cells) for cells in classes}, entry)
         .table(
             "utility-classes",
             words.say("Main measures on all tables together, by class of original counts"),
-            notes=(NOTES["base"].say(words), NOTES["once"].say(words)),
+            notes=(NOTES["once"].say(words),),
         )
     )
 
@@ -196,7 +213,6 @@ def all_measures(
         .text("Cells", lambda fact: _group(words, fact, levels))
         .text("Original count", lambda fact: class_words(words, fact.cells))
         .text("Measure", lambda fact: measure_name(words, fact.name))
-        .text("Name", lambda fact: Cell(text=fact.name, is_code=True))
         .number("Number", lambda fact: measure_entry(words, fact))
         .number("Base", lambda fact: fact.base, "count")
         .table("measures", words.say("All measures of utility"), n_heads=4)
@@ -208,7 +224,7 @@ def change_table(words: Words, amounts: Sequence[AmountFact]) -> Table:
     return (
         Lines(words, amounts)
         .text("Table", lambda fact: fact.table)
-        .text("Variable", lambda fact: fact.variable)
+        .text("Variable", lambda fact: fact.variable or words.say("weighted counts"))
         .number("Cells with a sum", lambda fact: fact.cells, "count")
         .number("Bias", lambda fact: _share(words, fact.bias))
         .number("Half of the cells deviate by at most", lambda fact: _share(words, fact.median))
@@ -219,7 +235,7 @@ def change_table(words: Words, amounts: Sequence[AmountFact]) -> Table:
         )
         .table(
             "sums",
-            words.say("How far published sums lie from the original ones"),
+            words.say("How far published sums and weighted counts lie from the original ones"),
             n_heads=2,
             notes=(NOTES["sums"].say(words),),
         )
@@ -229,7 +245,7 @@ def change_table(words: Words, amounts: Sequence[AmountFact]) -> Table:
 def exposure_table(words: Words, amounts: Sequence[AmountFact]) -> Table:
     """Arrange what sums tell of the largest contributor, a table and variable a line."""
     return (
-        Lines(words, amounts)
+        Lines(words, [fact for fact in amounts if fact.variable])
         .text("Table", lambda fact: fact.table)
         .text("Variable", lambda fact: fact.variable)
         .number("Exposed cells", lambda fact: fact.exposed, "count")

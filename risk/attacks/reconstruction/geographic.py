@@ -15,7 +15,6 @@ from risk.reconstruction.differences import SliverLaw
 from risk.wellformed import require_integers, require_whole, truth_of
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import ArrayLike
 
     from ptable import PTable
@@ -284,14 +283,6 @@ def find_slivers(old: Any, new: Any, *, largest: int) -> tuple[Sliver, ...]:
             found.append(make(side, one, parts, 0))
     found.sort(key=lambda s: (s.zoning == "new", str(s.zone), tuple(map(str, s.parts))))
     return tuple(found)
-
-
-def slivers_frame(slivers: tuple[Sliver, ...]) -> pd.DataFrame:
-    """Give one line per sliver; for inside use only."""
-    import pandas as pd
-
-    names = ["zoning", "zone", "parts", "n_only_zone", "n_only_parts", "is_nested"]
-    return pd.DataFrame([[getattr(s, n) for n in names] for s in slivers], columns=names)
 
 
 def _plain(zones: Any) -> Any:

@@ -10,21 +10,8 @@ if TYPE_CHECKING:
     from synth.arrays import Bools, Floats, Integers
 
 
-def mcc_binary(truth: Bools, said: Bools) -> float:
-    """Give the Matthews correlation of two classes, by shares.
-
-    (TP/N - S·P) / √(S·P·(1 - S)(1 - P)), with S = (TP + FN)/N and P = (TP + FP)/N; 0 where one
-    of the classes is empty on either side.
-    """
-    s, p = float(np.mean(truth)), float(np.mean(said))
-    below = s * p * (1 - s) * (1 - p)
-    if below <= 0:
-        return 0.0
-    return float((np.mean(truth & said) - s * p) / np.sqrt(below))
-
-
 def mcc(truth: Integers, said: Integers) -> float:
-    """Give the Matthews correlation of any number of classes; the same as above for two.
+    """Give the Matthews correlation of any number of classes.
 
     Notes
     -----

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 import torch
 
+from bench.residual_network import residual_network
 from dp import RenyiCurve
 from dp.errors import DPError
 from dpsgd import Plan
 from dpsgd.accounting.choosing import best_of_random, draw_trials, sum_of_trials
 from dpsgd.card import PrivacyCard, card_of, disagreements
 from dpsgd.errors import DPSGDError
-from dpsgd.networks import residual_network
 from dpsgd.sweeps.sweep import Sweep, outcomes, run_sweep
 from dpsgd.training.memory import Footprint, advice, flowers_estimate, measure
 from tests.unit.dpsgd import memory_stages

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from bench.synth_audit import audit_engine
 from synth import SimulatedNoise, SynthError
-from synth.auditing import audit_engine
 
 
 @pytest.mark.slow

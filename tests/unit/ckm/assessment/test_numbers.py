@@ -8,13 +8,12 @@ import pyarrow as pa
 import pytest
 
 from ckm.assessment.exposure import posteriors, worst
-from ckm.assessment.noise.classes import noise_pairs
+from ckm.assessment.noise.classes import noise_sizes
 from ckm.assessment.observed import ObservedCells, ObservedTable
 from ckm.engine.cell_histogram import CountHistogram
 from ckm.engine.perturbation import perturb
 from ptable import NoiseSpec, PTable, solve
 from ptable.design.mechanisms import Mechanism
-from reports.facts.release import PairFact
 from risk.distributions.histogram import Histogram
 from tests.unit.ckm.assessment.support import (
     GENTLE,
@@ -108,7 +107,6 @@ def shown_table(name, count, noise):
         name=name,
         cells=ObservedCells.of(count, noise=noise),
         empty=0,
-        shown_empty=0,
         margins=0,
         appeared=0,
         is_new=np.ones(len(count), bool),
@@ -156,6 +154,7 @@ def test_few_cells_in_all_are_judged_by_a_smoothed_prior_that_says_so():
     housing = shown_table("housing", [3] + [8] * 19, [1] + [0] * 19)
     (only,) = worst(table, tally_of([housing]), [housing], sensitive=[3])
     assert (only.published, only.prior) == (4, "smoothed-counts")
+    assert (only.small, only.sure) == (1, 0)
     assert only.probability < 0.6
     name, facts = posteriors(table, tally_of([housing]), [housing], sensitive=[3])
     assert name == "smoothed-counts"
@@ -165,6 +164,9 @@ def test_few_cells_in_all_are_judged_by_a_smoothed_prior_that_says_so():
 def test_a_table_that_publishes_nothing_near_a_sensitive_count_is_no_worst_table():
     table = solve(NoiseSpec(max_noise=2, variance=1.0))
     large = shown_table("large", [8] * 200, [0] * 200)
+    twos = shown_table("twos", [2] * 300 + [8], [0, 1, 2] * 100 + [0])
+    (only,) = worst(table, tally_of([twos]), [twos], sensitive=[2])
+    assert (only.small, only.sure) == (300, 300)  # nothing else is near
     assert worst(table, tally_of([large]), [large], sensitive=[3]) == ()
 
 
@@ -185,10 +187,15 @@ def test_noise_without_chance_is_not_tested_but_bounded(found):
     assert check(found, "small-counts").allowed == {"small": 2.0}
 
 
-def test_pairs_count_cells(found):
-    assert PairFact(original=1, published=0, cells=1) in found.noise.pairs
-    assert PairFact(original=3, published=3, cells=2) in found.noise.pairs
-    assert sum(pair.cells for pair in found.noise.pairs) == 9
+def test_deviations_by_size_are_those_of_cells(found):
+    small, five, ten = found.noise.sizes
+    assert (small.low, small.high, small.cells) == (1, 4, 6)  # 1 2 3 3 4 4
+    assert (small.half, small.most, small.half_share, small.most_share) == (0, 1, 0, 1)
+    assert (five.cells, five.most_share, ten.low, ten.cells) == (2, 0, 10, 1)
+    counts = np.arange(1000, 1010)
+    (large,) = noise_sizes(ObservedCells.of(counts, noise=np.arange(10)))
+    assert (large.high, large.half, large.most) == (None, 4, 8)
+    assert large.most_share == 8 / 1008
 
 
 def test_a_cell_shown_by_two_tables_counts_once():
@@ -200,7 +207,7 @@ def test_a_cell_shown_by_two_tables_counts_once():
     together = measure(found, "aad", table="")
     assert together.base == 18
     assert together.number == measure(found, "aad", table="one").number
-    assert sum(pair.cells for pair in found.noise.pairs) == 18
+    assert sum(fact.cells for fact in found.noise.sizes) == 18
     assert found.utility[0].table == ""
 
 
@@ -297,7 +304,11 @@ def test_releases_at_the_edge_have_facts_without_gaps(
 def test_weights_alone_are_assessed_by_the_counts_behind_them():
     records = people(300, sex=2, area=4)
     tables = {"t": cells_of(records, ["area", "sex"], weight="w")}
-    found = found_in(observed(tables, GENTLE, measures=("weighted",)))
+    seen = observed(tables, GENTLE, measures=("weighted",))
+    (fact,) = seen.amounts
+    assert (fact.variable, fact.cells, fact.exposed) == ("", 15, None)
+    assert 0 < fact.median <= fact.most < 1  # rounded, if nothing else
+    found = found_in(seen)
     assert [one.name for one in found.checks if one.outcome == "failed"] == []
     assert measure(found, "aad").base == 15
 
@@ -309,7 +320,6 @@ def test_large_counts_do_not_overflow():
     cells.count[:] += 2**50
     found = found_in(observed(tables, solve(NoiseSpec(max_noise=3, variance=1.5))))
     assert all_finite(found)
-    assert len(found.noise.pairs) <= 400
 
 
 def test_no_table_at_all_has_facts():
@@ -317,15 +327,6 @@ def test_no_table_at_all_has_facts():
     assert all_finite(found)
     assert found.risk.worst == ()
     assert found.utility == ()
-
-
-def test_pairs_are_few_however_wide_the_noise():
-    rng = np.random.default_rng(1)
-    counts = np.floor(np.exp(rng.uniform(0, 15, 50_000))).astype(np.int64)
-    published = np.maximum(counts + rng.integers(-60, 61, len(counts)), 0)
-    pairs = noise_pairs(counts, published)
-    assert 50 < len(pairs) <= 400
-    assert sum(pair.cells for pair in pairs) == len(counts)
 
 
 @pytest.mark.slow
@@ -366,16 +367,6 @@ def test_rounding_shows_its_rows_and_how_they_serve_larger_counts():
     assert noise.transition[1][3] == pytest.approx(1 / 3)
     long = PTable.from_units([{0: 4}, {-1: 1, 0: 2, 1: 1}] * 60, key_range=4)
     assert found_in(observed(tables, long)).noise.transition == ()
-
-
-def test_pairs_have_no_more_bins_than_a_picture_shows():
-    rng = np.random.default_rng(1)
-    counts = np.unique((10 ** rng.uniform(0, 7, 20_000)).astype(np.int64))
-    pairs = noise_pairs(counts, np.maximum(0, counts + rng.integers(-9, 10, len(counts))))
-    assert sum(pair.cells for pair in pairs) == len(counts)
-    bins = {pair.original for pair in pairs} | {pair.published for pair in pairs}
-    assert set(range(12)) <= bins
-    assert len(bins) <= 48
 
 
 @pytest.mark.slow

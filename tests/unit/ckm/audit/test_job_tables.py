@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from lxml import html as parser
 
 from ckm.audit import axes
 from ckm.audit.job_tables import open_release
@@ -226,7 +227,8 @@ def test_a_release_is_held_to_its_audit(tmp_path):
 
     page = out / "internal" / "report-internal.en.html"
     assert released("").exit_code == 0
-    assert "Not audited" in page.read_text()
+    unseen = "what all tables tell together was not examined"
+    assert unseen in page.read_text()
     report = '[report]\naudit = "audit.json"\n[report.limits]\nall_tables = {}\n'
     told = tmp_path / "audit.json"
     audit = ["audit", str(job), "--small", "9", "-o", str(told), "--limit", "1"]
@@ -235,8 +237,13 @@ def test_a_release_is_held_to_its_audit(tmp_path):
     assert 0 < share < 1
     done = released(report.format(share))
     assert done.exit_code == 0, done.stderr
-    assert "Not audited" not in page.read_text()
-    assert "All tables together" in page.read_text()
+    assert unseen not in page.read_text()
+    figures = parser.document_fromstring(page.read_text())
+    row = figures.xpath("//table[@id='key-figures']/tbody/tr[3]/td")
+    attack, limit = (" ".join(cell.text_content().split()) for cell in row)
+    assert attack.startswith(f"{100 * share:.1f} % by ")
+    assert limit.startswith("✓ at most")
+    assert "Largest share found of the counts from 1 to 9" in page.read_text()
     done = released(report.format(share - 1e-3))
     assert done.exit_code == 1
     assert "all-tables" in done.stderr

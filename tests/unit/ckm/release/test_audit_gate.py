@@ -12,10 +12,13 @@ from ckm.cli import app
 from ckm.config.problems import JobError
 from ckm.config.service.service import read_service
 from ckm.errors import ConfigError
+from ckm.release.audit_gate import digests_of
+from ckm.release.job_inputs import load_ptable
+from ckm.service.answering.messages import audit_notice
 from ckm.service.process.server import rehearse_service
 from ptable import NoiseSpec, solve
 from tables import Secret
-from tests.unit.ckm.service.conftest import AGES, Served, write_service
+from tests.unit.ckm.service.conftest import AGES, Served, for_filters, write_service
 
 AUDIT = '[audit]\nreport = "audit.json"\nlargest_share = 1.0\n'
 RULES = "[rules]\nmaximum_variables = 1\nminimum_population = false\nmean_cell_size = false\n"
@@ -145,6 +148,18 @@ def test_it_does_not_start_with_other_settings_than_were_audited(file, old, new)
     assert "is of other rules" in refusal(file)
 
 
+def test_it_matters_which_file_a_hierarchy_has(file):
+    (file.parent / "other.csv").write_text(AGES.replace("@,young", "@,youth"))
+    service = read_service(file)
+    found = set()
+    for trees in (["ages", "other", "ages"], ["ages", "other", "other"]):
+        files = [str(file.parent / f"{tree}.csv") for tree in trees]
+        nested = {f"t{i}": {"column": "age", "tree": tree} for i, tree in enumerate(files)}
+        service = service.changed(hierarchies=nested)
+        found.add(digests_of(service, load_ptable(service.job))["rules"])
+    assert len(found) == 2
+
+
 def test_all_that_is_other_is_named(file):
     other_ptable(file)
     other_secret(file)
@@ -197,8 +212,16 @@ def test_an_audit_needs_a_limit(file):
 def test_an_audit_of_some_areas_is_told(file, caplog):
     path = file.parent / "audit.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"n_areas": 5555}))
+    assert "looked at 13 of 5555 areas, [audit] wants all" in refusal(file)
+    changed(file, AUDIT, AUDIT + "areas = 14\n")
+    assert "[audit] wants 14" in refusal(file)
+    changed(file, "areas = 14", "areas = 13")
     start(file)
     assert "of 5555 areas" in caplog.text
+    changed(file, "areas = 13", "areas = 2")
+    assert run("audit", file, "-o", path, "--force").exit_code == 0
+    assert json.loads(path.read_text())["n_areas_drawn"] == 2
+    start(file)
 
 
 def test_an_audit_takes_its_settings_from_the_file_and_no_notice_of_the_last_one(file):
@@ -223,7 +246,7 @@ def test_an_audit_takes_its_settings_from_the_file_and_no_notice_of_the_last_one
 def test_callers_are_told_whether_it_was_audited_and_no_more(file, tmp_path, language):
     said = {
         "en": ("The office examined what all tables", "was not examined"),
-        "fr": ("a examiné ce que tous les tableaux", "pas été examiné"),
+        "fr": ("a examiné ce que tous les tableaux", "a pas été examiné."),
     }[language]
     service = read_service(file)
     for place, audit in enumerate((service.audit, service.audit.changed(report=None))):
@@ -240,6 +263,26 @@ def test_callers_are_told_whether_it_was_audited_and_no_more(file, tmp_path, lan
         assert said[place] in told[1 + ("en", "fr").index(language)]["value"]
         assert "share" not in json.dumps(told)
         opened.close()
+
+
+@pytest.mark.parametrize("language", ["en", "fr"])
+def test_it_is_said_what_was_not_examined(file, language):
+    """Everything but filters, or but for some areas."""
+    service = read_service(file)
+    notices = [
+        audit_notice(of, language)
+        for of in (
+            service,
+            service.changed(audit=service.audit.changed(areas=5)),
+            for_filters(service),
+        )
+    ]
+    sample, filters = {
+        "en": ("in a sample of areas", "with a filter were not examined"),
+        "fr": ("dans un échantillon de zones", "Les tableaux filtrés n"),
+    }[language]
+    assert [sample in notice for notice in notices] == [False, True, False]
+    assert [filters in notice for notice in notices] == [False, False, True]
 
 
 def test_an_open_service_without_an_audit_is_warned_and_one_for_tokens_is_not(file):

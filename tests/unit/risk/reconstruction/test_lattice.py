@@ -10,7 +10,7 @@ from risk.reconstruction.lattice import (
     Found,
     Lattice,
     Shown,
-    found_small_counts,
+    guessed_counts,
     most_probable_counts,
 )
 
@@ -121,17 +121,17 @@ def test_guesses_are_made_by_others_alone():
     """41 cells published as 3: 39 of the others hold 2, and one 5."""
     truth = np.array([2] * 40 + [5])
     seen = np.full(41, 3)
-    found = found_small_counts(truth, seen, [seen], small=2, confidence=0.95)
+    found = guessed_counts(truth, seen, [seen], small=2, confidence=0.95).found
     assert found == Found(n_small=40, guessed=41, right=40, sure=41, sure_wrong=1)
-    strict = found_small_counts(truth, seen, [seen], small=2, confidence=0.98)
+    strict = guessed_counts(truth, seen, [seen], small=2, confidence=0.98).found
     assert (strict.sure, strict.sure_wrong) == (1, 1)  # that of 5: all others hold 2
 
 
 def test_few_others_tell_nothing():
     truth, guess = np.array([1, 1, 4]), np.array([1, 2, 3])
-    found = found_small_counts(truth, guess, [np.zeros(3, int)], small=2, confidence=0.9)
+    found = guessed_counts(truth, guess, [np.zeros(3, int)], small=2, confidence=0.9).found
     assert found == Found(n_small=2, guessed=2, right=1, sure=0, sure_wrong=0)
-    none = found_small_counts(truth[:0], guess[:0], [guess[:0]], small=2, confidence=0.9)
+    none = guessed_counts(truth[:0], guess[:0], [guess[:0]], small=2, confidence=0.9).found
     assert (none + found).share == 0.5
     assert none.share == 0.0
 
@@ -145,12 +145,12 @@ def test_joint_cells_beyond_memory_are_refused():
 def test_bounds_make_certain_what_they_leave_alone_and_keep_guesses_within():
     """Of three cells that look alike, bounds leave the first one count, the second no 1."""
     truth, lower, upper = np.array([1, 2, 3]), np.array([1.0, 2, 0]), np.array([1.0, 9, np.inf])
-    found = found_small_counts(
+    found = guessed_counts(
         truth,
         np.array([2, 1, 1]),
         [np.zeros(3, int)],
         small=2,
         confidence=0.9,
         bounds=(lower, upper),
-    )
+    ).found
     assert found == Found(n_small=2, guessed=3, right=2, sure=1, sure_wrong=0, certain=1)

@@ -1,6 +1,6 @@
 """Collect the messages of the pages, bring the translations up to date, and compile them.
 
-``python -m reports.i18n.messages`` does all three. New messages wait in the ``.po`` files with
+``python -m tests.messages`` does all three. New messages wait in the ``.po`` files with
 an empty translation; nothing is guessed.
 """
 
@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from footing.data_files import read_data
-from reports.catalogues.wording import messages_in
 from reports.i18n.languages import LANGUAGES, LOCALE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from babel.messages.catalog import Catalog
 
-_ROOT = Path(__file__).parents[1]
+_ROOT = Path(__file__).parents[1] / "reports"
 _DOMAIN = "reports"
 _KEYWORDS: dict[str, Any] = {
     "mark": None,
@@ -47,6 +48,9 @@ _HEADERS = tuple(
     )
 )
 
+#: Fields whose texts are names for programs, or stay in their own language.
+_NO_WORDS = frozenset({"better", "claim", "good", "group", "kind", "kinds", "references"})
+
 
 def extracted() -> Catalog:
     """Collect the messages of templates, modules and lists of words."""
@@ -66,6 +70,19 @@ def extracted() -> Catalog:
             place = (f"reports/catalogues/{path.name}", 1)
             found.add(text, None, [place], (), [f"claim {claim}"] if claim else [])
     return found
+
+
+def messages_in(value: Any, claim: str = "") -> Iterator[tuple[str, str]]:
+    """Give the words of a file that are translated, each with its claim."""
+    if isinstance(value, str):
+        yield value, claim
+    elif isinstance(value, list):
+        for part in value:
+            yield from messages_in(part, claim)
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            if key not in _NO_WORDS:
+                yield from messages_in(part, value.get("claim", claim))
 
 
 def updated(language: str) -> str:
@@ -103,13 +120,7 @@ def compiled(file: Path) -> bytes:
 
 
 def main() -> None:
-    """Bring every language up to date.
-
-    Examples
-    --------
-    >>> callable(main)
-    True
-    """
+    """Bring every language up to date."""
     for language in LANGUAGES:
         if language == "en":
             continue
