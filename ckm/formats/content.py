@@ -9,6 +9,7 @@ import numpy as np
 from ckm.engine.published_table import PublishedTable
 from ckm.errors import FormatError
 from ckm.formats.about import is_text
+from ckm.formats.words import MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -148,7 +149,8 @@ def labelled(table: PublishedTable, about: TableAbout) -> PublishedTable:
         head, labels = about.labels.get(name, name), about.category_labels.get(name, {})
         said = [labels.get(text, text) for text in categories]
         texts[free_name(head, texts)] = codes, said
-        if said != list(categories):
+        plain = {about.totals.get(name), MISSING}  # whose codes tell people nothing
+        if any(labels.get(text, text) != text for text in {*categories} - plain):
             texts[free_name(f"{head} (code)", texts)] = codes, categories
     numbers: dict[str, NDArray[Any]] = {}
     for name, values in table.measures.items():
