@@ -170,13 +170,16 @@ def _numbers_of(facts: PublicFacts) -> set[str]:
     """Give the numbers that a page may show, as it may write them."""
     known = {str(value) for _, value in walk(facts) if isinstance(value, int)}
     known |= {n for _, value in walk(facts) for n in _NUMBER.findall(str(value))}
+    known |= {f"{value:g}" for _, value in walk(facts) if isinstance(value, float)}
     known |= {number.lstrip("0") for number in _NUMBER.findall(facts.date)[-1:]}  # the day
     outcomes = Counter(facts.checks.values())
-    return known | set(CONSTANTS) | {str(len(facts.checks)), *map(str, outcomes.values())}
+    sums = (len(facts.tables), sum(table.published for table in facts.tables))
+    numbers = (*sums, len(facts.checks), *outcomes.values())
+    return known | set(CONSTANTS) | set(map(str, numbers))
 
 
 def _is_known(number: str, known: set[str]) -> bool:
-    if number in known:
+    if number in known or number.replace(",", ".") in known:
         return True
     return bool(_GROUPED.fullmatch(number)) and re.sub(r"\D", "", number) in known
 

@@ -42,6 +42,8 @@ class Cell:
         Of a check; None for any other cell.
     rating
         Of a figure that can be the best or the worst there is; None for any other cell.
+    links
+        Words → address, instead of a text.
     """
 
     text: str
@@ -49,6 +51,7 @@ class Cell:
     is_code: bool = False
     outcome: Outcome | None = None
     rating: Rating | None = None
+    links: tuple[tuple[str, str], ...] = ()
 
 
 Entry: TypeAlias = str | Cell

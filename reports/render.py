@@ -231,6 +231,7 @@ def exposure_report(facts: ExposureFacts, *, language: str, links: Links = None)
     ...     sure=0,
     ...     sure_wrong=0,
     ...     certain=0,
+    ...     remaining=whole,
     ...     persons=PersonsFact(n=0, by_frequency=0, alone=0, together=0),
     ...     sizes=(),
     ...     variables=(),

@@ -17,11 +17,13 @@ from ckm.assessment.observed import ObservedCells, independent
 from ckm.assessment.risk_utility_scenarios import map_scenarios
 from ckm.config.section import one_text
 from ckm.formats.words import LANGUAGES, MISSING, say
+from ptable.lookup import margin_of_error
 from reports.facts.copying import fact_of
 from reports.facts.release import (
     CheckFact,
     ExceptionFact,
     LevelFact,
+    MarginFact,
     NoiseFacts,
     ReleaseFacts,
     RiskFacts,
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
     from reports.facts.release import MeasureFact, ReproductionFacts, ScenarioFacts, Text
     from risk.risk_map.designs import MapDesign
     from tables import KeyQuality
+
+#: The counts whose margin of error is told, where it is.
+_SHOWN_SIZES = (10, 20, 50, 100, 500, 1000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,10 +163,22 @@ def release_facts(
         tables=tuple(_table(record, assessor, job) for record in tables),
         amounts=tuple(assessor.amounts),
         cautions=_cautions(job),
+        margin=_margin(assessor) if job.output.publish_noise else None,
         levels=level_facts(job, _levels(found.utility)),
         exceptions=tuple(fact_of(ExceptionFact, entry) for entry in report.exceptions),
         warnings=tuple(warnings),
         reproduction=reproduction,
+    )
+
+
+def _margin(assessor: Assessor) -> MarginFact:
+    """Say how far counts may lie from true ones, as the files of the tables do."""
+    found = margin_of_error(assessor.ptable)
+    return fact_of(
+        MarginFact,
+        found,
+        variance=round(float(assessor.design.variance.max()), 4),
+        shares={size: round(100 * found.count / size, 1) for size in _SHOWN_SIZES},
     )
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ckm.audit.audit import Audit, Auditor
     from ckm.audit.query_space import QuerySpace
-    from footing.arrays import Integers
+    from footing.arrays import Integers, Words
     from ptable import PTable
 
     Kept = Callable[[dict[int, int]], bool]
@@ -104,8 +104,8 @@ def stronger_noise(
     """Publish the same cells with more and more noise until the share found is within a limit.
 
     The variance grows by half, then to twice, three times and so on, with the largest noise
-    that this needs. Noise is drawn anew for each cell, by a seed; areas that the rules withhold
-    are taken to stay the same.
+    that this needs. Noise is drawn anew for each set of records, by a seed; areas that the
+    rules withhold are taken to stay the same.
 
     Parameters
     ----------
@@ -138,8 +138,10 @@ def stronger_noise(
         rng = np.random.default_rng(seed)
         truth = space.lattice.sums(space.joint)
         index = KeyIndex.build(ptable, ptable.key_range)
+        keys = rng.integers(1 << 63, size=space.joint.shape, dtype=np.uint64)
+        of_set = space.lattice.sums(keys * (space.joint > 0))  # equal records, equal noise
         shown = {
-            table: replace(one, published=_published(index, truth[table], rng))
+            table: replace(one, published=_published(index, truth[table], of_set[table]))
             for table, one in space.shown.items()
         }
         found = replace(auditor, ptable=ptable).audit(replace(space, shown=shown))
@@ -162,9 +164,9 @@ def _solved(spec: NoiseSpec, variance: float, max_noise: int) -> PTable | None:
     return None
 
 
-def _published(index: KeyIndex, truth: Integers, rng: np.random.Generator) -> Integers:
-    keys = rng.integers(0, index.key_range, truth.size, dtype=np.uint64)
-    return truth + look_up(index, truth.ravel(), keys).reshape(truth.shape)
+def _published(index: KeyIndex, truth: Integers, keys: Words) -> Integers:
+    at = keys.ravel() % index.key_range
+    return truth + look_up(index, truth.ravel(), at).reshape(truth.shape)
 
 
 def _closure(what: str, found: Audit) -> ClosureFact:

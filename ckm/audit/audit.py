@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ckm.audit.query_space import query_space
+from ckm.audit.remainders import remainders
 from ckm.config.service.sections import ServiceAudit
 from ckm.service.process.server import open_answerer
 from ptable.lookup import moments
@@ -21,7 +22,7 @@ from risk.reconstruction.lattice import (
     guessed_counts,
     most_probable_counts,
 )
-from risk.reconstruction.lattice_bounds import count_bounds
+from risk.reconstruction.lattice_bounds import count_bounds, equal_siblings
 from risk.reconstruction.posterior import (
     FoundByPosterior,
     exact_posterior,
@@ -30,7 +31,7 @@ from risk.reconstruction.posterior import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from ckm.config.service.service import Service
     from footing.arrays import Flags, Floats, Integers, Levels
     from ptable import PTable
+    from risk.reconstruction.lattice import Guesses
+    from risk.reconstruction.lattice_bounds import CountBounds
     from risk.reconstruction.posterior import Posterior
 
 _ENOUGH = 100
@@ -90,6 +93,19 @@ class Attacked(Exposure):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Remaining(Exposure):
+    """What is found of the sets of records that two tables differ by, and no table shows.
+
+    Parameters
+    ----------
+    name
+        Of both tables, the one with parts of the other's cells last.
+    """
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
     """What everything that may be asked of a service gives away together.
 
@@ -107,6 +123,8 @@ class Audit:
         By the number of variables.
     attributes
         What is found of single persons.
+    remainders
+        By pair of tables, what is found of the sets that they differ by; sets are its cells.
     draws
         How many each chain has of the posterior; 0 where it is exact, or was not asked for.
     """
@@ -118,6 +136,7 @@ class Audit:
     seed: int
     exposures: tuple[Exposure, ...]
     attributes: FoundAttributes
+    remainders: tuple[Remaining, ...] = ()
     draws: int = 0
 
     @property
@@ -137,13 +156,12 @@ class Audit:
 
     @property
     def largest_share(self) -> float:
-        """The largest share found, of all tables or of those of one number of variables.
+        """The largest share found: of all tables, those of one size, or all remainders.
 
-        The attack that finds most counts. Fewer than 100 small counts of one number of
-        variables tell too little by themselves.
+        The attack that finds most counts. A size is a number of variables; fewer than 100 small
+        counts of one tell too little by themselves.
         """
-        told = [] if self.whole.posterior is None else self._shares("posterior")
-        return max([self.fitted_share, *told])
+        return max([self.fitted_share, *self._shares("posterior")])
 
     @property
     def fitted_share(self) -> float:
@@ -152,7 +170,8 @@ class Audit:
 
     def _shares(self, attack: str) -> list[float]:
         enough = [one for one in self.exposures if one.together.n_small >= _ENOUGH]
-        return [getattr(one, attack).share for one in (self.whole, *enough)]
+        told = [getattr(one, attack) for one in (self.whole, summed(self.remainders), *enough)]
+        return [one.share for one in told if one is not None]
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures, as JSON has them; for the office alone."""
@@ -160,6 +179,7 @@ class Audit:
         return {
             **asdict(self),
             **{name: whole[name] for name in ("alone", "together", "posterior")},
+            "remaining": asdict(summed(self.remainders)),
             "largest_share": self.largest_share,
         }
 
@@ -226,7 +246,9 @@ class Auditor:
         truth = space.lattice.sums(space.joint)
         posteriors = self._posteriors(space, seed=seed, draws=draws, progress=progress)
         is_exact = all(np.isinf(one.n_effective).all() for one in posteriors.values())
-        attacked = self._attacked(space, truth, fitted, posteriors)
+        origins = partial(possible_origins, self.ptable)
+        bounds = count_bounds(space.lattice, space.shown, origins=origins, equal_noise=True)
+        attacked = self._attacked(space, truth, fitted, bounds, posteriors)
         by_size: dict[int, list[Attacked]] = {}
         for one in attacked:
             by_size.setdefault(one.n_variables, []).append(one)
@@ -240,6 +262,7 @@ class Auditor:
                 replace(summed(some), n_variables=size)
                 for size, some in sorted(by_size.items())
             ),
+            remainders=tuple(self._remaining(space, truth, fitted, bounds)),
             attributes=found_attributes(
                 space.lattice,
                 space.shown,
@@ -256,29 +279,29 @@ class Auditor:
         space: QuerySpace,
         truth: Mapping[Levels, Integers],
         fitted: Mapping[Levels, Floats],
+        bounds: Mapping[Levels, CountBounds],
         posteriors: Mapping[Levels, Posterior],
     ) -> tuple[Attacked, ...]:
         """Tell of each table which small counts are found."""
-        origins = partial(possible_origins, self.ptable)
-        bounds = count_bounds(space.lattice, space.shown, origins=origins)
-        top = self.small + 2 * self.ptable.max_noise + 1
+        beside = equal_siblings(space.lattice, space.shown)
         found = []
         for table, shown in space.shown.items():
             kept = shown.is_shown
-            true, seen, fit = truth[table][kept], shown.published[kept], fitted[table][kept]
-            clue = np.minimum(seen, top)
             limits = bounds[table].lower[kept], bounds[table].upper[kept]
-            near = np.clip(np.rint(fit), *limits).astype(np.int64)
-            halves = np.clip(np.rint(2 * fit).astype(np.int64), 0, 2 * top)
-            guess = partial(guessed_counts, true, small=self.small, confidence=self.confidence)
-            alone, together = guess(seen, [clue]), guess(near, [clue, halves], bounds=limits)
+            alone, together = self._guessed(
+                truth[table][kept],
+                shown.published[kept],
+                fitted[table][kept],
+                bounds=limits,
+                clues=[beside[table][kept], limits[0] > 0],
+            )
             known = posteriors.get(table)
             found.append(
                 Attacked(
                     table=table,
                     n_variables=space.n_variables(space.used(table)),
                     n_tables=1,
-                    n_cells=len(true),
+                    n_cells=int(kept.sum()),
                     alone=alone.found,
                     together=together.found,
                     posterior=None
@@ -290,6 +313,54 @@ class Auditor:
                 )
             )
         return tuple(found)
+
+    def _remaining(
+        self,
+        space: QuerySpace,
+        truth: Mapping[Levels, Integers],
+        fitted: Mapping[Levels, Floats],
+        bounds: Mapping[Levels, CountBounds],
+    ) -> Iterator[Remaining]:
+        """Tell what is found of the sets that two tables differ by, and no table shows."""
+        for one in remainders(space):
+            above, below = one.above, one.below
+            seen = one.less(space.shown[above].published, space.shown[below].published)
+            lower = one.less(bounds[above].lower, bounds[below].upper)
+            upper = one.less(bounds[above].upper, bounds[below].lower)
+            is_unlike = one.is_single & (seen != 0)  # equal records would have equal noise
+            alone, together = self._guessed(
+                one.less(truth[above], truth[below]),
+                seen,
+                one.less(fitted[above], fitted[below]),
+                bounds=(np.maximum(lower, is_unlike), upper),
+                clues=[one.is_single],
+            )
+            yield Remaining(
+                name=f"{space.name_of(above)} \N{MINUS SIGN} {space.name_of(below)}".strip(),
+                n_variables=space.n_variables(space.used(above)),
+                n_tables=2,
+                n_cells=len(seen),
+                alone=alone.found,
+                together=together.found,
+            )
+
+    def _guessed(
+        self,
+        truth: Integers,
+        seen: Integers,
+        fitted: Floats,
+        *,
+        bounds: tuple[Floats, Floats],
+        clues: Sequence[Flags],
+    ) -> tuple[Guesses, Guesses]:
+        """Guess counts from what is published of them alone, and together with all tables."""
+        top = self.small + 2 * self.ptable.max_noise + 1
+        clue = np.clip(seen, -top, top)
+        near = np.clip(np.rint(fitted), *bounds).astype(np.int64)
+        halves = np.clip(np.rint(2 * fitted).astype(np.int64), 0, 2 * top)
+        every = [clue, halves, *(one.astype(np.int64) for one in clues)]
+        guess = partial(guessed_counts, truth, small=self.small, confidence=self.confidence)
+        return guess(seen, [clue]), guess(near, every, bounds=bounds)
 
     def _posteriors(
         self,

@@ -182,6 +182,8 @@ def exposure_facts(
         largest_share=found.largest_share,
         limit=limit,
         whole=_part("", found.whole),
+        remaining=_part("", summed(found.remainders)),
+        differences=_worst(_part(one.name, one) for one in found.remainders),
         persons=PersonsFact(**asdict(found.attributes)),
         sizes=tuple(_part(str(one.n_variables), one) for one in found.exposures),
         posterior=tuple((name, one) for name, one in told if one is not None),

@@ -18,7 +18,7 @@ from ckm.errors import CheckFailedError
 from footing.files import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ckm.audit.advice import Step
     from ckm.audit.audit import Audit, Exposure
@@ -108,8 +108,9 @@ says is for the office alone.
     "--limit",
     type=click.FloatRange(0, 1),
     callback=_finite,
-    help="Largest share of small counts found from all tables, of all or of those of one "
-    "number of variables; above it, exit 1 with advice. By default largest_share of [audit].",
+    help="Largest share of small counts found from all tables, of all, of those of one number "
+    "of variables, or of sets that two tables differ by; above it, exit 1 with advice. By "
+    "default largest_share of [audit].",
 )
 @click.option(
     "-o", "--output", type=_PATH, help="All figures: .html with .json beside it, or .json."
@@ -214,13 +215,13 @@ def audit(
     _show_found(terminal, found)
     for name, why in (release.left_out if release else {}).items():
         click.echo(f"left out: {name}, as {why}")
-    for text in (_sentence(found), _sentence_of_persons(found.attributes)):
+    for text in _sentences(found):
         click.echo(text)  # results, and not for a log: their figures are disclosive
     if is_over and limit is not None:
         _show_advice(terminal, steps, noise, limit=limit)
         raise CheckFailedError(
-            "More small counts are found from all tables, or from those of one number of "
-            f"variables, than the limit of {limit:.1%}.",
+            "More small counts are found, of all tables, of those of one number of variables, "
+            f"or of what two tables differ by, than the limit of {limit:.1%}.",
             hint=_way_out(found, steps, limit=limit),
         )
 
@@ -322,6 +323,22 @@ def _sentence(found: Audit) -> str:
         f"table of each alone, and is sure of {together.sure:,}, of which "
         f"{together.sure_wrong:,} wrongly"
     )
+
+
+def _sentences(found: Audit) -> Iterator[str]:
+    yield _sentence(found)
+    from ckm.audit.audit import summed
+
+    remaining = summed(found.remainders)
+    alone, together = remaining.alone, remaining.together
+    if together.n_small:
+        yield (
+            f"of {together.n_small:,} sets of 1 to {found.small} records that no table shows, "
+            f"but that two tables differ by, {together.share:.1%} are found from all tables "
+            f"with {together.guessed:,} guesses, {alone.share:.1%} from these two alone, and "
+            f"somebody is sure of {together.sure:,}, of which {together.sure_wrong:,} wrongly"
+        )
+    yield _sentence_of_persons(found.attributes)
 
 
 def _sentence_of_persons(found: FoundAttributes) -> str:

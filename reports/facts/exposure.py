@@ -112,12 +112,16 @@ class ExposureFacts:
     limit
         The largest share that may be found; None for none.
     largest_share
-        The largest share found, of all tables or of those of one number of variables.
+        The largest share found, of all tables, of those of one number of variables, or of
+        `remaining`.
     whole
         All tables.
     guessed, sure, sure_wrong, certain
         How many cells are guessed to be small; of how many somebody is sure, and wrongly; of
         how many small ones no other count fits.
+    remaining, differences
+        Sets of records that no table shows, but that two tables differ by: all, and those of
+        the pairs of tables of which most is found.
     persons
         Persons who are alone in a cell.
     sizes, variables
@@ -152,11 +156,13 @@ class ExposureFacts:
     sure: int
     sure_wrong: int
     certain: int
+    remaining: PartFact
     persons: PersonsFact
     sizes: tuple[PartFact, ...]
     variables: tuple[PartFact, ...]
     areas: tuple[PartFact, ...]
     tables: tuple[PartFact, ...]
+    differences: tuple[PartFact, ...] = ()
     posterior: tuple[tuple[str, FoundByPosterior], ...] = ()
     draws: int = 0
     growth: GrowthFact | None = None

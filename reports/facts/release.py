@@ -514,8 +514,32 @@ class PublicTableFact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MarginFact:
+    """How far published counts may lie from true ones, where the office says so.
+
+    Parameters
+    ----------
+    largest, variance
+        Of the noise: its largest value, and the largest variance of a count.
+    count, difference
+        What a count, and a difference of two counts, stays within with `level` percent.
+    shares
+        Size of a count → what `count` is of it, in percent.
+    """
+
+    largest: int
+    variance: float
+    count: int
+    difference: int
+    shares: Mapping[int, float]
+    level: int = 95
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PublicFacts:
-    """All that the public edition knows: no parameter, no key, no original count, no time.
+    """All that the public edition knows: no key, no original count, no time.
+
+    And no parameter, but those of `margin` where the office tells them.
 
     Parameters
     ----------
@@ -535,6 +559,8 @@ class PublicFacts:
         Whether some of them show weighted counts.
     cautions
         Language → what was done to the counts after the noise; empty for nothing.
+    margin
+        None where the office does not tell it.
     """
 
     id: str
@@ -548,6 +574,7 @@ class PublicFacts:
     has_amounts: bool = False
     has_weights: bool = False
     cautions: Mapping[str, str] = field(default_factory=dict)
+    margin: MarginFact | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -570,7 +597,7 @@ class ReleaseFacts:
         How to make it again.
     amounts
         Of each table and variable that is summed.
-    cautions
+    cautions, margin
         See `PublicFacts`.
     levels
         `MeasureFact.group` → its words, where the office has some.
@@ -593,6 +620,7 @@ class ReleaseFacts:
     reproduction: ReproductionFacts
     amounts: tuple[AmountFact, ...] = ()
     cautions: Mapping[str, str] = field(default_factory=dict)
+    margin: MarginFact | None = None
     levels: Mapping[str, LevelFact] = field(default_factory=dict)
 
     @property

@@ -103,6 +103,15 @@ def released_files(
     )
 
 
+def released(words: Words, tables: Sequence[TableFact] | Sequence[PublicTableFact]) -> str:
+    """Say how many tables and cells are published."""
+    return words.say(
+        "%(tables)s with %(cells)s published cells.",
+        tables=words.say_many("%(n)s table", "%(n)s tables", len(tables)),
+        cells=words.numbers.count(sum(table.published for table in tables)),
+    )
+
+
 def definitions(
     words: Words,
     utility: Sequence[MeasureFact],

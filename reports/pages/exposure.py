@@ -50,6 +50,19 @@ def exposure_page(words: Words, facts: ExposureFacts) -> tuple[str, dict[str, An
                 words, facts.variables, "variables", say("Variable"), say("Tables by variable")
             ),
             _parts(words, facts.tables, "tables", say("Table"), say("Tables with most found")),
+            *(
+                [
+                    _parts(
+                        words,
+                        facts.differences,
+                        "differences",
+                        say("Two tables"),
+                        say("What two tables differ by, and no table shows"),
+                    )
+                ]
+                if facts.differences
+                else []
+            ),
         ],
         "advice": _advice(words, facts),
     }
@@ -105,6 +118,20 @@ def _remarks(words: Words, facts: ExposureFacts) -> list[str]:
                 "Of %(n)s small count no other count fits what is published.",
                 "Of %(n)s small counts no other count fits what is published.",
                 facts.certain,
+            )
+        )
+    if facts.remaining.n_small:
+        told.append(
+            words.say(
+                "Of %(small)s sets of 1 to %(most)s records that no table shows, but that two "
+                "tables differ by, %(together)s are found from all tables, and %(alone)s from "
+                "these two alone.",
+                small=words.numbers.count(facts.remaining.n_small),
+                most=words.numbers.count(facts.small),
+                together=words.numbers.share(
+                    facts.remaining.together / facts.remaining.n_small
+                ),
+                alone=words.numbers.share(facts.remaining.alone / facts.remaining.n_small),
             )
         )
     if persons.n:

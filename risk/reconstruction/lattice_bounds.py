@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from footing.arrays import Floats, Integers, Levels
+    from footing.arrays import Flags, Floats, Integers, Levels
     from risk.reconstruction.lattice import Lattice, Shown
 
     Origins: TypeAlias = Callable[[Integers], tuple[Integers, Integers]]
@@ -44,7 +44,11 @@ class CountBounds:
 
 
 def count_bounds(
-    lattice: Lattice, shown: Mapping[Levels, Shown], *, origins: Origins
+    lattice: Lattice,
+    shown: Mapping[Levels, Shown],
+    *,
+    origins: Origins,
+    equal_noise: bool = False,
 ) -> dict[Levels, CountBounds]:
     """Bound the true counts of all tables by all that is published.
 
@@ -54,6 +58,9 @@ def count_bounds(
         The tables, and what they show.
     origins
         The least and the largest true count of published ones.
+    equal_noise
+        Whether cells of the same records have the same noise: then somebody is in the rest of
+        a sum that is published unlike one of its parts.
 
     Notes
     -----
@@ -70,7 +77,10 @@ def count_bounds(
         bounds[finest] = CountBounds(
             lower=np.zeros(lattice.shape), upper=np.full(lattice.shape, np.inf)
         )
-    steps = list(_steps(lattice, list(bounds)))
+    steps = [
+        (*step, _alike(shown, *step)[1] if equal_noise else np.False_)
+        for step in _steps(lattice, list(bounds))
+    ]
     for _ in range(_ROUNDS):
         moved = [_pass_on(bounds, *step) for step in steps]
         if not any(moved):
@@ -79,6 +89,30 @@ def count_bounds(
     if n_cells <= _MOST_WHOLE:
         bounds |= _best(lattice, shown, bounds)
     return {table: bounds[table] for table in shown}
+
+
+def equal_siblings(lattice: Lattice, shown: Mapping[Levels, Shown]) -> dict[Levels, Flags]:
+    """Tell of which cells another part of a sum is published like the sum.
+
+    Where cells of the same records have the same noise, these cells are mostly empty.
+    """
+    found = {table: np.zeros(one.is_shown.shape, bool) for table, one in shown.items()}
+    for below, above, codes in _steps(lattice, list(shown)):
+        is_equal = _alike(shown, below, above, codes)[0]
+        found[below] |= _taken(_summed(is_equal * 1, codes), codes) > is_equal
+    return found
+
+
+def _alike(
+    shown: Mapping[Levels, Shown], below: Levels, above: Levels, codes: Mapping[int, Integers]
+) -> tuple[Flags, Flags]:
+    """Tell which parts are published like their sum, and which unlike it."""
+    if not {below, above} <= shown.keys():
+        return np.zeros(1, bool), np.zeros(1, bool)
+    part, whole = shown[below], shown[above]
+    is_seen = part.is_shown & _taken(whole.is_shown, codes)
+    is_equal = part.published == _taken(whole.published, codes)
+    return is_seen & is_equal, is_seen & ~is_equal
 
 
 def _of_published(shown: Shown, origins: Origins) -> CountBounds:
@@ -108,8 +142,12 @@ def _pass_on(
     below: Levels,
     above: Levels,
     codes: Mapping[int, Integers],
+    is_unlike: Flags | np.bool_,
 ) -> bool:
-    """Bound sums by their parts and parts by their sum; tell whether a bound has moved."""
+    """Bound sums by their parts and parts by their sum; tell whether a bound has moved.
+
+    Beside a part that is unlike its sum there is somebody.
+    """
     part, whole = bounds[below], bounds[above]
     is_open = np.isinf(part.upper)
     finite = np.where(is_open, 0.0, part.upper)
@@ -118,11 +156,15 @@ def _pass_on(
     upper = np.minimum(whole.upper, np.where(n_open > 0, np.inf, most))
     # The others are bounded where none of them is open.
     others = np.where(_taken(n_open, codes) - is_open > 0, np.inf, _taken(most, codes) - finite)
+    least_others = np.maximum(_taken(least, codes) - part.lower, is_unlike)
+    is_possible = part.upper > 0
+    n_possible, n_unlike = (
+        _taken(_summed(x * 1, codes), codes) for x in (is_possible, is_possible & is_unlike)
+    )
+    is_beside = is_possible & (n_possible == 2) & (n_unlike > is_unlike)
     new = CountBounds(
-        lower=np.maximum(part.lower, _taken(lower, codes) - others),
-        upper=np.minimum(
-            part.upper, _taken(upper, codes) - (_taken(least, codes) - part.lower)
-        ),
+        lower=np.maximum.reduce([part.lower, _taken(lower, codes) - others, is_beside]),
+        upper=np.minimum(part.upper, _taken(upper, codes) - least_others),
     )
     bounds[above], bounds[below] = CountBounds(lower=lower, upper=upper), new
     return any(

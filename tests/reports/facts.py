@@ -928,6 +928,8 @@ def exposure(**changes) -> ExposureFacts:
         sure=12,
         sure_wrong=1,
         certain=3,
+        remaining=part("", 2, 3330, 107, 13, 55),
+        differences=(part("geo \N{MINUS SIGN} geo, population (adults)", 2, 180, 107, 13, 55),),
         persons=PersonsFact(n=146, by_frequency=50, alone=80, together=88),
         sizes=(part("2", 15, 1459, 63, 0, 25), part("3", 26, 17_432, 2193, 77, 605)),
         variables=(part("geo", 16, 13_620, 1735, 31, 462),),

@@ -188,7 +188,7 @@ def test_dates_and_numbers_follow_the_language():
 def test_every_source_of_messages_is_read(monkeypatch):
     monkeypatch.setattr(messages_module, "_METHODS", [("pages/release/*.py", "python")])
     found = extracted()
-    assert "Verdict and checks" in found
+    assert "What was checked" in found
     words = [m for m in found if any("catalogues" in place for place, _ in m.locations)]
     assert len(words) > 100
     assert any(message.auto_comments for message in words)

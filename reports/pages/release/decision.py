@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reports.catalogues.release import KEY_FIGURES
+from reports.pages.common import released
 from reports.parts import Cell, Lines
 
 if TYPE_CHECKING:
@@ -27,16 +28,12 @@ class _Figure(NamedTuple):
 
 def decision_parts(words: Words, facts: ReleaseFacts) -> dict[str, Any]:
     """Arrange what somebody signs."""
-    cells = sum(table.published for table in facts.tables)
-    released = words.say(
-        "%(tables)s with %(cells)s published cells; the largest counts %(records)s records "
-        "(people or other units).",
-        tables=words.say_many("%(n)s table", "%(n)s tables", len(facts.tables)),
-        cells=words.numbers.count(cells),
+    records = words.say(
+        "The largest counts %(records)s people or other units.",
         records=words.numbers.count(max((t.records for t in facts.tables), default=0)),
     )
     return {
-        "released": released,
+        "released": f"{released(words, facts.tables)} {records}",
         "titles": [words.text(table.title) or table.name for table in facts.tables],
         "figures": _table(words, facts),
         "warnings": facts.warnings[:_MAX_WARNINGS],

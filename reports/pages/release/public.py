@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from reports.catalogues.pages import headings
 from reports.catalogues.release import CHECKS
-from reports.pages.common import has_failed, outcome_cell, page_title, released_files, verdict
-from reports.parts import Lines
+from reports.pages.common import (
+    has_failed,
+    outcome_cell,
+    page_title,
+    released,
+    released_files,
+    verdict,
+)
+from reports.parts import NOTHING, Cell, Lines
 
 if TYPE_CHECKING:
-    from reports.facts.release import PublicFacts
+    from reports.facts.release import MarginFact, PublicFacts, PublicTableFact
     from reports.i18n.languages import Words
     from reports.parts import Table
 
@@ -26,6 +34,9 @@ def public_page(words: Words, facts: PublicFacts) -> tuple[str, dict[str, Any]]:
         "has_failed": has_failed(outcomes),
         "checks": _checks(words, facts),
         "tables": _tables(words, facts),
+        "released": released(words, facts.tables),
+        "margin": facts.margin and _margin(words, facts.margin),
+        "precision": facts.margin and _precision(words, facts.margin),
         "files": released_files(words, facts.tables),
     }
 
@@ -41,11 +52,43 @@ def _checks(words: Words, facts: PublicFacts) -> Table:
 
 
 def _tables(words: Words, facts: PublicFacts) -> Table:
+    def files(table: PublicTableFact) -> Cell:
+        links = [(f.file, f"./{quote(f.file)}") for f in table.files]
+        return Cell(text="", links=tuple(links)) if links else Cell(text=NOTHING)
+
+    def named(table: PublicTableFact) -> Cell:
+        by = ", ".join(map(words.text, table.dimensions))
+        return Cell(text=words.text(table.title) or table.name, small=by)
+
     return (
         Lines(words, facts.tables)
-        .text("Table", lambda table: table.name)
-        .text("Title", lambda table: words.text(table.title))
-        .text("Dimensions", lambda table: ", ".join(map(words.text, table.dimensions)))
-        .number("Published rows", lambda table: table.published, "count")
+        .text("Table", named)
+        .number("Published cells", lambda table: table.published, "count")
+        .text("Files", files)
         .table("tables", words.say("Released tables"))
+    )
+
+
+def _margin(words: Words, margin: MarginFact) -> str:
+    count = words.numbers.count
+    return words.say(
+        "Each count lies within ±%(largest)s of the true one, and within ±%(count)s with a "
+        "probability of %(sure)s %% or more; the variance of the changes is %(variance)s or "
+        "less. A difference of %(difference)s or less between two counts can come from the "
+        "changes alone.",
+        largest=count(margin.largest),
+        count=count(margin.count),
+        sure=count(margin.level),
+        variance=words.numbers.plain(margin.variance),
+        difference=count(margin.difference),
+    )
+
+
+def _precision(words: Words, margin: MarginFact) -> Table:
+    return (
+        Lines(words, margin.shares.items())
+        .number("Count", lambda line: line[0], "count")
+        .number("Margin of error", lambda _: f"±{words.numbers.count(margin.count)}")
+        .number("As a share, %", lambda line: line[1], "plain")
+        .table("precision", words.say("Margin of error by size of count"))
     )

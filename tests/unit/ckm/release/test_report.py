@@ -382,6 +382,30 @@ def test_the_public_page_explains_weighted_counts_where_there_are_some(
     assert words in page(made(folder, "other"))
 
 
+def test_the_public_page_tells_how_far_counts_lie_off_only_where_the_job_says_so(folder, out):
+    def page(out, language):
+        text = (out / "public" / f"report.{language}.html").read_text(encoding="utf-8")
+        return " ".join(html.unescape(text).split())
+
+    hidden = "How large the changes can be, and how often they occur, is not published"
+    assert hidden in page(out, "en")
+    assert 'id="precision"' not in page(out, "fr")
+    write(folder, JOB + REPORT + "[output]\npublish_noise = true\n")
+    told = made(folder, "told")  # its own scan finds nothing either
+    assert hidden not in page(told, "en")
+    assert "within ±2 of the true one" in page(told, "en")
+    assert "the variance of the changes is 1 or less" in page(told, "en")
+    assert cells_of(page(told, "fr"), "precision")[3:6] == ["10", "±2", "20"]
+    assert json.loads((told / "public/report.json").read_text())["margin"]["largest"] == 2
+
+
+def test_tables_are_linked_to_their_files(out):
+    text = (out / "public" / "report.en.html").read_text(encoding="utf-8")
+    links = re.findall(r'href="\./([^"]*)"', text)
+    assert sorted(links) == ["places.csv", "places.parquet"]
+    assert all((out / "public" / name).is_file() for name in links)
+
+
 @pytest.mark.parametrize("additive", [False, True])
 def test_the_same_answer_in_every_table_is_claimed_only_where_it_is_given(folder, additive):
     write(folder, JOB + "[output]\nadditive = true\n" * additive)

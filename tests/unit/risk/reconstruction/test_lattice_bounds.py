@@ -10,7 +10,7 @@ import pytest
 from risk.errors import RiskError
 from risk.reconstruction import lattice_bounds
 from risk.reconstruction.lattice import Lattice, Shown
-from risk.reconstruction.lattice_bounds import count_bounds
+from risk.reconstruction.lattice_bounds import count_bounds, equal_siblings
 
 SHAPE = (3, 2, 2)
 NOISE = 1
@@ -95,3 +95,61 @@ def test_numbers_that_no_counts_fit_are_named():
     }
     with pytest.raises(RiskError, match="No true counts fit"):
         count_bounds(lattice, shown, origins=origins)
+
+
+def of_parts(parts, total):
+    groups = [[np.arange(len(parts)), np.zeros(len(parts), int)]]
+    known = {(0,): np.array(parts), (1,): np.array([total])}
+    shown = {
+        table: Shown(published=one, is_shown=np.ones(one.shape, bool))
+        for table, one in known.items()
+    }
+    return Lattice(groups, list(shown)), shown
+
+
+@pytest.mark.parametrize("most_whole", [0, 150])
+def test_a_part_published_unlike_its_sum_is_not_all_of_it(monkeypatch, most_whole):
+    """Equal records would have equal noise: somebody is in another part, if there is one."""
+    monkeypatch.setattr(lattice_bounds, "_MOST_WHOLE", most_whole)
+    for parts, is_equal, lower, upper in (
+        ([4, 0, 0], False, [3, 0, 0], [4, 1, 1]),
+        ([4, 0, 0], True, [3, 0, 0], [3, 1, 1]),
+        ([4, 0], False, [3, 0], [4, 1]),
+        ([4, 0], True, [3, 1], [3, 1]),
+        ([3, 0], True, [2, 0], [4, 1]),
+    ):
+        given = of_parts(parts, 3)
+        found = count_bounds(*given, origins=origins, equal_noise=is_equal)[0,]
+        assert (found.lower.tolist(), found.upper.tolist()) == (lower, upper)
+
+
+def test_bounds_by_equal_noise_hold_for_the_truth_and_are_closer():
+    """Each set of joint cells with records has one noise."""
+    width = {True: 0, False: 0}
+    for seed in range(4):
+        rng, noises = np.random.default_rng(seed), {}
+        joint = rng.poisson(0.4, SHAPE)
+        lattice, shown = released(seed)
+        truth = lattice.sums(joint)
+        sets = lattice.sums((1 << np.arange(12).reshape(SHAPE)) * (joint > 0))
+        for table, true in truth.items():
+            noise = [
+                noises.setdefault(s, rng.integers(-1, 2) * (s > 0)) for s in sets[table].flat
+            ]
+            shown[table] = Shown(
+                published=true + np.reshape(noise, true.shape),
+                is_shown=np.ones(true.shape, bool),
+            )
+        for is_equal in width:
+            bounds = count_bounds(lattice, shown, origins=origins, equal_noise=is_equal)
+            for table, found in bounds.items():
+                assert (found.lower <= truth[table]).all()
+                assert (found.upper >= truth[table]).all()
+                width[is_equal] += (found.upper - found.lower).sum()
+    assert width[True] < width[False]
+
+
+def test_beside_a_part_published_like_its_sum_there_is_mostly_nobody():
+    assert equal_siblings(*of_parts([5, 0, 1], 5))[0,].tolist() == [False, True, True]
+    assert equal_siblings(*of_parts([5, 5, 0], 5))[0,].tolist() == [True, True, True]
+    assert not equal_siblings(*of_parts([5, 0, 0], 4))[0,].any()
