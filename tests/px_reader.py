@@ -1,4 +1,4 @@
-"""Read PX: what this package writes, and files of others that have one language."""
+"""Read PX: what this package writes, and files of others."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ import numpy as np
 from ckm.errors import FormatError
 from ckm.formats.about import TableAbout
 from ckm.formats.content import is_weighted, masked
-from ckm.formats.cube import MAX_CELLS, Axis, labels_of, table_of
-from ckm.formats.px import MISSING, NO_UNIT
+from ckm.formats.cubes.cube import MAX_CELLS, Axis
+from ckm.formats.cubes.px import MISSING, NO_UNIT
+from tests.json_stat_reader import labels_of, table_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -24,7 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["read_px"]
 
 # KEYWORD("key")= and what follows up to the semicolon outside of quotation marks.
-_ENTRY = re.compile(r'\s*([A-Z0-9-]+)(?:\(((?:"[^"]*"[\s,]*)*)\))?\s*=((?:"[^"]*"|[^";])*);')
+_ENTRY = re.compile(
+    r'\s*([A-Z0-9-]+)(?:\[([\w-]+)\])?(?:\(((?:"[^"]*"[\s,]*)*)\))?\s*=((?:"[^"]*"|[^";])*);'
+)
 _DATA = re.compile(r"\s*DATA\s*=")
 _TOKEN = re.compile(r'((?:"[^"]*"\s*)+)|([,:])')
 _TEXT = re.compile(r'"([^"]*)"')
@@ -36,7 +40,7 @@ _DOTS = [f'"{"." * length}"' for length in range(1, 8)]
 Entries = dict[tuple[str, str], str]
 
 
-def read_px(path: Path) -> tuple[PublishedTable, TableAbout]:
+def read_px(path: Path) -> tuple[PublishedTable, TableAbout, list[TableAbout]]:
     """Read a table from PX.
 
     Parameters
@@ -52,8 +56,8 @@ def read_px(path: Path) -> tuple[PublishedTable, TableAbout]:
     try:
         text = path.read_bytes().decode("utf-8-sig")
         entries, data = _entries(text)
-        axes = _axes(entries)
-        return _table(axes, data), _about(entries, axes)
+        others = [_about(each, _axes(each)) for each in _translated(entries)]
+        return _table(_axes(entries), data), _about(entries, _axes(entries)), others
     except (AttributeError, IndexError, KeyError, OverflowError, ValueError) as error:
         if isinstance(error, FormatError):
             raise
@@ -67,10 +71,22 @@ def _entries(text: str) -> tuple[Entries, str]:
         match = _ENTRY.match(text, place)
         if match is None:
             raise ValueError
-        key = "".join(_TEXT.findall(match[2] or ""))
-        found[match[1], key] = match[3]
+        key = "".join(_TEXT.findall(match[3] or ""))
+        found[match[1] + (f"[{match[2]}]" if match[2] else ""), key] = match[4]
         place = match.end()
     return found, text[data.end() :].strip().removesuffix(";")
+
+
+def _translated(entries: Entries) -> Iterator[Entries]:
+    """Return the entries of each further language, with those that have none."""
+    for code in _texts(entries.get(("LANGUAGES", ""), ""))[1:]:
+        own = {
+            (word.removesuffix(f"[{code}]"), key): value
+            for (word, key), value in entries.items()
+            if word.endswith(f"[{code}]")
+        }
+        common = {name: entries[name] for name in (("TABLEID", ""),) if name in entries}
+        yield {**common, **own, ("LANGUAGE", ""): f'"{code}"'}
 
 
 def _texts(value: str) -> list[str]:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import ckm.formats
-from ckm.errors import FormatError
+from ckm.formats import FORMATS
 from ckm.formats.registry import format_named, format_of
+from tests.csvw_reader import read_csvw
+from tests.json_stat_reader import read_json_stat
 from tests.px_reader import read_px
 from tests.sdmx_reader import read_sdmx_csv
 from tests.xlsx_reader import read_xlsx
 
+#: What is for people alone is not read back.
+READ = tuple(name for name in FORMATS if name != "csv-labels")
 _READERS = {
+    "csvw": read_csvw,
+    "json-stat2": read_json_stat,
     "px": read_px,
     "xlsx": read_xlsx,
     "sdmx-csv": read_sdmx_csv,
@@ -20,15 +27,16 @@ _READERS = {
 
 
 def read_both(path, format=None):  # noqa: A002
-    """Return the table and what is said about it."""
+    """Return the table and what is said about it, in all languages."""
     path = Path(path)
     name = (format_of(path) if format is None else format_named(format)).name
-    if name in _READERS:
-        if not path.is_file():
-            raise FormatError(f"There is no file {path.name!r}.", hint="check the folder")
-        return _READERS[name](path)
-    formats = ckm.formats
-    return formats.read_table(path, format=format), formats.read_about(path, format=format)
+    if name == "csv" and format is None and Path(f"{path}-metadata.json").exists():
+        name = "csvw"
+    if name not in _READERS:
+        formats = ckm.formats
+        return formats.read_table(path, format=name), formats.read_about(path, format=name)
+    table, about, *others = _READERS[name](path)
+    return table, replace(about, translations=others[0]) if others else about
 
 
 def read_table(path, *, format=None):  # noqa: A002

@@ -8,7 +8,7 @@ from ckm.engine.published_table import PublishedTable
 from ckm.errors import FormatError
 from ckm.formats.about import TableAbout
 from ckm.formats.content import encoded, is_weighted, masked
-from ckm.formats.csv_text import read_header, read_texts
+from ckm.formats.csv_text import _start, read_texts
 
 _SINGLE = "count"
 
@@ -26,7 +26,7 @@ def read_sdmx_csv(path):
     FormatError
         If it is no such file.
     """
-    names = read_header(path)
+    names = [name for name, _ in _start(path)[0]]
     if names[:1] == ["DATAFLOW"]:
         start = 1
     elif names[:1] == ["STRUCTURE"]:

@@ -1,4 +1,4 @@
-"""Published tables in the formats of statistical offices, written and read back.
+"""Published tables in the formats of statistical offices, written, and two of them read back.
 
 ```python
 import numpy as np
@@ -38,7 +38,10 @@ __all__ = [
 ]
 
 #: The names of `FORMATS` in their order, for who needs no more of them.
-FORMAT_NAMES = ("csv", "parquet", "xlsx", "json-stat2", "px", "sdmx-csv", "sdmx-csv-1", "csvw")
+FORMAT_NAMES = (
+    *("csv", "csv-labels", "parquet", "xlsx", "json-stat2", "px"),
+    *("sdmx-csv", "sdmx-csv-1", "csvw"),
+)
 _FILES = ("read_about", "read_table", "stream", "to_bytes", "write_table")
 
 __getattr__, __dir__ = lazy(

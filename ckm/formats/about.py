@@ -20,6 +20,8 @@ _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 _MAPPINGS = frozenset(
     ("labels", "category_labels", "totals", "units", "decimals", "hierarchies", "withheld")
 )
+_FACTS = ("decimals", "geography", "hierarchies", "time", "totals", "updated", "withheld")
+_NO_TEXTS = ("reliable_from", "translations", "updated")
 _RELIABLE = 5  # times the margin of error: from here on it is 20 % of the count or less
 _DATAFLOW = re.compile(r"[A-Za-z][\w.-]*:[A-Za-z0-9_@$-]+(\([0-9]+(\.[0-9]+)*\))?")
 
@@ -70,6 +72,8 @@ class TableAbout:
         What SDMX knows the table by: ``"AGENCY:ID(1.0)"``.
     reliable_from
         Smaller counts are of low reliability, which SDMX tells of each; 0 for none.
+    translations
+        The words in further languages, for formats that hold several; facts are the first's.
 
     Raises
     ------
@@ -104,6 +108,7 @@ class TableAbout:
     suppressed_label: str = "Suppressed"
     dataflow: str = ""
     reliable_from: int = 0
+    translations: Sequence[TableAbout] = ()
 
     def __post_init__(self) -> None:
         problems: list[str] = []
@@ -121,8 +126,8 @@ def _checked(name: str, value: Any, problems: list[str]) -> Any:
     if name == "notes":
         return _texts(name, value, problems)
     if name not in _MAPPINGS:
-        _texts(name, [] if name in {"updated", "reliable_from"} else [value], problems)
-        return value
+        _texts(name, [] if name in _NO_TEXTS else [value], problems)
+        return tuple(value) if isinstance(value, list) else value
     pairs = _mapping(name, value, problems)
     if name == "decimals":
         return _decimals(pairs, problems)
@@ -181,7 +186,15 @@ def _problems(about: TableAbout) -> list[str]:
     columns = [column for listed in about.hierarchies.values() for column in listed]
     if len(set(columns)) < len(columns):
         found.append("a column belongs to two hierarchies")
-    return found
+    return found + _problems_of_translations(about)
+
+
+def _problems_of_translations(about: TableAbout) -> list[str]:
+    others = about.translations
+    if not (isinstance(others, tuple) and all(isinstance(o, TableAbout) for o in others)):
+        return ["translations is a list of TableAbout"]
+    languages = {each.language for each in (about, *others)}
+    return ["two translations have the same language"] if len(languages) <= len(others) else []
 
 
 def noise_said(margin: MarginOfError) -> dict[str, int]:
@@ -230,7 +243,7 @@ def about_table(about: TableAbout, table: PublishedTable) -> TableAbout:
         for column, pairs in about.category_labels.items()
         if column in shown
     }
-    return replace(
+    own = replace(
         about,
         labels={name: label for name, label in about.labels.items() if name in named},
         category_labels={column: pairs for column, pairs in kept.items() if pairs},
@@ -241,7 +254,11 @@ def about_table(about: TableAbout, table: PublishedTable) -> TableAbout:
         totals={c: t for c, t in about.totals.items() if t in shown.get(c, ())},
         hierarchies=hierarchies,
         withheld={c: areas for c, areas in about.withheld.items() if c in shown and areas},
+        translations=(),
     )
+    facts = {name: getattr(about, name) for name in _FACTS}
+    others = [about_table(replace(each, **facts), table) for each in about.translations]
+    return replace(own, translations=others)
 
 
 def is_run(part: Sequence[str], whole: Sequence[str]) -> bool:
@@ -258,6 +275,8 @@ def to_plain(about: TableAbout) -> dict[str, Any]:
     plain = {k: v for k, v in asdict(about).items() if v != getattr(bare, k)}
     if about.updated is not None:
         plain["updated"] = about.updated.isoformat()
+    if about.translations:
+        plain["translations"] = [to_plain(each) for each in about.translations]
     return plain
 
 
@@ -267,7 +286,8 @@ def from_plain(plain: Mapping[str, Any]) -> TableAbout:
     kept = {name: value for name, value in plain.items() if name in known}
     if "updated" in kept:
         kept["updated"] = read_date(kept["updated"])
-    return TableAbout(**kept)
+    translations = [from_plain(each) for each in kept.pop("translations", ())]
+    return TableAbout(**kept, translations=translations)
 
 
 def read_date(text: str) -> dt.date | dt.datetime:

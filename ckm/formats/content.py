@@ -9,11 +9,14 @@ import numpy as np
 from ckm.engine.published_table import PublishedTable
 from ckm.errors import FormatError
 from ckm.formats.about import is_text
+from ckm.formats.words import MISSING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
+
+    from ckm.formats.about import TableAbout
 
 
 _EXACT = 2**53
@@ -117,12 +120,6 @@ def is_weighted(name: str) -> bool:
     return name.startswith(_DECIMAL)
 
 
-def own_units(told: Sequence[tuple[str, str]]) -> tuple[str, dict[str, str]]:
-    """Return the unit of the first measure, and those of measures that have another."""
-    common = told[0][1] if told else ""
-    return common, {name: unit for name, unit in told if unit != common}
-
-
 def require_doubles(table: PublishedTable, what: str) -> None:
     """Refuse whole numbers that a double cannot hold."""
     for name, values in table.measures.items():
@@ -136,3 +133,28 @@ def require_doubles(table: PublishedTable, what: str) -> None:
                 f"{what} holds whole numbers up to 2^53, measure {name!r} larger ones.",
                 hint="choose CSV or Parquet",
             )
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """Return a name that no column has."""
+    while name in taken:
+        name += "_"
+    return name
+
+
+def labelled(table: PublishedTable, about: TableAbout) -> PublishedTable:
+    """Return a table for people: under labels, a column of codes beside each of labels."""
+    texts: dict[str, tuple[NDArray[np.int32], Sequence[str]]] = {}
+    for name, (codes, categories) in table.dimensions.items():
+        head, labels = about.labels.get(name, name), about.category_labels.get(name, {})
+        said = [labels.get(text, text) for text in categories]
+        texts[free_name(head, texts)] = codes, said
+        plain = {about.totals.get(name), MISSING}  # whose codes tell people nothing
+        if any(labels.get(text, text) != text for text in {*categories} - plain):
+            texts[free_name(f"{head} (code)", texts)] = codes, categories
+    numbers: dict[str, NDArray[Any]] = {}
+    for name, values in table.measures.items():
+        unit = about.units.get(name, about.unit)
+        head = about.labels.get(name, name) + (f" ({unit})" if unit else "")
+        numbers[free_name(head, [*texts, *numbers])] = values
+    return PublishedTable(dimensions=texts, measures=numbers)

@@ -6,7 +6,6 @@ as they are, `=1+1` too; `without_formulas` makes another table for spreadsheets
 
 from __future__ import annotations
 
-import json
 import re
 from decimal import Decimal
 from typing import IO, TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ import numpy as np
 from ckm.engine.published_table import PublishedTable
 from ckm.errors import FormatError
 from ckm.formats.about import TableAbout
-from ckm.formats.content import encoded, is_weighted, masked
+from ckm.formats.content import encoded, is_weighted, labelled, masked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,6 +48,12 @@ def write_csv(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> No
         columns = [listed.take(pa.array(codes[rows])) for codes, listed in texts]
         columns += [plain_numbers(values[rows]) for values in table.measures.values()]
         stream.write(lines_of(columns))
+
+
+def write_labelled_csv(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> None:
+    """Write labels beside codes, for spreadsheets: with a byte order mark, and no formulas."""
+    stream.write(b"\xef\xbb\xbf")
+    write_csv(without_formulas(labelled(table, about)), stream, about)
 
 
 def _quoted(text: str) -> str:
@@ -179,11 +184,6 @@ def _numbers(name: str, column: pa.Array) -> Any:
     return masked(values, np.asarray(column.is_null().to_numpy(zero_copy_only=False), bool))
 
 
-def read_header(path: Path) -> list[str]:
-    """Return the names of the columns of a CSV file."""
-    return [name for name, _ in _start(path)[0]]
-
-
 def _start(path: Path) -> tuple[list[tuple[str, bool]], list[tuple[bytes, bool]]]:
     """Return the names of the columns and the first row, and which are quoted."""
     with path.open("rb") as file:
@@ -232,11 +232,3 @@ def _record(text: bytes, place: int) -> tuple[list[tuple[bytes, bool]], int]:
         place = match.end()
         if match[3] != b",":
             return found, place
-
-
-def read_json(path: Path, data: bytes) -> Any:
-    """Read JSON, or say that it is none."""
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        raise FormatError(f"The file {path.name!r} is not JSON.") from None

@@ -66,7 +66,7 @@ def write_table(
     >>> from ckm import PublishedTable
     >>> sex = (np.array([0, 1], np.int32), ["F", "M"])
     >>> table = PublishedTable(dimensions={"sex": sex}, measures={"count": np.array([5, 7])})
-    >>> path = Path(tempfile.mkdtemp()) / "sex.json"
+    >>> path = Path(tempfile.mkdtemp()) / "sex.parquet"
     >>> write_table(table, path, about=TableAbout(title="By sex"))
     >>> read_table(path).to_pandas()["count"].tolist()
     [5, 7]
@@ -316,14 +316,11 @@ def read_about(
 def _read(path: str | os.PathLike[str], named: str | None) -> tuple[PublishedTable, TableAbout]:
     source = Path(path)
     kind = format_of(source) if named is None else format_named(named)
-    if named is None and kind.name == "csv":
-        has_metadata = source.with_name(source.name + METADATA_SUFFIX).exists()
-        kind = format_named("csvw") if has_metadata else kind
     if kind.read is None:
         readable = [name for name, each in FORMATS.items() if each.read is not None]
         raise FormatError(
             f"Tables are written to {kind.name!r}, not read from it.",
-            hint=f"read the release from {', '.join(readable[:-1])} or {readable[-1]}",
+            hint=f"read the release from {' or '.join(readable)}",
         )
     if not source.is_file():
         raise FormatError(f"There is no file {source.name!r}.", hint="check the folder")

@@ -9,13 +9,12 @@ from typing import IO, TYPE_CHECKING
 
 from ckm.errors import FormatError
 from ckm.formats.about import TableAbout
-from ckm.formats.csv_text import read_csv, write_csv
-from ckm.formats.csvw import METADATA_SUFFIX, read_csvw, write_metadata
-from ckm.formats.cube import MAX_CELLS
-from ckm.formats.json_stat.reader import read_json_stat
-from ckm.formats.json_stat.writer import write_json_stat
+from ckm.formats.csv_text import read_csv, write_csv, write_labelled_csv
+from ckm.formats.csvw import METADATA_SUFFIX, write_metadata
+from ckm.formats.cubes.cube import MAX_CELLS
+from ckm.formats.cubes.json_stat import write_json_stat
+from ckm.formats.cubes.px import write_px
 from ckm.formats.parquet_file import read_parquet, write_parquet
-from ckm.formats.px import write_px
 from ckm.formats.sdmx_csv import write_sdmx_csv
 from ckm.formats.xlsx import MAX_ROWS, write_xlsx
 
@@ -27,8 +26,9 @@ if TYPE_CHECKING:
 
 
 _ALL = frozenset(part.name for part in fields(TableAbout))
-_OWN = {"units", "decimals", "reliable_from"}
-_CUBED = _ALL - _OWN - {"dataflow", "withheld", "withheld_label", "suppressed_label"}
+_CUBED = _ALL - {"units", "decimals", "reliable_from", "dataflow"}
+_CUBED -= {"withheld", "withheld_label", "suppressed_label"}
+_HEADS = frozenset(("labels", "category_labels", "unit", "units"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +81,13 @@ _FORMATS = (
         read=read_csv,
     ),
     Format(
+        name="csv-labels",
+        media_type="text/csv; charset=utf-8",
+        suffixes=(".labels.csv",),
+        write=write_labelled_csv,
+        keeps=_HEADS,
+    ),
+    Format(
         name="parquet",
         media_type="application/vnd.apache.parquet",
         suffixes=(".parquet",),
@@ -93,7 +100,8 @@ _FORMATS = (
         media_type="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
         suffixes=(".xlsx",),
         write=write_xlsx,
-        keeps=_ALL - {"reliable_from"} | {"categories"},
+        keeps=frozenset({*_HEADS, "id", "title", "source", "contact", "notes", "updated"})
+        | {"withheld", "withheld_label", "dataflow", "translations"},
         max_rows=MAX_ROWS,
     ),
     Format(
@@ -101,9 +109,9 @@ _FORMATS = (
         media_type="application/vnd.json-stat2+json",
         suffixes=(".json", ".jsonstat"),
         write=write_json_stat,
-        read=read_json_stat,
         keeps=_ALL
         - {"decimals", "dataflow", "withheld_label", "suppressed_label", "reliable_from"}
+        - {"translations"}
         | {"categories"},
         needs_cube=True,
         max_cells=MAX_CELLS,
@@ -136,7 +144,6 @@ _FORMATS = (
         media_type="application/zip",
         suffixes=(".csv",),
         write=write_csv,
-        read=read_csvw,
         keeps=_ALL
         - {"decimals", "hierarchies", "dataflow", "suppressed_label", "reliable_from"}
         | {"categories"},
@@ -160,10 +167,7 @@ def format_named(name: str) -> Format:
 
 
 def format_of(path: Path) -> Format:
-    """Return the format of a file by the end of its name, the longest that fits.
-
-    A CSV file with metadata beside it is CSV on the Web when it is read.
-    """
+    """Return the format of a file by the end of its name, the longest that fits."""
     name = path.name.lower()
     fitting = [(s, f) for f in FORMATS.values() for s in f.suffixes if name.endswith(s)]
     if not fitting:

@@ -26,8 +26,8 @@ WORDS = in_both(read_data("ckm.formats", "words.toml"))
 
 
 def say(key: str, language: str) -> str:
-    """Return words in a language."""
-    return WORDS[key][LANGUAGES.index(language)]
+    """Return words in a language, in English where they are not there in it."""
+    return WORDS[key][LANGUAGES.index(language[:2]) if language[:2] in LANGUAGES else 0]
 
 
 def category_labels(labels: Mapping[str, str]) -> dict[str, str]:

@@ -1,24 +1,28 @@
-"""XLSX: the table, what is said about it, its categories and what is withheld, a sheet each.
+"""XLSX for people: of each language a sheet of the table, and one that says what it is.
+
+The table stands under its title, its first note and its heads, which stay in sight: labels
+with codes beside them, measures with their units, and numbers with the decimals to show. An
+empty number is a suppressed one.
 
 Written here and not with a library: those at hand round numbers to 15 or 16 digits, put the
 time of writing into the file, and are several times slower. Texts are inline strings, never
-formulas; beside codes that have labels stands a column of them. An empty number is a
-suppressed one. Characters that XML cannot hold are written as Excel writes them, ``_x0001_``.
+formulas. Characters that XML cannot hold are written as Excel writes them, ``_x0001_``.
 """
 
 from __future__ import annotations
 
 import re
 import zipfile
-from typing import IO, TYPE_CHECKING, Any
+from textwrap import wrap
+from typing import IO, TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 import numpy as np
 
 from ckm.errors import FormatError
 from ckm.formats.about import about_table, to_plain
-from ckm.formats.content import hidden, require_doubles, shown
-from ckm.formats.cube import free_name
+from ckm.formats.content import free_name, hidden, labelled, require_doubles, shown
+from ckm.formats.words import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -32,32 +36,45 @@ _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 _CORE = f"{_PACKAGE}/metadata/core-properties"
 _TYPE = "application/vnd.openxmlformats-"
-_PLAIN = 'numFmtId="0" fontId="0" fillId="0" borderId="0"'
-# Three styles of cells: plain, bold for headings, and texts that stay texts when edited.
+_DECIMALS = range(16)
+_FIRST_FORMAT = 164  # smaller numbers are formats of Excel's own; 49 is that of texts
+_XF = '<xf numFmtId="{}" fontId="{}" fillId="0" borderId="0" xfId="0" applyNumberFormat="1"'
+_WRAPPED = ' applyAlignment="1"><alignment horizontal="{}" vertical="top" wrapText="1"/></xf>'
+# Styles of cells by their places; numbers follow, by how many decimals they show.
+TEXT, TITLE, HEAD, NUMBER_HEAD, LONG = range(5)
+_XFS = [
+    *(_XF.format(49, font) + "/>" for font in (0, 2)),
+    *(_XF.format(49, 1) + _WRAPPED.format(side) for side in ("left", "right")),
+    _XF.format(49, 0) + _WRAPPED.format("left"),
+    *(_XF.format(_FIRST_FORMAT + places, 0) + "/>" for places in _DECIMALS),
+]
+_NUMBERS = "".join(
+    f'<numFmt numFmtId="{_FIRST_FORMAT + n}" formatCode="#,##0{"." * (n > 0)}{"0" * n}"/>'
+    for n in _DECIMALS
+)
+_FONT = '<sz val="{}"/><name val="Calibri"/></font>'
 _STYLES = f"""<styleSheet xmlns="{MAIN}">
-<fonts count="2"><font><sz val="11"/><name val="Calibri"/></font>
-<font><b/><sz val="11"/><name val="Calibri"/></font></fonts>
+<numFmts count="{len(_DECIMALS)}">{_NUMBERS}</numFmts>
+<fonts count="3"><font>{_FONT.format(11)}<font><b/>{_FONT.format(11)}
+<font><b/>{_FONT.format(14)}</fonts>
 <fills count="2"><fill><patternFill patternType="none"/></fill>
 <fill><patternFill patternType="gray125"/></fill></fills>
 <borders count="1"><border><left/><right/><top/><bottom/><diagonal/></border></borders>
-<cellStyleXfs count="1"><xf {_PLAIN}/></cellStyleXfs>
-<cellXfs count="3"><xf {_PLAIN} xfId="0"/>
-<xf numFmtId="0" fontId="1" fillId="0" borderId="0" xfId="0" applyFont="1"/>
-<xf numFmtId="49" fontId="0" fillId="0" borderId="0" xfId="0" applyNumberFormat="1"/></cellXfs>
+<cellStyleXfs count="1"><xf numFmtId="0" fontId="0" fillId="0" borderId="0"/></cellStyleXfs>
+<cellXfs count="{len(_XFS)}">{"".join(_XFS)}</cellXfs>
 <cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles>
 </styleSheet>"""
 
-MAX_ROWS = 1_048_575
-TABLE, ABOUT, CATEGORIES, WITHHELD = "table", "about", "categories", "withheld"
-WHOLE, DECIMAL = "whole numbers", "decimal numbers"
+HEAD_ROW = 3
+MAX_ROWS = (1 << 20) - HEAD_ROW
 
 _MAX_COLUMNS = 16_384
 _MAX_TEXT = 32_767
 _CHUNK = 1 << 13
-_SINGLE = (
-    *("id", "title", "language", "source", "contact", "unit", "updated", "geography", "time"),
-    *("suppressed_label", "withheld_label", "dataflow"),
-)
+_SHOWN = 2  # decimals of numbers of which nobody says how many to show
+_NARROW, _WIDE = 11, 60
+_ABOUT_WIDTHS = (24, 24, 100)
+_SINGLE = ("title", "id", "source", "contact", "updated", "dataflow")
 # What XML cannot hold or would change, and texts that look like an escape of it.
 _ODD = re.compile(r"[\x00-\x08\x0b-\x1f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
 
@@ -127,22 +144,16 @@ def write_xlsx(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> N
         )
     require_doubles(table, "XLSX")
     about = about_table(about, table)
-    sheets: dict[str, Iterable[str]] = {
-        TABLE: _table_rows(table, about),
-        ABOUT: _text_rows(["item", "name", "text"], _about_rows(table, about)),
-        CATEGORIES: _text_rows(["column", "category", "label"], _category_rows(table, about)),
-    }
-    if about.withheld:
-        sheets[WITHHELD] = _text_rows(
-            ["column", about.withheld_label],
-            [(column, text) for column, areas in about.withheld.items() for text in areas],
-        )
+    sheets: dict[str, Iterable[str]] = {}
+    for each in (about, *about.translations):
+        sheets[free_name(say("sheet", each.language), sheets)] = _table_sheet(table, each)
+        sheets[free_name(say("about", each.language), sheets)] = _about_sheet(table, each)
     with zipfile.ZipFile(stream, "w") as book:
         title = escape(_ODD.sub(" ", about.title))
         for name, text in parts(list(sheets), title=title).items():
             _add(book, name, [text])
-        for number, rows in enumerate(sheets.values(), start=1):
-            _add(book, f"xl/worksheets/sheet{number}.xml", _sheet(rows, is_first=number == 1))
+        for number, texts in enumerate(sheets.values(), start=1):
+            _add(book, f"xl/worksheets/sheet{number}.xml", texts)
 
 
 def _add(book: zipfile.ZipFile, name: str, texts: Iterable[str]) -> None:
@@ -155,52 +166,72 @@ def _add(book: zipfile.ZipFile, name: str, texts: Iterable[str]) -> None:
             file.write(text.encode())
 
 
-def _sheet(rows: Iterable[str], *, is_first: bool) -> Iterator[str]:
-    pane = '<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/>'
-    selected = ' tabSelected="1"' if is_first else ""
+def _sheet(
+    rows: Iterable[str], widths: Sequence[int], *, below: int = 0, last: str = ""
+) -> Iterator[str]:
+    """Write a sheet: rows below heads that stay in sight, which filter them up to a cell."""
+    pane = f'<pane ySplit="{below}" topLeftCell="A{below + 1}" activePane="bottomLeft"'
+    pane = f'{pane} state="frozen"/>' if below else ""
+    columns = [
+        f'<col min="{n}" max="{n}" width="{width}" customWidth="1"/>'
+        for n, width in enumerate(widths, start=1)
+    ]
     yield (
-        f'{XML}<worksheet xmlns="{MAIN}"><sheetViews><sheetView{selected} workbookViewId="0">'
-        f'{pane}</sheetView></sheetViews><sheetFormatPr defaultRowHeight="15"/>'
-        '<cols><col min="1" max="64" width="18" customWidth="1"/></cols><sheetData>'
+        f'{XML}<worksheet xmlns="{MAIN}"><sheetPr><pageSetUpPr fitToPage="1"/></sheetPr>'
+        f'<sheetViews><sheetView workbookViewId="0">{pane}</sheetView></sheetViews>'
+        '<sheetFormatPr defaultRowHeight="15"/>'
+        f"<cols>{''.join(columns)}</cols><sheetData>"
     )
     yield from rows
-    yield "</sheetData></worksheet>"
+    filters = f'<autoFilter ref="A{below}:{last}"/>' if last else ""
+    setup = '<pageSetup orientation="landscape" fitToWidth="1" fitToHeight="0"/>'
+    yield f"</sheetData>{filters}{setup}</worksheet>"
 
 
-def _text_columns(table: PublishedTable, about: TableAbout) -> dict[str, tuple[Any, list[str]]]:
-    """Return the columns of codes, and beside each that has labels a column of them."""
-    columns: dict[str, tuple[Any, list[str]]] = {}
-    for name, (codes, categories) in table.dimensions.items():
-        columns[name] = codes, list(categories)
-        labels = about.category_labels.get(name, {})
-        texts = [labels.get(text, text) for text in categories]
-        if texts != list(categories):
-            shown = about.labels.get(name, name)
-            columns[free_name(shown, [*table.columns, *columns])] = codes, texts
-    return columns
+def _table_sheet(table: PublishedTable, about: TableAbout) -> Iterator[str]:
+    places = [
+        about.decimals.get(name, 0 if (shown(values) % 1 == 0).all() else _SHOWN)
+        for name, values in table.measures.items()
+    ]
+    table = labelled(table, about)
+    longest = [max(map(len, texts), default=0) for _, texts in table.dimensions.values()]
+    longest += [
+        len(f"{np.abs(shown(values)).max(initial=0):,.{n}f}")
+        for values, n in zip(table.measures.values(), places, strict=True)
+    ]
+    widths = [min(max(length + 3, _NARROW), _WIDE) for length in longest]
+    last = f"{_letters(len(widths) - 1)}{HEAD_ROW + table.n_rows}"
+    return _sheet(_table_rows(table, about, places, widths), widths, below=HEAD_ROW, last=last)
 
 
-def _table_rows(table: PublishedTable, about: TableAbout) -> Iterator[str]:
+def _table_rows(
+    table: PublishedTable, about: TableAbout, places: Sequence[int], widths: Sequence[int]
+) -> Iterator[str]:
     """Write the rows in pieces, so that a large table needs little memory."""
-    texts = _text_columns(table, about)
-    header = [*texts, *table.measures]
-    yield _text_row(1, header, style=1)
-    letters = [_letters(place) for place in range(len(header))]
-    fragments = [[_cell(text) for text in categories] for _, categories in texts.values()]
+    yield _text_row(1, [about.title or about.id], [TITLE])
+    yield _text_row(2, about.notes[:1], [TEXT])
+    styles = [HEAD] * len(table.dimensions) + [NUMBER_HEAD] * len(table.measures)
+    yield _text_row(HEAD_ROW, table.columns, styles, widths=widths)
+    letters = [_letters(place) for place in range(len(table.columns))]
+    fragments = [[_cell(text) for text in texts] for _, texts in table.dimensions.values()]
     for start in range(0, table.n_rows, _CHUNK):
-        rows = range(start + 2, min(start + _CHUNK, table.n_rows) + 2)
+        end = min(start + _CHUNK, table.n_rows)
+        rows = range(start + HEAD_ROW + 1, end + HEAD_ROW + 1)
         columns = []
-        for (codes, _), cells, letter in zip(texts.values(), fragments, letters, strict=False):
+        for (codes, _), texts, letter in zip(
+            table.dimensions.values(), fragments, letters, strict=False
+        ):
             code = codes[start : start + _CHUNK].tolist()
             columns.append(
-                [f'<c r="{letter}{r}"{cells[c]}' for r, c in zip(rows, code, strict=True)]
+                [f'<c r="{letter}{r}"{texts[c]}' for r, c in zip(rows, code, strict=True)]
             )
-        for values, letter in zip(
-            table.measures.values(), letters[len(fragments) :], strict=True
+        for values, letter, decimals in zip(
+            table.measures.values(), letters[len(fragments) :], places, strict=True
         ):
             numbers = shown(values)[start : start + _CHUNK].tolist()
+            style = LONG + 1 + decimals
             cells = [
-                f'<c r="{letter}{r}"><v>{n!r}</v></c>'
+                f'<c r="{letter}{r}" s="{style}"><v>{n!r}</v></c>'
                 for r, n in zip(rows, numbers, strict=True)
             ]
             for place in np.flatnonzero(hidden(values)[start : start + _CHUNK]).tolist():
@@ -210,21 +241,20 @@ def _table_rows(table: PublishedTable, about: TableAbout) -> Iterator[str]:
         yield "".join([f'<row r="{r}">{"".join(cells)}</row>' for r, cells in lines])
 
 
-def _text_rows(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    yield _text_row(1, header, style=1)
-    for number, row in enumerate(rows, start=2):
-        yield _text_row(number, row)
-
-
-def _text_row(number: int, texts: Sequence[str], *, style: int = 2) -> str:
+def _text_row(
+    number: int, texts: Sequence[str], styles: Sequence[int], *, widths: Sequence[int] = ()
+) -> str:
+    """Write a row of texts, as high as they need to be in columns of some widths."""
     cells = [
         f'<c r="{_letters(place)}{number}"{_cell(text, style=style)}'
-        for place, text in enumerate(texts)
+        for place, (text, style) in enumerate(zip(texts, styles, strict=False))
     ]
-    return f'<row r="{number}">{"".join(cells)}</row>'
+    lines = [len(wrap(text, width - 1)) for text, width in zip(texts, widths, strict=False)]
+    height = f' ht="{15 * max(lines)}" customHeight="1"' if any(lines) else ""
+    return f'<row r="{number}"{height}>{"".join(cells)}</row>'
 
 
-def _cell(text: str, *, style: int = 2) -> str:
+def _cell(text: str, *, style: int = TEXT) -> str:
     """Write a text as what follows the reference of its cell."""
     if len(text) > _MAX_TEXT:
         raise FormatError(
@@ -244,29 +274,25 @@ def _letters(place: int) -> str:
     return text
 
 
+def _about_sheet(table: PublishedTable, about: TableAbout) -> Iterator[str]:
+    rows = enumerate(_about_rows(table, about), start=1)
+    lines = [_text_row(n, row, [LONG] * 3, widths=_ABOUT_WIDTHS) for n, row in rows]
+    return _sheet(lines, _ABOUT_WIDTHS)
+
+
 def _about_rows(table: PublishedTable, about: TableAbout) -> Iterator[tuple[str, str, str]]:
-    """Say everything but the categories, an item a row."""
-    said = {"language": about.language} | to_plain(about)
+    """Say what the table is, an item a row, in the language of the sheet."""
+    said, language = to_plain(about), about.language
     for item in _SINGLE:
         if item in said:
-            yield item, "", said[item]
-    yield from (("note", "", note) for note in about.notes)
-    yield from (("dimension", name, about.labels.get(name, name)) for name in table.dimensions)
-    for name, values in table.measures.items():
-        yield "measure", name, about.labels.get(name, name)
-        yield "numbers", name, WHOLE if values.dtype == np.int64 else DECIMAL
-        if name in about.units:
-            yield "unit", name, about.units[name]
-        if name in about.decimals:
-            yield "decimals", name, str(about.decimals[name])
-    for name, columns in about.hierarchies.items():
-        yield "hierarchy", name, about.labels.get(name, name)
-        yield from (("level", name, column) for column in columns)
-    yield from (("total", name, total) for name, total in about.totals.items())
-
-
-def _category_rows(table: PublishedTable, about: TableAbout) -> Iterator[tuple[str, str, str]]:
-    for name, (_, categories) in table.dimensions.items():
-        labels = about.category_labels.get(name, {})
-        for text in categories:
-            yield name, text, labels.get(text, text)
+            yield say(f"about_{item}", language), "", said[item]
+    yield from ((say("about_note", language), "", note) for note in about.notes)
+    for kind, names in (("dimension", table.dimensions), ("measure", table.measures)):
+        for name in names:
+            unit = about.units.get(name, about.unit) if kind == "measure" else ""
+            label = about.labels.get(name, name) + (f" ({unit})" if unit else "")
+            yield say(f"about_{kind}", language), name, label
+    if any(hidden(values).any() for values in table.measures.values()):
+        yield say("about_empty", language), "", about.suppressed_label
+    for name, areas in about.withheld.items():
+        yield from ((about.withheld_label, name, area) for area in areas)

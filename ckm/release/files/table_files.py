@@ -8,6 +8,7 @@ import json
 import logging
 import os
 from collections import Counter
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_ROOMY = ("csv", "csvw", "parquet")  # they hold whatever a table holds
+_ROOMY = ("csv", "csv-labels", "csvw", "parquet")  # they hold whatever a table holds
 _EXACT = ("csv", "csvw", "sdmx-csv", "sdmx-csv-1")  # a spreadsheet may open them
 _SHOWN = 5
 _OTHERS = ("manifest.json", *FILES["public"])
@@ -55,11 +56,12 @@ def file_names(
 def files_of(table: str, output: JobOutput) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     """Give the files that a release has of a table: format, language and names.
 
-    A language stands in the names of files in several languages; CSV, which has no words, has
-    one file for all of them.
+    Formats that hold several languages, and CSV, which has no words, have one file for all of
+    them; in others a language stands in the names.
     """
     for kind in output.formats:
-        if len(output.languages) == 1 or not FORMATS[kind].keeps:
+        keeps = FORMATS[kind].keeps
+        if len(output.languages) == 1 or not keeps or "translations" in keeps:
             yield kind, output.languages[0], file_names(table, kind)
             continue
         for language in output.languages:
@@ -95,12 +97,12 @@ class TableFiles:
         self._require_names()
         for name in self._job.tables:
             table = self._rehearsal(name)
-            abouts = {code: words.about(name, table) for code, words in self._words.items()}
+            self._say(name, table)
             for kind, language, _ in files_of(name, self._job.output):
                 if kind in _ROOMY:
                     continue
                 with _explained(name, kind):
-                    to_bytes(table, kind, about=abouts[language])
+                    to_bytes(table, kind, about=self._about(name, language))
 
     def cautions(self) -> tuple[str, ...]:
         """Return what to think of before a release, as far as no data are needed to see it."""
@@ -120,20 +122,29 @@ class TableFiles:
 
     def write(self, folder: Path, name: str, table: PublishedTable) -> tuple[Path, ...]:
         """Write a table in each format and language."""
+        self._say(name, table)
+        paths: list[Path] = []
+        for caution in formula_cautions(formulas(table), self._job.output):
+            logger.warning("Table %r: %s", name, caution)
+        for kind, language, names in files_of(name, self._job.output):
+            about = self._about(name, language)
+            with _explained(name, kind):
+                self._escaped(table, kind).write(folder / names[0], format=kind, about=about)
+            paths += [folder / each for each in names]
+        return tuple(paths)
+
+    def _say(self, name: str, table: PublishedTable) -> None:
+        """Keep what the files of a table say in each language."""
         for code, words in self._words.items():
             about = words.about(name, table)
             if self.margin and "count" in self._job.tables[name].measures:
                 about = with_noise(about, self.margin)
             self.said[name, code] = about
-        paths: list[Path] = []
-        for caution in formula_cautions(formulas(table), self._job.output):
-            logger.warning("Table %r: %s", name, caution)
-        for kind, language, names in files_of(name, self._job.output):
-            about = self.said[name, language]
-            with _explained(name, kind):
-                self._escaped(table, kind).write(folder / names[0], format=kind, about=about)
-            paths += [folder / each for each in names]
-        return tuple(paths)
+
+    def _about(self, name: str, language: str) -> TableAbout:
+        """Return what is said of a table in a language, and with it the others."""
+        others = [self.said[name, code] for code in self._words if code != language]
+        return replace(self.said[name, language], translations=others)
 
     def _escaped(self, table: PublishedTable, kind: str) -> PublishedTable:
         escapes = kind == "csv" and self._job.output.csv_formulas == "escape"

@@ -240,7 +240,7 @@ def _restrictions(answer: Answer, view: View) -> tuple[tuple[str, str], ...]:
 def _downloads(answer: Answer, view: View) -> tuple[Download, ...]:
     return tuple(
         Download(
-            label=_NAMES.get(name, name),
+            label=_NAMES.get(name) or view.say(name),
             href=view.asked.plain.href(outputFormat=name),
             file=file_name(view.service.about.id, named_by(answer), format=name),
             is_common=name in _FIRST,

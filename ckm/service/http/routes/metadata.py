@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ckm import __version__
 from ckm.formats import FORMATS
-from ckm.formats.json_stat.writer import category_of
+from ckm.formats.cubes.json_stat import category_of
 from ckm.service.answering.messages import (
     ClientError,
     audit_notice,

@@ -270,10 +270,10 @@ def test_every_format_marks_hidden_cells(folder):
 
 
 @pytest.mark.slow
-def test_files_of_two_languages_are_those_of_a_suppression_in_each(folder):
+def test_a_suppression_in_two_languages_has_the_files_of_a_suppression_in_each(folder):
     asked = {"en": '"en"', "fr": '"fr"', "both": '["en", "fr"]'}
     for name, languages in asked.items():
-        text = f'{JOB}[output]\nformats = ["px", "csv"]\nlanguage = {languages}\n'
+        text = f'{JOB}[output]\nformats = ["px", "csv", "json-stat2"]\nlanguage = {languages}\n'
         text = text.replace(
             'name = "jobs"', 'name = "jobs"\ntitle = { en = "Jobs", fr = "Métiers" }'
         )
@@ -283,10 +283,12 @@ def test_files_of_two_languages_are_those_of_a_suppression_in_each(folder):
     for table in ("places", "jobs"):
         for language in ("en", "fr"):
             alone = folder / language / "public"
-            own = both / f"{table}.{language}.px"
-            assert own.read_bytes() == (alone / f"{table}.px").read_bytes()
+            own = both / f"{table}.{language}.json"
+            assert own.read_bytes() == (alone / f"{table}.json").read_bytes()
             assert (both / f"{table}.csv").read_bytes() == (alone / f"{table}.csv").read_bytes()
-    assert "Secret statistique" in (both / "jobs.fr.px").read_text(encoding="utf-8")
+    text = (both / "jobs.px").read_text(encoding="utf-8")
+    assert 'DATASYMBOL2="Suppressed"' in text
+    assert 'DATASYMBOL2[fr]="Secret statistique"' in text
     public = manifest(folder / "both", "public")
     listed = {file["file"] for table in public["tables"] for file in table["files"]}
     assert {*listed, "manifest.json"} == {path.name for path in both.iterdir()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -42,7 +43,7 @@ def table():
 
 @pytest.fixture
 def about():
-    return TableAbout(
+    english = TableAbout(
         id="JOBS",
         title="Job seekers by place and sex",
         language="en-GB",
@@ -68,6 +69,24 @@ def about():
         dataflow="OFFICE:JOBS(1.2)",
         reliable_from=6,
     )
+    french = replace(
+        english,
+        language="fr",
+        title="Demandeurs d'emploi par lieu et sexe",
+        source="Un office",
+        notes=["Un bruit protège les effectifs.", "Les sommes peuvent différer."],
+        labels={"geo": "Lieu", "region": "Région", "sex": "Sexe", "count": "Personnes"},
+        category_labels={
+            "region": {"01": "Nord", "02": "Sud"},
+            "area": {"01001": "Ville haute", "01002": "Ville basse"},
+            "sex": {"F": "Femmes", "M": "Hommes", "X": "MARKER of a category, once more"},
+        },
+        unit="personnes",
+        units={"weighted": "milliers"},
+        withheld_label="Non publié",
+        suppressed_label="non montré",
+    )
+    return replace(english, translations=[french])
 
 
 @pytest.fixture

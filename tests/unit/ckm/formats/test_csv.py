@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -81,14 +83,20 @@ def test_metadata_describe_every_column_of_the_file(table, about, tmp_path):
     metadata = json.loads((tmp_path / "my table.csv-metadata.json").read_text("utf-8"))
     assert metadata["@context"] == ["http://www.w3.org/ns/csvw", {"@language": "en-GB"}]
     assert metadata["url"] == "my%20table.csv"
-    assert metadata["dc:title"] == about.title
+    assert metadata["dc:title"] == [
+        {"@value": each.title, "@language": each.language}
+        for each in (about, *about.translations)
+    ]
     columns = metadata["tableSchema"]["columns"]
     with path.open(newline="", encoding="utf-8") as file:
         assert [column["titles"] for column in columns] == next(csv.reader(file))
     assert [c["datatype"] for c in columns] == ["string"] * 3 + ["long", "double"]
     assert len({column["name"] for column in columns}) == 5
     assert metadata["notes"][-1] == {
-        "dc:title": "Withheld",
+        "dc:title": [
+            {"@value": "Withheld", "@language": "en-GB"},
+            {"@value": "Non publié", "@language": "fr"},
+        ],
         "dc:relation": "area",
         "skos:notation": ["02002", "02003"],
     }
@@ -133,6 +141,7 @@ def test_numbers_are_plain_decimals_that_read_back_exactly(name, tmp_path):
     assert "122301610600" in numbers[0]
     assert not any("e" in number.lower() for number in numbers)
     assert [float(number).hex() for number in numbers] == [v.hex() for v in values]
+    assert [*map(Decimal, numbers)] == [Decimal(repr(v)) for v in values]
     (tmp_path / "t.csv").write_text(text)
     back = read_table(tmp_path / "t.csv", format=name).measures["weighted"]
     assert [v.hex() for v in back.tolist()] == [v.hex() for v in values]
@@ -171,3 +180,21 @@ def test_two_texts_that_escaping_makes_the_same_are_refused():
     )
     with pytest.raises(FormatError, match="Categories of column 'x' repeat"):
         to_bytes(without_formulas(table), "csv")
+
+
+def test_labels_stand_beside_codes_in_the_language_and_no_text_is_a_formula(table, about):
+    (french,) = about.translations
+    said = replace(french, labels={**french.labels, "area": "=Zone", "region": "+Région"})
+    hostile = {**french.category_labels, "sex": {"F": "=cmd|' /C calc'!A0", "M": "@SUM(A1)"}}
+    data = to_bytes(table, "csv-labels", about=replace(said, category_labels=hostile))
+    assert data.startswith(b"\xef\xbb\xbf")  # spreadsheets know UTF-8 by it
+    header, *lines = csv.reader(io.StringIO(data.decode("utf-8-sig")))
+    assert header[:3] == ["'+Région", "'+Région (code)", "'=Zone"]
+    assert header[4:] == ["Sexe", "Sexe (code)", "Personnes (personnes)", "weighted (milliers)"]
+    assert lines[7][:4] == ["Nord", "01", "Ville haute", "01001"]
+    assert [line[4:6] for line in lines[:3]] == [
+        ["Total", "Total"],
+        ["'=cmd|' /C calc'!A0", "F"],
+        ["'@SUM(A1)", "M"],
+    ]
+    assert [line[6] for line in lines[3:6]] == ["21", "", "35"]

@@ -131,28 +131,6 @@ def test_a_hierarchy_that_has_the_name_of_a_column_stays_apart(table):
     assert document["id"] == ["region", "area", "sex", "ContentsCode"]
 
 
-@pytest.mark.parametrize(
-    "tree",
-    [{"Total": ["a"], "a": ["Total"]}, {"b": ["c"]}, {"Total": ["a"], "a": ["b"], "b": ["c"]}],
-)
-def test_a_tree_that_is_none_is_refused(tree, tmp_path):
-    document = {
-        "id": ["geo"],
-        "size": [4],
-        "dimension": {
-            "geo": {
-                "category": {"index": ["Total", "a", "b", "c"], "child": tree},
-                "extension": {"columns": ["region", "area"]},
-            }
-        },
-        "value": [1, 2, 3, 4],
-    }
-    path = tmp_path / "t.json"
-    path.write_text(json.dumps(document))
-    with pytest.raises(FormatError, match=r"not those of a tree|no dataset"):
-        read_table(path)
-
-
 @pytest.mark.slow
 def test_twenty_thousand_places_need_no_ten_million_cells(tmp_path):
     areas = [("Total", "Total")]

@@ -157,13 +157,13 @@ def test_csv_on_the_web_travels_as_an_archive_of_its_two_files(table, about, tmp
         ckm.formats.read_table(path, format="csvw")
 
 
-@pytest.mark.parametrize("name", ["t.xlsx", "t.px", "t.sdmx.csv", "t.sdmx1.csv"])
+@pytest.mark.parametrize("name", ["t.xlsx", "t.px", "t.sdmx.csv", "t.json", "t.labels.csv"])
 def test_a_format_that_is_only_written_is_refused_before_it_is_opened(name, table, tmp_path):
     write(table, tmp_path / name)
     for read in (ckm.formats.read_table, ckm.formats.read_about):
         with pytest.raises(FormatError, match="not read from it") as caught:
             read(tmp_path / name)
-        assert caught.value.hint == "read the release from csv, parquet, json-stat2 or csvw"
+        assert caught.value.hint == "read the release from csv or parquet"
 
 
 def test_a_stream_refuses_before_its_first_byte():
@@ -195,33 +195,25 @@ def test_a_large_stream_waits_on_the_disk_and_comes_in_pieces(table):
     assert b"".join(pieces) == to_bytes(large, "csv")
 
 
-@pytest.mark.parametrize("name", sorted(FORMATS))
+@pytest.mark.parametrize("name", ["csv", "parquet"])
 @pytest.mark.parametrize(
     "content",
     [
         b"",
         b"\x00\xff\xfe",
-        b"{}",
-        b"[]",
-        b"null",
-        b'{"version":"2.0","id":["x"],"size":[99999999999]}',
         b'"x","count"\n"a",1,2\n',
         b"x\n1\n",
         b"PK\x03\x04 no archive",
-        b"DATA=1;",
-        b'STUB="x";VALUES("x")="a";HEADING="y";DATA=1 2;',
-        b"[" * 100_000,
     ],
 )
 def test_a_file_that_is_no_table_is_refused_in_words(name, content, tmp_path):
     path = tmp_path / "t"
     path.write_bytes(content)
-    (tmp_path / "t-metadata.json").write_bytes(content)
-    with pytest.raises(FormatError, match=r"'t'|'t-metadata\.json'|holds|cells"):
+    with pytest.raises(FormatError, match=r"'t'|holds"):
         read_table(path, format=name)
 
 
-@pytest.mark.parametrize("name", sorted(FORMATS))
+@pytest.mark.parametrize("name", ["csv", "parquet"])
 def test_a_file_that_is_cut_off_is_refused_or_shorter(name, table, about, tmp_path):
     whole = to_bytes(table, name, about=about)
     path = tmp_path / "t"
@@ -234,7 +226,7 @@ def test_a_file_that_is_cut_off_is_refused_or_shorter(name, table, about, tmp_pa
         assert back.n_rows < table.n_rows or size > len(whole) * 0.9
 
 
-@pytest.mark.parametrize("name", sorted(FORMATS))
+@pytest.mark.parametrize("name", ["csv", "parquet"])
 def test_a_file_that_is_not_there_is_told_in_words(name, tmp_path):
     with pytest.raises(FormatError, match="There is no file 'absent'"):
         read_table(tmp_path / "absent", format=name)

@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from jsonstat_validator import validate_jsonstat
+from pyjstat import pyjstat
 
 from ckm import PublishedTable
-from ckm.formats import FormatError, TableAbout, read_about, read_table, to_bytes, write_table
+from ckm.formats import FormatError, TableAbout, to_bytes, write_table
 from tests.property.test_formats_roundtrip import ALL_HIDDEN, EMPTY, GRAND, tables
+from tests.reading import read_table
 
 
 def expand(document):
@@ -153,58 +155,16 @@ def test_a_year_that_the_format_cannot_hold_is_refused(table):
         to_bytes(table, "json-stat2", about=TableAbout(updated=dt.date(1850, 1, 1)))
 
 
-def test_a_dataset_of_another_office_is_read(rows, tmp_path):
-    path = tmp_path / "t.json"
-    document = {
-        "version": "2.0",
-        "class": "dataset",
-        "id": ["metric", "sex", "year"],
-        "size": [2, 2, 1],
-        "role": {"metric": ["metric"], "time": ["year"]},
-        "dimension": {
-            "metric": {"category": {"index": ["n", "rate"]}},
-            "sex": {"label": "Sex", "category": {"index": {"M": 1, "F": 0}}},
-            "year": {"category": {"label": {"2027": "2027"}}},
-        },
-        "value": [5, None, 1.5, 2],
-        "status": [None, "c", None, None],
-    }
-    path.write_text(json.dumps(document))
-    assert rows(read_table(path)) == [("F", "2027", 5, 1.5), ("M", "2027", None, 2.0)]
-    assert (read_about(path).time, read_about(path).labels) == ("year", {"sex": "Sex"})
-    del document["role"]
-    document["status"] = {}
-    path.write_text(json.dumps(document))
-    assert rows(read_table(path))[0] == ("n", "F", "2027", 5.0)
-    assert read_table(path).n_rows == 3
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"size": [4, 1]},
-        {"id": ["x", "x"]},
-        {"value": [1, 2, 3]},
-        {"value": {"9": 1}},
-        {"value": {"-1": 1}},
-        {"value": [True, False]},
-        {"value": ["a", "b"]},
-        {"value": {"a": 1}},
-        {"dimension": {}},
-        {"dimension": {"x": {"category": {"index": ["a", "b", "c"]}}}},
-        {"dimension": {"x": {"category": []}}},
-    ],
-)
-def test_a_dataset_that_contradicts_itself_is_refused(wrong, tmp_path):
-    path = tmp_path / "t.json"
-    good = {
-        "id": ["x"],
-        "size": [2],
-        "dimension": {"x": {"category": {"index": ["a", "b"]}}},
-        "value": [1, 2],
-    }
-    path.write_text(json.dumps(good))
-    assert read_table(path).n_rows == 2
-    path.write_text(json.dumps(good | wrong))
-    with pytest.raises(FormatError, match=r"no dataset of JSON-stat 2\.0"):
-        read_table(path)
+@pytest.mark.filterwarnings("ignore:Shouldn't use this function")  # its own call of itself
+@pytest.mark.parametrize("language", ["en-GB", "fr"])
+def test_pyjstat_reads_the_labels_and_numbers_of_a_language(language, table, about):
+    (said,) = (a for a in (about, *about.translations) if a.language == language)
+    frame = pyjstat.Dataset.read(to_bytes(table, "json-stat2", about=said).decode())
+    assert (frame["label"], frame["note"]) == (said.title, list(said.notes))
+    rows = frame.write("dataframe")
+    places = said.labels["geo"], said.labels["sex"]
+    found = rows[rows["ContentsCode"] == said.labels["count"]].set_index([*places])["value"]
+    labels = said.category_labels
+    assert found[labels["area"]["01001"], labels["sex"]["F"]] == 49
+    assert np.isnan(found[labels["region"]["01"], labels["sex"]["F"]])  # suppressed
+    assert found.sum() == table.measures["count"].sum()

@@ -27,21 +27,27 @@ def lines(table, about=None):
     return to_bytes(table, "px", about=about).decode().split("\r\n")
 
 
-def test_an_independent_reader_finds_every_cell(table, about, tmp_path):
+def test_an_independent_reader_finds_every_cell_in_each_language(table, about, tmp_path):
     path = tmp_path / "t.px"
     write_table(table, path, about=about)
-    frame = pyaxis.parse(str(path), encoding="utf-8")["DATA"]
-    labels = about.category_labels
+    for said in (about, *about.translations):
+        require_every_cell(path, table, said)
+
+
+def require_every_cell(path, table, about):
+    lang = None if about.language == "en-GB" else about.language
+    frame = pyaxis.parse(str(path), encoding="utf-8", lang=lang)["DATA"]
+    labels, heads = about.category_labels, about.labels
     meant = {}
     for row in table.to_pandas().itertuples(index=False):
         area = labels["area"].get(row.area, row.area)
         place = area if row.area != "Total" else labels["region"].get(row.region, row.region)
         sex = labels["sex"].get(row.sex, row.sex)
-        meant[place, sex, "Persons"] = row.count
+        meant[place, sex, heads["count"]] = row.count
         meant[place, sex, "weighted"] = row.weighted
     found = {
-        (row.Place, row.Sex, row.ContentsCode): float(row.DATA)
-        for row in frame.itertuples(index=False)
+        (row[heads["geo"]], row[heads["sex"]], row["ContentsCode"]): float(row["DATA"])
+        for row in frame.to_dict("records")
     }
     assert found.keys() == meant.keys()
     assert all(found[k] == meant[k] or np.isnan(found[k]) == np.isnan(meant[k]) for k in meant)

@@ -78,7 +78,7 @@ def test_a_release_enters_the_ledger(folder):
 def test_a_table_with_files_in_two_languages_enters_the_ledger_once(folder):
     both = '[output]\nlanguage = ["en", "fr"]\nformats = ["px"]'
     release(job(folder, "all", ledger=both), folder / "out")
-    assert (folder / "out" / "public" / "all.fr.px").exists()
+    assert (folder / "out" / "public" / "all.px").exists()
     assert recorded(folder) == ["all"]
 
 

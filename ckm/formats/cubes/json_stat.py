@@ -16,8 +16,8 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from ckm.errors import FormatError
-from ckm.formats.content import hidden, shown
-from ckm.formats.cube import Axis, cube_of, free_name
+from ckm.formats.content import free_name, hidden, shown
+from ckm.formats.cubes.cube import Axis, cube_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ckm.engine.published_table import PublishedTable
     from ckm.formats.about import TableAbout
-    from ckm.formats.cube import Cube
+    from ckm.formats.cubes.cube import Cube
 
 
 CONTENTS = "ContentsCode"

@@ -4,6 +4,7 @@ The dimensions are the stub, the measures the heading (``CONTVARIABLE``). A supp
 ``".."``, shown as `TableAbout.suppressed_label`; a cell that the table does not list is
 ``"."``. Sums of protected cells add up their noise: ``AGGREGALLOWED`` is NO. Rows come back in
 the order of the categories. Withheld categories are a note of their column, for people.
+Further languages repeat each keyword that has words, as in ``TITLE[fr]``.
 
 A text of PX holds no quotation mark and no line break, a category at most 256 characters, a
 number at most 15 decimals: what does not fit is refused. Categories with the same label are
@@ -21,9 +22,9 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 
 from ckm.errors import FormatError
-from ckm.formats.content import hidden, shown
-from ckm.formats.cube import Axis, cube_of, free_name
-from ckm.formats.json_stat.writer import CONTENTS, elimination
+from ckm.formats.content import free_name, hidden, shown
+from ckm.formats.cubes.cube import Axis, cube_of
+from ckm.formats.cubes.json_stat import CONTENTS, elimination
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from ckm.engine.published_table import PublishedTable
     from ckm.formats.about import TableAbout
-    from ckm.formats.cube import Cube
+    from ckm.formats.cubes.cube import Cube
 
 
 MISSING, SUPPRESSED = '"."', '".."'
@@ -42,6 +43,11 @@ _WIDTH = 256
 _SHORT = 20
 _DECIMALS = 15
 _MAX_SHOWN = 6
+# Keywords without words, which stand once for all languages.
+_COMMON = (
+    *("CHARSET", "AXIS-VERSION", "CODEPAGE", "LANGUAGE", "TABLEID", "DECIMALS", "MATRIX"),
+    *("SHOWDECIMALS", "AGGREGALLOWED", "SUBJECT-CODE", "DESCRIPTIONDEFAULT"),
+)
 _PERIOD = re.compile(r"(\d{4})(?:([HQMW])(\d{1,2}))?")
 
 
@@ -51,8 +57,7 @@ def write_px(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> Non
         raise FormatError("A PX file holds no table without rows.", hint="choose CSV")
     cube = cube_of(table, about, what="PX")
     numbers = {name: _numbers(name, values) for name, values in table.measures.items()}
-    header = _Header(table, cube)
-    for line in header.lines(max(decimals for _, decimals in numbers.values())):
+    for line in _lines(table, cube, max(decimals for _, decimals in numbers.values())):
         stream.write(line.encode() + b"\r\n")
     stream.write(b"DATA=\r\n")
     columns = []
@@ -64,6 +69,23 @@ def write_px(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> Non
         rows = zip(*(column[start : start + 4096] for column in columns), strict=True)
         stream.write(b" \r\n".join(" ".join(row).encode() for row in rows) + b" \r\n")
     stream.write(b";\r\n")
+
+
+def _lines(table: PublishedTable, cube: Cube, decimals: int) -> list[str]:
+    """Return all before the numbers: in the first language, then in each further one."""
+    lines, about = _Header(table, cube).lines(decimals), cube.about
+    if about.translations:
+        codes = [about.language, *(each.language for each in about.translations)]
+        lines.insert(
+            lines.index(_line("LANGUAGE", about.language)) + 1, _list("LANGUAGES", codes)
+        )
+    for each in about.translations:
+        for line in _Header(table, cube_of(table, each, what="PX")).lines(decimals):
+            keyword, _, rest = line.partition("=")
+            if keyword not in _COMMON:
+                word, mark, key = keyword.partition("(")
+                lines.append(f"{word}[{each.language}]{mark}{key}={rest}")
+    return lines
 
 
 def _numbers(name: str, values: NDArray[np.generic]) -> tuple[NDArray[np.object_], int]:

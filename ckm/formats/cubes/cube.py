@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ckm.engine.published_table import PublishedTable
 from ckm.errors import FormatError
 from ckm.formats.about import about_table
 from ckm.formats.content import encoded, require_doubles
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ckm.engine.published_table import PublishedTable
     from ckm.formats.about import TableAbout
 
 
@@ -234,72 +234,3 @@ def _are_codes(short: Sequence[Path], total: str) -> bool:
 
 def _escape(code: str) -> str:
     return code.replace("~", "~0").replace("/", "~1")
-
-
-def _unescape(code: str) -> str:
-    return code.replace("~1", "/").replace("~0", "~")
-
-
-def paths_of(axis: Axis) -> list[Path]:
-    """Return the texts of an axis's columns for each of its categories."""
-    width = len(axis.columns)
-    if width == 1:
-        return [(text,) for text in axis.ids]
-    split = [tuple(map(_unescape, text.split(_SEPARATOR))) for text in axis.ids]
-    if all(len(path) == width for path in split):
-        return split
-    above = {child: parent for parent, listed in axis.children.items() for child in listed}
-    total, paths = axis.total, []
-    for text in axis.ids:
-        path: list[str] = []
-        node = text
-        while node != total:
-            path.insert(0, node)
-            if node not in above or len(path) > width:
-                raise FormatError(f"The categories of {axis.name!r} are not those of a tree.")
-            node = above[node]
-        paths.append((*path, *[str(total)] * (width - len(path))))
-    return paths
-
-
-def table_of(
-    axes: Sequence[Axis], place: NDArray[np.int64], measures: Mapping[str, NDArray[Any]]
-) -> PublishedTable:
-    """Turn a cube back into its table."""
-    dimensions: dict[str, tuple[NDArray[np.int32], Sequence[str]]] = {}
-    shape = [len(axis.ids) for axis in axes]
-    codes = np.unravel_index(place, shape) if axes and len(place) else [place] * len(axes)
-    for axis, code in zip(axes, codes, strict=True):
-        if len(axis.columns) == 1:
-            dimensions[axis.columns[0]] = (code.astype(np.int32), list(axis.ids))
-            continue
-        paths = paths_of(axis)
-        for depth, column in enumerate(axis.columns):
-            of_node, categories = encoded([path[depth] for path in paths])
-            dimensions[column] = (of_node[code], categories)
-    return PublishedTable(dimensions=dimensions, measures=measures)
-
-
-def labels_of(axis: Axis) -> dict[str, dict[str, str]]:
-    """Return the labels of an axis's columns: column → category → label."""
-    if len(axis.columns) == 1:
-        return {axis.columns[0]: dict(axis.labels)} if axis.labels else {}
-    found: dict[str, dict[str, str]] = {}
-    paths = paths_of(axis)
-    total = _total_of(paths)
-    for text, path in zip(axis.ids, paths, strict=True):
-        label = axis.labels.get(text)
-        if label is None:
-            continue
-        end = _without(path, total)
-        column, code = (axis.columns[len(end) - 1], end[-1]) if end else (axis.columns[0], text)
-        if label != code:
-            found.setdefault(column, {})[code] = label
-    return found
-
-
-def free_name(name: str, taken: Sequence[str]) -> str:
-    """Return a name that no column has."""
-    while name in taken:
-        name += "_"
-    return name

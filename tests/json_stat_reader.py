@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ckm.engine.published_table import PublishedTable
 from ckm.errors import FormatError
 from ckm.formats.about import TableAbout, read_date
-from ckm.formats.content import is_weighted, masked, own_units
-from ckm.formats.csv_text import read_json
-from ckm.formats.cube import MAX_CELLS, Axis, labels_of, table_of
+from ckm.formats.content import encoded, is_weighted, masked
+from ckm.formats.cubes.cube import _SEPARATOR, MAX_CELLS, Axis, _total_of, _without
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
-
-    from ckm.engine.published_table import PublishedTable
 
 
 def read_json_stat(path: Path) -> tuple[PublishedTable, TableAbout]:
@@ -198,3 +197,79 @@ def _about(document: Mapping[str, Any]) -> TableAbout:
         withheld=blocked.get("category", {}),
         **{name: word for name, word in words.items() if word},
     )
+
+
+def own_units(told: Sequence[tuple[str, str]]) -> tuple[str, dict[str, str]]:
+    """Return the unit of the first measure, and those of measures that have another."""
+    common = told[0][1] if told else ""
+    return common, {name: unit for name, unit in told if unit != common}
+
+
+def read_json(path: Path, data: bytes) -> Any:
+    """Read JSON, or say that it is none."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        raise FormatError(f"The file {path.name!r} is not JSON.") from None
+
+
+def _unescape(code: str) -> str:
+    return code.replace("~1", "/").replace("~0", "~")
+
+
+def paths_of(axis: Axis) -> list[Path]:
+    """Return the texts of an axis's columns for each of its categories."""
+    width = len(axis.columns)
+    if width == 1:
+        return [(text,) for text in axis.ids]
+    split = [tuple(map(_unescape, text.split(_SEPARATOR))) for text in axis.ids]
+    if all(len(path) == width for path in split):
+        return split
+    above = {child: parent for parent, listed in axis.children.items() for child in listed}
+    total, paths = axis.total, []
+    for text in axis.ids:
+        path: list[str] = []
+        node = text
+        while node != total:
+            path.insert(0, node)
+            if node not in above or len(path) > width:
+                raise FormatError(f"The categories of {axis.name!r} are not those of a tree.")
+            node = above[node]
+        paths.append((*path, *[str(total)] * (width - len(path))))
+    return paths
+
+
+def table_of(
+    axes: Sequence[Axis], place: NDArray[np.int64], measures: Mapping[str, NDArray[Any]]
+) -> PublishedTable:
+    """Turn a cube back into its table."""
+    dimensions: dict[str, tuple[NDArray[np.int32], Sequence[str]]] = {}
+    shape = [len(axis.ids) for axis in axes]
+    codes = np.unravel_index(place, shape) if axes and len(place) else [place] * len(axes)
+    for axis, code in zip(axes, codes, strict=True):
+        if len(axis.columns) == 1:
+            dimensions[axis.columns[0]] = (code.astype(np.int32), list(axis.ids))
+            continue
+        paths = paths_of(axis)
+        for depth, column in enumerate(axis.columns):
+            of_node, categories = encoded([path[depth] for path in paths])
+            dimensions[column] = (of_node[code], categories)
+    return PublishedTable(dimensions=dimensions, measures=measures)
+
+
+def labels_of(axis: Axis) -> dict[str, dict[str, str]]:
+    """Return the labels of an axis's columns: column → category → label."""
+    if len(axis.columns) == 1:
+        return {axis.columns[0]: dict(axis.labels)} if axis.labels else {}
+    found: dict[str, dict[str, str]] = {}
+    paths = paths_of(axis)
+    total = _total_of(paths)
+    for text, path in zip(axis.ids, paths, strict=True):
+        label = axis.labels.get(text)
+        if label is None:
+            continue
+        end = _without(path, total)
+        column, code = (axis.columns[len(end) - 1], end[-1]) if end else (axis.columns[0], text)
+        if label != code:
+            found.setdefault(column, {})[code] = label
+    return found

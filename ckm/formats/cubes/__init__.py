@@ -1,0 +1,1 @@
+"""Formats that lay a table out as a cube: JSON-stat and PX."""

@@ -1,1 +1,0 @@
-"""JSON-stat 2.0, written and read."""
