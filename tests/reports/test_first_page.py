@@ -92,10 +92,14 @@ def cells(people, out):
     return {name: counted(people, out, name) for name in TABLES}
 
 
+def filtered(people, where):
+    some = people[people["AGEP"] >= 65] if "AGEP" in where else people
+    return some[some["PINCP"].notna()] if "PINCP" in where else some
+
+
 def counted(people, out, name):
     dimensions, where = TABLES[name]
-    some = people[people["PINCP"].notna()] if "PINCP" in where else people
-    some = some[some["AGEP"] >= 65] if "65" in where else some
+    some = filtered(people, where)
     shown = pq.read_table(out / "public" / f"{name}.parquet").to_pylist()
     published = {tuple(row[d] for d in dimensions): row["count"] for row in shown}
     found = {}
@@ -123,29 +127,40 @@ def distinct(cells):
     return np.array(list(found.values()))
 
 
-def posteriors(people, cells, out, name):
-    """Give P(original | published) as Bayes has it, from the p-table's rows of keys."""
-    dimensions, where = TABLES[name]
+def law_of(out):
+    """Read P(noise | count) from the p-table's rows of keys; the last row serves the rest."""
     law = {}
     for row in pq.read_table(out / "internal" / "pt.parquet").to_pylist():
         keys = row["last_key"] - row["first_key"] + 1
         law[row["i"], row["v"]] = law.get((row["i"], row["v"]), 0) + keys / 2**32
     last = max(i for i, _ in law)
-    counts = Counter(count for count, _ in cells[name].values())
-    some = people[people["AGEP"] >= 65] if "65" in where else people
-    some = some[some["PINCP"].notna()] if "PINCP" in where else some
-    counts[0] = int(np.prod([some[d].nunique() + 1 for d in dimensions])) - len(cells[name])
-    assert sum(counts[n] for n in range(1, 15)) >= 100  # enough for a prior of its own
+    return lambda count, noise: law.get((min(count, last), noise), 0)
+
+
+def categories(people, dimensions, where):
+    """Count the cells that a combination of dimensions could have."""
+    return [filtered(people, where)[d].nunique() for d in dimensions]
+
+
+def bayes(counts, law):
+    """Give P(original | published), with the share of each count as the prior."""
 
     def at(published):
         joint = {
-            i: n * law.get((min(i, last), published - i), 0)
-            for i, n in counts.items()
-            if abs(i - published) <= 5
+            i: n * law(i, published - i) for i, n in counts.items() if abs(i - published) <= 5
         }
         return {i: p / sum(joint.values()) for i, p in joint.items()}
 
     return at
+
+
+def posteriors(people, cells, out, name):
+    """Give P(original | published) for the cells of a table."""
+    counts = Counter(count for count, _ in cells[name].values())
+    grid = np.prod([n + 1 for n in categories(people, *TABLES[name])])
+    counts[0] = int(grid) - len(cells[name])
+    assert sum(counts[n] for n in range(1, 15)) >= 100  # enough for a prior of its own
+    return bayes(counts, law_of(out))
 
 
 def figures(page):
@@ -233,6 +248,40 @@ def test_the_picture_shows_the_deviations_of_the_cells(page, distinct):
             )
 
 
+def test_the_map_shows_the_design_where_files_records_and_ptable_put_it(out, people, distinct):
+    folder = out.parent
+    (folder / "designs.toml").write_text('[designs.r5]\nmechanism = "rounding"\nbase = 5\n')
+    text = (
+        (folder / "job.toml")
+        .read_text()
+        .replace("[report]", '[report]\ndesigns = "designs.toml"')
+    )
+    (folder / "compared.toml").write_text(text)
+    release(read_job(folder / "compared.toml"), folder / "compared")
+    page = folder / "compared" / "internal" / "report-internal.en.html"
+    tree = parser.document_fromstring(page.read_text(encoding="utf-8"))
+    row = tree.xpath("//h2[@id='checks']/preceding::table[@id='map-data']/tbody/tr")[0]
+    shown = [" ".join(cell.text_content().split()) for cell in row]
+    law = law_of(out)
+    loss = sum(
+        law(x, v) * (np.sqrt(x + v) - np.sqrt(x)) ** 2 / 2
+        for x in distinct[:, 0].tolist()
+        for v in range(-min(x, 5), 6)
+    )
+    counts = Counter(distinct[:, 0].tolist())
+    blocks = {
+        (where, kept): int(np.prod(categories(people, kept, where)))
+        for dimensions, where in TABLES.values()
+        for size in range(len(dimensions) + 1)
+        for kept in itertools.combinations(sorted(dimensions), size)
+    }
+    counts[0] = sum(blocks.values()) - len(distinct)
+    at = bayes(counts, law)
+    seen = [j for j in range(10) if any(law(i, j - i) for i in range(1, 5))]
+    worst = max(sum(at(j).get(i, 0) for i in range(1, 5)) for j in seen)
+    assert shown[1:] == ["release", f"{worst:.3f}", f"{np.sqrt(loss):.3f}"]
+
+
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
 @pytest.mark.parametrize("language", ["en", "fr"])
 @pytest.mark.parametrize("which_one", ["out", "demo"])
@@ -247,7 +296,10 @@ def test_it_prints_on_eight_pages_and_the_first_one_ends_with_the_signature(
         sheet.goto((folder / "internal" / f"report-internal.{language}.html").as_uri())
         assert printed(sheet) <= 8
         heads = sheet.locator("main h2").count()
-        # Without what follows the signature, one page is left: the next section is on page 2.
+        sheet.emulate_media(media="print")
+        breaks = "getComputedStyle(document.getElementById('checks')).breakBefore"
+        assert sheet.evaluate(breaks) == "page"
+        # Without what follows the signature, one page is left.
         sheet.evaluate(
             "() => { const all = [...document.querySelectorAll('main > *, footer')];"
             "const at = all.findIndex(e => e.className == 'signature');"

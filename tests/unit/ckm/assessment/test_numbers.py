@@ -170,6 +170,14 @@ def test_a_table_that_publishes_nothing_near_a_sensitive_count_is_no_worst_table
     assert worst(table, tally_of([large]), [large], sensitive=[3]) == ()
 
 
+@pytest.mark.parametrize(("ones", "sure"), [(99, 0), (101, 101)])
+def test_somebody_is_sure_from_more_than_three_quarters_on(ones, sure):
+    # Of 8 keys 6 leave a 1 as it is, and 2 make a 1 of a 2.
+    cells = shown_table("t", [1] * ones + [2] * 100, [0] * (ones + 100))
+    (only,) = worst(GENTLE, tally_of([cells]), [cells], sensitive=[1])
+    assert (only.small, only.sure) == (ones, sure)
+
+
 @pytest.mark.slow
 def test_classes_of_noise_show_design_and_draw(found):
     one, two, three = found.noise.classes[:3]
