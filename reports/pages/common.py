@@ -66,8 +66,8 @@ def verdict(words: Words, outcomes: Collection[Outcome], more: Iterable[str] = (
     if n := number["no limit"]:
         parts.append(
             words.say_many(
-                "%(n)s figure is shown without a limit",
-                "%(n)s figures are shown without a limit",
+                "the office set no limit for %(n)s check",
+                "the office set no limit for %(n)s checks",
                 n,
             )
         )

@@ -111,12 +111,12 @@ def test_a_check_that_was_not_computed_needs_no_numbers():
         (["not computed"] * 2, "No check was made; 2 checks were not computed."),
         (
             ["passed"] * 2 + ["no limit"] * 4,
-            "All 2 checks passed; 4 figures are shown without a limit.",
+            "All 2 checks passed; the office set no limit for 4 checks.",
         ),
         (
             ["failed", "no limit", "not computed"],
             (
-                "Of the checks made, 1 in all, 1 failed; 1 figure is shown without a limit; "
+                "Of the checks made, 1 in all, 1 failed; the office set no limit for 1 check; "
                 "1 check was not computed."
             ),
         ),

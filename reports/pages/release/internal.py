@@ -62,7 +62,6 @@ def internal_page(
         "contributors": exposure_table(words, facts.amounts),
         "risk": risk_parts(words, facts.risk),
         "scenarios": scenarios,
-        "exceptions": _exceptions(words, facts),
         "inputs": _inputs(words, facts),
         "versions": _versions(words, facts),
         "seconds": _seconds(words, facts),
@@ -143,17 +142,6 @@ def _measures(words: Words, table: TableFact) -> str:
         found = kinds[kind] % {"name": name} if kind in kinds else known.get(measure, measure)
         named.append(found)
     return ", ".join(named)
-
-
-def _exceptions(words: Words, facts: ReleaseFacts) -> Table:
-    return (
-        Lines(words, facts.exceptions)
-        .text("What", lambda item: item.what)
-        .text("Who granted it", lambda item: item.who)
-        .text("When", lambda item: words.numbers.date(item.when))
-        .text("Why", lambda item: item.why)
-        .table("granted", words.say("Exceptions granted"))
-    )
 
 
 def _inputs(words: Words, facts: ReleaseFacts) -> Table:
