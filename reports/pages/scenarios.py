@@ -12,14 +12,14 @@ from reports.charts.curves import Design, Points, points
 from reports.parts import Cell, Figure, Lines
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from reports.facts.release import DesignFact, ScenarioFacts
     from reports.i18n.languages import Words
     from reports.parts import Entry, Table
 
 _MAIN = (
-    "q_worst", "q_worst_set", "differencing", "averaging_queries", "aad", "changed_pct",
+    "q_worst", "q_worst_set", "differencing", "aad", "changed_pct",
     "false_zeros_pct", "hellinger_raw",
 )  # fmt: skip
 
@@ -79,8 +79,7 @@ def figure_table(
     return (
         Lines(words, list(enumerate(designs, start=1)))
         .number("No.", lambda line: line[0], "count")
-        .text("Design", lambda line: line[1].name)
-        .text("Place", lambda line: _standing(words, line[1]))
+        .text("Design", lambda line: _named(words, line[1]))
         .numbers(
             {name: figure_name(words, name) for name in names},
             lambda line, name: (
@@ -93,9 +92,9 @@ def figure_table(
     )
 
 
-def _standing(words: Words, design: DesignFact) -> Entry:
-    place = words.say("on the front") if design.front else words.say("beaten by another")
-    return Cell(text=place, small=words.say("chosen")) if design.chosen else place
+def _named(words: Words, design: DesignFact) -> Cell:
+    places = ((words.say("on the front"), design.front), (words.say("chosen"), design.chosen))
+    return Cell(text=design.name, small=words.listed(text for text, holds in places if holds))
 
 
 def _map(words: Words, scenarios: ScenarioFacts) -> list[Figure]:
@@ -106,7 +105,8 @@ def _map(words: Words, scenarios: ScenarioFacts) -> list[Figure]:
         if risk is not None and loss is not None:
             spots.append(
                 Design(
-                    name=str(place),
+                    number=str(place),
+                    name=design.name,
                     across=loss,
                     upwards=risk,
                     is_front=design.front,
@@ -122,11 +122,11 @@ def _map(words: Words, scenarios: ScenarioFacts) -> list[Figure]:
         across=across,
         upwards=upwards,
     )
-    shown = [scenarios.designs[int(spot.name) - 1] for spot in spots]
+    shown = [scenarios.designs[int(spot.number) - 1] for spot in spots]
     names = (scenarios.risk, scenarios.utility)
     table = (
         Lines(words, list(zip(spots, shown, strict=True)))
-        .number("No.", lambda line: line[0].name)
+        .number("No.", lambda line: line[0].number)
         .text("Design", lambda line: line[1].name)
         .numbers(
             {name: figure_name(words, name) for name in names},
@@ -135,4 +135,29 @@ def _map(words: Words, scenarios: ScenarioFacts) -> list[Figure]:
         .table("map-data", words.say("The two figures of the map"), n_heads=2)
     )
     svg = points(words, data, spots)
-    return [Figure(id="map", title=data.title, svg=svg, data=table)]
+    notes = tuple(_beaten(words, data, spots))
+    return [Figure(id="map", title=data.title, svg=svg, data=table, notes=notes)]
+
+
+def _beaten(words: Words, data: Points, spots: Sequence[Design]) -> Iterator[str]:
+    """Say of a chosen design which other one is better, and by how much."""
+    amount = words.numbers.amount
+    for spot in spots:
+        better = min(
+            (o for o in spots if o.across <= spot.across and o.upwards <= spot.upwards),
+            key=lambda other: (other.across, other.upwards),
+        )
+        if spot.is_chosen and (better.across, better.upwards) != (spot.across, spot.upwards):
+            yield TRIALS["beaten"].say(
+                words,
+                {
+                    "chosen": spot.name,
+                    "better": better.name,
+                    "upwards": data.upwards,
+                    "less_up": amount(better.upwards),
+                    "more_up": amount(spot.upwards),
+                    "across": data.across,
+                    "less": amount(better.across),
+                    "more": amount(spot.across),
+                },
+            )
