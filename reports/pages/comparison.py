@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 def comparison_page(words: Words, facts: ComparisonFacts) -> tuple[str, dict[str, Any]]:
     """Arrange what is known of the designs."""
     measures = [fact for several in facts.utility.values() for fact in several]
+    shown = {design.name for design in facts.scenarios.designs if design.front or design.chosen}
+    shown |= {str(values.get("design")) for values in [*facts.conclusion.values()][:1]}
     return "comparison.html", {
         "title": words.text(facts.title) or _title(words, facts),
         "headings": _headings(words, facts),
@@ -36,7 +38,7 @@ def comparison_page(words: Words, facts: ComparisonFacts) -> tuple[str, dict[str
         "sensitive": words.numbers.ranges(facts.sensitive),
         "tables": _tables(words, facts),
         "scenarios": scenario_parts(words, facts.scenarios),
-        "by_table": _by_table(words, facts),
+        "by_table": _by_table(words, facts, shown),
         "deviations": _sets(
             words,
             facts.sets,
@@ -55,10 +57,12 @@ def comparison_page(words: Words, facts: ComparisonFacts) -> tuple[str, dict[str
         "posteriors": [
             posterior_table(words, several, ident=f"posteriors-{place}", caption=design)
             for place, (design, several) in enumerate(facts.posteriors.items())
+            if design in shown
         ],
         "utility": [
             (design, by_variable(words, several, facts.levels, ident=f"variables-{place}"))
             for place, (design, several) in enumerate(facts.utility.items())
+            if design in shown
         ],
         "definitions": definitions(words, measures, facts.scenarios, None),
     }
@@ -109,7 +113,7 @@ def _tables(words: Words, facts: ComparisonFacts) -> Table:
     )
 
 
-def _by_table(words: Words, facts: ComparisonFacts) -> list[Table]:
+def _by_table(words: Words, facts: ComparisonFacts, shown: set[str]) -> list[Table]:
     names = (facts.scenarios.risk, facts.scenarios.utility, "aad", "changed_pct", "false_zeros")
     return [
         figure_table(
@@ -118,6 +122,7 @@ def _by_table(words: Words, facts: ComparisonFacts) -> list[Table]:
             names=[n for n in dict.fromkeys(names) if any(n in d.figures for d in designs)],
             ident=f"by-table-{place}",
             caption=words.say("Designs on the table “%(table)s”", table=table),
+            shown=shown,
         )
         for place, (table, designs) in enumerate(facts.by_table.items())
     ]

@@ -12,14 +12,14 @@ from reports.charts.curves import Design, Points, points
 from reports.parts import Cell, Figure, Lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from reports.facts.release import DesignFact, ScenarioFacts
     from reports.i18n.languages import Words
     from reports.parts import Entry, Table
 
 _MAIN = (
-    "q_worst", "q_worst_set", "differencing", "aad", "changed_pct",
+    "q_worst_set", "differencing", "aad", "changed_pct",
     "false_zeros_pct", "hellinger_raw",
 )  # fmt: skip
 
@@ -73,11 +73,11 @@ def figure_table(
     ident: str,
     caption: str,
     notes: tuple[str, ...] = (),
+    shown: Collection[str] = (),
 ) -> Table:
-    """Arrange figures, one design a line; its number is that on the map."""
-    absent = words.say("not computed")
+    """Arrange figures, one design a line, of all or some; its number is that on the map."""
     return (
-        Lines(words, list(enumerate(designs, start=1)))
+        Lines(words, [(n, d) for n, d in enumerate(designs, 1) if not shown or d.name in shown])
         .number("No.", lambda line: line[0], "count")
         .text("Design", lambda line: _named(words, line[1]))
         .numbers(
@@ -85,7 +85,7 @@ def figure_table(
             lambda line, name: (
                 figure_entry(words, name, line[1].figures[name])
                 if name in line[1].figures
-                else absent
+                else words.say("not computed")
             ),
         )
         .table(ident, caption, n_heads=2, notes=notes)
@@ -148,16 +148,7 @@ def _beaten(words: Words, data: Points, spots: Sequence[Design]) -> Iterator[str
             key=lambda other: (other.across, other.upwards),
         )
         if spot.is_chosen and (better.across, better.upwards) != (spot.across, spot.upwards):
-            yield TRIALS["beaten"].say(
-                words,
-                {
-                    "chosen": spot.name,
-                    "better": better.name,
-                    "upwards": data.upwards,
-                    "less_up": amount(better.upwards),
-                    "more_up": amount(spot.upwards),
-                    "across": data.across,
-                    "less": amount(better.across),
-                    "more": amount(spot.across),
-                },
-            )
+            said = {"chosen": spot.name, "upwards": data.upwards, "across": data.across}
+            said |= {"better": better.name, "less_up": amount(better.upwards)}
+            said |= {"more_up": amount(spot.upwards), "less": amount(better.across)}
+            yield TRIALS["beaten"].say(words, said | {"more": amount(spot.across)})
