@@ -1,17 +1,24 @@
-"""``ckm report``: the pages of a release, made again from what it keeps of its numbers."""
+"""``ckm report`` and ``explain``: the pages of a release made again, and one number told."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ckm.cli.release import limit_options
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
+from ckm.cli.terminal.output import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from ckm.cli.terminal.console import Terminal
+    from ckm.release.explanation import Explanation
+
+_INSIDE = "INTERNAL: original counts and keys"
 
 
 @click.command(cls=Command)
@@ -65,3 +72,67 @@ def report(terminal: Terminal, /, *, folder: Path, dry_run: bool, **options: Any
     if not dry_run:
         for page in pages:
             click.echo(str(page.path))
+
+
+@click.command(cls=Command)
+@click.argument("job", type=PATH, metavar="JOB.toml")
+@click.argument("table")
+@click.argument("cell", nargs=-1, metavar="[COLUMN=CATEGORY]...")
+@click.option("--measure", default="count", help="The measure: count or weighted.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@limit_options
+@with_terminal
+def explain(
+    terminal: Terminal,
+    /,
+    *,
+    job: Path,
+    table: str,
+    cell: tuple[str, ...],
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Tell how one published number came about, for the office alone.
+
+    Columns that are left out are totals. The data, the secret and the p-table must be those of
+    the release. No file is written, and no entry in a ledger.
+
+    Examples
+    --------
+    ckm explain job.toml jobseekers region=01 sex=F
+    ckm explain job.toml jobseekers                     its grand total
+    ckm explain job.toml jobseekers sex=F --json
+
+    The steps: original count, cell key, row of the p-table, noise, what is published; then
+    the cells of the job and the entries of its ledger that show the same records.
+    """
+    from ckm.config import read_job
+    from ckm.release.explanation import explain as run
+
+    wanted = {}
+    for word in cell:
+        column, sign, category = word.partition("=")
+        if not sign or column in wanted:
+            raise click.UsageError("Write each column once, as COLUMN=CATEGORY, such as sex=F.")
+        wanted[column] = category
+    plan = read_job(job)
+    with terminal.progress() as report_progress:
+        found = run(plan, table, wanted, progress=report_progress, **options)
+    if as_json:
+        from dataclasses import asdict
+
+        click.echo(json.dumps({"notice": _INSIDE, **asdict(found)}, indent=2))
+        return
+    for line in _lines(found):
+        click.echo(printable(line))
+
+
+def _lines(found: Explanation) -> Iterator[str]:
+    yield _INSIDE
+    yield f"{found.measure} of {found.cell}"
+    yield from (f"  {name:<18}{text}" for name, text in found.steps())
+    yield "The same records in this job (same count and cell key):"
+    yield from (f"  {cell}" for cell in found.same or ("no other cell",))
+    if found.ledger is not None:
+        yield "The same records in the ledger:"
+        yield from (f"  {entry}" for entry in found.ledger or ("no entry",))
