@@ -7,18 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.release import limit_options
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.output import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from ckm.cli.terminal.console import Terminal
-    from ckm.release.explanation import Explanation
-
-_INSIDE = "INTERNAL: original counts and keys"
 
 
 @click.command(cls=Command)
@@ -80,7 +75,6 @@ def report(terminal: Terminal, /, *, folder: Path, dry_run: bool, **options: Any
 @click.argument("cell", nargs=-1, metavar="[COLUMN=CATEGORY]...")
 @click.option("--measure", default="count", help="The measure: count or weighted.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@limit_options
 @with_terminal
 def explain(
     terminal: Terminal,
@@ -89,8 +83,8 @@ def explain(
     job: Path,
     table: str,
     cell: tuple[str, ...],
+    measure: str,
     as_json: bool,
-    **options: Any,
 ) -> None:
     """Tell how one published number came about, for the office alone.
 
@@ -109,30 +103,20 @@ def explain(
     from ckm.config import read_job
     from ckm.release.explanation import explain as run
 
-    wanted = {}
-    for word in cell:
-        column, sign, category = word.partition("=")
-        if not sign or column in wanted:
-            raise click.UsageError("Write each column once, as COLUMN=CATEGORY, such as sex=F.")
-        wanted[column] = category
+    wanted = dict(word.partition("=")[::2] for word in cell)
+    if len(wanted) < len(cell) or not all("=" in word for word in cell):
+        raise click.UsageError("Write each column once, as COLUMN=CATEGORY, such as sex=F.")
     plan = read_job(job)
     with terminal.progress() as report_progress:
-        found = run(plan, table, wanted, progress=report_progress, **options)
+        found = run(plan, table, wanted, measure=measure, progress=report_progress)
     if as_json:
-        from dataclasses import asdict
-
-        click.echo(json.dumps({"notice": _INSIDE, **asdict(found)}, indent=2))
+        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
         return
-    for line in _lines(found):
-        click.echo(printable(line))
-
-
-def _lines(found: Explanation) -> Iterator[str]:
-    yield _INSIDE
-    yield f"{found.measure} of {found.cell}"
-    yield from (f"  {name:<18}{text}" for name, text in found.steps())
-    yield "The same records in this job (same count and cell key):"
-    yield from (f"  {cell}" for cell in found.same or ("no other cell",))
-    if found.ledger is not None:
-        yield "The same records in the ledger:"
-        yield from (f"  {entry}" for entry in found.ledger or ("no entry",))
+    click.echo(found.pop("notice"))
+    for name, value in found.items():
+        if not isinstance(value, list):
+            click.echo(printable(f"{name + ':':<20}{value}"))
+            continue
+        click.echo(f"the same records {name}:")
+        for one in value or ["nowhere else"]:
+            click.echo(printable(f"  {one}"))

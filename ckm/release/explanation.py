@@ -5,7 +5,6 @@ What is found follows from original records: it stays inside.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,121 +15,21 @@ from ckm.engine.published_table import measure_columns
 from ckm.errors import ConfigError, InternalError
 from ckm.ledger import CellName, Definition
 from ckm.ledger.release_check import ReleaseCheck
-from ckm.release.job_inputs import load_secret, opened_job, silent
+from ckm.release.job_inputs import load_secret, opened_job
 from ptable.lookup import intervals, row_of
 from tables.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from typing import Unpack
+    from collections.abc import Callable, Iterable, Mapping
 
     from ckm.config.job.job import Job
     from ckm.engine.published_table import PublishedTable
     from ckm.engine.request import TableRequest
-    from ckm.release.job_inputs import OpenedJob, Resources
-    from footing.arrays import Integers
+    from footing.arrays import Flags, Integers
     from ptable import PTable
     from tables import Cells
 
-_MEASURES = ("count", "weighted")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lookup:
-    """Where a p-table was read: keys from `first`, below `end`, have the noise."""
-
-    key: int
-    key_range: int
-    row: int
-    first: int
-    end: int
-    noise: int
-
-    @classmethod
-    def of(cls, ptable: PTable, count: int, *, key: int, key_range: int) -> Lookup:
-        """Find the interval of a key in the row of a count."""
-        row = row_of(ptable, count)
-        for noise, *edges in intervals(ptable.noise[row], ptable.upper[row]):
-            first, end = (-(-edge * key_range // ptable.key_range) for edge in edges)
-            if first <= key < end:
-                return cls(
-                    key=key, key_range=key_range, row=row, first=first, end=end, noise=noise
-                )
-        raise InternalError("A row of the p-table has no interval for a key.")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
-    """The steps from the records of a cell to its published number. Disclosive.
-
-    Attributes
-    ----------
-    cell
-        The cell, with its table and filter.
-    measure
-        What is explained.
-    count, weight
-        The original count and, for weighted counts, the original sum of weights.
-    cell_key, key_range
-        The sum of the record keys, which lies in [0, `key_range`).
-    ptable, is_mixed
-        The identity of the p-table; whether the cell key is mixed before the lookup.
-    lookup
-        Where the p-table was read; None for a cell without records, which stays 0.
-    published
-        The number in the file; None where the file leaves the cell out.
-    same
-        Further cells of the job with the same count and the same key.
-    ledger
-        What the ledger tells of the same records; None without a ledger.
-    """
-
-    cell: CellName
-    measure: str
-    count: int
-    weight: float | None
-    cell_key: int
-    key_range: int
-    ptable: str
-    is_mixed: bool
-    lookup: Lookup | None
-    published: float | None
-    same: tuple[CellName, ...] = ()
-    ledger: tuple[str, ...] | None = None
-
-    @property
-    def published_count(self) -> int:
-        """The count with its noise."""
-        return self.count + (0 if self.lookup is None else self.lookup.noise)
-
-    def steps(self) -> Iterator[tuple[str, str]]:
-        """Yield the name of each step and what it gives."""
-        yield "original count", f"{self.count:,}"
-        made = self.published_count
-        if self.lookup is None:
-            yield "noise", "none: a cell without records has no key and stays 0"
-        else:
-            found = self.lookup
-            yield (
-                "cell key",
-                f"{self.cell_key}, the sum of its record keys modulo {self.key_range}",
-            )
-            if self.is_mixed:
-                yield "mixed key", f"{found.key} of {found.key_range}, by the secret"
-            larger = " (the row of larger counts, too)" if self.count > found.row else ""
-            keys = f"keys {found.first} to {found.end - 1} have noise {found.noise:+d}"
-            yield "row of p-table", f"{found.row}{larger} of {self.ptable[:12]}: {keys}"
-            noisy = f"{self.count:,} {found.noise:+d} = {made:,}"
-            yield "count with noise", noisy + (": not an empty cell" if made == 0 else "")
-        if self.weight is not None:
-            mean = self.weight / max(self.count, 1)
-            yield "original weight", f"{self.weight:.12g}, on average {mean:.12g} a record"
-            yield (
-                "weighted",
-                f"{made:,} times {mean:.12g} = {made * mean:.12g}, before rounding",
-            )
-        left_out = "nothing: the file leaves this cell out, as others whose count is 0"
-        yield "published", left_out if self.published is None else f"{self.published:,.15g}"
+_LEFT_OUT = "nothing: the file leaves this cell out, as others whose published count is 0"
 
 
 def explain(
@@ -140,8 +39,7 @@ def explain(
     *,
     measure: str = "count",
     progress: Callable[[str, int, int], None] | None = None,
-    **resources: Unpack[Resources],
-) -> Explanation:
+) -> dict[str, Any]:
     """Explain one number of a job, from the records as they are now; nothing is recorded.
 
     Parameters
@@ -156,13 +54,12 @@ def explain(
         ``"count"`` or ``"weighted"``.
     progress
         Called with a stage, how much of it is done, and how much there is.
-    resources
-        Limits of the tabulation; they never change a result.
 
     Returns
     -------
-    Explanation
-        The steps; keep them inside.
+    dict
+        The name of each step and what it gives, in order; then the further cells of the job,
+        and the entries of its ledger, with the same records. Keep them inside.
 
     Raises
     ------
@@ -171,20 +68,44 @@ def explain(
 
     Examples
     --------
-    >>> explain(job, "people", {"sex": "F"}).published  # doctest: +SKIP
+    >>> explain(job, "people", {"sex": "F"})["published"]  # doctest: +SKIP
     0
     """
     _require_explained(job, table, cell, measure)
-    requests = {table: job.tables[table], **job.tables}
-    with opened_job(job, is_kept=False, progress=progress, **resources) as opened:
-        search = _Search(job, table, cell, measure, opened)
+    steps: dict[str, Any] = {"notice": "INTERNAL: original counts and keys"}
+    same: list[str] = []
+
+    def observe(
+        name: str, request: TableRequest, cells: Cells, counts: Integers, shown: PublishedTable
+    ) -> None:
+        here = np.zeros(len(cells), bool)
+        if name == table:  # the first one
+            ranks = _ranks(cells, cell)
+            here = np.all([~here, *map(np.equal, cells.ranks, ranks)], axis=0)
+            words = _name(cells, ranks, name, request)
+            steps["number"] = f"{measure} of {words}"
+            steps.update(_noise(job, opened.ptable, cells, here))
+            if counts[here].sum() != steps["count with noise"]:
+                raise InternalError("The steps do not give the number that is published.")
+            if measure == "weighted" and cells.weight is not None:
+                steps["original weight"] = float(cells.weight[here].sum())
+            steps["published"] = _number(shown, words, request, measure)
+            if opened.ledger is not None:
+                entry = opened.ledger.entry(cells, Definition(name=name), shown=here)
+                steps["in the ledger"] = list(opened.ledger.showing(entry))
+        is_same = (cells.count == steps["original count"]) & ~here
+        places = np.flatnonzero(is_same & (cells.cell_key == steps.get("cell key")))
+        others = ([int(rank[place]) for rank in cells.ranks] for place in places)
+        same.extend(str(_name(cells, ranks, name, request)) for ranks in others)
+
+    with opened_job(job, is_kept=False, progress=progress) as opened:
         opened.engine.tabulate_all(
-            requests,
+            {table: job.tables[table], **job.tables},
             watch=ReleaseCheck(opened.ledger, job.ledger).watch,
-            progress=progress or silent,
-            observe=search.observe,
+            progress=progress,
+            observe=observe,
         )
-        return replace(search.found, same=tuple(search.same))
+    return {**steps, "in this job": same}
 
 
 def _require_explained(job: Job, table: str, cell: Mapping[str, str], measure: str) -> None:
@@ -194,149 +115,72 @@ def _require_explained(job: Job, table: str, cell: Mapping[str, str], measure: s
             f"The job {job.path.name!r} {what}: ckm explain tells of noise alone.",
             hint="internal/ in the folder of the release tells what was done",
         )
-    if table not in job.tables:
-        listed = f"its tables are {', '.join(job.tables)}"
-        raise ConfigError(
-            f"The job has no table {table!r}.", hint=did_you_mean(table, job.tables) or listed
-        )
+    _require_known("table", [table], job.tables)
     request = job.tables[table]
-    if measure not in _MEASURES or measure not in request.measures:
-        raise ConfigError(
-            f"The table {table!r} shows no measure {measure!r} that is explained; these are "
-            "'count' and 'weighted'.",
-            hint="a sum or a mean is 0 or left out where the published count is 0",
-        )
     nested = ((name, job.hierarchies.get(name)) for name in request.dimensions)
-    known = [c for name, h in nested for c in (h if isinstance(h, list) else [name])]
-    for column in cell:
-        if column not in known:
-            way = did_you_mean(column, known)
-            listed = f"its columns are {', '.join(known)}" if known else "it is a grand total"
-            raise ConfigError(
-                f"The table {table!r} has no column {column!r}.", hint=way or listed
-            )
+    columns = [c for name, h in nested for c in (h if isinstance(h, list) else [name])]
+    _require_known("column", cell, columns)
+    measures = [name for name in request.measures if name in {"count", "weighted"}]
+    _require_known("measure that is explained,", [measure], measures)
 
 
-class _Search:
-    """Looks at the tables of a job as they pass, the wanted one first."""
+def _require_known(what: str, names: Iterable[str], known: Iterable[str]) -> None:
+    for name in names:
+        if name not in known:
+            hint = did_you_mean(name, known) or f"there are: {', '.join(known) or 'none'}"
+            raise ConfigError(f"There is no {what} {name!r}.", hint=hint)
 
-    found: Explanation
 
-    def __init__(
-        self, job: Job, table: str, cell: Mapping[str, str], measure: str, opened: OpenedJob
-    ) -> None:
-        self._job, self._table, self._cell = job, table, cell
-        self._measure, self._opened = measure, opened
-        self.same: list[CellName] = []
-
-    def observe(
-        self,
-        name: str,
-        request: TableRequest,
-        cells: Cells,
-        counts: Integers,
-        table: PublishedTable,
-    ) -> None:
-        """Find the cell, or further ones with its records."""
-        if name == self._table:
-            ranks = _ranks(cells, self._cell)
-            _require_margin(cells, ranks, name)
-            here = np.logical_and.reduce(
-                [np.ones(len(cells), bool), *map(np.equal, cells.ranks, ranks)]
-            )
-            self.found = self._explained(ranks, np.flatnonzero(here), request, cells, table)
-            if counts[here].sum() != self.found.published_count:
-                raise InternalError("The steps do not give the number that is published.")
-        else:
-            here = np.zeros(len(cells), bool)
-        is_same = (cells.count == self.found.count) & (cells.cell_key == self.found.cell_key)
-        for place in np.flatnonzero(is_same & ~here).tolist():
-            self.same.append(_name(cells, [r[place] for r in cells.ranks], name, request))
-
-    def _explained(
-        self,
-        ranks: list[int],
-        places: Integers,
-        request: TableRequest,
-        cells: Cells,
-        table: PublishedTable,
-    ) -> Explanation:
-        cell = _name(cells, ranks, self._table, request)
-        count, key = int(cells.count[places].sum()), int(cells.cell_key[places].sum())
-        weight = None
-        if self._measure == "weighted" and cells.weight is not None:
-            weight = float(cells.weight[places].sum())
-        return Explanation(
-            cell=cell,
-            measure=self._measure,
-            count=count,
-            weight=weight,
-            cell_key=key,
-            key_range=cells.key_range,
-            ptable=self._opened.ptable.id,
-            is_mixed=self._job.keys.mix,
-            lookup=self._lookup(count, key, cells.key_range) if len(places) else None,
-            published=_number(table, cell, request, self._measure),
-            ledger=self._in_ledger(cells, places),
-        )
-
-    def _lookup(self, count: int, key: int, key_range: int) -> Lookup:
-        secret = load_secret(self._job)
-        if self._job.keys.mix and secret is not None:
-            (mixed,) = mix_keys(np.array([key], np.uint64), secret=secret)
-            key, key_range = int(mixed), 2**32
-        return Lookup.of(self._opened.ptable, count, key=key, key_range=key_range)
-
-    def _in_ledger(self, cells: Cells, places: Integers) -> tuple[str, ...] | None:
-        ledger = self._opened.ledger
-        if ledger is None:
-            return None
-        shown = np.zeros(len(cells), bool)
-        shown[places] = True
-        return tuple(
-            ledger.showing(ledger.entry(cells, Definition(name=self._table), shown=shown))
-        )
+def _noise(job: Job, ptable: PTable, cells: Cells, here: Flags) -> dict[str, Any]:
+    """Return the steps from a cell to its count with noise, apart from what a release runs."""
+    if not here.any():
+        none = "none: a cell without records has no key and stays 0"
+        return {"original count": 0, "noise": none, "count with noise": 0}
+    ((count,), (key,)) = cells.count[here].tolist(), cells.cell_key[here].tolist()
+    key_range = cells.key_range
+    steps = {"original count": count, "cell key": key, "range of cell keys": key_range}
+    secret = load_secret(job) if job.keys.mix else None
+    if secret is not None:
+        (key,), key_range = mix_keys(cells.cell_key[here], secret=secret).tolist(), 2**32
+        steps["mixed key"] = key
+    row = row_of(ptable, count)
+    for noise, *edges in intervals(ptable.noise[row], ptable.upper[row]):
+        start, end = (-(-edge * key_range // ptable.key_range) for edge in edges)
+        if start <= key < end:
+            steps["row of p-table"] = row
+            steps["keys of this noise"] = f"{start} to {end - 1} of {key_range}"
+            steps |= {"noise": noise, "count with noise": count + noise}
+    return steps
 
 
 def _ranks(cells: Cells, wanted: Mapping[str, str]) -> list[int]:
     """Find the category of each axis; totals where none is wanted."""
-    found = []
+    found, levels = [], []
     for axis in cells.axes:
         is_wanted, is_finer = np.ones(axis.size, bool), True
-        for column, labels in reversed(list(zip(axis.columns, axis.labels, strict=True))):
-            if column in wanted:
-                is_finer = False
-                is_wanted &= labels == wanted[column]
-            elif is_finer:
-                is_wanted &= labels == labels[0]
+        for column, labels in zip(axis.columns[::-1], axis.labels[::-1], strict=True):
+            if column in wanted or is_finer:
+                is_wanted &= labels == wanted.get(column, labels[0])
+                is_finer = is_finer and column not in wanted
         ranks = np.flatnonzero(is_wanted).tolist()
         if len(ranks) != 1:
-            named = [column for column in axis.columns if column in wanted]
-            column = named[-1]
-            near = did_you_mean(wanted[column], axis.labels[axis.columns.index(column)])
-            what = "several categories" if ranks else "no category"
+            given = zip(axis.columns, axis.labels, strict=True)
+            named = {column: labels for column, labels in given if column in wanted}
+            near = (did_you_mean(wanted[column], labels) for column, labels in named.items())
             raise DataError(
-                f"The table has {what} of {' and '.join(map(repr, named))} as given.",
-                hint="give the columns above it, too"
-                if ranks
-                else "write the code of the file",
-                inside="" if ranks or near is None else near,
+                f"{len(ranks)} categories of {' and '.join(named)} fit what is given, not one.",
+                hint="write codes as the file does, and those above them",
+                inside="" if ranks else next(filter(None, near), ""),
             )
         found += ranks
-    return found
-
-
-def _require_margin(cells: Cells, ranks: list[int], table: str) -> None:
-    """Refuse a cell of a margin that the table does not publish."""
-    levels = tuple(
-        next(n for n, level in enumerate(axis.levels) if rank in level.ranks[level.is_shown])
-        for axis, rank in zip(cells.axes, ranks, strict=True)
-    )
-    if levels not in cells.level_sets:
+        shown = (level.ranks[level.is_shown] for level in axis.levels)
+        levels += [height for height, known in enumerate(shown) if ranks[0] in known]
+    if tuple(levels) not in cells.level_sets:
         raise ConfigError(
-            f"The table {table!r} does not publish this margin.",
+            "The table does not publish this margin.",
             hint="give a category of each dimension, or see margins in the job",
         )
+    return found
 
 
 def _name(cells: Cells, ranks: list[int], table: str, request: TableRequest) -> CellName:
@@ -348,15 +192,12 @@ def _name(cells: Cells, ranks: list[int], table: str, request: TableRequest) -> 
     return CellName(table=table, where=request.where, categories=words)
 
 
-def _number(
-    table: PublishedTable, cell: CellName, request: TableRequest, measure: str
-) -> float | None:
-    """Read the number of a cell as the files hold it."""
-    here = np.ones(table.n_rows, bool)
+def _number(shown: PublishedTable, cell: CellName, request: TableRequest, measure: str) -> Any:
+    """Return the number of a cell as the files hold it."""
+    here = np.ones(shown.n_rows, bool)
     for column, label in cell.categories:
-        codes, labels = table.dimensions[column]
-        here &= (np.array([*labels, ""], object) == label)[codes]
-    columns = measure_columns(request.measures, table.dimensions)
-    column = next(name for name, one in columns.items() if one == measure)
-    found: list[Any] = table.measures[column][here].tolist()
-    return found[0] if found else None
+        codes, labels = shown.dimensions[column]
+        here &= codes == (labels.index(label) if label in labels else -1)
+    columns = measure_columns(request.measures, shown.dimensions)
+    numbers = {name: shown.measures[column] for column, name in columns.items()}
+    return next(iter(numbers[measure][here].tolist()), _LEFT_OUT)

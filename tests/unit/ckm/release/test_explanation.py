@@ -1,7 +1,6 @@
 """``ckm explain``: the number that the file holds, by steps that give it."""
 
 import csv
-import itertools
 import json
 import sqlite3
 from contextlib import closing
@@ -16,8 +15,10 @@ import ckm.engine.protection
 from ckm.cli import app
 from ckm.cli.terminal.exit_codes import INTERNAL, WRONG_REQUEST
 from ckm.config import read_job
-from ckm.release.explanation import Lookup, explain
+from ckm.release import explanation
+from ckm.release.explanation import explain
 from ckm.release.perturbed import release
+from tables import DataError
 from tests.strategies import worked_ptable
 
 JOB = """
@@ -103,15 +104,16 @@ def test_every_number_of_a_file_is_explained(folder):
     for row in rows(folder, "places"):
         cell = {name: row[name] for name in ("region", "commune", "sex")}
         found = explain(job, "places", cell, measure="weighted")
-        assert found.published == float(row["weighted"])
-        assert found.published_count == int(row["count"])
-        seen.add((found.count > 0, found.published_count > 0))
+        assert found["published"] == float(row["weighted"])
+        assert found["count with noise"] == int(row["count"])
+        seen.add((found["original count"] > 0, found["count with noise"] > 0))
     assert seen == {(True, True), (True, False), (False, False)}
     counts = {row["age"]: int(row["count"]) for row in rows(folder, "ages")}
     people = pq.read_table(folder / "people.parquet").to_pandas()
     for age, count in people[people["sex"] == "F"].groupby("age").size().items():
         found = explain(job, "ages", {"age": str(age)})
-        assert (found.count, found.published) == (count, counts.get(str(age)))
+        assert found["original count"] == count
+        assert counts.get(str(age), explanation._LEFT_OUT) == found["published"]
     assert len(counts) < 1 + len(set(people["age"]))  # a noisy 0 is left out of the file
 
 
@@ -119,8 +121,23 @@ def test_columns_left_out_are_totals_and_a_code_needs_not_those_above(folder):
     job = read_job(folder / "job.toml")
     full = {"region": "R1", "commune": "C2", "sex": "Total"}
     assert explain(job, "places", full) == explain(job, "places", {"commune": "C2"})
-    assert explain(job, "places", {}).count == 40
-    assert explain(job, "places", {"region": "R1"}).cell.categories[1] == ("commune", "Total")
+    assert explain(job, "places", {})["original count"] == 40
+    assert "R1, commune=Total, sex=Total" in explain(job, "places", {"region": "R1"})["number"]
+
+
+def test_keys_that_are_not_mixed_are_looked_up_as_they_are(folder):
+    text = JOB.replace('[ledger]\npath = "ledger.db"\npolicy = "flag"', "")
+    (folder / "plain.toml").write_text(text.replace("[keys]", "[keys]\nmix = false"))
+    found = explain(read_job(folder / "plain.toml"), "ages", {})
+    assert found["published"] == found["original count"] + found["noise"]
+    assert not {"mixed key", "in the ledger"} & set(found)
+
+
+def test_a_wrong_category_is_told_the_nearest_one_on_the_terminal_alone(folder):
+    with pytest.raises(DataError) as caught:
+        explain(read_job(folder / "job.toml"), "places", {"commune": "C22"})
+    assert caught.value.inside == "did you mean 'C2'?"
+    assert "'C2'" not in str(caught.value)
 
 
 def test_steps_that_do_not_give_the_number_are_no_explanation(folder, monkeypatch):
@@ -133,14 +150,6 @@ def test_steps_that_do_not_give_the_number_are_no_explanation(folder, monkeypatc
     assert "do not give the number" in result.stderr
 
 
-def test_the_place_in_the_ptable_is_where_its_lookup_reads():
-    ptable = worked_ptable()
-    for count, key in itertools.product(range(4), range(0, 1000, 7)):
-        found = Lookup.of(ptable, count, key=key, key_range=1000)
-        assert found.noise == ptable.lookup([count], [key], key_range=1000)[0]
-        assert found.first <= key < found.end
-
-
 def test_same_records_are_told_of_the_job_and_of_the_ledger_which_stays_as_it_is(folder):
     with closing(sqlite3.connect(folder / "ledger.db")) as ledger:
         before = list(ledger.iterdump())
@@ -150,15 +159,17 @@ def test_same_records_are_told_of_the_job_and_of_the_ledger_which_stays_as_it_is
     lines = result.stdout.splitlines()
     assert lines[0].startswith("INTERNAL: original counts")
     assert "  age=Total where sex = 'F' in 'ages'" in lines
-    assert lines[lines.index("The same records in the ledger:") + 1 :] == [
+    start = lines.index("the same records in the ledger:")
+    assert lines[start + 1 : start + 5] == [
         "  entry 1, history 'public': region=Total, commune=Total, sex=F in 'places'",
         "  entry 2, history 'public': age=Total where sex = 'F' in 'ages'",
         "  entry 3, history 'public': perhaps in 'known': all its sets were recorded before",
         "  entry 4, history 'public': in 'mixed', in a cell that the ledger does not name",
     ]
     told = json.loads(run(folder, "places", "sex=X", "--json").stdout)
-    assert told["notice"].startswith("INTERNAL")
-    assert (told["count"], told["lookup"], told["published"], told["same"]) == (0, None, 0, [])
+    assert next(iter(told)) == "notice"
+    assert (told["original count"], told["published"], told["in this job"]) == (0, 0, [])
+    assert "not looked up" in told["in the ledger"][0]
 
 
 @pytest.mark.parametrize(
@@ -166,9 +177,9 @@ def test_same_records_are_told_of_the_job_and_of_the_ledger_which_stays_as_it_is
     [
         (["place"], "did you mean 'places'"),
         (["places", "sexe=F"], "did you mean 'sex'"),
-        (["places", "sex=Q"], "write the code"),
+        (["places", "sex=Q"], "write codes as the file does"),
         (["places", "sex"], "COLUMN=CATEGORY"),
-        (["places", "--measure", "sum:age"], "no measure"),
+        (["places", "--measure", "sum:age"], "no measure that is explained"),
     ],
 )
 def test_a_number_that_there_is_not_comes_with_a_way_out(folder, words, told):
