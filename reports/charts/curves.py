@@ -223,20 +223,32 @@ def _zoomed(numbers: Sequence[float]) -> list[float]:
     return ticks(0 if 4 * least < most else least, most, number=7)
 
 
+def _steps(start: _Place, end: _Place) -> list[_Box]:
+    """Cover a line by small boxes."""
+    n = max(int(math.dist(start, end) // 6), 1)
+    shares = [k / n for k in range(n)]
+    places = [tuple(a + (b - a) * k for a, b in zip(start, end, strict=True)) for k in shares]
+    return [(x - 2, y - 2, x + 2, y + 2) for x, y in places]
+
+
+def _meet(one: _Box, other: _Box) -> bool:
+    a, b, c, d = one
+    i, j, x, y = other
+    return a < x and i < c and b < y and j < d
+
+
 class _Labels:
     """Places for the labels of points: the first free one, near ones first."""
 
     def __init__(self, frame: _Box) -> None:
         self._frame = frame
         self._taken: list[_Box] = []
+        self._written: list[_Box] = []
 
     def keep_free(self, spots: Sequence[_Place], line: Sequence[_Place]) -> None:
         """Take the room of the points and of a line between some of them."""
         self._taken += [(x - 10, y - 10, x + 10, y + 10) for x, y in spots]
-        for (x, y), (a, b) in pairwise(line):
-            n = max(int(math.dist((x, y), (a, b)) // 6), 1)
-            steps = [(x + (a - x) * k / n, y + (b - y) * k / n) for k in range(n)]
-            self._taken += [(x - 2, y - 2, x + 2, y + 2) for x, y in steps]
+        self._taken += [box for pair in pairwise(line) for box in _steps(*pair)]
 
     def write(self, drawing: Drawing, design: Design, spot: _Place) -> None:
         """Write number and name where there is room, or the number; a line leads far off."""
@@ -248,19 +260,18 @@ class _Labels:
                 left = min(x - width * (1 - across) / 2, self._frame[2] - width)
                 left = max(left, self._frame[0])
                 box = (left, y - 8, left + width, y + 8)
-                if self._is_free(box):
-                    self._taken.append(box)
-                    if reach > 11:
-                        end = (min(max(spot[0], left), left + width), y - 8 * down)
+                end = (min(max(spot[0], left), left + width), y - 8 * down)
+                lead = _steps(spot, end) if reach > 11 else []
+                if self._is_free(box, lead):
+                    self._taken += [box, *lead]
+                    self._written.append(box)
+                    if lead:
                         drawing.line(spot, end, css="axis")
-                        self.keep_free((), (spot, end))
                     drawing.text((left, y + 4), text, css="t strong")
                     return
 
-    def _is_free(self, box: _Box) -> bool:
-        a, b, c, d = box
+    def _is_free(self, box: _Box, lead: Sequence[_Box]) -> bool:
         left, top, right, low = self._frame
-        inside = left <= a and top <= b and c <= right and d <= low
-        return inside and not any(
-            a < x and i < c and b < y and j < d for i, j, x, y in self._taken
-        )
+        inside = left <= box[0] and top <= box[1] and box[2] <= right and box[3] <= low
+        crossed = any(_meet(step, label) for step in lead for label in self._written)
+        return inside and not crossed and not any(_meet(box, one) for one in self._taken)

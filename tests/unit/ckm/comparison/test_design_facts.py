@@ -2,6 +2,7 @@
 
 import json
 import math
+import random
 import re
 from dataclasses import replace
 from itertools import combinations
@@ -15,7 +16,9 @@ from ckm.demo.demo import DESIGNS, JOB, write_register
 from footing.svg import text_width
 from reports import comparison_report
 from reports.catalogues.comparison import FINDINGS
+from reports.charts.curves import Design, Points, points
 from reports.facts.release import LevelFact
+from reports.i18n.languages import words_of
 from risk.inference.inverse import Inverse
 from risk.inference.nested import certain_with_one_more
 from risk.risk_map.catalogue import FIGURES
@@ -204,17 +207,22 @@ def test_without_sensitive_cells_there_is_no_conclusion(found, tmp_path):
     assert comparison_report(facts, language="en").html
 
 
-def drawn_map(facts):
-    """Give the boxes of the labels on the map, and the places of its circles."""
-    page = parser.fromstring(comparison_report(facts, language="en").html)
-    (svg,) = page.xpath("//figure[@id='map']//svg")
+def boxes_of(svg):
+    """Give the box of each label."""
     boxes = {}
     for text in svg.xpath(".//text[contains(@class, 'strong')]"):
         left, low = float(text.get("x")), float(text.get("y"))
         width = text_width(text.text, 12, bold=True)
         boxes[text.text] = (left, low - 11, left + width, low + 3)
+    return boxes
+
+
+def drawn_map(facts):
+    """Give the boxes of the labels on the map, and the places of its circles."""
+    page = parser.fromstring(comparison_report(facts, language="en").html)
+    (svg,) = page.xpath("//figure[@id='map']//svg")
     circles = svg.xpath(".//circle[@r='5']")[:-3]  # the last ones are those of the legend
-    return boxes, [(float(c.get("cx")), float(c.get("cy"))) for c in circles]
+    return boxes_of(svg), [(float(c.get("cx")), float(c.get("cy"))) for c in circles]
 
 
 def test_labels_of_the_map_cover_neither_each_other_nor_a_design(facts):
@@ -228,6 +236,36 @@ def test_labels_of_the_map_cover_neither_each_other_nor_a_design(facts):
     assert all(60 <= x <= 696 and 36 <= y <= 372 for x, y in places)
     across = [x for x, _ in places]
     assert max(across) - min(across) > 636 / 2
+
+
+def test_lines_to_labels_cross_no_other_label():
+    rng, n_lines = random.Random(1), 0
+    for _ in range(20):
+        some = [
+            Design(
+                number=str(n),
+                name="random rounding",
+                across=rng.random(),
+                upwards=rng.random(),
+                is_front=False,
+                is_chosen=False,
+            )
+            for n in range(20)
+        ]
+        said = dict.fromkeys(("title", "description", "front", "other", "chosen"), "")
+        svg = parser.fromstring(points(words_of("en"), Points(id="map", **said), some))
+        boxes = boxes_of(svg)
+        for line in svg.xpath(".//*[@class='axis']"):
+            x, y, a, b = map(float, re.findall(r"[\d.]+", line.get("d")))
+            n_lines += 1
+            crossed = {
+                text
+                for text, (i, j, right, low) in boxes.items()
+                for s in range(1, 40)
+                if i < x + (a - x) * s / 40 < right and j < y + (b - y) * s / 40 < low
+            }
+            assert not crossed
+    assert n_lines > 20
 
 
 def test_the_recommended_design_keeps_all_rules_with_the_least_loss(found, facts):
