@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from footing.checks import is_integer, is_number, problems_of
+from footing.notebook import html_table
 from ptable.errors import InfeasibleError, PTableError
 from ptable.solver.integer.rounding import exact
 from ptable.solver.row import RowProblem, Rule
@@ -432,6 +433,9 @@ class NoiseSpec:
             anchors=None if anchors is None else _as_tuple(anchors),
         )
 
+    def _repr_html_(self) -> str:
+        return specs_table("NoiseSpec", {"value": self})
+
     def to_dict(self) -> dict[str, Any]:
         """Give the fields as plain values, ready for JSON; options left alone are missing.
 
@@ -537,3 +541,12 @@ def _as_tuple(value: Any) -> tuple[Any, ...]:
 
 def _plain(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value
+
+
+def specs_table(caption: str, specs: Mapping[str, NoiseSpec]) -> str:
+    """Write specifications as an HTML table, one a column, with all their options."""
+    lines = (
+        (name, *(str(getattr(spec, name)) for spec in specs.values()))
+        for name in NoiseSpec.__dataclass_fields__
+    )
+    return html_table(caption, ("option", *specs), lines)

@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from footing.checks import is_integer
-from ptable.design.spec import NoiseSpec
+from ptable.design.spec import NoiseSpec, specs_table
 from ptable.errors import PTableError
 
 if TYPE_CHECKING:
@@ -159,6 +159,10 @@ class StackedSpec:
         >>> StackedSpec(parts=((0, NoiseSpec(max_noise=2, variance=1.0)),)).anchors
         """
         return
+
+    def _repr_html_(self) -> str:
+        parts = {f"from count {first} on": spec for first, spec in self.parts}
+        return specs_table("StackedSpec", parts)
 
     def to_dict(self) -> dict[str, Any]:
         """Give the fields as plain values, ready for JSON.

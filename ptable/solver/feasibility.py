@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from footing.notebook import html_table, safe
 from ptable.design.spec import NoiseSpec
 from ptable.design.stack import StackedSpec
 from ptable.errors import PTableError
@@ -143,12 +144,24 @@ class Feasibility:
             [[getattr(row, name) for name in columns] for row in self.rows], columns=columns
         )
 
-    def __str__(self) -> str:
-        lines = [("count", "variance from", "to", "requested", "feasible")]
+    def _lines(self) -> list[tuple[str, ...]]:
+        """Give the heads of the columns, then one line per row, as texts."""
+        lines: list[tuple[str, ...]] = [
+            ("count", "variance from", "to", "requested", "feasible")
+        ]
         for row in self.rows:
             ends = (_number(row.variance_min), _number(row.variance_max))
             verdict = "yes" if row.is_feasible else f"no: {row.binding}"
             lines.append((str(row.count), *ends, _number(row.requested), verdict))
+        return lines
+
+    def _repr_html_(self) -> str:
+        heads, *lines = self._lines()
+        shown = html_table("Variances that each row can reach", heads, lines)
+        return f"<div>{shown}<p>{safe(self.advice)}</p></div>"
+
+    def __str__(self) -> str:
+        lines = self._lines()
         widths = [max(len(line[column]) for line in lines) for column in range(4)]
         text = [
             "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=False))
