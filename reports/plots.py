@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from footing.notebook import html_table, safe
+from footing.svg import html_table, safe
 from ptable.pictures.picture import Picture
 from reports.charts.service import charts
 from reports.errors import ReportError
+from reports.facts.service import Column, Grid, Head, Row
 from reports.i18n.languages import words_of
 from reports.pages.scenarios import designs_map
-from reports.parts import Cell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from reports.facts.release import ScenarioFacts
-    from reports.facts.service import Grid
     from reports.i18n.languages import Words
 
 _STYLE = Path(__file__).parent / "templates" / "style.css"
@@ -27,46 +25,58 @@ _SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)"')
 #: Other drawings beside it have the same ids; titles name a drawing without them.
 _IDS = re.compile(r' (?:id|aria-labelledby)="[^"]*"')
 _HEAD = 28.0
+_MAX_ROWS, _MAX_ACROSS = 40, 12
 
 
-def table_plot(grid: Grid, *, language: str) -> Picture:
-    """Draw the bars of a table, as the page of a service does."""
+def table_plot(
+    names: tuple[str, ...], measure: str, cells: dict[tuple[str, ...], float], *, language: str
+) -> Picture:
+    """Draw a table as bars, as the page of a service does; its last variable across if full."""
     words = words_of(language)
-    drawings = charts(words, grid)
-    if not drawings:
-        raise ReportError("One number alone is no chart.", hint="plot a table of more cells")
-    title = f"{grid.caption}, {grid.measure}"
-    if len(grid.drawn) < grid.n_leaves:
-        n, every = (words.numbers.count(size) for size in (len(grid.drawn), grid.n_leaves))
+    heads, columns = names, [measure]
+    rows: dict[tuple[str, ...], tuple[float, ...]]
+    rows = {labels: (number,) for labels, number in cells.items()}
+    across = [*dict.fromkeys(labels[-1] for labels in cells if len(names) > 1)]
+    down = [*dict.fromkeys(labels[:-1] for labels in cells)]
+    if 0 < len(across) <= _MAX_ACROSS and len(across) * len(down) == len(cells):
+        heads, columns = names[:-1], across
+        rows = {row: tuple(cells[*row, last] for last in across) for row in down}
+    largest = {*sorted(rows, key=lambda row: -max(rows[row]))[:_MAX_ROWS]}
+    drawn = {row: numbers for row, numbers in rows.items() if row in largest}
+    title = f"{' × '.join(names)}, {measure}"
+    if len(drawn) < len(rows):
+        n, every = map(words.numbers.count, (len(drawn), len(rows)))
         note = words.say("The %(n)s rows with the largest numbers, of %(all)s.", n=n, all=every)
         title += f". {note}"
-    heads = [column.heading for column in (*grid.heads, *grid.columns)]
-    lines = (
-        [*(head.label for head in row.heads), *map(words.numbers.plain, row.numbers)]
-        for row in grid.drawn
+    tops = tuple(Column(heading=text, href="") for text in columns)
+    bars = tuple(
+        Row(heads=tuple(Head(label=text) for text in row), numbers=numbers)
+        for row, numbers in drawn.items()
     )
-    return _alone(words, title, drawings, html_table(title, heads, lines))
+    grid = Grid(labels=names, columns=tops, drawn=bars)
+    lines = ([*row, *map(words.numbers.plain, found)] for row, found in drawn.items())
+    data = html_table(title, [*heads, *columns], lines)
+    return _alone(words, title, charts(words, grid), data)
 
 
 def designs_plot(scenarios: ScenarioFacts, *, language: str) -> Picture:
     """Draw the map of risk and utility, as the page of a comparison does."""
     words = words_of(language)
     for figure in designs_map(words, scenarios):
-        heads = [column.heading for column in figure.data.columns]
-        lines = (
-            [entry.text if isinstance(entry, Cell) else entry for entry in row]
-            for row in figure.data.rows
-        )
-        data = html_table(figure.data.caption, heads, lines)
-        return _alone(words, figure.title, [figure.svg], data)
-    raise ReportError("No design has both figures of the map.")
+        data = figure.data
+        lines = ([str(getattr(entry, "text", entry)) for entry in row] for row in data.rows)
+        table = html_table(data.caption, [column.heading for column in data.columns], lines)
+        return _alone(words, figure.title, [figure.svg], table)
+    return _alone(words, "", [], "")
 
 
-def _alone(words: Words, title: str, drawings: Iterable[str], data: str) -> Picture:
+def _alone(words: Words, title: str, drawings: Sequence[str], data: str) -> Picture:
     """Put drawings below each other and their title, with the colours of pages."""
+    if not drawings:
+        raise ReportError("There is nothing to compare: a chart needs two numbers.")
     parts, low, wide = [], _HEAD, 0.0
     for drawing in drawings:
-        width, height = map(float, _sizes(drawing))
+        width, height = map(float, _SIZE.findall(drawing)[0])
         parts.append(_IDS.sub("", drawing).replace("<svg ", f'<svg y="{low:g}" ', 1))
         low, wide = low + height, max(wide, width)
     svg = (
@@ -79,13 +89,6 @@ def _alone(words: Words, title: str, drawings: Iterable[str], data: str) -> Pict
     return Picture(svg=svg, description=title, table=data, data_heading=heading)
 
 
-def _sizes(drawing: str) -> Sequence[str]:
-    found = _SIZE.search(drawing)
-    assert found is not None  # noqa: S101  (drawings of pages have their size)
-    return found.groups()
-
-
-@cache
 def _style() -> str:
     """Give the rules of drawings in light colours, for `ckm-plot` alone.
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from dp import epsilon_of_rho
 from footing.files import write_whole
-from footing.notebook import html_table
+from footing.svg import html_table
 from synth.claims import words_of, wrong_account
 from synth.errors import CertificateError
 from synth.marginals.spending import Call

@@ -13,7 +13,7 @@ from ckm.engine.protection import Protection
 from ckm.engine.request import EmptyCells, MissingValues, TableRequest
 from ckm.engine.request_fitting import RequestFitter
 from ckm.errors import ConfigError
-from footing.notebook import html_table
+from footing.svg import html_table
 from tables import (
     Filter,
     HashedKeys,

@@ -152,9 +152,19 @@ class PublishedTable:
         >>> table.plot().description
         'sex, count'
         """
-        from ckm.engine.table_plot import table_plot
+        from reports.plots import table_plot
 
-        return table_plot(self, measure=measure, total_label=total_label, language=language)
+        measure = measure or next(iter(self.measures))
+        numbers = self.measures.get(measure)
+        if numbers is None or np.ma.is_masked(numbers) or not np.all(numbers >= 0):
+            raise ReleaseError(
+                f"{measure!r} is no measure whose numbers are all published and not negative.",
+                hint=f"the measures are {', '.join(self.measures)}",
+            )
+        texts = [[labels[n] for n in codes] for codes, labels in self.dimensions.values()]
+        cells = zip(zip(*texts, strict=True), numbers.tolist(), strict=bool(texts))
+        parts = {labels: number for labels, number in cells if total_label not in labels}
+        return table_plot(tuple(self.dimensions), measure, parts, language=language)
 
     def __repr__(self) -> str:
         return f"PublishedTable({', '.join(self.columns)}; {self.n_rows:,} cells)"

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from footing.checks import is_integer, is_number, problems_of
-from footing.notebook import html_table
+from footing.svg import html_table
 from ptable.errors import InfeasibleError, PTableError
 from ptable.solver.integer.rounding import exact
 from ptable.solver.row import RowProblem, Rule
@@ -434,7 +434,8 @@ class NoiseSpec:
         )
 
     def _repr_html_(self) -> str:
-        return specs_table("NoiseSpec", {"value": self})
+        options = ((name, str(getattr(self, name))) for name in self.__dataclass_fields__)
+        return html_table("NoiseSpec", (), options)
 
     def to_dict(self) -> dict[str, Any]:
         """Give the fields as plain values, ready for JSON; options left alone are missing.
@@ -541,12 +542,3 @@ def _as_tuple(value: Any) -> tuple[Any, ...]:
 
 def _plain(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value
-
-
-def specs_table(caption: str, specs: Mapping[str, NoiseSpec]) -> str:
-    """Write specifications as an HTML table, one a column, with all their options."""
-    lines = (
-        (name, *(str(getattr(spec, name)) for spec in specs.values()))
-        for name in NoiseSpec.__dataclass_fields__
-    )
-    return html_table(caption, ("option", *specs), lines)

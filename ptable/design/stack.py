@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from footing.checks import is_integer
-from ptable.design.spec import NoiseSpec, specs_table
+from ptable.design.spec import NoiseSpec
 from ptable.errors import PTableError
 
 if TYPE_CHECKING:
@@ -161,8 +161,8 @@ class StackedSpec:
         return
 
     def _repr_html_(self) -> str:
-        parts = {f"from count {first} on": spec for first, spec in self.parts}
-        return specs_table("StackedSpec", parts)
+        parts = (f"<p>From count {n} on:</p>{spec._repr_html_()}" for n, spec in self.parts)
+        return f"<div>{''.join(parts)}</div>"
 
     def to_dict(self) -> dict[str, Any]:
         """Give the fields as plain values, ready for JSON.

@@ -7,8 +7,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from footing.notebook import html_table
-from footing.svg import across, text_width
+from footing.svg import across, html_table, text_width
 from ptable.lookup import intervals
 from ptable.pictures.facts import chosen_rows, row_facts, row_name, span, table_notes
 from ptable.pictures.picture import begun, finished

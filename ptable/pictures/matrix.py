@@ -7,8 +7,7 @@ from fractions import Fraction
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
-from footing.notebook import html_table
-from footing.svg import coordinate, moves, outline, text_width
+from footing.svg import coordinate, html_table, moves, outline, text_width
 from ptable.pictures.facts import (
     bin_width,
     binned,

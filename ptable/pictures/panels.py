@@ -6,8 +6,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from footing.notebook import html_table
-from footing.svg import across, clip, coordinate, moves, outline, text_width
+from footing.svg import across, clip, coordinate, html_table, moves, outline, text_width
 from ptable.pictures.facts import (
     RowFacts,
     bin_width,

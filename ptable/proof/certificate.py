@@ -13,7 +13,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from footing.notebook import html_table, safe
+from footing.svg import html_table, safe
 from ptable.design.spec import NoiseSpec
 from ptable.design.stack import StackedSpec
 from ptable.errors import PTableError
@@ -243,9 +243,9 @@ class Certificate:
             (str(row.count), *(f"{getattr(row, name):.6g}" for name in figures), row.note)
             for row in self.rows
         )
-        heads = ("count", "requested variance", "variance", "bias", "entropy gap", "residual")
+        heads = ("count", *(name.replace("_", " ") for name in figures), "note")
         said = "<br>".join(map(safe, self.summary().splitlines()))
-        return f"<div>{html_table('Certificate', (*heads, 'note'), lines)}<p>{said}</p></div>"
+        return f"<div>{html_table('Certificate', heads, lines)}<p>{said}</p></div>"
 
     def check(self, table: PTable) -> None:
         """Recompute every figure from the integers and multipliers; raise when one is off.

@@ -20,14 +20,14 @@ def shown(thing):
 
 def test_specifications_show_each_option_of_each_part():
     larger = NoiseSpec(max_noise=5, variance=6.0, p_stay=0.25)
-    assert shown(larger)["value"].to_dict() == {
-        name: str(getattr(larger, name)) for name in NoiseSpec.__dataclass_fields__
-    }
-    stacked = shown(StackedSpec(parts=((0, SPEC), (20, larger))))
-    assert stacked.loc["variance"].to_dict() == {
-        "from count 0 on": "2.5",
-        "from count 20 on": "6.0",
-    }
+    stacked = StackedSpec(parts=((0, SPEC), (20, larger)))
+    first, second = pd.read_html(
+        io.StringIO(stacked._repr_html_()), index_col=0, keep_default_na=False
+    )
+    for spec, table in ((SPEC, first), (larger, second), (larger, shown(larger))):
+        options = {name: str(getattr(spec, name)) for name in NoiseSpec.__dataclass_fields__}
+        assert table[1].astype(str).to_dict() == options
+    assert "From count 20 on" in stacked._repr_html_()
 
 
 def test_feasibility_shows_what_rows_reach_and_what_to_do():
@@ -43,7 +43,7 @@ def test_a_certificate_shows_its_figures_and_no_markup_of_a_note():
     first, *others = certificate.rows
     found = replace(certificate, rows=(replace(first, note="<b>"), *others))
     table = shown(found)
-    for column, name in (("variance", "variance"), ("entropy gap", "gap")):
+    for column, name in (("requested variance", "requested_variance"), ("gap", "gap")):
         figures = [getattr(row, name) for row in found.rows]
         assert table[column].tolist() == pytest.approx(figures, rel=1e-5)
     assert "<b>" not in found._repr_html_()

@@ -374,6 +374,13 @@ def test_bars_of_a_plot_are_as_long_as_published_numbers_and_totals_are_left_out
     assert drawn(table, total_label="old")[2].columns.tolist() == ["age", "Total", "F", "M"]
 
 
+def test_cells_that_are_missing_from_a_table_get_no_bar():
+    table = tabulate({"x": [5] * 8 + [6] * 4, "y": [1, 2] * 4 + [1] * 4}, ["x", "y"])
+    _, bars, data = drawn(table)
+    assert data["count"].tolist() == [4, 4, 4]
+    assert len(bars) == 3
+
+
 def test_a_plot_of_many_cells_shows_the_largest_and_says_so():
     sizes = [3 + (7 * n) % 45 for n in range(45)]
     table = tabulate({"x": np.repeat(np.arange(45), sizes)}, ["x"])
@@ -398,9 +405,9 @@ def test_every_class_of_a_plot_has_its_look_there_and_reaches_nothing_else():
 
 def test_what_bars_cannot_show_is_refused():
     table = tabulate({"x": [1, 2] * 9}, ["x"])
-    with pytest.raises(ckm.CkmError, match="no measure 'sum'"):
+    with pytest.raises(ckm.CkmError, match="'sum' is no measure"):
         table.plot("sum")
     for numbers in (np.array([1.0, 2.0, -1.0]), np.ma.masked_equal([1.0, 2.0, 3.0], 3)):
         shown = replace(table, measures={"sum": numbers})
-        with pytest.raises(ckm.CkmError, match="bars cannot show them"):
+        with pytest.raises(ckm.CkmError, match="published and not negative"):
             shown.plot()
