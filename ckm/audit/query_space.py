@@ -14,7 +14,7 @@ from ckm.audit.axes import Areas, Axes, SpaceTables
 from ckm.errors import ConfigError
 from ckm.service.answering.query import Query, Selection
 from footing.arrays import along
-from risk.reconstruction.lattice import Lattice, Shown
+from risk.reconstruction.lattice import MAX_JOINT, Lattice, Shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -350,7 +350,14 @@ def _shown_by(
         of_level = [
             v.axis.levels[level].ranks for v, level in zip(variables, table, strict=True)
         ]
-        is_shown = np.ones([len(one) for one in of_level], bool)
+        sizes = [len(one) for one in of_level]
+        if (n_cells := math.prod(sizes)) > MAX_JOINT:
+            raise ConfigError(
+                f"A table of {', '.join(names[place] for place in active)} has {n_cells:,} "
+                f"cells, more than the {MAX_JOINT:,} that an audit can look at.",
+                hint="lower maximum_variables in [rules], or offer broader levels",
+            )
+        is_shown = np.ones(sizes, bool)
         for place, (variable, all_ranks) in enumerate(zip(variables, of_level, strict=True)):
             known = variable.is_listed[all_ranks]
             if place in whole and variable.name == answerer.service.area:

@@ -21,6 +21,7 @@ _VERBS = {
     "release": "ckm.cli.release:release",
     "check": "ckm.cli.check:check",
     "report": "ckm.cli.report:report",
+    "explain": "ckm.cli.report:explain",
     "compare": "ckm.cli.compare.compare:compare",
     "swap": "ckm.cli.swap:swap",
     "suppress": "ckm.cli.release:suppress",

@@ -1,12 +1,14 @@
-"""``ckm report``: the pages of a release, made again from what it keeps of its numbers."""
+"""``ckm report`` and ``explain``: the pages of a release made again, and one number told."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
+from ckm.cli.terminal.output import printable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,3 +67,56 @@ def report(terminal: Terminal, /, *, folder: Path, dry_run: bool, **options: Any
     if not dry_run:
         for page in pages:
             click.echo(str(page.path))
+
+
+@click.command(cls=Command)
+@click.argument("job", type=PATH, metavar="JOB.toml")
+@click.argument("table")
+@click.argument("cell", nargs=-1, metavar="[COLUMN=CATEGORY]...")
+@click.option("--measure", default="count", help="The measure: count or weighted.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@with_terminal
+def explain(
+    terminal: Terminal,
+    /,
+    *,
+    job: Path,
+    table: str,
+    cell: tuple[str, ...],
+    measure: str,
+    as_json: bool,
+) -> None:
+    """Tell how one published number came about, for the office alone.
+
+    Columns that are left out are totals. The data, the secret and the p-table must be those of
+    the release. No file is written, and no entry in a ledger.
+
+    Examples
+    --------
+    ckm explain job.toml jobseekers region=01 sex=F
+    ckm explain job.toml jobseekers                     its grand total
+    ckm explain job.toml jobseekers sex=F --json
+
+    The steps: original count, cell key, row of the p-table, noise, what is published; then
+    the cells of the job and the entries of its ledger that show the same records.
+    """
+    from ckm.config import read_job
+    from ckm.release.explanation import explain as run
+
+    wanted = dict(word.partition("=")[::2] for word in cell)
+    if len(wanted) < len(cell) or not all("=" in word for word in cell):
+        raise click.UsageError("Write each column once, as COLUMN=CATEGORY, such as sex=F.")
+    plan = read_job(job)
+    with terminal.progress() as report_progress:
+        found = run(plan, table, wanted, measure=measure, progress=report_progress)
+    if as_json:
+        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        return
+    click.echo(found.pop("notice"))
+    for name, value in found.items():
+        if not isinstance(value, list):
+            click.echo(printable(f"{name + ':':<20}{value}"))
+            continue
+        click.echo(f"the same records {name}:")
+        for one in value or ["nowhere else"]:
+            click.echo(printable(f"  {one}"))

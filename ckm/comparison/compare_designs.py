@@ -38,7 +38,7 @@ class Comparison:
     count_histogram
         The cells.
     rules
-        The limits behind the conclusion.
+        The limits behind the conclusion; None for those of the program.
     levels
         The job's words for the variables of the count histogram.
     """
@@ -46,7 +46,7 @@ class Comparison:
     title: Text
     scenarios: Scenarios
     count_histogram: CountHistogram
-    rules: Rules
+    rules: Rules | None
     levels: Mapping[str, LevelFact] = field(default_factory=dict)
 
     @property
@@ -154,7 +154,7 @@ def compare(
             progress=progress,
         ),
         count_histogram=count_histogram,
-        rules=Rules() if limit is None else Rules(posterior=limit),
+        rules=None if limit is None else Rules(posterior=limit),
         levels=level_facts(job, count_histogram.variables),
     )
 

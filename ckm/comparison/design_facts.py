@@ -37,7 +37,7 @@ _MAX_LISTED = 40
 _LIKELY = 0.01
 
 
-def comparison_facts(found: Comparison, *, rules: Rules) -> ComparisonFacts:
+def comparison_facts(found: Comparison, *, rules: Rules | None) -> ComparisonFacts:
     """Give all that a page says of a comparison.
 
     Measures by variable are expectations over uniform keys, for the distinct cells of all
@@ -59,6 +59,7 @@ def comparison_facts(found: Comparison, *, rules: Rules) -> ComparisonFacts:
         utility={name: tuple(_measures(found, name)) for name in found.ptables},
         conclusion=_conclusion(found, inverses, rules),
         levels=found.levels,
+        is_limit_set=rules is not None,
     )
 
 
@@ -148,7 +149,7 @@ def _groups(found: Comparison) -> Iterator[tuple[str, str, Histogram]]:
 
 
 def _conclusion(
-    found: Comparison, inverses: Mapping[str, Inverse], rules: Rules
+    found: Comparison, inverses: Mapping[str, Inverse], rules: Rules | None
 ) -> dict[str, dict[str, float | str]]:
     from risk.risk_map.findings import conclude
 

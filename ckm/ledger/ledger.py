@@ -8,6 +8,8 @@ import logging
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Self
 
+import numpy as np
+
 from ckm.errors import ConfigError
 from ckm.ledger.definition import Definition
 from ckm.ledger.record_sets.entry import Entry
@@ -397,6 +399,39 @@ class Ledger:
         tables = len(submission.fresh)
         logger.info("recorded in the ledger", extra={"tables": tables, "history": history})
         return pairs
+
+    def showing(self, entry: Entry) -> Iterator[str]:
+        """Tell which recorded tables show the sets of a table, or let readers derive them.
+
+        Parameters
+        ----------
+        entry
+            The sets, from `entry`.
+
+        Yields
+        ------
+        str
+            Entry, history and name of the set. A table whose sets were all recorded before has
+            no digest of its own, so that it is told as one that may show them.
+
+        Examples
+        --------
+        >>> list(ledger.showing(entry))  # doctest: +SKIP
+        ["entry 1, history 'public': sex=F in 't'"]
+        """
+        if not len(entry):
+            yield f"not looked up: the ledger compares no cells below {self._smallest} records"
+            return
+        for row in self._store.rows(is_open=True):
+            record = self._histories.record(row.number)
+            table = record.definition.name
+            found = np.flatnonzero(np.isin(record.identity, entry.identity)).tolist()
+            names = [str(record.name(number)) for number in found]
+            if not len(record):
+                names = [f"perhaps in {table!r}: all its sets were recorded before"]
+            elif np.isin(record.others, entry.identity).any():
+                names = [f"in {table!r}, in a cell that the ledger does not name"]
+            yield from (f"entry {row.number}, history {row.history!r}: {one}" for one in names)
 
     def audit(
         self, *, history: str | None = None, threshold: int | None = None

@@ -37,7 +37,7 @@ def judge(checks: Sequence[CheckFact], job: Job) -> list[str]:
     if scan or (open_ones and job.keys.checks != "warn"):
         raise _error(open_ones)
     return [
-        f"{_words(check)}; published because "
+        f"{_words(check)} Published because "
         + ("an exception allows it." if check.name in granted else '[keys] checks = "warn".')
         for check in failed
     ]
@@ -45,7 +45,7 @@ def judge(checks: Sequence[CheckFact], job: Job) -> list[str]:
 
 def _error(failed: Sequence[CheckFact]) -> CheckFailedError:
     several = len(failed) > 1
-    text = "; ".join(map(_words, failed))
+    text = " ".join(map(_words, failed))
     names = ", ".join(f'"{check.name}"' for check in failed)
     way = _HINTS.get(failed[0].name, _OURS)
     if failed[0].name != "public-scan":
@@ -53,18 +53,20 @@ def _error(failed: Sequence[CheckFact]) -> CheckFailedError:
             f"; [[report.exceptions]] with check = {names.split(', ')[0]} records who allows it"
         )
     return CheckFailedError(
-        f"{len(failed)} release checks failed: {text}; nothing was published."
+        f"{len(failed)} release checks failed. {text} Nothing was published."
         if several
-        else f"{text}; nothing was published.",
+        else f"{text} Nothing was published.",
         hint=way,
     )
 
 
 def _words(check: CheckFact) -> str:
-    numbers = {} if check.name in _DRAWN else check.found
-    found = ", ".join(f"{name} {value:.6g}" for name, value in numbers.items())
-    allowed = ", ".join(f"{name} {value:.6g}" for name, value in check.allowed.items())
-    parts = [f"in {check.where!r}" if check.where else "", f"found {found}" if found else ""]
-    parts.append(f"allowed {allowed}" if allowed else "")
-    shown = ", ".join(part for part in parts if part)
-    return f"The release check '{check.name}' failed" + (f" ({shown})" if shown else "")
+    """Say what a check asks and found, as the internal report does."""
+    from reports.i18n.languages import words_of
+    from reports.pages.release.internal import found_text, rule_text
+
+    english = words_of("en")
+    where = f" in {check.where!r}" if check.where else ""
+    found = "" if check.name in _DRAWN else f" {found_text(english, check)}"
+    rule = rule_text(english, check)
+    return f"The release check '{check.name}' failed{where}. Its rule: {rule}{found}"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import pairwise, product
+from typing import TYPE_CHECKING, TypeAlias
 
-from footing.svg import Axis, log_ticks, ticks
+from footing.svg import Axis, clip, log_ticks, text_width, ticks
 from reports.charts.drawing import Drawing, Labels
 
 if TYPE_CHECKING:
@@ -19,6 +20,11 @@ _LEFT, _RIGHT, _TOP, _LOW = 62.0, 20.0, 36.0, 300.0
 _IN_A_ROW = 2
 _SHAPES = 6
 _MAP_HEIGHT = 420.0
+_Place: TypeAlias = tuple[float, float]
+#: Left, top, right, bottom.
+_Box: TypeAlias = tuple[float, float, float, float]
+#: Where a label may stand, seen from its point: across and down.
+_WAYS = ((1, 0), (-1, 0), (1, -1), (1, 1), (-1, -1), (-1, 1), (0, -1), (0, 1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,8 +172,9 @@ def _legend(drawing: Drawing, named: Sequence[tuple[Curve, int]]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Design:
-    """A design: its number on the map, its two figures, and what it is."""
+    """A design: its number on the map, its name, its two figures, and what it is."""
 
+    number: str
     name: str
     across: float
     upwards: float
@@ -188,33 +195,72 @@ def points(words: Words, data: Points, designs: Sequence[Design]) -> str:
     """Draw designs as circles; the front is joined by a line, the chosen one has a ring."""
     left, right, top, low = 60.0, _WIDTH - 24, 36.0, _MAP_HEIGHT - 48
     drawing = Drawing(words, data, size=(_WIDTH, _MAP_HEIGHT + 16))
-    at = ticks(0, max(design.across for design in designs))
-    high = ticks(0, max(design.upwards for design in designs))
+    at = _zoomed([design.across for design in designs])
+    high = _zoomed([design.upwards for design in designs])
     along, up = Axis(at, (left, right)), Axis(high, (low, top))
     drawing.upwards(up, left=left, right=right)
     drawing.across(along, low=low, high=top)
-    front = sorted((design.across, -design.upwards) for design in designs if design.is_front)
-    drawing.line(*((along(x), up(-y)) for x, y in front), css="front")
+    best = sorted((d.across, -d.upwards) for d in designs if d.is_front)
+    front = [(along(x), up(-y)) for x, y in best]
+    drawing.line(*front, css="front")
     for design in designs:
         place = (along(design.across), up(design.upwards))
         drawing.circle(place, 5, css="drawn" if design.is_front else "designed")
         if design.is_chosen:
             drawing.circle(place, 9, css="home")
-    _name(drawing, designs, along, up)
+    labels = _Labels((left, top, right, low))
+    labels.keep_free([(along(d.across), up(d.upwards)) for d in designs], front)
+    for design in sorted(designs, key=lambda d: (not d.is_chosen, not d.is_front)):
+        labels.write(drawing, design, (along(design.across), up(design.upwards)))
     entries = (("drawn", data.front), ("designed", data.other), ("home", data.chosen))
     drawing.dots(_MAP_HEIGHT + 4, entries, step=230, left=12, radius=5)
     return drawing.finish()
 
 
-def _name(drawing: Drawing, designs: Sequence[Design], along: Axis, up: Axis) -> None:
-    """Write the numbers of the designs, those that matter first, where there is room."""
-    taken: list[tuple[float, float]] = []
-    for design in sorted(designs, key=lambda d: (not d.is_chosen, not d.is_front)):
-        for dx, dy in ((10, -7), (10, 16), (-12, -7), (-12, 16)):
-            x, y = along(design.across) + dx, up(design.upwards) + dy
-            if y < up(up.at[-1]) + 8:
-                continue  # there stands what the axis shows
-            if all(abs(x - a) > 18 or abs(y - b) > 13 for a, b in taken):
-                taken.append((x, y))
-                drawing.text((x, y), design.name, anchor="middle", css="t strong")
-                break
+def _zoomed(numbers: Sequence[float]) -> list[float]:
+    """Give the ticks around numbers, from 0 where that is near them."""
+    least, most = min(numbers), max(numbers)
+    return ticks(0 if 4 * least < most else least, most, number=7)
+
+
+class _Labels:
+    """Places for the labels of points: the first free one, near ones first."""
+
+    def __init__(self, frame: _Box) -> None:
+        self._frame = frame
+        self._taken: list[_Box] = []
+
+    def keep_free(self, spots: Sequence[_Place], line: Sequence[_Place]) -> None:
+        """Take the room of the points and of a line between some of them."""
+        self._taken += [(x - 10, y - 10, x + 10, y + 10) for x, y in spots]
+        for (x, y), (a, b) in pairwise(line):
+            n = max(int(math.dist((x, y), (a, b)) // 6), 1)
+            steps = [(x + (a - x) * k / n, y + (b - y) * k / n) for k in range(n)]
+            self._taken += [(x - 2, y - 2, x + 2, y + 2) for x, y in steps]
+
+    def write(self, drawing: Drawing, design: Design, spot: _Place) -> None:
+        """Write number and name where there is room, or the number; a line leads far off."""
+        name = clip(f"{design.number} {design.name}", 220, 12, bold=True)
+        for text, reach in product((name, design.number), (11, 24, 40, 60)):
+            width = text_width(text, 12, bold=True)
+            for across, down in _WAYS:
+                x, y = spot[0] + across * reach, spot[1] + down * reach
+                left = min(x - width * (1 - across) / 2, self._frame[2] - width)
+                left = max(left, self._frame[0])
+                box = (left, y - 8, left + width, y + 8)
+                if self._is_free(box):
+                    self._taken.append(box)
+                    if reach > 11:
+                        end = (min(max(spot[0], left), left + width), y - 8 * down)
+                        drawing.line(spot, end, css="axis")
+                        self.keep_free((), (spot, end))
+                    drawing.text((left, y + 4), text, css="t strong")
+                    return
+
+    def _is_free(self, box: _Box) -> bool:
+        a, b, c, d = box
+        left, top, right, low = self._frame
+        inside = left <= a and top <= b and c <= right and d <= low
+        return inside and not any(
+            a < x and i < c and b < y and j < d for i, j, x, y in self._taken
+        )

@@ -695,6 +695,8 @@ class ComparisonFacts:
         designs, all that is said of them is empty.
     levels
         See `ReleaseFacts`.
+    is_limit_set
+        Whether the office set the limit of the first rule; else it is that of the program.
     """
 
     title: Text
@@ -709,3 +711,4 @@ class ComparisonFacts:
     conclusion: Mapping[str, Mapping[str, float | str]]
     methods: MethodFacts | None = None
     levels: Mapping[str, LevelFact] = field(default_factory=dict)
+    is_limit_set: bool = False

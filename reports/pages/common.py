@@ -154,7 +154,7 @@ def _figures(words: Words, scenarios: ScenarioFacts | None) -> Table:
     return _defined(
         words,
         ident="figure-definitions",
-        caption=words.say("Figures of designs on this page"),
+        caption=words.say("Figures of designs"),
         lines=lines,
     )
 

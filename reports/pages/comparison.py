@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reports.catalogues.comparison import FINDINGS, TRIALS
+from reports.catalogues.comparison import FINDINGS, RECOMMENDED, TRIALS
 from reports.catalogues.pages import headings
 from reports.pages.common import definitions
 from reports.pages.methods import method_parts
@@ -14,6 +14,8 @@ from reports.pages.scenarios import figure_table, scenario_parts
 from reports.parts import Lines
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from reports.facts.release import ComparisonFacts, SetFact
     from reports.i18n.languages import Words
     from reports.parts import Table
@@ -22,18 +24,21 @@ if TYPE_CHECKING:
 def comparison_page(words: Words, facts: ComparisonFacts) -> tuple[str, dict[str, Any]]:
     """Arrange what is known of the designs."""
     measures = [fact for several in facts.utility.values() for fact in several]
+    shown = {design.name for design in facts.scenarios.designs if design.front or design.chosen}
+    shown |= {str(values.get("design")) for values in [*facts.conclusion.values()][:1]}
     return "comparison.html", {
         "title": words.text(facts.title) or _title(words, facts),
         "headings": _headings(words, facts),
         "methods": None if facts.methods is None else method_parts(words, facts.methods),
         "findings": [
-            FINDINGS[name].say(words, values, of=f"the finding {name!r}")
+            (name, FINDINGS[name].say(words, values, of=f"the finding {name!r}"))
             for name, values in facts.conclusion.items()
         ],
+        "recommended": _recommended(words, facts),
         "sensitive": words.numbers.ranges(facts.sensitive),
         "tables": _tables(words, facts),
         "scenarios": scenario_parts(words, facts.scenarios),
-        "by_table": _by_table(words, facts),
+        "by_table": _by_table(words, facts, shown),
         "deviations": _sets(
             words,
             facts.sets,
@@ -52,10 +57,12 @@ def comparison_page(words: Words, facts: ComparisonFacts) -> tuple[str, dict[str
         "posteriors": [
             posterior_table(words, several, ident=f"posteriors-{place}", caption=design)
             for place, (design, several) in enumerate(facts.posteriors.items())
+            if design in shown
         ],
         "utility": [
             (design, by_variable(words, several, facts.levels, ident=f"variables-{place}"))
             for place, (design, several) in enumerate(facts.utility.items())
+            if design in shown
         ],
         "definitions": definitions(words, measures, facts.scenarios, None),
     }
@@ -75,6 +82,28 @@ def _headings(words: Words, facts: ComparisonFacts) -> dict[str, str]:
     return {"methods": found["methods"]}
 
 
+def _recommended(words: Words, facts: ComparisonFacts) -> list[str]:
+    """Say why a design is recommended, what it costs, and whose rules these are."""
+    steps = [v for name, v in facts.conclusion.items() if name.startswith("least-loss")]
+    if not steps:
+        return []
+    said: dict[str, Mapping[str, float | str]] = {}
+    won = next(iter(facts.conclusion.values()))
+    if "design" in won:
+        said["reason"] = {**won, "designs": steps[-1]["designs"]}
+        for rule, step in enumerate(steps[:-1], start=1):
+            if step["design"] != steps[rule]["design"]:
+                said["other"] = {"other": step["design"], "rule": float(rule)}
+        cells = float(facts.conclusion["cells"]["distinct"])
+        whole = [m for m in facts.utility.get(str(won["design"]), ()) if m.group == "all"]
+        lost = {m.name: m.number for m in whole if m.number is not None}
+        if {"changed_pct", "false_zeros", "aad"} <= set(lost):
+            shares = {"zeros_pct": 100 * lost["false_zeros"] / cells, "cells": cells}
+            said["price"] = lost | shares
+    said["rules" if facts.is_limit_set else "no-rules"] = {}
+    return [RECOMMENDED[name].say(words, values) for name, values in said.items()]
+
+
 def _tables(words: Words, facts: ComparisonFacts) -> Table:
     return (
         Lines(words, facts.tables.items())
@@ -84,7 +113,7 @@ def _tables(words: Words, facts: ComparisonFacts) -> Table:
     )
 
 
-def _by_table(words: Words, facts: ComparisonFacts) -> list[Table]:
+def _by_table(words: Words, facts: ComparisonFacts, shown: set[str]) -> list[Table]:
     names = (facts.scenarios.risk, facts.scenarios.utility, "aad", "changed_pct", "false_zeros")
     return [
         figure_table(
@@ -93,6 +122,7 @@ def _by_table(words: Words, facts: ComparisonFacts) -> list[Table]:
             names=[n for n in dict.fromkeys(names) if any(n in d.figures for d in designs)],
             ident=f"by-table-{place}",
             caption=words.say("Designs on the table “%(table)s”", table=table),
+            shown=shown,
         )
         for place, (table, designs) in enumerate(facts.by_table.items())
     ]

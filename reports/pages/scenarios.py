@@ -12,14 +12,14 @@ from reports.charts.curves import Design, Points, points
 from reports.parts import Cell, Figure, Lines
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from reports.facts.release import DesignFact, ScenarioFacts
     from reports.i18n.languages import Words
     from reports.parts import Entry, Table
 
 _MAIN = (
-    "q_worst", "q_worst_set", "differencing", "averaging_queries", "aad", "changed_pct",
+    "q_worst_set", "differencing", "aad", "changed_pct",
     "false_zeros_pct", "hellinger_raw",
 )  # fmt: skip
 
@@ -73,29 +73,28 @@ def figure_table(
     ident: str,
     caption: str,
     notes: tuple[str, ...] = (),
+    shown: Collection[str] = (),
 ) -> Table:
-    """Arrange figures, one design a line; its number is that on the map."""
-    absent = words.say("not computed")
+    """Arrange figures, one design a line, of all or some; its number is that on the map."""
     return (
-        Lines(words, list(enumerate(designs, start=1)))
+        Lines(words, [(n, d) for n, d in enumerate(designs, 1) if not shown or d.name in shown])
         .number("No.", lambda line: line[0], "count")
-        .text("Design", lambda line: line[1].name)
-        .text("Place", lambda line: _standing(words, line[1]))
+        .text("Design", lambda line: _named(words, line[1]))
         .numbers(
             {name: figure_name(words, name) for name in names},
             lambda line, name: (
                 figure_entry(words, name, line[1].figures[name])
                 if name in line[1].figures
-                else absent
+                else words.say("not computed")
             ),
         )
         .table(ident, caption, n_heads=2, notes=notes)
     )
 
 
-def _standing(words: Words, design: DesignFact) -> Entry:
-    place = words.say("on the front") if design.front else words.say("beaten by another")
-    return Cell(text=place, small=words.say("chosen")) if design.chosen else place
+def _named(words: Words, design: DesignFact) -> Cell:
+    places = ((words.say("on the front"), design.front), (words.say("chosen"), design.chosen))
+    return Cell(text=design.name, small=words.listed(text for text, holds in places if holds))
 
 
 def designs_map(words: Words, scenarios: ScenarioFacts) -> list[Figure]:
@@ -107,7 +106,8 @@ def designs_map(words: Words, scenarios: ScenarioFacts) -> list[Figure]:
         if risk is not None and loss is not None:
             spots.append(
                 Design(
-                    name=str(place),
+                    number=str(place),
+                    name=design.name,
                     across=loss,
                     upwards=risk,
                     is_front=design.front,
@@ -123,11 +123,11 @@ def designs_map(words: Words, scenarios: ScenarioFacts) -> list[Figure]:
         across=across,
         upwards=upwards,
     )
-    shown = [scenarios.designs[int(spot.name) - 1] for spot in spots]
+    shown = [scenarios.designs[int(spot.number) - 1] for spot in spots]
     names = (scenarios.risk, scenarios.utility)
     table = (
         Lines(words, list(zip(spots, shown, strict=True)))
-        .number("No.", lambda line: line[0].name)
+        .number("No.", lambda line: line[0].number)
         .text("Design", lambda line: line[1].name)
         .numbers(
             {name: figure_name(words, name) for name in names},
@@ -136,4 +136,20 @@ def designs_map(words: Words, scenarios: ScenarioFacts) -> list[Figure]:
         .table("map-data", words.say("The two figures of the map"), n_heads=2)
     )
     svg = points(words, data, spots)
-    return [Figure(id="map", title=data.title, svg=svg, data=table)]
+    notes = tuple(_beaten(words, data, spots))
+    return [Figure(id="map", title=data.title, svg=svg, data=table, notes=notes)]
+
+
+def _beaten(words: Words, data: Points, spots: Sequence[Design]) -> Iterator[str]:
+    """Say of a chosen design which other one is better, and by how much."""
+    amount = words.numbers.amount
+    for spot in spots:
+        better = min(
+            (o for o in spots if o.across <= spot.across and o.upwards <= spot.upwards),
+            key=lambda other: (other.across, other.upwards),
+        )
+        if spot.is_chosen and (better.across, better.upwards) != (spot.across, spot.upwards):
+            said = {"chosen": spot.name, "upwards": data.upwards, "across": data.across}
+            said |= {"better": better.name, "less_up": amount(better.upwards)}
+            said |= {"more_up": amount(spot.upwards), "less": amount(better.across)}
+            yield TRIALS["beaten"].say(words, said | {"more": amount(spot.across)})

@@ -73,15 +73,15 @@ def _checks(words: Words, facts: ReleaseFacts) -> Table:
     return (
         Lines(words, facts.checks)
         .text("Check", lambda check: words.say(CHECKS[check.name].name))
-        .text("Rule", lambda check: _rule(words, check))
-        .text("Found", lambda check: _found(words, check))
+        .text("Rule", lambda check: rule_text(words, check))
+        .text("Found", lambda check: found_text(words, check))
         .text("Result", lambda check: outcome_cell(words, check.outcome))
         .text("Where", lambda check: _where(words, check))
         .table("check-table", words.say("Checks of the release"))
     )
 
 
-def _rule(words: Words, check: CheckFact) -> str:
+def rule_text(words: Words, check: CheckFact) -> str:
     """Say the rule, or that the office set none."""
     check_words = CHECKS[check.name]
     rule = check_words.rule
@@ -94,7 +94,8 @@ def _rule(words: Words, check: CheckFact) -> str:
     return rule.say(words, check.allowed, of=f"the check {check.name!r}")
 
 
-def _found(words: Words, check: CheckFact) -> str:
+def found_text(words: Words, check: CheckFact) -> str:
+    """Say what a check found."""
     if check.outcome == "not computed":
         return words.say("nothing: it was not computed")
     if check.outcome == "no limit" and not check.found:

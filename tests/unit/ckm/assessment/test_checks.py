@@ -407,19 +407,19 @@ def test_a_failed_check_stops_and_names_itself_and_a_way_out(tables):
     found = found_in(observed(tables, NOISY), limits=JobLimits(posterior=0.01))
     with pytest.raises(CheckFailedError) as caught:
         judge(found.checks, job_of(tables))
-    assert "The release check 'posterior' failed (in '" in caught.value.problem
-    assert "allowed probability 0.01" in caught.value.problem
-    assert caught.value.problem.endswith("nothing was published.")
+    assert "The release check 'posterior' failed in '" in caught.value.problem
+    assert "every sensitive i. Largest probability: 0." in caught.value.problem
+    assert caught.value.problem.endswith("Nothing was published.")
     assert 'check = "posterior"' in caught.value.hint
 
 
 def test_a_failed_check_warns_where_the_job_says_so_or_somebody_allowed_it(tables):
     found = found_in(observed(tables, NOISY), limits=JobLimits(posterior=0.01))
     (words,) = judge(found.checks, job_of(tables, checks="warn"))
-    assert words.endswith('published because [keys] checks = "warn".')
+    assert words.endswith('Published because [keys] checks = "warn".')
     granted = Allowance(what="w", who="x", when="2027-01-01", why="y", check="posterior")
     (words,) = judge(found.checks, job_of(tables, exceptions=(granted,)))
-    assert words.endswith("published because an exception allows it.")
+    assert words.endswith("Published because an exception allows it.")
     other = Allowance(what="w", who="x", when="2027-01-01", why="y", check="utility")
     with pytest.raises(CheckFailedError):
         judge(found.checks, job_of(tables, exceptions=(other,)))

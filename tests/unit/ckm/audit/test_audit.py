@@ -174,6 +174,14 @@ def test_more_tables_than_can_be_looked_at_are_refused(service_file, monkeypatch
         open_space(read_service(service_file))
 
 
+def test_a_table_beyond_memory_is_refused(service_file, monkeypatch):
+    monkeypatch.setattr("ckm.audit.query_space.MAX_JOINT", 100)
+    with pytest.raises(
+        ConfigError, match=r"A table of \w+, \w+.* has \d+ cells, more than the 100"
+    ):
+        open_space(read_service(service_file))
+
+
 def test_joint_cells_beyond_memory_are_refused(service_file, monkeypatch):
     monkeypatch.setattr("risk.reconstruction.lattice.MAX_JOINT", 1000)
     done = run("audit", service_file)

@@ -3,17 +3,23 @@
 import io
 import json
 import math
+import re
 from dataclasses import replace
+from itertools import combinations
 
 import pandas as pd
 import pytest
+from lxml import html as parser
 
 from ckm.comparison.compare_designs import compare
 from ckm.config import read_designs, read_job
 from ckm.demo.demo import DESIGNS, JOB, write_register
+from footing.svg import text_width
 from reports import comparison_report
 from reports.catalogues.comparison import FINDINGS
 from reports.facts.release import LevelFact
+from risk.inference.inverse import Inverse
+from risk.inference.nested import certain_with_one_more
 from risk.risk_map.catalogue import FIGURES
 from risk.risk_map.findings import Rules
 from risk.utility import DEFINITIONS
@@ -210,3 +216,88 @@ def test_without_sensitive_cells_there_is_no_conclusion(found, tmp_path):
     assert some.chosen == "rounding to 5"
     assert set(facts.conclusion) == {"cells", "record-sets"}
     assert comparison_report(facts, language="en").html
+
+
+def drawn_map(facts):
+    """Give the boxes of the labels on the map, and the places of its circles."""
+    page = parser.fromstring(comparison_report(facts, language="en").html)
+    (svg,) = page.xpath("//figure[@id='map']//svg")
+    boxes = {}
+    for text in svg.xpath(".//text[contains(@class, 'strong')]"):
+        left, low = float(text.get("x")), float(text.get("y"))
+        width = text_width(text.text, 12, bold=True)
+        boxes[text.text] = (left, low - 11, left + width, low + 3)
+    circles = svg.xpath(".//circle[@r='5']")[:-3]  # the last ones are those of the legend
+    return boxes, [(float(c.get("cx")), float(c.get("cy"))) for c in circles]
+
+
+def test_labels_of_the_map_cover_neither_each_other_nor_a_design(facts):
+    boxes, places = drawn_map(facts)
+    assert sorted(int(text.split()[0]) for text in boxes) == list(range(1, 15))
+    assert any("D=8 V=6.5 js=4" in text for text in boxes)
+    for (a, b, c, d), (i, j, x, y) in combinations(boxes.values(), 2):
+        assert a >= x or i >= c or b >= y or j >= d
+    for a, b, c, d in boxes.values():
+        assert all(not (a - 5 < x < c + 5 and b - 5 < y < d + 5) for x, y in places)
+    assert all(60 <= x <= 696 and 36 <= y <= 372 for x, y in places)
+    across = [x for x, _ in places]
+    assert max(across) - min(across) > 636 / 2
+
+
+def test_the_recommended_design_keeps_all_rules_with_the_least_loss(found, facts):
+    cells = found.count_histogram.together
+    table, figures = found.ptables, {d.name: d.figures for d in facts.scenarios.designs}
+    some = laws(found)
+    prior = Inverse(table=table["D=8 V=6.5 js=4"], prior=cells.prior(60)).prior
+    kept = [
+        name
+        for name in table
+        if figures[name]["q_worst_set"] <= 0.75
+        and certain_with_one_more(table[name], prior, SENSITIVE).set_probability <= 0.001
+        and not name.startswith("random")
+        and not any(some[name][i].get(j) for i in range(REACH) for j in SENSITIVE)
+    ]
+    best = min(kept, key=lambda name: figures[name]["hellinger_raw"])
+    held = cells.within(1, None)
+    n, changed, zeros, moved = held.n_cells, 0.0, 0.0, 0.0
+    for count, size in zip(held.counts.tolist(), held.cells.tolist(), strict=True):
+        for published, p in law(table[best], count).items():
+            changed += size * p * (published != count)
+            zeros += size * p * (published == 0)
+            moved += size * p * abs(published - count)
+    page = parser.fromstring(comparison_report(facts, language="en").html)
+    (verdict,) = page.xpath("//p[@class='verdict']")
+    assert f"Recommended: “{best}”" in verdict.text
+    text = " ".join(page.xpath("string(//main)").split())
+    assert f"keep all rules below ({len(kept)})" in text
+    assert f"of {n:,} cells that hold somebody, {100 * changed / n:.0f} % are published" in text
+    assert f"include {zeros:,.0f} ({100 * zeros / n:.0f} % of all) that become 0" in text
+    assert f"counts move by {moved / n:.3f} persons" in text
+
+
+@pytest.mark.parametrize(("limit", "words"), [(None, "sets no limit"), (0.9, "of rule 1;")])
+def test_the_page_says_whose_the_rules_are(found, limit, words):
+    rules = None if limit is None else Rules(posterior=limit)
+    page = comparison_report(replace(found, rules=rules).facts(), language="en").html
+    assert words in page
+
+
+def test_a_chosen_design_off_the_front_is_told_which_one_is_better(facts):
+    at = {
+        d.name: (d.figures["hellinger_raw"], d.figures["q_worst_set"], d.front)
+        for d in facts.scenarios.designs
+    }
+    loss, risk, is_front = at["D=8 V=6.5 js=4"]
+    assert not is_front
+    page = comparison_report(facts, language="en").html
+    told = re.search(
+        r"not on the front: “(.*)” is better \(.*: ([\d.]+) instead of ([\d.]+);"
+        r".*: ([\d.]+) instead of ([\d.]+)\)",
+        page,
+    )
+    better = at[told[1]]
+    assert better[2]
+    assert better[0] < loss
+    assert better[1] < risk
+    shown = [better[1], risk, better[0], loss]
+    assert [float(number) for number in told.groups()[1:]] == pytest.approx(shown, abs=0.06)

@@ -485,7 +485,8 @@ def types_in_roles() -> Iterator[Case]:
 
 def bad_words() -> Iterator[Case]:
     """Yield what a format cannot hold."""
-    yield Case("px with a long name", document(output__formats=["px"], table__0__name="x" * 21))
+    quoted = document(output__formats=["px"], table__0__title='The "new" table')
+    yield Case("px with quotation marks", quoted)
     yield Case(
         "sdmx with a measure that is no id",
         document(output__formats=["sdmx-csv"], table=[{**TABLE, "measures": ["sum:in come"]}]),

@@ -205,8 +205,9 @@ def test_a_failed_check_stops_the_release_with_exit_code_1(folder):
     write(folder, JOB + STRICT)
     result = run("release", "job.toml", "-o", "out")
     assert result.exit_code == 1
-    assert "The release check 'utility' failed (in 'places'" in result.stderr
-    assert "nothing was published" in result.stderr
+    told = " ".join(result.stderr.split())
+    assert "The release check 'utility' failed in 'places'. Its rule: The mean absolute" in told
+    assert "Nothing was published." in told
     assert "[[report.exceptions]]" in result.stderr
     assert not (folder / "out").exists()
     assert not [path for path in folder.iterdir() if path.name.startswith(".out")]

@@ -1,0 +1,203 @@
+"""Why a published number is what it is: its cell, count, key, row of the p-table and noise.
+
+What is found follows from original records: it stays inside.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ckm.config.problems import did_you_mean
+from ckm.engine.key_mixing import mix_keys
+from ckm.engine.published_table import measure_columns
+from ckm.errors import ConfigError, InternalError
+from ckm.ledger import CellName, Definition
+from ckm.ledger.release_check import ReleaseCheck
+from ckm.release.job_inputs import load_secret, opened_job
+from ptable.lookup import intervals, row_of
+from tables.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from ckm.config.job.job import Job
+    from ckm.engine.published_table import PublishedTable
+    from ckm.engine.request import TableRequest
+    from footing.arrays import Flags, Integers
+    from ptable import PTable
+    from tables import Cells
+
+_LEFT_OUT = "nothing: the file leaves this cell out, as others whose published count is 0"
+
+
+def explain(
+    job: Job,
+    table: str,
+    cell: Mapping[str, str],
+    *,
+    measure: str = "count",
+    progress: Callable[[str, int, int], None] | None = None,
+) -> dict[str, Any]:
+    """Explain one number of a job, from the records as they are now; nothing is recorded.
+
+    Parameters
+    ----------
+    job
+        The job, from `ckm.config.read_job`.
+    table
+        The name of the table.
+    cell
+        Column → category; columns that are left out are totals.
+    measure
+        ``"count"`` or ``"weighted"``.
+    progress
+        Called with a stage, how much of it is done, and how much there is.
+
+    Returns
+    -------
+    dict
+        The name of each step and what it gives, in order; then the further cells of the job,
+        and the entries of its ledger, with the same records. Keep them inside.
+
+    Raises
+    ------
+    ConfigError, tables.DataError
+        If there is no such number, or the job is not one that is explained.
+
+    Examples
+    --------
+    >>> explain(job, "people", {"sex": "F"})["published"]  # doctest: +SKIP
+    0
+    """
+    _require_explained(job, table, cell, measure)
+    steps: dict[str, Any] = {"notice": "INTERNAL: original counts and keys"}
+    same: list[str] = []
+
+    def observe(
+        name: str, request: TableRequest, cells: Cells, counts: Integers, shown: PublishedTable
+    ) -> None:
+        here = np.zeros(len(cells), bool)
+        if name == table:  # the first one
+            ranks = _ranks(cells, cell)
+            here = np.all([~here, *map(np.equal, cells.ranks, ranks)], axis=0)
+            words = _name(cells, ranks, name, request)
+            steps["number"] = f"{measure} of {words}"
+            steps.update(_noise(job, opened.ptable, cells, here))
+            if counts[here].sum() != steps["count with noise"]:
+                raise InternalError("The steps do not give the number that is published.")
+            if measure == "weighted" and cells.weight is not None:
+                steps["original weight"] = float(cells.weight[here].sum())
+            steps["published"] = _number(shown, words, request, measure)
+            if opened.ledger is not None:
+                entry = opened.ledger.entry(cells, Definition(name=name), shown=here)
+                steps["in the ledger"] = list(opened.ledger.showing(entry))
+        is_same = (cells.count == steps["original count"]) & ~here
+        places = np.flatnonzero(is_same & (cells.cell_key == steps.get("cell key")))
+        others = ([int(rank[place]) for rank in cells.ranks] for place in places)
+        same.extend(str(_name(cells, ranks, name, request)) for ranks in others)
+
+    with opened_job(job, is_kept=False, progress=progress) as opened:
+        opened.engine.tabulate_all(
+            {table: job.tables[table], **job.tables},
+            watch=ReleaseCheck(opened.ledger, job.ledger).watch,
+            progress=progress,
+            observe=observe,
+        )
+    return {**steps, "in this job, by count and cell key": same}
+
+
+def _require_explained(job: Job, table: str, cell: Mapping[str, str], measure: str) -> None:
+    if job.suppression is not None or job.output.additive:
+        what = "hides cells" if job.suppression else "makes counts additive after the noise"
+        raise ConfigError(
+            f"The job {job.path.name!r} {what}: ckm explain tells of noise alone.",
+            hint="internal/ in the folder of the release tells what was done",
+        )
+    _require_known("table", [table], job.tables)
+    request = job.tables[table]
+    nested = ((name, job.hierarchies.get(name)) for name in request.dimensions)
+    columns = [c for name, h in nested for c in (h if isinstance(h, list) else [name])]
+    _require_known("column", cell, columns)
+    measures = [name for name in request.measures if name in {"count", "weighted"}]
+    _require_known("measure that is explained,", [measure], measures)
+
+
+def _require_known(what: str, names: Iterable[str], known: Iterable[str]) -> None:
+    for name in names:
+        if name not in known:
+            hint = did_you_mean(name, known) or f"there are: {', '.join(known) or 'none'}"
+            raise ConfigError(f"There is no {what} {name!r}.", hint=hint)
+
+
+def _noise(job: Job, ptable: PTable, cells: Cells, here: Flags) -> dict[str, Any]:
+    """Return the steps from a cell to its count with noise, apart from what a release runs."""
+    if not here.any():
+        none = "none: a cell without records has no key and stays 0"
+        return {"original count": 0, "noise": none, "count with noise": 0}
+    ((count,), (key,)) = cells.count[here].tolist(), cells.cell_key[here].tolist()
+    key_range = cells.key_range
+    steps = {"original count": count, "cell key": key, "range of cell keys": key_range}
+    secret = load_secret(job) if job.keys.mix else None
+    if secret is not None:
+        (key,), key_range = mix_keys(cells.cell_key[here], secret=secret).tolist(), 2**32
+        steps["mixed key"] = key
+    row = row_of(ptable, count)
+    for noise, *edges in intervals(ptable.noise[row], ptable.upper[row]):
+        start, end = (-(-edge * key_range // ptable.key_range) for edge in edges)
+        if start <= key < end:
+            steps["row of p-table"] = row
+            steps["keys of this noise"] = f"{start} to {end - 1} of {key_range}"
+            steps |= {"noise": noise, "count with noise": count + noise}
+    return steps
+
+
+def _ranks(cells: Cells, wanted: Mapping[str, str]) -> list[int]:
+    """Find the category of each axis; totals where none is wanted."""
+    found, levels = [], []
+    for axis in cells.axes:
+        is_wanted, is_finer = np.ones(axis.size, bool), True
+        for column, labels in zip(axis.columns[::-1], axis.labels[::-1], strict=True):
+            if column in wanted or is_finer:
+                is_wanted &= labels == wanted.get(column, labels[0])
+                is_finer = is_finer and column not in wanted
+        ranks = np.flatnonzero(is_wanted).tolist()
+        if len(ranks) != 1:
+            given = zip(axis.columns, axis.labels, strict=True)
+            named = {column: labels for column, labels in given if column in wanted}
+            near = (did_you_mean(wanted[column], labels) for column, labels in named.items())
+            raise DataError(
+                f"{len(ranks)} categories of {' and '.join(named)} fit what is given, not one.",
+                hint="write codes as the file does, and those above them",
+                inside="" if ranks else next(filter(None, near), ""),
+            )
+        found += ranks
+        shown = (level.ranks[level.is_shown] for level in axis.levels)
+        levels += [height for height, known in enumerate(shown) if ranks[0] in known]
+    if tuple(levels) not in cells.level_sets:
+        raise ConfigError(
+            "The table does not publish this margin.",
+            hint="give a category of each dimension, or see margins in the job",
+        )
+    return found
+
+
+def _name(cells: Cells, ranks: list[int], table: str, request: TableRequest) -> CellName:
+    words = tuple(
+        (column, str(labels[rank]))
+        for axis, rank in zip(cells.axes, ranks, strict=True)
+        for column, labels in zip(axis.columns, axis.labels, strict=True)
+    )
+    return CellName(table=table, where=request.where, categories=words)
+
+
+def _number(shown: PublishedTable, cell: CellName, request: TableRequest, measure: str) -> Any:
+    """Return the number of a cell as the files hold it."""
+    here = np.ones(shown.n_rows, bool)
+    for column, label in cell.categories:
+        codes, labels = shown.dimensions[column]
+        here &= codes == (labels.index(label) if label in labels else -1)
+    columns = measure_columns(request.measures, shown.dimensions)
+    numbers = {name: shown.measures[column] for column, name in columns.items()}
+    return next(iter(numbers[measure][here].tolist()), _LEFT_OUT)
