@@ -9,7 +9,7 @@ import unicodedata
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 _NARROW, _WIDE = "iljtfrI.,:;'|!()[] \xa0\u202f", "mwMW@%"
 #: French keeps punctuation and figures together by spaces that do not break.
@@ -168,7 +168,7 @@ class Board:
 
     def path(self, steps: Sequence[str], *, tip: str | None = None, **look: Any) -> None:
         """Draw many pieces that look the same at once; a tip says what they are."""
-        inner = None if tip is None else f"<title>{_safe(tip)}</title>"
+        inner = None if tip is None else f"<title>{safe(tip)}</title>"
         if steps:
             self._add("path", inner, {"d": "".join(steps)}, **look)
 
@@ -185,7 +185,7 @@ class Board:
             del look["anchor"]
         if bold:
             look["font-weight"] = "bold"
-        self._add("text", _safe(words), {"x": x, "y": y}, **look)
+        self._add("text", safe(words), {"x": x, "y": y}, **look)
 
     def document(
         self,
@@ -201,15 +201,32 @@ class Board:
         given |= {"aria-labelledby": " ".join(ids), "font-family": family}
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" role="img"{attributes(given)}>'
-            f'<title id="{named}">{_safe(title)}</title>'
-            f'<desc id="{described}">{_safe(description)}</desc>'
+            f'<title id="{named}">{safe(title)}</title>'
+            f'<desc id="{described}">{safe(description)}</desc>'
             + "".join(self._parts)
             + "</svg>"
         )
 
 
-def _safe(words: str) -> str:
+def safe(words: str) -> str:
+    """Write a text so that nothing in it is markup."""
     return html.escape(clean(words))
+
+
+def html_table(caption: str, names: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """Write lines as an HTML table whose first column names each line."""
+    head = "".join(f'<th scope="col">{safe(name)}</th>' for name in names)
+    body = "".join(
+        f'<tr><th scope="row">{safe(first)}</th>'
+        + "".join(f"<td>{safe(cell)}</td>" for cell in rest)
+        + "</tr>"
+        for first, *rest in lines
+    )
+    return (
+        f"<table><caption>{safe(caption)}</caption>"
+        + (f"<thead><tr>{head}</tr></thead>" if names else "")
+        + f"<tbody>{body}</tbody></table>"
+    )
 
 
 def attributes(given: dict[str, Any]) -> str:

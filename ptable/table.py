@@ -7,7 +7,6 @@ keys up to and including each. Probabilities are these integers divided by the k
 from __future__ import annotations
 
 import hashlib
-import html
 import json
 import warnings
 from dataclasses import dataclass, field, replace
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from footing.checks import is_integer, problems_of, require_integer
+from footing.svg import html_table
 from ptable.errors import PTableError, PTableWarning
 from ptable.lookup import KeyIndex, cycle_length, intervals, look_up
 
@@ -614,15 +614,8 @@ class PTable:
             "keys": _power(self.key_range),
             "certified": "yes" if self.certificate else "no",
         }
-        lines = "".join(
-            f'<tr><th scope="row">{html.escape(name)}</th><td>{html.escape(fact)}</td></tr>'
-            for name, fact in facts.items()
-        )
-        picture = heatmap(self)
-        return (
-            f"<div><table><caption>p-table</caption>{lines}</table>"
-            f"{picture._repr_html_()}</div>"
-        )
+        shown = html_table("p-table", (), facts.items())
+        return f"<div>{shown}{heatmap(self)._repr_html_()}</div>"
 
 
 def _row_problems(

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from dp import epsilon_of_rho
 from footing.files import write_whole
+from footing.svg import html_table
 from synth.claims import words_of, wrong_account
 from synth.errors import CertificateError
 from synth.marginals.spending import Call
@@ -233,6 +234,14 @@ class Certificate:
         if found["noise"] != "secure":
             wrong.append("The noise was simulated: nobody is protected.")
         return wrong
+
+    def _repr_html_(self) -> str:
+        wrong = self.verify()
+        shown = {"method": self.facts["method"], "adjacency": self.facts["adjacency"]}
+        shown |= {} if wrong else self.facts["total"]
+        shown["what is wrong"] = " ".join(wrong) or "nothing"
+        lines = ((name, str(value)) for name, value in shown.items())
+        return html_table("Certificate of synthetic data", (), lines)
 
     @property
     def is_unprotected(self) -> bool:

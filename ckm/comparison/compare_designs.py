@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ckm.assessment.risk_utility_scenarios import Scenarios
     from ckm.config.job.job import Job
     from ckm.engine.cell_histogram import CountHistogram
+    from ptable.pictures import Picture
     from reports import Report
     from reports.facts.release import ComparisonFacts, LevelFact, Text
     from risk.risk_map.designs import MapDesign
@@ -79,6 +80,12 @@ class Comparison:
         from reports import comparison_report
 
         return comparison_report(self.facts(), language=language, links=links)
+
+    def plot(self, *, language: str = "en") -> Picture:
+        """Draw the designs by risk and utility, as on the page; for inside."""
+        from reports.plots import designs_plot
+
+        return designs_plot(self.scenarios.facts(), language=language)
 
     def __repr__(self) -> str:
         return f"Comparison({self.map!r})"

@@ -13,6 +13,7 @@ from ckm.engine.protection import Protection
 from ckm.engine.request import EmptyCells, MissingValues, TableRequest
 from ckm.engine.request_fitting import RequestFitter
 from ckm.errors import ConfigError
+from footing.svg import html_table
 from tables import (
     Filter,
     HashedKeys,
@@ -485,6 +486,19 @@ class Engine:
 
     def __repr__(self) -> str:
         return f"Engine({self._source.label!r})"
+
+    def _repr_html_(self) -> str:
+        protection = self._protection
+        facts = {
+            "records": self._source.label,
+            "columns": ", ".join(self._source.columns),
+            "record keys": f"{type(self._keys).__name__} of {self._keys.column!r}",
+            "weight": protection.weight or "none",
+            "cell keys are mixed": "yes" if protection.mixes else "no",
+            "defects of record keys": self._checks,
+            "p-table": repr(protection.ptable),
+        }
+        return html_table("Engine", (), facts.items())
 
     def _named_requests(
         self, requests: Mapping[str, TableRequest]

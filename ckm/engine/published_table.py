@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from ckm.formats import TableAbout
     from footing.arrays import Codes, Floats, Integers
+    from ptable.pictures import Picture
     from tables import Cells
 
 
@@ -118,6 +119,52 @@ class PublishedTable:
         from ckm.formats import write_table
 
         write_table(self, path, format=format, about=about, overwrite=overwrite)
+
+    def plot(
+        self, measure: str | None = None, *, total_label: str = "Total", language: str = "en"
+    ) -> Picture:
+        """Draw a measure as bars, like the page of a service.
+
+        Totals are left out, and so are all but the 40 rows with the largest numbers.
+
+        Parameters
+        ----------
+        measure
+            Its column; by default the first.
+        total_label
+            What totals are called in the table.
+        language
+            ``"en"`` or ``"fr"``.
+
+        Raises
+        ------
+        ReleaseError
+            If there is no such measure, or numbers of it are negative or not published.
+        reports.ReportError
+            If there are not two cells besides totals.
+
+        Examples
+        --------
+        >>> sex = (np.array([0, 1], np.int32), ["F", "M"])
+        >>> table = PublishedTable(
+        ...     dimensions={"sex": sex}, measures={"count": np.array([5, 7])}
+        ... )
+        >>> table.plot().description
+        'sex, count'
+        """
+        from reports.plots import table_plot
+
+        measure = measure or next(iter(self.measures))
+        numbers = self.measures.get(measure)
+        if numbers is None or np.ma.is_masked(numbers) or not np.all(numbers >= 0):
+            raise ReleaseError(
+                f"{measure!r} is no measure whose numbers are all published and not negative.",
+                hint=f"the measures are {', '.join(self.measures)}",
+            )
+        texts = [[labels[n] for n in codes] for codes, labels in self.dimensions.values()]
+        cells = zip(zip(*texts, strict=True), numbers.tolist(), strict=bool(texts))
+        parts = {labels: number for labels, number in cells if total_label not in labels}
+        return table_plot(tuple(self.dimensions), measure, parts, language=language)
 
     def __repr__(self) -> str:
         return f"PublishedTable({', '.join(self.columns)}; {self.n_rows:,} cells)"

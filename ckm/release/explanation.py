@@ -105,7 +105,7 @@ def explain(
             progress=progress,
             observe=observe,
         )
-    return {**steps, "in this job": same}
+    return {**steps, "in this job, by count and cell key": same}
 
 
 def _require_explained(job: Job, table: str, cell: Mapping[str, str], measure: str) -> None:

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from footing.checks import is_integer, is_number, problems_of
+from footing.svg import html_table
 from ptable.errors import InfeasibleError, PTableError
 from ptable.solver.integer.rounding import exact
 from ptable.solver.row import RowProblem, Rule
@@ -431,6 +432,10 @@ class NoiseSpec:
             step=step,
             anchors=None if anchors is None else _as_tuple(anchors),
         )
+
+    def _repr_html_(self) -> str:
+        options = ((name, str(getattr(self, name))) for name in self.__dataclass_fields__)
+        return html_table("NoiseSpec", (), options)
 
     def to_dict(self) -> dict[str, Any]:
         """Give the fields as plain values, ready for JSON; options left alone are missing.

@@ -160,6 +160,10 @@ class StackedSpec:
         """
         return
 
+    def _repr_html_(self) -> str:
+        parts = (f"<p>From count {n} on:</p>{spec._repr_html_()}" for n, spec in self.parts)
+        return f"<div>{''.join(parts)}</div>"
+
     def to_dict(self) -> dict[str, Any]:
         """Give the fields as plain values, ready for JSON.
 

@@ -7,10 +7,10 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from footing.svg import across, text_width
+from footing.svg import across, html_table, text_width
 from ptable.lookup import intervals
 from ptable.pictures.facts import chosen_rows, row_facts, row_name, span, table_notes
-from ptable.pictures.picture import begun, finished, html_table
+from ptable.pictures.picture import begun, finished
 from ptable.pictures.svg import INK, MARGIN
 from ptable.pictures.words import Wording, in_english, ranges, signed
 

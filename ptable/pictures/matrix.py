@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
-from footing.svg import coordinate, moves, outline, text_width
+from footing.svg import coordinate, html_table, moves, outline, text_width
 from ptable.pictures.facts import (
     bin_width,
     binned,
@@ -18,7 +18,7 @@ from ptable.pictures.facts import (
     span,
     table_notes,
 )
-from ptable.pictures.picture import begun, finished, html_table
+from ptable.pictures.picture import begun, finished
 from ptable.pictures.svg import HATCH, INK, MARGIN
 from ptable.pictures.words import Wording, in_english, percent, ranges, signed
 

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from footing.svg import across, clip, coordinate, moves, outline, text_width
+from footing.svg import across, clip, coordinate, html_table, moves, outline, text_width
 from ptable.pictures.facts import (
     RowFacts,
     bin_width,
@@ -17,7 +17,7 @@ from ptable.pictures.facts import (
     span,
     table_notes,
 )
-from ptable.pictures.picture import begun, finished, html_table
+from ptable.pictures.picture import begun, finished
 from ptable.pictures.svg import HATCH, INK, MARGIN, MUTED
 from ptable.pictures.words import Wording, decimal, in_english, percent, signed
 

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from footing.files import write_whole
-from footing.svg import clean
 from ptable.errors import PTableError
 from ptable.pictures.svg import Drawing
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from ptable.pictures.words import Wording
     from ptable.table import PTable
@@ -143,22 +142,3 @@ def finished(
         table=data,
         data_heading=wording.words("Data of the picture"),
     )
-
-
-def html_table(caption: str, names: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """Write lines as an HTML table whose first column names each line."""
-    head = "".join(f'<th scope="col">{_safe(name)}</th>' for name in names)
-    body = "".join(
-        f'<tr><th scope="row">{_safe(first)}</th>'
-        + "".join(f"<td>{_safe(cell)}</td>" for cell in rest)
-        + "</tr>"
-        for first, *rest in lines
-    )
-    return (
-        f"<table><caption>{_safe(caption)}</caption><thead><tr>{head}</tr></thead>"
-        f"<tbody>{body}</tbody></table>"
-    )
-
-
-def _safe(text: str) -> str:
-    return html.escape(clean(text))

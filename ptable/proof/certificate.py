@@ -13,6 +13,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from footing.svg import html_table, safe
 from ptable.design.spec import NoiseSpec
 from ptable.design.stack import StackedSpec
 from ptable.errors import PTableError
@@ -235,6 +236,16 @@ class Certificate:
         ]
         lines += [f"count {row.count}: {row.note}" for row in self.relaxed]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        figures = ("requested_variance", "variance", "bias", "gap", "residual")
+        lines = (
+            (str(row.count), *(f"{getattr(row, name):.6g}" for name in figures), row.note)
+            for row in self.rows
+        )
+        heads = ("count", *(name.replace("_", " ") for name in figures), "note")
+        said = "<br>".join(map(safe, self.summary().splitlines()))
+        return f"<div>{html_table('Certificate', heads, lines)}<p>{said}</p></div>"
 
     def check(self, table: PTable) -> None:
         """Recompute every figure from the integers and multipliers; raise when one is off.

@@ -7,12 +7,15 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from footing.svg import html_table, safe
 from ptable.design.spec import NoiseSpec
 from ptable.design.stack import StackedSpec
 from ptable.errors import PTableError
 from ptable.solver.reach import reaches, stay_bounds, variance_bounds
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pandas as pd
 
     from ptable.solver.row import RowProblem
@@ -143,12 +146,21 @@ class Feasibility:
             [[getattr(row, name) for name in columns] for row in self.rows], columns=columns
         )
 
-    def __str__(self) -> str:
-        lines = [("count", "variance from", "to", "requested", "feasible")]
+    def _lines(self) -> Iterator[tuple[str, ...]]:
+        """Give the heads of the columns, then one line per row."""
+        yield "count", "variance from", "to", "requested", "feasible"
         for row in self.rows:
             ends = (_number(row.variance_min), _number(row.variance_max))
             verdict = "yes" if row.is_feasible else f"no: {row.binding}"
-            lines.append((str(row.count), *ends, _number(row.requested), verdict))
+            yield str(row.count), *ends, _number(row.requested), verdict
+
+    def _repr_html_(self) -> str:
+        heads, *lines = self._lines()
+        shown = html_table("Variances that each row can reach", heads, lines)
+        return f"<div>{shown}<p>{safe(self.advice)}</p></div>"
+
+    def __str__(self) -> str:
+        lines = list(self._lines())
         widths = [max(len(line[column]) for line in lines) for column in range(4)]
         text = [
             "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=False))

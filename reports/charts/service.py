@@ -228,7 +228,7 @@ def _told(words: Words, plot: _Plot) -> str:
 
     return words.say(
         "Bars for %(rows)s rows. The largest number: %(most)s; the smallest: %(least)s."
-        " The table above has all numbers.",
+        " The table has all numbers.",
         rows=words.numbers.count(len(plot.names)),
         most=said(most),
         least=said(least),

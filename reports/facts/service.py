@@ -202,12 +202,12 @@ class Grid:
     """
 
     labels: tuple[str, ...]
-    measure: str
-    across: str
-    heads: tuple[Column, ...]
+    measure: str = ""
+    across: str = ""
+    heads: tuple[Column, ...] = ()
     columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
-    n_rows: int
+    rows: tuple[Row, ...] = ()
+    n_rows: int = 0
     first: int = 1
     pages: tuple[Choice, ...] = ()
     drawn: tuple[Row, ...] = ()

@@ -33,7 +33,7 @@ def scenario_parts(
     return {
         "chosen": [design.name for design in scenarios.designs if design.chosen],
         "front": [design.name for design in scenarios.designs if design.front],
-        "pictures": _map(words, scenarios),
+        "pictures": designs_map(words, scenarios),
         "main": figure_table(
             words,
             scenarios.designs,
@@ -97,7 +97,8 @@ def _named(words: Words, design: DesignFact) -> Cell:
     return Cell(text=design.name, small=words.listed(text for text, holds in places if holds))
 
 
-def _map(words: Words, scenarios: ScenarioFacts) -> list[Figure]:
+def designs_map(words: Words, scenarios: ScenarioFacts) -> list[Figure]:
+    """Draw the designs that have both figures, by number; none without any."""
     spots = []
     for place, design in enumerate(scenarios.designs, start=1):
         risk = design.figures.get(scenarios.risk)

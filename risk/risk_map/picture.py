@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from footing.svg import Axis, apart, clip, text_width
-from ptable.pictures.picture import finished, html_table
+from footing.svg import Axis, apart, clip, html_table, text_width
+from ptable.pictures.picture import finished
 from ptable.pictures.svg import INK, MUTED, Drawing
 from ptable.pictures.words import Wording, in_english
 from risk.errors import RiskError

@@ -80,13 +80,17 @@ def test_a_certificate_is_right_as_made(released):
 def test_a_certificate_with_secure_noise_has_nothing_wrong():
     from synth import SecureNoise
 
-    assert Certificate.of(fitted(noise=SecureNoise())).verify() == []
+    paper = Certificate.of(fitted(noise=SecureNoise()))
+    assert paper.verify() == []
+    assert f"<td>{paper.facts['total']['epsilon']}</td>" in paper._repr_html_()
 
 
 def test_found_domains_are_certified_with_what_they_cost():
     schema = SCHEMA.with_column(Category(name="sex")).with_column(Whole(name="age"))
     paper = Certificate.of(fitted(schema, discovery=Discovery(share=0.5)))
     assert paper.verify() == [SIMULATED]
+    assert SIMULATED in paper._repr_html_()
+    assert "epsilon" not in paper._repr_html_()
     assert paper.facts["total"]["delta_aside"] == pytest.approx(5e-7)
     facts = json.loads(json.dumps(paper.facts))
     facts["calls"] = [call for call in facts["calls"] if call["what"] != "categories"]

@@ -1,5 +1,6 @@
 """What a page says of a comparison, recomputed from its definitions."""
 
+import io
 import json
 import math
 import random
@@ -7,6 +8,7 @@ import re
 from dataclasses import replace
 from itertools import combinations
 
+import pandas as pd
 import pytest
 from lxml import html as parser
 
@@ -176,6 +178,18 @@ def test_a_page_calls_the_job_and_its_variables_as_its_readers_do(facts):
         assert f"<h1>{title}</h1>" in page
         assert f">{label}</t" in page
         assert f">{level}</t" not in page
+
+
+def test_the_plot_has_a_place_for_each_design_of_the_map(found, facts):
+    picture = found.plot()
+    (data,) = pd.read_html(io.StringIO(picture.table))
+    assert data["Design"].tolist() == [design.name for design in facts.scenarios.designs]
+    risks = [design.figures["q_worst_set"] for design in facts.scenarios.designs]
+    assert data["worst posterior of the sensitive set"].tolist() == pytest.approx(
+        risks, abs=1e-3
+    )
+    legend, ring = 3, 1
+    assert picture.svg.count("<circle") == len(data) + legend + ring
 
 
 def test_without_sensitive_cells_there_is_no_conclusion(found, tmp_path):

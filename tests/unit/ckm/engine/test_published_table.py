@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import csv
+import io
+import re
+import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -16,6 +20,7 @@ from ptable import PTable
 from tables import CodeTree, Hierarchy, RequestError
 from tests.strategies import published
 
+SVG = "{http://www.w3.org/2000/svg}"
 #: Counts of 1 become 0, counts of 2 become 3, all others stay.
 PTABLE = PTable(noise=[[0], [-1], [1], [0]], upper=[[256], [256], [256], [256]], key_range=256)
 
@@ -344,3 +349,65 @@ def test_what_tells_persons_apart_is_no_dimension_and_no_filter(request_):
         pytest.raises(RequestError, match="'id' tells persons apart"),
     ):
         engine.tabulate(**request_)
+
+
+def drawn(table, **options):
+    """Return what a plot shows: its title, and the widths of bars and numbers of its data."""
+    picture = table.plot(**options)
+    root = ET.fromstring(picture.svg)  # noqa: S314
+    bars = [float(bar.get("width")) for bar in root.iter(f"{SVG}rect")]
+    (data,) = pd.read_html(io.StringIO(picture.table), keep_default_na=False)
+    return picture, bars, data
+
+
+def test_bars_of_a_plot_are_as_long_as_published_numbers_and_totals_are_left_out():
+    sex, age = ["F"] * 30 + ["M"] * 50, (["<b>"] * 4 + ["old"] * 6) * 8
+    table = tabulate({"age": age, "sex": sex}, ["age", "sex"])
+    picture, bars, data = drawn(table)
+    assert data["F"].tolist() == [12, 18]
+    assert data["M"].tolist() == [20, 30]
+    assert [bar / bars[0] for bar in bars] == pytest.approx(
+        [1, 18 / 12, 20 / 12, 2.5], rel=1e-3
+    )
+    assert "&lt;b&gt;" in picture._repr_html_()
+    assert "<b>" not in picture._repr_html_()
+    assert drawn(table, total_label="old")[2].columns.tolist() == ["age", "Total", "F", "M"]
+
+
+def test_cells_that_are_missing_from_a_table_get_no_bar():
+    table = tabulate({"x": [5] * 8 + [6] * 4, "y": [1, 2] * 4 + [1] * 4}, ["x", "y"])
+    _, bars, data = drawn(table)
+    assert data["count"].tolist() == [4, 4, 4]
+    assert len(bars) == 3
+
+
+def test_a_plot_of_many_cells_shows_the_largest_and_says_so():
+    sizes = [3 + (7 * n) % 45 for n in range(45)]
+    table = tabulate({"x": np.repeat(np.arange(45), sizes)}, ["x"])
+    picture, bars, data = drawn(table, language="fr")
+    assert sorted(data["count"]) == sorted(sizes)[5:]
+    assert len(bars) == 40
+    assert "Les 40 lignes aux plus grands nombres, sur 45." in picture.svg
+
+
+def test_every_class_of_a_plot_has_its_look_there_and_reaches_nothing_else():
+    picture, _, _ = drawn(tabulate({"x": [1, 2] * 9, "y": [1] * 9 + [2] * 9}, ["x", "y"]))
+    style = re.search("<style>(.*?)</style>", picture.svg)[1]
+    assert "var(" not in style
+    selectors = ",".join(re.findall(r"(?:^|\})([^{}]+)\{", style)).split(",")
+    assert all(one.strip().startswith(".ckm-plot .") for one in selectors)
+    for name in {
+        n for names in re.findall('class="([^"]*)"', picture.svg) for n in names.split()
+    }:
+        assert name == "ckm-plot" or f".ckm-plot .{name} {{" in style
+    assert " id=" not in picture.svg  # of two plots in a notebook, each has its own title
+
+
+def test_what_bars_cannot_show_is_refused():
+    table = tabulate({"x": [1, 2] * 9}, ["x"])
+    with pytest.raises(ckm.CkmError, match="'sum' is no measure"):
+        table.plot("sum")
+    for numbers in (np.array([1.0, 2.0, -1.0]), np.ma.masked_equal([1.0, 2.0, 3.0], 3)):
+        shown = replace(table, measures={"sum": numbers})
+        with pytest.raises(ckm.CkmError, match="published and not negative"):
+            shown.plot()

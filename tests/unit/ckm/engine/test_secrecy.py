@@ -69,6 +69,9 @@ def test_no_object_shows_a_record_a_key_or_a_secret():
         objects += [axis.levels for axis in cells.axes]
         table = one.tabulate(["x"], empty_cells="drop")
         assert clean(" ".join(repr(thing) + str(thing) for thing in objects))
+        view = one._repr_html_()
+        assert clean(view, "200", one.ptable.id[:8], *map(str, one.ptable.upper[1][:-1]))
+        assert "<td>id, x, n</td>" in view
         numbers = [*cells.cell_key.tolist(), *cells.count.tolist()]
         assert not any(str(n) in " ".join(map(repr, objects)) for n in numbers if n > 9)
         assert clean(repr(table), "array")

@@ -1,0 +1,101 @@
+"""Drawings of pages that stand alone: for notebooks and files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from footing.svg import html_table, safe
+from ptable.pictures.picture import Picture
+from reports.charts.service import charts
+from reports.errors import ReportError
+from reports.facts.service import Column, Grid, Head, Row
+from reports.i18n.languages import words_of
+from reports.pages.scenarios import designs_map
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reports.facts.release import ScenarioFacts
+    from reports.i18n.languages import Words
+
+_STYLE = Path(__file__).parent / "templates" / "style.css"
+_SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)"')
+#: Other drawings beside it have the same ids; titles name a drawing without them.
+_IDS = re.compile(r' (?:id|aria-labelledby)="[^"]*"')
+_HEAD = 28.0
+_MAX_ROWS, _MAX_ACROSS = 40, 12
+
+
+def table_plot(
+    names: tuple[str, ...], measure: str, cells: dict[tuple[str, ...], float], *, language: str
+) -> Picture:
+    """Draw a table as bars, as the page of a service does; its last variable across if full."""
+    words = words_of(language)
+    heads, columns = names, [measure]
+    rows: dict[tuple[str, ...], tuple[float, ...]]
+    rows = {labels: (number,) for labels, number in cells.items()}
+    across = [*dict.fromkeys(labels[-1] for labels in cells if len(names) > 1)]
+    down = [*dict.fromkeys(labels[:-1] for labels in cells)]
+    if 0 < len(across) <= _MAX_ACROSS and len(across) * len(down) == len(cells):
+        heads, columns = names[:-1], across
+        rows = {row: tuple(cells[*row, last] for last in across) for row in down}
+    largest = {*sorted(rows, key=lambda row: -max(rows[row]))[:_MAX_ROWS]}
+    drawn = {row: numbers for row, numbers in rows.items() if row in largest}
+    title = f"{' × '.join(names)}, {measure}"
+    if len(drawn) < len(rows):
+        n, every = map(words.numbers.count, (len(drawn), len(rows)))
+        note = words.say("The %(n)s rows with the largest numbers, of %(all)s.", n=n, all=every)
+        title += f". {note}"
+    tops = tuple(Column(heading=text, href="") for text in columns)
+    bars = tuple(
+        Row(heads=tuple(Head(label=text) for text in row), numbers=numbers)
+        for row, numbers in drawn.items()
+    )
+    grid = Grid(labels=names, columns=tops, drawn=bars)
+    lines = ([*row, *map(words.numbers.plain, found)] for row, found in drawn.items())
+    data = html_table(title, [*heads, *columns], lines)
+    return _alone(words, title, charts(words, grid), data)
+
+
+def designs_plot(scenarios: ScenarioFacts, *, language: str) -> Picture:
+    """Draw the map of risk and utility, as the page of a comparison does."""
+    words = words_of(language)
+    for figure in designs_map(words, scenarios):
+        data = figure.data
+        lines = ([str(getattr(entry, "text", entry)) for entry in row] for row in data.rows)
+        table = html_table(data.caption, [column.heading for column in data.columns], lines)
+        return _alone(words, figure.title, [figure.svg], table)
+    return _alone(words, "", [], "")
+
+
+def _alone(words: Words, title: str, drawings: Sequence[str], data: str) -> Picture:
+    """Put drawings below each other and their title, with the colours of pages."""
+    if not drawings:
+        raise ReportError("There is nothing to compare: a chart needs two numbers.")
+    parts, low, wide = [], _HEAD, 0.0
+    for drawing in drawings:
+        width, height = map(float, _SIZE.findall(drawing)[0])
+        parts.append(_IDS.sub("", drawing).replace("<svg ", f'<svg y="{low:g}" ', 1))
+        low, wide = low + height, max(wide, width)
+    svg = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="ckm-plot" width="{wide:g}" '
+        f'height="{low:g}" viewBox="0 0 {wide:g} {low:g}" '
+        f'style="background:#fff;max-width:100%;height:auto"><style>{_style()}</style>'
+        f'<text x="4" y="18" class="t strong">{safe(title)}</text>{"".join(parts)}</svg>'
+    )
+    heading = words.say("Data of the picture")
+    return Picture(svg=svg, description=title, table=data, data_heading=heading)
+
+
+def _style() -> str:
+    """Give the rules of drawings in light colours, for `ckm-plot` alone.
+
+    Colours stand in place of their names, which many programs that show SVG do not know.
+    """
+    lines = _STYLE.read_text(encoding="utf-8").splitlines()
+    colours = dict(re.findall(r"--(\w+): (#\w+)", lines[0]))
+    rules = " ".join(line for line in lines if line.startswith("svg ."))
+    rules = re.sub(r"var\(--(\w+)\)", lambda name: colours[name[1]], rules)
+    return rules.replace("svg .", ".ckm-plot .")
