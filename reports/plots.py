@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from footing.svg import html_table, safe
 from ptable.pictures.picture import Picture
 from reports.charts.service import charts
 from reports.errors import ReportError
+from reports.facts.methods import MethodFacts
 from reports.facts.service import Column, Grid, Head, Row
 from reports.i18n.languages import words_of
+from reports.pages.methods import methods_map
 from reports.pages.scenarios import designs_map
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from reports.facts.release import ScenarioFacts
     from reports.i18n.languages import Words
+    from reports.parts import Figure
 
 _STYLE = Path(__file__).parent / "templates" / "style.css"
 _SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)"')
@@ -59,10 +62,12 @@ def table_plot(
     return _alone(words, title, charts(words, grid), data)
 
 
-def designs_plot(scenarios: ScenarioFacts, *, language: str) -> Picture:
-    """Draw the map of risk and utility, as the page of a comparison does."""
+def comparison_plot(compared: ScenarioFacts | MethodFacts, *, language: str) -> Picture:
+    """Draw the map of designs or methods, as the page of a comparison does."""
     words = words_of(language)
-    for figure in designs_map(words, scenarios):
+    draw: Callable[[Words, Any], list[Figure]]
+    draw = methods_map if isinstance(compared, MethodFacts) else designs_map
+    for figure in draw(words, compared):
         data = figure.data
         lines = ([str(getattr(entry, "text", entry)) for entry in row] for row in data.rows)
         table = html_table(data.caption, [column.heading for column in data.columns], lines)
