@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from footing.svg import html_table, safe
 from ptable.pictures.picture import Picture
@@ -17,11 +17,10 @@ from reports.pages.methods import methods_map
 from reports.pages.scenarios import designs_map
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from reports.facts.release import ScenarioFacts
     from reports.i18n.languages import Words
-    from reports.parts import Figure
 
 _STYLE = Path(__file__).parent / "templates" / "style.css"
 _SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)"')
@@ -65,9 +64,11 @@ def table_plot(
 def comparison_plot(compared: ScenarioFacts | MethodFacts, *, language: str) -> Picture:
     """Draw the map of designs or methods, as the page of a comparison does."""
     words = words_of(language)
-    draw: Callable[[Words, Any], list[Figure]]
-    draw = methods_map if isinstance(compared, MethodFacts) else designs_map
-    for figure in draw(words, compared):
+    if isinstance(compared, MethodFacts):
+        figures = methods_map(words, compared)
+    else:
+        figures = designs_map(words, compared)
+    for figure in figures:
         data = figure.data
         lines = ([str(getattr(entry, "text", entry)) for entry in row] for row in data.rows)
         table = html_table(data.caption, [column.heading for column in data.columns], lines)

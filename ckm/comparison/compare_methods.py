@@ -109,7 +109,7 @@ class MethodComparison:
         raise ConfigError(f"No method {name!r} was compared.")
 
     def plot(self, *, language: str = "en") -> Picture:
-        """Draw the methods by persons found and changes of counts, as on the page; for inside."""
+        """Draw the methods by persons found and changes, as on the page; for inside."""
         from ckm.comparison.method_facts import method_facts
         from reports.plots import comparison_plot
 

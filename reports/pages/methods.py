@@ -65,12 +65,12 @@ def rating_of(criterion: CriterionFact) -> Rating | None:
 
 
 def disagreement(method: MethodFact, criterion: str) -> str:
-    """Tell whether measurement is better or worse than the slides say; nothing if neither."""
+    """Tell whether measurement shows less or more than the slides say; nothing if neither."""
     said = SLIDES[method.kind][criterion]
     rating = _rating(method, criterion)
     if said.startswith("yes"):
-        return "worse" if rating == "worst" or (rating == "part" and said == "yes") else ""
-    return "better" if rating == "best" else ""
+        return "less" if rating == "worst" or (rating == "part" and said == "yes") else ""
+    return "more" if rating == "best" else ""
 
 
 def _rating(method: MethodFact, criterion: str) -> Rating | None:
@@ -84,7 +84,7 @@ def _criterion(method: MethodFact, name: str) -> CriterionFact:
 
 
 def methods_map(words: Words, facts: MethodFacts) -> list[Figure]:
-    """Draw the methods that hide no cell by how many persons are found and how far counts move."""
+    """Draw the methods that hide no cell by persons found and how far counts move."""
     places = [
         (m, m.mean_change, _criterion(m, "found_by_differencing").share)
         for m in facts.methods
@@ -104,11 +104,14 @@ def methods_map(words: Words, facts: MethodFacts) -> list[Figure]:
         )
         for method, x, y in known
     ]
-    upwards = words.say("persons found by two tables, %")
-    kinds: dict[str, Kind] = {upwards: "amount", words.say("mean change of a count"): "amount"}
+    upwards, across = (
+        words.say("persons found by two tables"),
+        words.say("mean change of a count"),
+    )
+    kinds: dict[str, Kind] = {f"{upwards}, %": "amount", across: "amount"}
     rest = [_label(words, method) for method in facts.methods if method not in shown]
     notes = [TRIALS["unmapped"].say(words, {"names": words.listed(rest)})] if rest else []
-    return points_map(words, spots, kinds, "methods-map", "Method", notes)
+    return points_map(words, spots, kinds, ident="methods-map", head="Method", notes=notes)
 
 
 def _label(words: Words, method: MethodFact) -> str:
@@ -150,8 +153,10 @@ def _slides(words: Words, facts: MethodFacts) -> Table:
         .texts({name: _criterion_name(words, name) for name in names}, entry)
         .table(
             "methods-slides",
-            words.say("What an office says of the methods, and what was measured"),
-            notes=(TRIALS["slides"].say(words),),
+            words.say(
+                "What slides say of the methods (INSEE, October 2024), and what was measured"
+            ),
+            notes=(TRIALS["against_slides"].say(words),),
         )
     )
 
@@ -177,7 +182,7 @@ def _disagreed(words: Words, facts: MethodFacts) -> Iterator[str]:
         for method in _rated(facts):
             way = disagreement(method, name)
             is_same = _rating(method, "same_answer") == "best"
-            if way == "worse" and name == "found_by_differencing" and is_same:
+            if way == "less" and name == "found_by_differencing" and is_same:
                 way = "same"
             share = _measured(words, method, name)
             said = words.say("“%(name)s” (%(share)s)", name=_label(words, method), share=share)

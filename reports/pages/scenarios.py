@@ -119,18 +119,19 @@ def designs_map(words: Words, scenarios: ScenarioFacts) -> list[Figure]:
 
     names = (scenarios.risk, scenarios.utility)
     kinds = {figure_name(words, name): kind_of(FIGURES[name].unit) for name in names}
-    return points_map(words, spots, kinds, "map", "Design")
+    return points_map(words, spots, kinds, ident="map", head="Design")
 
 
 def points_map(
     words: Words,
     spots: Sequence[Design],
     kinds: Mapping[str, Kind],
+    *,
     ident: str,
     head: str,
     notes: Iterable[str] = (),
 ) -> list[Figure]:
-    """Draw what has two figures, named upwards and across with their kinds; none without any."""
+    """Draw what has two figures, upwards and across, each with its kind; none without any."""
     if not spots:
         return []
     upwards, across = kinds
