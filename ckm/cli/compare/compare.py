@@ -233,8 +233,8 @@ def _require_fit(wanted: Comparanda, output: Path | None) -> None:
     suffix = "" if output is None else output.suffix.lower()
     if wanted.methods and wanted.designs and suffix in {".csv", ".svg"}:
         raise click.UsageError(
-            f"Methods and designs do not fit into one {suffix[1:].upper()}: write .html or .json, or "
-            "compare them one after the other."
+            f"Methods and designs do not fit into one {suffix[1:].upper()}: write .html or "
+            ".json, or compare them one after the other."
         )
 
 
