@@ -383,4 +383,4 @@ class _Run(ReleaseRun["OpenedJob"]):
         if not self.job.needs_secret:
             return None
         secret = self.job.keys.secret
-        return f"file {secret.name}" if secret else f"environment variable {SECRET_VARIABLE}"
+        return secret.name if secret else SECRET_VARIABLE
