@@ -34,8 +34,9 @@ GROUPS = _WORDS.texts("groups")
 CONTROLS = _WORDS.texts("controls")
 REASONS = _WORDS.texts("reasons")
 FIGURES = _WORDS.entries("figures", FigureWords)
+#: Figures in the order in which they are drawn and concluded from.
+TELLING = tuple(_WORDS.texts("telling"))
 CONCLUSIONS = _WORDS.sentences("conclusions")
-PICTURES = _WORDS.pictures()
 GUARANTEES = _WORDS.sentences("guarantees")
 
 

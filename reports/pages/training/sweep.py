@@ -9,7 +9,6 @@ from reports.catalogues.pages import headings
 from reports.catalogues.training import CHOICES, PICTURES, SWEEP, TUNING
 from reports.catalogues.wording import written
 from reports.charts.curves import Curve, Curves, Spot, curves
-from reports.charts.marked import Marked, MarkedLine, marked_bars
 from reports.pages.training.private import delta, epsilon, scheme
 from reports.parts import NOTHING, Cell, Figure, Lines
 from reports.report import as_csv, as_json, download
@@ -33,7 +32,6 @@ def sweep_page(words: Words, facts: SweepFacts) -> tuple[str, dict[str, Any]]:
         "frontier": frontier,
         "settings": _settings(words, facts),
         "tuning": _tuning(words, facts),
-        "costs": _costs(words, facts),
         "meanings": [
             (words.say(name), words.say(meaning))
             for key, (name, meaning) in TUNING.items()
@@ -212,28 +210,6 @@ def _tuning(words: Words, facts: SweepFacts) -> Table:
         .number("δ", lambda fact: delta(words, fact.delta))
         .table("tuning-table", f"{caption} ({holds})" if holds else caption)
     )
-
-
-def _costs(words: Words, facts: SweepFacts) -> Figure | None:
-    bounded = [(fact.name, fact.epsilon) for fact in facts.tuning if fact.epsilon is not None]
-    if len(bounded) < 2:
-        return None
-    lines = [MarkedLine(name=_way(words, name), value=value) for name, value in bounded]
-    values = [line.value for line in lines]
-    said = PICTURES["costs"].say(words, "costs", least=min(values), most=max(values))
-    data = Marked(**said, marks={})
-    return (
-        Lines(words, lines)
-        .text("Way to choose", lambda line: line.name)
-        .number("ε", lambda line: line.value, "amount")
-        .figure(data, marked_bars(words, data, lines))
-    )
-
-
-def _way(words: Words, name: str) -> str:
-    """Name a way to choose; of drawn numbers, the law alone has room beside a bar."""
-    text = words.say(TUNING[name].name)
-    return text.partition(", ")[2] if name in {"geometric", "logarithmic"} else text
 
 
 def _downloads(facts: SweepFacts) -> list[Download]:
