@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from itertools import pairwise, product
 from textwrap import wrap
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 from footing.svg import Axis, clip, log_ticks, text_width, ticks
@@ -95,10 +96,16 @@ class Curves(Labels):
     is_small: bool = False
 
 
-def curves(words: Words, data: Curves, lines: Sequence[Curve]) -> str:
-    """Draw each curve with its own dashes and marks."""
+def curves(
+    words: Words,
+    data: Curves,
+    lines: Sequence[Curve],
+    *,
+    known: Mapping[str, int] = MappingProxyType({}),
+) -> str:
+    """Draw each curve with its own dashes and marks, those known by its name."""
     left, right, top, low = _SMALL if data.is_small else _LARGE
-    styled = _styled(lines)
+    styled = [(line, known.get(line.name, style)) for line, style in _styled(lines)]
     named = [] if data.is_small or len(lines) < 2 else [one for one in styled if one[0].name]
     rows = math.ceil(len(named) / _IN_A_ROW)
     width = _SMALL_WIDTH if data.is_small else _WIDTH
@@ -133,17 +140,12 @@ def panels(
     words: Words, ident: str, several: Sequence[tuple[Curves, Sequence[Curve]]]
 ) -> tuple[tuple[str, str], ...]:
     """Draw small pictures to stand in a row, each with its title, and their legend."""
-    drawn = [(data.title, curves(words, data, lines)) for data, lines in several]
-    known = {
-        line.name: one
-        for _, lines in several
-        for one in _styled(lines)
-        if (line := one[0]).name
-    }
-    if len(known) > 1:
-        drawn.append(
-            (words.say("Legend"), _legend(words, f"{ident}-legend", [*known.values()]))
-        )
+    lines = {line.name: line for _, some in several for line in some if line.name}
+    styled = _styled([*lines.values()])
+    known = {line.name: style for line, style in styled}
+    drawn = [(data.title, curves(words, data, some, known=known)) for data, some in several]
+    if len(styled) > 1:
+        drawn.append((words.say("Legend"), _legend(words, f"{ident}-legend", styled)))
     return tuple(drawn)
 
 
@@ -170,20 +172,30 @@ def _ticks(data: Curves, numbers: Sequence[float], *, is_log: bool) -> list[floa
 
 def _band(drawing: Drawing, line: Curve, style: int, along: Axis, up: Axis) -> None:
     """Fill what lies between the ends of the intervals of a line."""
-    known = [s for s in line.spots if s.low is not None and s.high is not None]
-    if line.is_joined and len(known) > 1:
-        high = [(along(s.x), up(s.high or 0.0)) for s in known]
-        low = [(along(s.x), up(s.low or 0.0)) for s in reversed(known)]
+    ends = _ends(line)
+    if len(ends) > 1:
+        high = [(along(x), up(y)) for x, _, y in ends]
+        low = [(along(x), up(y)) for x, y, _ in reversed(ends)]
         drawing.line(*high, *low, css=f"band m{style}")
+
+
+def _ends(line: Curve) -> list[tuple[float, float, float]]:
+    """Give the intervals that a band goes through."""
+    known = [
+        (s.x, s.low, s.high)
+        for s in line.spots
+        if line.is_joined and s.low is not None and s.high is not None
+    ]
+    return known if len(known) == len(line.spots) else []
 
 
 def _draw(drawing: Drawing, line: Curve, style: int, along: Axis, up: Axis) -> None:
     places = [(along(spot.x), up(spot.y)) for spot in line.spots]
     if line.is_joined:
         drawing.line(*places, css=_css(line, style))
+    is_banded = len(_ends(line)) > 1
     for spot, (x, y) in zip(line.spots, places, strict=True):
-        is_alone = not line.is_joined or len(places) == 1
-        if is_alone and spot.low is not None and spot.high is not None:
+        if not is_banded and spot.low is not None and spot.high is not None:
             drawing.line((x, up(spot.low)), (x, up(spot.high)), css="axis")
             for end in (spot.low, spot.high):
                 drawing.line((x - 4, up(end)), (x + 4, up(end)), css="axis")

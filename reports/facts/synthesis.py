@@ -84,7 +84,7 @@ class SpreadFact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MeasureFact:
+class SweptFigure:
     """A figure of all ways of a sweep.
 
     Parameters
@@ -142,5 +142,5 @@ class SynthesisFacts:
     figures: Mapping[str, tuple[SynthesisFigure, ...]]
     findings: Mapping[str, tuple[SynthesisFinding, ...]]
     guarantees: Mapping[str, GuaranteeFact] = field(default_factory=dict)
-    measures: tuple[MeasureFact, ...] = ()
+    measures: tuple[SweptFigure, ...] = ()
     folds: int = 0

@@ -17,7 +17,7 @@ from reports.catalogues.synthesis import (
 )
 from reports.catalogues.wording import written
 from reports.charts.curves import SHAPES, Curve, Curves, Spot, panels
-from reports.facts.synthesis import MeasureFact, SpreadFact
+from reports.facts.synthesis import SpreadFact, SweptFigure
 from reports.parts import Cell, Lines, Row
 from reports.report import as_csv, as_json, download
 
@@ -42,14 +42,12 @@ def synthesis_page(words: Words, facts: SynthesisFacts) -> tuple[str, dict[str, 
         for name in GROUPS
         if any(FIGURES[f.name].group == name for some in facts.figures.values() for f in some)
     ]
+    compared = words.say("Ways to synthesise compared") if facts.measures else ""
     return "synthesis.html", {
-        "title": facts.title
-        or words.say(
-            "Ways to synthesise compared" if facts.measures else "Synthetic records judged"
-        ),
+        "title": facts.title or compared or words.say("Synthetic records judged"),
         "headings": {
             "conclusion": words.say("Conclusion"),
-            "pictures": words.say("By ε" if facts.measures else "At a glance"),
+            "pictures": words.say("At a glance"),
             "judged": words.say("What was judged"),
             **{f"group-{name}": words.say(GROUPS[name]) for name in groups},
             "definitions": words.say("Definitions"),
@@ -136,7 +134,7 @@ def _group(words: Words, facts: SynthesisFacts, group: str) -> Table:
     )
 
 
-def _name(words: Words, figure: SynthesisFigure | MeasureFact) -> Cell:
+def _name(words: Words, figure: SynthesisFigure | SweptFigure) -> Cell:
     return Cell(text=words.say(FIGURES[figure.name].name), small=figure.subject)
 
 
@@ -148,7 +146,7 @@ def _value(words: Words, figure: SynthesisFigure) -> Entry:
     )
 
 
-def _spread(words: Words, figure: SynthesisFigure | MeasureFact, found: SpreadFact) -> Entry:
+def _spread(words: Words, figure: SynthesisFigure | SweptFigure, found: SpreadFact) -> Entry:
     text = _number(words, figure, found.mean)
     if found.low is None or found.high is None:
         return text
@@ -156,20 +154,20 @@ def _spread(words: Words, figure: SynthesisFigure | MeasureFact, found: SpreadFa
     return Cell(text=text, small=words.say("%(low)s to %(high)s", low=low, high=high))
 
 
-def _number(words: Words, figure: SynthesisFigure | MeasureFact, value: float | None) -> str:
+def _number(words: Words, figure: SynthesisFigure | SweptFigure, value: float | None) -> str:
     if value is None:
         return words.say("none")
     return written(words, value, FIGURES[figure.name].kind)
 
 
-def _measures(facts: SynthesisFacts) -> list[MeasureFact]:
+def _measures(facts: SynthesisFacts) -> list[SweptFigure]:
     """Give the most telling figures by way: those of a sweep, or of each set."""
-    found: dict[tuple[str, str], MeasureFact] = {(m.name, m.subject): m for m in facts.measures}
+    found: dict[tuple[str, str], SweptFigure] = {(m.name, m.subject): m for m in facts.measures}
     for line, figures in facts.figures.items():
         for f in figures:
             if f.value is not None:
                 key = (f.name, "" if f.name.startswith("tvd") else f.subject)
-                known = found.get(key) or MeasureFact(
+                known = found.get(key) or SweptFigure(
                     name=f.name, subject=key[1], controls=f.controls
                 )
                 one = SpreadFact(line=line, mean=f.value, low=f.low, high=f.high)
@@ -253,7 +251,7 @@ def _places(
 
 
 def _ways(
-    measure: MeasureFact, lines: Sequence[str], places: dict[float | str | None, float]
+    measure: SweptFigure, lines: Sequence[str], places: dict[float | str | None, float]
 ) -> list[Curve]:
     curves = []
     for line in lines:
@@ -271,7 +269,7 @@ def _ways(
     return curves
 
 
-def _limits(words: Words, measure: MeasureFact, at: dict[float, str]) -> list[Curve]:
+def _limits(words: Words, measure: SweptFigure, at: dict[float, str]) -> list[Curve]:
     return [
         Curve(
             name=words.say(CONTROLS[control]),
@@ -284,7 +282,7 @@ def _limits(words: Words, measure: MeasureFact, at: dict[float, str]) -> list[Cu
     ]
 
 
-def _led(words: Words, measure: MeasureFact) -> str:
+def _led(words: Words, measure: SweptFigure) -> str:
     """Say which way is best at which epsilons."""
     if not measure.leads:
         return ""
@@ -305,7 +303,7 @@ def _led(words: Words, measure: MeasureFact) -> str:
     return words.say("%(figure)s – best: %(best)s.", figure=name, best=", ".join(best))
 
 
-def _by_way(words: Words, measures: Sequence[MeasureFact], lines: Sequence[str]) -> Table:
+def _by_way(words: Words, measures: Sequence[SweptFigure], lines: Sequence[str]) -> Table:
     """List the figures drawn: a line per way and epsilon, then known records."""
     found = [{(s.line, s.epsilon): s for s in m.spreads} for m in measures]
     every = sorted(

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from reports.catalogues.synthesis import FIGURES, TELLING
 from reports.facts.copying import fact_of
 from reports.facts.synthesis import (
-    MeasureFact,
     SpreadFact,
+    SweptFigure,
     SynthesisFacts,
     SynthesisFigure,
     SynthesisFinding,
@@ -97,14 +97,14 @@ def sweep_facts(
     )
 
 
-def _measure(found: Sweep, key: str, controls: Collection[str]) -> MeasureFact:
+def _measure(found: Sweep, key: str, controls: Collection[str]) -> SweptFigure:
     values: dict[str, list[float]] = {}
     for run in found.runs:
         if (value := run.figures.get(key)) is not None:
             values.setdefault(run.name, []).append(value)
     spreads = tuple(_spread(way, v) for way, v in values.items() if way not in controls)
     name, _, subject = key.partition(":")
-    return MeasureFact(
+    return SweptFigure(
         name=name,
         subject=subject,
         spreads=spreads,
@@ -142,7 +142,7 @@ def _leads(
         yield line, each[0], each[-1]
 
 
-def _of_sweep(measures: Sequence[MeasureFact]) -> Iterator[SynthesisFinding]:
+def _of_sweep(measures: Sequence[SweptFigure]) -> Iterator[SynthesisFinding]:
     """Say from which epsilon on the best way keeps more than independent columns do."""
     judged = [one for one in measures if one.leads and one.name in TELLING]
     if not judged:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from reports.catalogues.pages import headings
 from reports.catalogues.training import CHOICES, PICTURES, SWEEP, TUNING
 from reports.catalogues.wording import written
-from reports.charts.curves import Curve, Curves, Spot, curves
+from reports.charts.curves import Curve, Curves, Spot, panels
 from reports.pages.training.private import delta, epsilon, scheme
-from reports.parts import NOTHING, Cell, Figure, Lines
+from reports.parts import NOTHING, Cell, Lines, Row
 from reports.report import as_csv, as_json, download
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ def sweep_page(words: Words, facts: SweepFacts) -> tuple[str, dict[str, Any]]:
         "remarks": _remarks(words, facts),
         "scheme": _holds(words, facts),
         "frontier": frontier,
-        "settings": _settings(words, facts),
         "tuning": _tuning(words, facts),
         "meanings": [
             (words.say(name), words.say(meaning))
@@ -60,7 +59,8 @@ def _verdict(words: Words, facts: SweepFacts) -> str:
     )
     if plain is None:
         return SWEEP["private-alone"].say(words, {"reached": reached})
-    return SWEEP["both"].say(words, {"reached": reached, "plain": plain.mean})
+    points = round(100 * abs(plain.mean - private.mean), 1)
+    return SWEEP["both"].say(words, {"reached": reached, "plain": plain.mean, "points": points})
 
 
 def _remarks(words: Words, facts: SweepFacts) -> list[str]:
@@ -83,7 +83,7 @@ def _remarks(words: Words, facts: SweepFacts) -> list[str]:
     return found
 
 
-def _frontier(words: Words, facts: SweepFacts) -> Figure | None:
+def _frontier(words: Words, facts: SweepFacts) -> Row | None:
     private = sorted(
         (o for o in facts.outcomes if o.is_private and o.epsilon), key=lambda o: o.epsilon or 0
     )
@@ -128,13 +128,14 @@ def _frontier(words: Words, facts: SweepFacts) -> Figure | None:
         is_log_across=most > 4 * least,
         from_zero=False,
         home=None if best is None or best.epsilon is None else (best.epsilon, best.mean),
+        is_small=True,
     )
-    drawn = [*private, *([plain] if plain is not None else [])]
-    return Figure(
-        id="accuracy",
-        title=data.title,
-        svg=curves(words, data, [line for line in lines if line.spots]),
-        data=_outcomes(words, facts, drawn, ident="accuracy-data", caption=data.title),
+    drawn = [line for line in lines if line.spots]
+    return Row(
+        id="settings",
+        title=words.say("Every setting, best first"),
+        panels=panels(words, "settings", [(data, drawn)]),
+        data=_outcomes(words, facts),
         notes=(words.say("The most accurate private setting is ringed."),),
     )
 
@@ -143,23 +144,11 @@ def _spot(outcome: OutcomeFact) -> Spot:
     return Spot(x=outcome.epsilon or 0.0, y=outcome.mean, low=outcome.low, high=outcome.high)
 
 
-def _settings(words: Words, facts: SweepFacts) -> Table:
-    return _outcomes(
-        words,
-        facts,
-        list(facts.outcomes),
-        ident="settings-table",
-        caption=words.say("Accuracy of every setting, best first"),
-    )
-
-
-def _outcomes(
-    words: Words, facts: SweepFacts, several: list[OutcomeFact], *, ident: str, caption: str
-) -> Table:
+def _outcomes(words: Words, facts: SweepFacts) -> Table:
     names = [name for name in CHOICES if any(name in o.choices for o in facts.outcomes)]
     trainings = {True: words.say("with privacy"), False: words.say("without")}
     lines = (
-        Lines(words, several)
+        Lines(words, facts.outcomes)
         .text("Training", lambda outcome: trainings[outcome.is_private])
         .numbers(
             {name: words.say(CHOICES[name].name) for name in names},
@@ -177,7 +166,7 @@ def _outcomes(
     return (
         lines.number("ε of one run", lambda outcome: outcome.epsilon, "amount")
         .text("Frontier", lambda o: words.say("frontier") if o.is_front else NOTHING)
-        .table(ident, caption)
+        .table("settings-table", words.say("Accuracy of every setting, best first"))
     )
 
 
