@@ -75,6 +75,7 @@ class Drawing(Board):
             self.line((x, low), (x, high), css="grid")
             text = said[number] if number in said else self._written(axis, number)
             half = text_width(text, 11) / 2
+            x = min(x, self.width - half)
             if text and x - half > taken:
                 self.text((x, low + 14), text, anchor="middle")
                 taken = x + half
@@ -94,7 +95,7 @@ class Drawing(Board):
         self.text((4, axis(axis.at[-1]) - 10), name)
 
     def _written(self, axis: Axis, number: float) -> str:
-        if axis.is_log and (number < 1e-3 or number > 1e6):
+        if axis.is_log and (number < 1e-3 or number > 9e4):
             power = round(math.log10(number))
             if math.isclose(number, 10.0**power):
                 return f"10{str(power).translate(_POWERS)}"

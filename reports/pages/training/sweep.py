@@ -133,7 +133,7 @@ def _frontier(words: Words, facts: SweepFacts) -> Row | None:
     drawn = [line for line in lines if line.spots]
     return Row(
         id="settings",
-        title=words.say("Every setting, best first"),
+        title=words.say("Settings with noise beside the best one without"),
         panels=panels(words, "settings", [(data, drawn)]),
         data=_outcomes(words, facts),
         notes=(words.say("The most accurate private setting is ringed."),),
@@ -150,12 +150,14 @@ def _outcomes(words: Words, facts: SweepFacts) -> Table:
     lines = (
         Lines(words, facts.outcomes)
         .text("Training", lambda outcome: trainings[outcome.is_private])
+        .number("ε of one run", lambda outcome: outcome.epsilon, "amount")
+        .number("accuracy", lambda outcome: _accuracy(words, outcome))
+        .text("Frontier", lambda o: words.say("frontier") if o.is_front else NOTHING)
         .numbers(
             {name: words.say(CHOICES[name].name) for name in names},
             lambda outcome, name: _choice(words, name, outcome.choices.get(name)),
         )
         .number("runs", lambda outcome: outcome.runs, "count")
-        .number("accuracy", lambda outcome: _accuracy(words, outcome))
         .number("standard deviation", lambda outcome: outcome.sd, "ratio")
     )
     if facts.classes is not None:
@@ -163,11 +165,7 @@ def _outcomes(words: Words, facts: SweepFacts) -> Table:
             "times chance",
             lambda o: None if o.times_chance is None else round(o.times_chance, 1),
         )
-    return (
-        lines.number("ε of one run", lambda outcome: outcome.epsilon, "amount")
-        .text("Frontier", lambda o: words.say("frontier") if o.is_front else NOTHING)
-        .table("settings-table", words.say("Accuracy of every setting, best first"))
-    )
+    return lines.table("settings-table", words.say("Accuracy of every setting, best first"))
 
 
 def _choice(words: Words, name: str, value: float | None) -> str:
