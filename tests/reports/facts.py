@@ -962,6 +962,8 @@ def exposure(**changes) -> ExposureFacts:
     facts = ExposureFacts(
         title={"en": "Job seekers", "fr": "Demandeurs d'emploi"},
         version="0.1.0",
+        finished="2027-03-01T10:00:00+00:00",
+        digests={"data": "d" * 64, "rules": "e" * 64, "ptable": "f" * 64, "secret": "none"},
         small=2,
         confidence=0.95,
         n_areas=1234,
