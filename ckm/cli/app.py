@@ -37,6 +37,7 @@ _VERBS = {
     "synth": "ckm.cli.synth.synth:synth",
     "dpsgd": "ckm.cli.dpsgd.dpsgd:dpsgd",
     "job": "ckm.cli.job:job",
+    "schema": "ckm.cli.job:schema",
     "completion": "ckm.cli.completion:completion",
 }
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from ckm.config.read import build, open_settings
-from ckm.config.section import FilePath, Items, Section, SettingsFile, optional
+from ckm.config.section import FilePath, Items, Section, SettingsFile, optional, schema_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,6 +42,11 @@ class SweepPlan(SettingsFile):
         if not self.ways:
             hint = 'write [[ways]], and below it method = "tables", epsilon = [1, 8]'
             reading.add("[[ways]]", "must name at least one way to synthesise.", hint)
+
+
+def sweep_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the file of a sweep, for editors."""
+    return schema_of(SweepPlan, title="A sweep of ckm synth")
 
 
 def read_sweep(path: Path | str) -> SweepPlan:
