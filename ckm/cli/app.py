@@ -61,6 +61,7 @@ def app() -> None:
     Start here
     ----------
     ckm demo                            a register, six protected tables, designs compared
+    ckm job init people.parquet         a job drafted from your data: job.toml
     ckm check job.toml                  is this job right?
     ckm release job.toml -o out/        release its tables, with a report
 

@@ -28,7 +28,7 @@ _S = TypeVar("_S", bound=Section)
 logger = logging.getLogger(__name__)
 
 _MAX_BYTES = 1_000_000
-_EXAMPLE = "examples/job.toml shows a whole job; ckm job schema prints its schema"
+_EXAMPLE = "examples/job.toml shows a whole job; ckm job init drafts one from data"
 _EXAMPLES = {
     "design": "examples/qpv/designs.toml is such a file; ckm demo makes one",
     "swap": "docs/swapping.md shows a whole file",

@@ -161,8 +161,8 @@ def optional(description: str, *, default: Any = None, **rules: Any) -> Any:
 class TextModel(Section):
     """A text in both languages."""
 
-    en: str = Field(min_length=1)
-    fr: str = Field(min_length=1)
+    en: str = Field(min_length=1, description="In English.")
+    fr: str = Field(min_length=1, description="In French.")
 
 
 #: Language → text; empty where nothing was said.

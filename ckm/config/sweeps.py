@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 class SweepMeasure(Section):
     """What is measured; see `synth.evaluation.Plan`."""
 
-    only: Items[str] | None = None
-    classes: Items[str] | None = None
-    numbers: Items[str] | None = None
-    keys: Items[str] | None = None
-    sensitive: Items[str] | None = None
-    learner: Literal["histogram", "xgboost"] = "histogram"
+    only: Items[str] | None = optional("Measures; all without it.")
+    classes: Items[str] | None = optional("Categories to predict.")
+    numbers: Items[str] | None = optional("Numbers to predict.")
+    keys: Items[str] | None = optional("What an intruder knows.")
+    sensitive: Items[str] | None = optional("What an intruder wants to know.")
+    learner: Literal["histogram", "xgboost"] = optional("What predicts.", default="histogram")
 
 
 class SweepPlan(SettingsFile):
