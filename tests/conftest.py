@@ -29,6 +29,7 @@ settings.load_profile(os.environ.get("CKM_HYPOTHESIS_PROFILE", "quick"))
 if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
     pd.read_csv = partial(pd.read_csv, float_precision="round_trip")
 
+os.environ["CKM_LANG"] = "en"  # whatever the language of the machine
 os.umask(0o077)  # a secret that a test writes is its owner's alone, as it must be
 
 

@@ -14,7 +14,7 @@ from ckm.assessment.noise.agreement import (
     variance_test,
 )
 from ckm.assessment.observed import repeats
-from reports.facts.release import CheckFact
+from reports.facts.release import CheckFact, of_all_cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -177,6 +177,9 @@ def limit_checks(
     together = {fact.table: fact.set_probability for fact in tables}
     yield _limited("posterior", "probability", single, limits.posterior)
     yield _limited("posterior-set", "probability", together, limits.posterior_set)
+    known = {fact.table: fact.sure / fact.small for fact in tables if fact.small}
+    if limits.known_small is not None:
+        yield _limited("known-small", "share", known, limits.known_small)
     over = [fact.name for fact in attacks if _is_over(fact)]
     limited = sum(fact.allowed is not None for fact in attacks)
     yield _check(
@@ -196,13 +199,23 @@ def limit_checks(
         and fact.number is not None
     }
     yield _limited("utility", "aad", deviations, limits.aad)
+    cells = {fact.name: fact for fact in of_all_cells(utility) if fact.cells == "all"}
+    for name, measure, allowed in (
+        ("changed", "changed_pct", limits.changed_cells),
+        ("false-zeros", "false_zeros", limits.false_zeros),
+    ):
+        fact = cells.get(measure)
+        if allowed is not None:
+            part = None if fact is None or not fact.base else fact.cells_of_base
+            found = {} if fact is None or part is None else {"": part / fact.base}
+            yield _limited(name, "share", found, allowed)
 
 
 def _limited(name: str, unit: str, found: dict[str, float], allowed: float | None) -> CheckFact:
     where = max(found, key=lambda table: found[table]) if found else ""
     most = {unit: found[where]} if found else {}
     limit = {} if allowed is None else {unit: allowed}
-    if not found and name.startswith("posterior"):
+    if not found and name.startswith(("posterior", "known")):
         # No table has a sensitive cell: none can be told.
         most = {unit: 0.0}
         return _check(name, "passed" if limit else "no limit", allowed=limit, found=most)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import math
 from dataclasses import asdict
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm import __version__
-from ckm.cli.terminal.click_group import with_terminal
+from ckm.cli.terminal.click_group import Command, with_terminal
 from ckm.cli.terminal.output import check_output
 from ckm.errors import CheckFailedError
 from footing.files import write_whole
@@ -59,21 +60,7 @@ def _finite(_context: click.Context, _option: click.Parameter, value: float | No
     return value
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  ckm audit service.toml
-  ckm audit service.toml --small 3 -o audit.html    a page, and audit.json beside it
-  ckm audit service.toml --areas 50 --seed 1        a sample of areas, for many records
-  ckm audit service.toml --draws 200                how probable small counts are, in minutes
-  ckm audit service.toml --limit 0.1                what to close until 10 % are found
-  ckm audit job.toml -o audit.html                  the tables of a release, and earlier ones
-
-It builds all cells that the rules of a service permit, or the tables of a job with those that
-its ledger has of before, so it takes longer than one answer, and needs the secret. What it
-says is for the office alone.
-"""
-)
+@click.command(cls=Command)
 @click.argument("file", type=_PATH, metavar="SERVICE.toml|JOB.toml")
 @click.option(
     "--small",
@@ -133,7 +120,21 @@ def audit(
     lang: str | None,
     force: bool,
 ) -> None:
-    """Find small counts from all tables that a service permits, or of a release, together."""
+    """Find small counts from all tables that a service permits, or of a release, together.
+
+    Examples
+    --------
+    ckm audit service.toml
+    ckm audit service.toml --small 3 -o audit.html    a page, and audit.json beside it
+    ckm audit service.toml --areas 50 --seed 1        a sample of areas, for many records
+    ckm audit service.toml --draws 200                how probable small counts are, in minutes
+    ckm audit service.toml --limit 0.1                what to close until 10 % are found
+    ckm audit job.toml -o audit.html                  the tables of a release, and earlier ones
+
+    It builds all cells that the rules of a service permit, or the tables of a job with those
+    that its ledger has of before, so it takes longer than one answer, and needs the secret.
+    What it says is for the office alone.
+    """
     from ckm.audit.advice import advise, stronger_noise
     from ckm.audit.audit import open_space
     from ckm.audit.breakdown import exposure_facts, growth_of, parts_of
@@ -196,7 +197,11 @@ def audit(
         facts = exposure_facts(
             plan,
             found,
-            parts_of(space, attacked),
+            {
+                **parts_of(space, attacked),
+                "finished": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+                "digests": digests_of(service or job, auditor.ptable),
+            },
             limit=limit,
             steps=steps,
             noise=noise,
@@ -206,7 +211,8 @@ def audit(
         figures = {
             "kind": KIND,
             "version": __version__,
-            "digests": digests_of(service or job, auditor.ptable),
+            "finished": facts.finished,
+            "digests": facts.digests,
             **found.to_dict(),
             "limit": limit,
             "advice": [asdict(one) for one in steps],

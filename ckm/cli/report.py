@@ -73,7 +73,9 @@ def report(terminal: Terminal, /, *, folder: Path, dry_run: bool, **options: Any
 @click.argument("job", type=PATH, metavar="JOB.toml")
 @click.argument("table")
 @click.argument("cell", nargs=-1, metavar="[COLUMN=CATEGORY]...")
-@click.option("--measure", default="count", help="The measure: count or weighted.")
+@click.option(
+    "--measure", default="count", help="The measure, such as count, weighted or sum:income."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @with_terminal
 def explain(

@@ -5,13 +5,18 @@ What is found follows from original records: it stays inside.
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ckm.config.problems import did_you_mean
 from ckm.engine.key_mixing import mix_keys
+from ckm.engine.magnitudes.measures import noise_name
+from ckm.engine.magnitudes.noise.perturb import trace_own
+from ckm.engine.magnitudes.settings import VariableNoises
 from ckm.engine.published_table import measure_columns
+from ckm.engine.request import variable_of
 from ckm.errors import ConfigError, InternalError
 from ckm.ledger import CellName, Definition
 from ckm.ledger.release_check import ReleaseCheck
@@ -23,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from ckm.config.job.job import Job
+    from ckm.engine.magnitudes.settings import MagnitudeNoise
     from ckm.engine.published_table import PublishedTable
     from ckm.engine.request import TableRequest
     from footing.arrays import Flags, Integers
@@ -51,7 +57,7 @@ def explain(
     cell
         Column → category; columns that are left out are totals.
     measure
-        ``"count"`` or ``"weighted"``.
+        A measure of the table, such as ``"count"``, ``"weighted"`` or ``"sum:income"``.
     progress
         Called with a stage, how much of it is done, and how much there is.
 
@@ -74,6 +80,7 @@ def explain(
     _require_explained(job, table, cell, measure)
     steps: dict[str, Any] = {"notice": "INTERNAL: original counts and keys"}
     same: list[str] = []
+    variable = variable_of(measure)
 
     def observe(
         name: str, request: TableRequest, cells: Cells, counts: Integers, shown: PublishedTable
@@ -87,7 +94,10 @@ def explain(
             steps.update(_noise(job, opened.ptable, cells, here))
             if counts[here].sum() != steps["count with noise"]:
                 raise InternalError("The steps do not give the number that is published.")
-            if measure == "weighted" and cells.weight is not None:
+            if variable is not None and here.any():
+                noise = VariableNoises(opened.noises)[variable]
+                steps.update(_sum_steps(job, noise, cells, here, variable))
+            elif measure != "count" and cells.weight is not None:
                 steps["original weight"] = float(cells.weight[here].sum())
             steps["published"] = _number(shown, words, request, measure)
             if opened.ledger is not None:
@@ -120,8 +130,7 @@ def _require_explained(job: Job, table: str, cell: Mapping[str, str], measure: s
     nested = ((name, job.hierarchies.get(name)) for name in request.dimensions)
     columns = [c for name, h in nested for c in (h if isinstance(h, list) else [name])]
     _require_known("column", cell, columns)
-    measures = [name for name in request.measures if name in {"count", "weighted"}]
-    _require_known("measure that is explained,", [measure], measures)
+    _require_known("measure", [measure], request.measures)
 
 
 def _require_known(what: str, names: Iterable[str], known: Iterable[str]) -> None:
@@ -151,6 +160,26 @@ def _noise(job: Job, ptable: PTable, cells: Cells, here: Flags) -> dict[str, Any
             steps["keys of this noise"] = f"{start} to {end - 1} of {key_range}"
             steps |= {"noise": noise, "count with noise": count + noise}
     return steps
+
+
+def _sum_steps(
+    job: Job, noise: MagnitudeNoise, cells: Cells, here: Flags, variable: str
+) -> dict[str, Any]:
+    """Return the steps from the amounts of a cell to its sum with noise."""
+    secret = load_secret(job)
+    if noise.rules != "ckm" or secret is None:
+        raise ConfigError(
+            f"The sums of {variable!r} have the noise of another tool, {noise.rules}.",
+            hint='only sums with rules = "ckm" are explained',
+        )
+    all_of_it = (cells.magnitudes or {})[variable]
+    arrays = {
+        field.name: getattr(all_of_it, field.name)[here]
+        for field in fields(all_of_it)
+        if field.name not in {"variable", "key_range"}
+    }
+    named = noise_name(variable, job.data.weight)
+    return trace_own(replace(all_of_it, variable=named, **arrays), noise, secret=secret)
 
 
 def _ranks(cells: Cells, wanted: Mapping[str, str]) -> list[int]:

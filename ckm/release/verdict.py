@@ -17,13 +17,24 @@ _HINTS = {
     "certificate": "build the p-table again: the file does not fit its proof",
     "posterior": "take more noise, or [ptable] small",
     "posterior-set": "take more noise, or [ptable] small",
+    "known-small": "take more noise, or publish fewer small cells",
     "attacks": "look for a better design with: ckm ptable advise, ckm compare",
     "utility": "take less noise, or publish fewer small cells",
+    "changed": "take less noise: a design with more zeros in it changes fewer counts",
+    "false-zeros": "take less noise, or a smaller [ptable] small",
     "all-tables": "ckm audit says which tables to leave out, and which noise would do instead",
 }
 #: What these found is the noise itself where there are few cells: it would give counts away.
 _DRAWN = frozenset(
-    {"noise-bound", "noise-mean", "noise-variance", "noise-distribution", "utility"}
+    {
+        "noise-bound",
+        "noise-mean",
+        "noise-variance",
+        "noise-distribution",
+        "utility",
+        "changed",
+        "false-zeros",
+    }
 )
 _OURS = "this points to a bug of ckm or to a p-table that was changed: please report it"
 

@@ -8,7 +8,7 @@ mechanism are names here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -254,6 +254,21 @@ class MeasureFact:
     number: float | None
     base: int
     reason: str = ""
+
+    @property
+    def cells_of_base(self) -> int | None:
+        """How many cells of the base a share in percent, or a number of cells, stands for."""
+        if self.number is None:
+            return None
+        return round(
+            self.number if self.name == "false_zeros" else self.number * self.base / 100
+        )
+
+
+def of_all_cells(utility: Sequence[MeasureFact]) -> list[MeasureFact]:
+    """Give the measures of all tables together, or of the only one."""
+    together = [fact for fact in utility if not fact.table]
+    return [fact for fact in together or utility if fact.group == "all"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

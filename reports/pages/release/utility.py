@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.measures import measure_name
 from reports.catalogues.release import NOTES
-from reports.pages.release.decision import whole
+from reports.facts.release import of_all_cells
 from reports.pages.release.deviations import (
     class_words,
     measure_entry,
@@ -41,7 +41,7 @@ _KNOWN_GROUPS = ("all", "margin", "parent")
 
 def utility_parts(words: Words, facts: ReleaseFacts) -> dict[str, Any]:
     """Arrange the measures of utility."""
-    overall = whole(facts)
+    overall = of_all_cells(facts.utility)
     return {
         "tables": [
             _by_class(words, overall),

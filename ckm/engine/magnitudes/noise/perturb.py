@@ -18,6 +18,8 @@ from ckm.engine.magnitudes.sensitive.conditions import sensitive_cells
 from ckm.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from ckm.engine.magnitudes.noise.plan import Plan
     from ckm.engine.magnitudes.settings import MagnitudeNoise
     from footing.arrays import Floats, Integers, Words
@@ -105,13 +107,8 @@ def own_totals(magnitudes: Magnitudes, noise: MagnitudeNoise, *, secret: Secret)
     plan = plan_noise(magnitudes, noise)
     numbers = functools.partial(_numbers, magnitudes, noise, secret)
     totals = magnitudes.total.copy()
-    for column in range(noise.n_components):
-        cells = np.flatnonzero(plan.steps[:, column] > 0)
-        units, widths = _units(plan, cells, numbers("noise", column + 1)[cells])
-        if noise.jitter:
-            jitter = keyed_fractions(numbers("jitter", column + 1)[cells])
-            units += widths * (jitter - 0.5)
-        totals[cells] += plan.steps[cells, column] * units
+    for cells, added in _components(plan, noise, numbers):
+        totals[cells] += added
     if not noise.signed:  # only the rounding of floats can be below zero
         totals = np.maximum(totals, 0.0)
     totals[magnitudes.contributors == 0] = 0.0
@@ -119,6 +116,37 @@ def own_totals(magnitudes: Magnitudes, noise: MagnitudeNoise, *, secret: Secret)
         return totals
     fractions = keyed_fractions(numbers("rounding", 1))
     return _rounded(totals, noise.decimals, fractions)
+
+
+def trace_own(
+    magnitudes: Magnitudes, noise: MagnitudeNoise, *, secret: Secret
+) -> dict[str, Any]:
+    """Give the steps from the amounts of a single cell to its published total; keep inside."""
+    plan = plan_noise(magnitudes, noise)
+    numbers = functools.partial(_numbers, magnitudes, noise, secret)
+    return {
+        "original sum": float(magnitudes.total[0]),
+        "contributors": int(magnitudes.contributors[0]),
+        "their key": int(magnitudes.key[0]),
+        "is sensitive": bool(plan.sensitive[0]),
+        "row of its p-table": int(plan.row[0]),
+        "units of noise": plan.steps[0].tolist(),
+        "noises": [float(added[0]) for _, added in _components(plan, noise, numbers)],
+        "sum with noise": float(own_totals(magnitudes, noise, secret=secret)[0]),
+    }
+
+
+def _components(
+    plan: Plan, noise: MagnitudeNoise, numbers: Callable[[Purpose, int], Words]
+) -> Iterator[tuple[Integers, Floats]]:
+    """Give the cells that have each component of the noise, and that component."""
+    for column in range(noise.n_components):
+        cells = np.flatnonzero(plan.steps[:, column] > 0)
+        units, widths = _units(plan, cells, numbers("noise", column + 1)[cells])
+        if noise.jitter:
+            jitter = keyed_fractions(numbers("jitter", column + 1)[cells])
+            units += widths * (jitter - 0.5)
+        yield cells, plan.steps[cells, column] * units
 
 
 def _units(plan: Plan, cells: Integers, keys: Words) -> tuple[Floats, Floats]:

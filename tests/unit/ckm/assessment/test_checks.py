@@ -367,6 +367,7 @@ def unlimited(tables):
     """Give what saw a sound release, and how checks end without limits and with wide ones."""
     assessor = observed(tables, NOISY)
     wide = {"posterior": 1.0, "posterior_set": 1.0, "aad": 1000.0}
+    wide |= {"known_small": 1.0, "changed_cells": 1.0, "false_zeros": 1.0}
     limits = JobLimits(attacks={"differencing": 1.0}, **wide)
     return assessor, outcomes(found_in(assessor)), outcomes(found_in(assessor, limits=limits))
 
@@ -378,13 +379,31 @@ def unlimited(tables):
         ({"posterior_set": 0.01}, "posterior-set"),
         ({"attacks": {"differencing": 0.01}}, "attacks"),
         ({"aad": 0.01}, "utility"),
+        ({"known_small": 0.0}, "known-small"),
+        ({"changed_cells": 0.01}, "changed"),
+        ({"false_zeros": 0.0}, "false-zeros"),
     ],
 )
 def test_a_limit_that_is_exceeded_fails_and_a_wide_one_passes(unlimited, limits, name):
     assessor, without, wide = unlimited
-    assert without[name] == "no limit"
+    assert without.get(name, "no limit") == "no limit"
     assert wide[name] == "passed"
     assert failing(found_in(assessor, limits=JobLimits(**limits))) == {name}
+
+
+def test_limits_on_cells_are_held_to_the_counts_of_all_tables(unlimited):
+    assessor, *_ = unlimited
+    cells = assessor.distinct
+    changed = np.count_nonzero(cells.noise) / len(cells)
+    zeros = np.count_nonzero(cells.published == 0) / len(cells)
+    for key, name, share in (
+        ("changed_cells", "changed", changed),
+        ("false_zeros", "false-zeros", zeros),
+    ):
+        exactly = found_in(assessor, limits=JobLimits(**{key: share}))
+        assert check(exactly, name).found["share"] == pytest.approx(share, abs=1e-12)
+        assert failing(exactly) == set()
+        assert failing(found_in(assessor, limits=JobLimits(**{key: share - 1e-6}))) == {name}
 
 
 @pytest.mark.slow

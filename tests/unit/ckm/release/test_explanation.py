@@ -44,7 +44,7 @@ sex = ["F", "M", "X"]
 [[table]]
 name = "places"
 dimensions = ["geo", "sex"]
-measures = ["count", "weighted"]
+measures = ["count", "weighted", "sum:income", "mean:income"]
 [[table]]
 name = "ages"
 dimensions = ["age"]
@@ -75,6 +75,7 @@ def folder(tmp_path_factory):
         "sex": rng.choice(["F", "M"], 40).tolist(),
         "age": rng.integers(1, 9, 40).tolist(),
         "weight": rng.integers(1, 50, 40).tolist(),
+        "income": rng.integers(0, 3, 40) * rng.integers(100, 9999, 40),
     }
     pq.write_table(pa.table(people), path / "people.parquet")
     worked_ptable().write(path / "pt.parquet")
@@ -115,6 +116,30 @@ def test_every_number_of_a_file_is_explained(folder):
         assert found["original count"] == count
         assert counts.get(str(age), explanation._LEFT_OUT) == found["published"]
     assert len(counts) < 1 + len(set(people["age"]))  # a noisy 0 is left out of the file
+
+
+def test_every_sum_and_mean_of_a_file_is_explained(folder):
+    job = read_job(folder / "job.toml")
+    people = pq.read_table(folder / "people.parquet").to_pandas()
+    for row in rows(folder, "places"):
+        cell = {name: row[name] for name in ("region", "commune", "sex")}
+        here = np.all([(people[n] == v) | (v == "Total") for n, v in cell.items()], axis=0)
+        amounts = (people["income"] * people["weight"])[here]
+        found = explain(job, "places", cell, measure="sum:income")
+        assert found["published"] == float(row["sum_income"])
+        if not here.any():
+            assert "original sum" not in found
+            continue
+        assert found["original sum"] == amounts.sum()
+        assert found["contributors"] == (amounts > 0).sum()
+        noisy = max(found["original sum"] + sum(found["noises"]), 0)
+        assert found["sum with noise"] == pytest.approx(noisy, abs=1)  # decimals = 0
+        if found["count with noise"]:
+            assert found["published"] == found["sum with noise"]
+            mean = explain(job, "places", cell, measure="mean:income")
+            assert mean["published"] == float(row["mean_income"])
+        else:
+            assert found["published"] == 0
 
 
 def test_columns_left_out_are_totals_and_a_code_needs_not_those_above(folder):
@@ -180,7 +205,7 @@ def test_same_records_are_told_of_the_job_and_of_the_ledger_which_stays_as_it_is
         (["places", "sexe=F"], "did you mean 'sex'"),
         (["places", "sex=Q"], "write codes as the file does"),
         (["places", "sex"], "COLUMN=CATEGORY"),
-        (["places", "--measure", "sum:age"], "no measure that is explained"),
+        (["places", "--measure", "sum:age"], "There is no measure 'sum:age'"),
     ],
 )
 def test_a_number_that_there_is_not_comes_with_a_way_out(folder, words, told):
@@ -198,7 +223,7 @@ def test_a_number_that_there_is_not_comes_with_a_way_out(folder, words, told):
 )
 def test_jobs_and_margins_that_are_not_explained_say_so(folder, old, new, told):
     text = JOB.replace('[ledger]\npath = "ledger.db"\npolicy = "flag"', "")
-    text = text.replace(', "weighted"', "").replace(old, new)
+    text = text.replace(', "weighted", "sum:income", "mean:income"', "").replace(old, new)
     (folder / "other.toml").write_text(text)
     args = ["explain", str(folder / "other.toml"), "ages"]
     result = CliRunner(env={"CKM_LOG_FORMAT": "text"}).invoke(app, args)

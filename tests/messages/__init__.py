@@ -1,4 +1,4 @@
-"""Collect the messages of the pages, bring the translations up to date, and compile them.
+"""Collect the messages of pages and commands, update their translations, and compile them.
 
 ``python -m tests.messages`` does all three. New messages wait in the ``.po`` files with
 an empty translation; nothing is guessed.
@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from footing.data_files import read_data
 from reports.i18n.languages import LANGUAGES, LOCALE
+from tests.messages.commands import command_messages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from babel.messages.catalog import Catalog
 
-_ROOT = Path(__file__).parents[1] / "reports"
+_ROOT = Path(__file__).parents[2] / "reports"
 _DOMAIN = "reports"
 _KEYWORDS: dict[str, Any] = {
     "mark": None,
@@ -85,19 +86,32 @@ def messages_in(value: Any, claim: str = "") -> Iterator[tuple[str, str]]:
                 yield from messages_in(part, value.get("claim", claim))
 
 
-def updated(language: str) -> str:
+def catalogues() -> dict[str, Catalog]:
+    """Collect all messages: domain → those of pages, and of commands."""
+    from babel.messages.catalog import Catalog
+
+    found = {_DOMAIN: extracted()}
+    shown = {message.id for message in found[_DOMAIN]}
+    for domain, texts in command_messages(shown).items():
+        found[domain] = Catalog(project="ckm-engine", charset="utf-8", creation_date=_DATE)
+        for text, place in texts.items():
+            found[domain].add(text, None, [(place, 1)])
+    return found
+
+
+def updated(language: str, domain: str, messages: Catalog) -> str:
     """Give the ``.po`` file of a language with all messages of today and none of yesterday."""
     from babel.messages.catalog import Catalog
     from babel.messages.pofile import read_po, write_po
 
-    file = LOCALE / language / "LC_MESSAGES" / f"{_DOMAIN}.po"
+    file = LOCALE / language / "LC_MESSAGES" / f"{domain}.po"
     catalog = Catalog(locale=language)
     if file.is_file():
         with file.open("rb") as stream:
-            catalog = read_po(stream, locale=language, domain=_DOMAIN)
-    catalog.header_comment = f"# Translations of the reports: {LANGUAGES[language]}."
+            catalog = read_po(stream, locale=language, domain=domain)
+    catalog.header_comment = f"# Translations of {domain}: {LANGUAGES[language]}."
     catalog.fuzzy = False
-    catalog.update(extracted(), no_fuzzy_matching=True, update_creation_date=False)
+    catalog.update(messages, no_fuzzy_matching=True, update_creation_date=False)
     catalog.creation_date = catalog.revision_date = _DATE
     catalog.obsolete.clear()
     written = io.BytesIO()
@@ -121,16 +135,14 @@ def compiled(file: Path) -> bytes:
 
 def main() -> None:
     """Bring every language up to date."""
+    found = catalogues()
     for language in LANGUAGES:
         if language == "en":
             continue
         folder = LOCALE / language / "LC_MESSAGES"
         folder.mkdir(parents=True, exist_ok=True)
-        text = updated(language)
-        (folder / f"{_DOMAIN}.po").write_text(text, encoding="utf-8", newline="\n")
+        for domain, messages in found.items():
+            text = updated(language, domain, messages)
+            (folder / f"{domain}.po").write_text(text, encoding="utf-8", newline="\n")
         for file in sorted(folder.glob("*.po")):
             file.with_suffix(".mo").write_bytes(compiled(file))
-
-
-if __name__ == "__main__":
-    main()

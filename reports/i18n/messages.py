@@ -1,0 +1,106 @@
+"""What commands and the engine say, in another language: told by the form of a message.
+
+A message is made where it is raised, in English, its values already in it. Here the form that
+it was made from is found again, such as ``No column {0}.``, and filled in another language.
+What has no form here stays English.
+"""
+
+from __future__ import annotations
+
+import gettext
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from reports.i18n.languages import LOCALE
+
+#: Where the forms are looked up.
+DOMAINS = ("commands-help", "messages-ckm", "messages-core", "messages-dp")
+#: The place of a value.
+HOLE = re.compile(r"\{(\d+)\}")
+#: A form with fewer letters says too little of what may stand in its places.
+_TELLING = 6
+_ANY, _CODES = "(.*?)", r"((?:[^ \n]|, )*?)"
+#: Where a message may consist of two, and what may stand before one.
+_CUT = re.compile(r"^\s*-\s|(?<=[.:;?!\]]) |^[\w.]+,? ")
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """The form of messages, as a pattern, and its translation."""
+
+    pattern: re.Pattern[str]
+    longest: str
+    weight: int
+    text: str
+
+
+class _Catalogue(gettext.GNUTranslations):
+    """The messages of a file, all of them."""
+
+    def texts(self) -> dict[str, str]:
+        found: dict[str, str] = self._catalog  # type: ignore[attr-defined]
+        return {one: text for one, text in found.items() if one}
+
+
+@dataclass(frozen=True, slots=True)
+class _Messages:
+    """The messages of a language: those without places, and the forms, most telling first."""
+
+    fixed: dict[str, str]
+    forms: tuple[_Form, ...]
+
+    def say(self, message: str) -> str:
+        """Translate what is known of a message."""
+        found = self._whole(message)
+        if found is not None:
+            return found
+        if "\n" in message:
+            return "\n".join(map(self.say, message.split("\n")))
+        for cut in _CUT.finditer(message):
+            parts = message[: cut.start()], message[cut.end() :]
+            said = [self._whole(part) for part in parts]
+            if any(said):
+                first, second = (
+                    one or self.say(part) for one, part in zip(said, parts, strict=True)
+                )
+                return first + cut[0] + second
+        return message
+
+    def _whole(self, message: str) -> str | None:
+        if message in self.fixed:
+            return self.fixed[message]
+        if " " not in message:
+            return None
+        for form in self.forms:
+            if form.longest in message and (match := form.pattern.fullmatch(message)):
+                values = [self.say(value) for value in match.groups()]
+                return HOLE.sub(lambda hole: values[int(hole[1])], form.text)  # noqa: B023
+        return None
+
+
+def _form(message: str, text: str) -> _Form:
+    literals = HOLE.split(message)[::2]
+    weight = sum(map(str.isalpha, "".join(literals)))
+    hole = _ANY if weight >= _TELLING else _CODES
+    flags = re.DOTALL if "\n" in message else re.NOFLAG
+    pattern = re.compile(hole.join(map(re.escape, literals)), flags)
+    return _Form(pattern, max(literals, key=len), weight, text)
+
+
+@cache
+def _messages(language: str) -> _Messages:
+    texts: dict[str, str] = {}
+    for domain in DOMAINS:
+        file = LOCALE / language / "LC_MESSAGES" / f"{domain}.mo"
+        if file.is_file():
+            with file.open("rb") as stream:
+                texts |= _Catalogue(stream).texts()
+    forms = [_form(message, text) for message, text in texts.items() if HOLE.search(message)]
+    forms.sort(key=lambda form: -form.weight)
+    return _Messages({m: text for m, text in texts.items() if not HOLE.search(m)}, tuple(forms))
+
+
+def translated(message: str, language: str) -> str:
+    """Translate a message of a command or of the engine; what is not known stays English."""
+    return message if language == "en" else _messages(language).say(message)

@@ -1,0 +1,5 @@
+"""``python -m tests.messages``."""
+
+from tests.messages import main
+
+main()

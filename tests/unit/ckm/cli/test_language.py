@@ -1,0 +1,106 @@
+"""The commands speak French where they are asked to, and English costs nothing more."""
+
+import subprocess
+import sys
+
+import pytest
+from babel.messages.pofile import read_po
+from click.testing import CliRunner
+
+from ckm.cli.app import app
+from reports.i18n.languages import LOCALE
+from reports.i18n.messages import DOMAINS, HOLE, translated
+
+FOLDER = LOCALE / "fr" / "LC_MESSAGES"
+SAMPLES = ("'alpha'", "3", "'bêta'", "0.25", "'x', 'y'", "7", "'z'", "12", "'k'", "5")
+
+
+def run(*args, **environment):
+    settings = {"CKM_LOG_FORMAT": "text", "CKM_LANG": None, "LC_ALL": None, **environment}
+    return CliRunner(env=settings).invoke(app, [str(arg) for arg in args])
+
+
+def entries():
+    for domain in DOMAINS:
+        with (FOLDER / f"{domain}.po").open("rb") as stream:
+            yield from (one for one in read_po(stream) if one.id and one.string)
+
+
+def filled(text):
+    return HOLE.sub(lambda hole: SAMPLES[int(hole[1]) % len(SAMPLES)], text)
+
+
+def test_a_message_has_its_own_translation_and_not_that_of_another():
+    wrong = {
+        one.id: translated(filled(one.id), "fr")
+        for one in entries()
+        if translated(filled(one.id), "fr") != filled(one.string)
+    }
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("environment", "word"),
+    [
+        ({"LANG": "fr_FR.UTF-8"}, "Afficher"),
+        ({"LANG": "fr_FR.UTF-8", "LC_ALL": "C"}, "Show"),
+        ({"LANG": "en_GB.UTF-8", "LC_MESSAGES": "fr_BE"}, "Afficher"),
+        ({"LANG": "fr_FR.UTF-8", "CKM_LANG": "en"}, "Show"),
+        ({"LANG": "", "LC_ALL": "POSIX"}, "Show"),
+    ],
+)
+def test_the_language_comes_from_the_environment_unless_it_is_named(environment, word):
+    assert f"{word} " in run("--help", **environment).stdout
+    assert "Afficher" in run("demo", "--help", "--lang", "fr", **environment).stdout
+    assert "Afficher" in run("--lang=fr", "demo", "-h", "--lang", "en", **environment).stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (
+            ["relase"],
+            2,
+            ("La commande 'relase' n'existe pas. Vouliez-vous dire 'release' ?", "voir"),
+        ),
+        (["check", "gone.toml"], 2, ("'gone.toml'", "ne peut pas être lu", "Aucun fichier")),
+        (["release"], 2, ("Il manque l'argument 'JOB.toml'.",)),
+        (["demo", "--persons", "5"], 2, ("Valeur incorrecte pour '--persons' : 5 n'est pas",)),
+        (["demo", "--persons", "x"], 2, ("'x' n'est pas un entier valide.",)),
+        (
+            ["ptable", "build", "--max-noise", 2, "--variance", 60, "-o", "pt.parquet"],
+            4,
+            ("Aucune table de perturbation n'a max_noise 2 et variance 60",),
+        ),
+    ],
+)
+def test_errors_are_french_with_the_same_exit_code(tmp_path, monkeypatch, words, code, said):
+    monkeypatch.chdir(tmp_path)
+    french, english = run(*words, LANG="fr_FR.UTF-8"), run(*words, LANG="C")
+    assert french.exit_code == english.exit_code == code
+    plain = french.stderr.replace("\N{NO-BREAK SPACE}", " ")
+    plain = plain.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    assert not [text for text in said if text not in plain]
+    same = set(french.stderr.splitlines()) & set(english.stderr.splitlines())
+    assert not same
+
+
+def test_json_stays_english_for_scripts():
+    done = run("relase", "--lang", "fr", CKM_LOG_FORMAT="json")
+    assert "No such command" in done.stderr
+
+
+@pytest.mark.slow
+def test_no_catalogue_is_opened_in_english():
+    code = (
+        "import sys\n"
+        "sys.addaudithook(lambda event, args: event == 'open' and str(args[0]).endswith('.mo')"
+        " and print('opened'))\n"
+        "from ckm.cli import main\nmain()"
+    )
+    for language, opened in (("en", False), ("fr", True)):
+        done = subprocess.run(
+            [sys.executable, "-c", code, "demo", "--help", "--lang", language],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert ("opened" in done.stdout) is opened
