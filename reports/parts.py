@@ -118,6 +118,31 @@ class Figure:
     notes: tuple[str, ...] = field(default=())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """Small pictures beside each other, and their data.
+
+    Parameters
+    ----------
+    id
+        Unique on the page.
+    title
+        What they show.
+    panels
+        The title of each and its drawing.
+    data
+        What was drawn.
+    notes
+        How to read them.
+    """
+
+    id: str
+    title: str
+    panels: tuple[tuple[str, str], ...]
+    data: Table
+    notes: tuple[str, ...] = field(default=())
+
+
 @dataclass(frozen=True, slots=True)
 class Lines(Generic[_Item]):
     """A table in the making: a line per item, to which columns are added from left to right.

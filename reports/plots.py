@@ -10,7 +10,7 @@ from footing.svg import html_table, safe
 from ptable.pictures.picture import Picture
 from reports.charts.service import charts
 from reports.errors import ReportError
-from reports.facts.service import Column, Grid, Head, Row
+from reports.facts.service import Chart
 from reports.i18n.languages import words_of
 from reports.pages.scenarios import designs_map
 
@@ -25,7 +25,7 @@ _SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)"')
 #: Other drawings beside it have the same ids; titles name a drawing without them.
 _IDS = re.compile(r' (?:id|aria-labelledby)="[^"]*"')
 _HEAD = 28.0
-_MAX_ROWS, _MAX_ACROSS = 40, 12
+_MAX_ROWS = _MAX_ACROSS = 12
 
 
 def table_plot(
@@ -41,22 +41,20 @@ def table_plot(
     if 0 < len(across) <= _MAX_ACROSS and len(across) * len(down) == len(cells):
         heads, columns = names[:-1], across
         rows = {row: tuple(cells[*row, last] for last in across) for row in down}
-    largest = {*sorted(rows, key=lambda row: -max(rows[row]))[:_MAX_ROWS]}
-    drawn = {row: numbers for row, numbers in rows.items() if row in largest}
+    drawn = rows
+    if len(rows) > _MAX_ROWS:
+        largest = sorted(rows, key=lambda row: -max(rows[row]))[:_MAX_ROWS]
+        drawn = {row: rows[row] for row in largest}
     title = f"{' × '.join(names)}, {measure}"
     if len(drawn) < len(rows):
         n, every = map(words.numbers.count, (len(drawn), len(rows)))
         note = words.say("The %(n)s rows with the largest numbers, of %(all)s.", n=n, all=every)
         title += f". {note}"
-    tops = tuple(Column(heading=text, href="") for text in columns)
-    bars = tuple(
-        Row(heads=tuple(Head(label=text) for text in row), numbers=numbers)
-        for row, numbers in drawn.items()
-    )
-    grid = Grid(labels=names, columns=tops, drawn=bars)
+    panels = tuple(zip(columns, zip(*drawn.values(), strict=True), strict=True))
+    chart = Chart(names=tuple(map(", ".join, drawn)), panels=panels)
     lines = ([*row, *map(words.numbers.plain, found)] for row, found in drawn.items())
     data = html_table(title, [*heads, *columns], lines)
-    return _alone(words, title, charts(words, grid), data)
+    return _alone(words, title, charts(words, chart, title=title), data)
 
 
 def designs_plot(scenarios: ScenarioFacts, *, language: str) -> Picture:

@@ -309,7 +309,9 @@ def environment(language: str) -> Environment:
     )
     made.filters["css_text"] = lambda text: Markup(_css_text(text))  # noqa: S704
     made.filters["drawing"] = Markup
-    made.filters["capitalize_first"] = lambda text: text[:1].upper() + text[1:]
+    made.filters["capitalize_first"] = lambda text: (
+        text[: len(text) > 1].upper() + text[len(text) > 1 :]
+    )
     return made
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import math
 from dataclasses import asdict
@@ -196,7 +197,11 @@ def audit(
         facts = exposure_facts(
             plan,
             found,
-            parts_of(space, attacked),
+            {
+                **parts_of(space, attacked),
+                "finished": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+                "digests": digests_of(service or job, auditor.ptable),
+            },
             limit=limit,
             steps=steps,
             noise=noise,
@@ -206,7 +211,8 @@ def audit(
         figures = {
             "kind": KIND,
             "version": __version__,
-            "digests": digests_of(service or job, auditor.ptable),
+            "finished": facts.finished,
+            "digests": facts.digests,
             **found.to_dict(),
             "limit": limit,
             "advice": [asdict(one) for one in steps],

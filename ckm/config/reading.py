@@ -48,7 +48,9 @@ class Reading:
 
     def resolve(self, name: str) -> Path:
         """Return the path that a name in the file stands for."""
-        path = self.path.parent / name
+        if "\0" in name:  # not shown: it may be the secret itself
+            self.add("", r"A path holds a NUL character (\u0000).", "remove it")
+        path = self.path.parent / name.replace("\0", "")
         self._written[path] = name
         return path
 
@@ -58,8 +60,7 @@ class Reading:
 
     def is_elsewhere(self, path: Path) -> bool:
         """Return whether a path cannot be one of this machine."""
-        name = self.name_of(path)
-        return "://" in name or "\0" in name
+        return "://" in self.name_of(path)
 
     def require_file(self, where: str, key: str, path: Path, *, is_glob: bool = False) -> None:
         """Note where a path is no file of this machine; a glob may be a folder."""

@@ -34,8 +34,12 @@ GROUPS = _WORDS.texts("groups")
 CONTROLS = _WORDS.texts("controls")
 REASONS = _WORDS.texts("reasons")
 FIGURES = _WORDS.entries("figures", FigureWords)
+#: Figures in the order in which they are drawn and concluded from.
+TELLING = (
+    "tvd2", "class_auc", "number_rmse", "ks_mean", "spearman_change_pairs", "detection_auc",
+    "mia_mean", "domias", "cramer_change", "tvd1", "tvd3",
+)  # fmt: skip
 CONCLUSIONS = _WORDS.sentences("conclusions")
-PICTURES = _WORDS.pictures()
 GUARANTEES = _WORDS.sentences("guarantees")
 
 

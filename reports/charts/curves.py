@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from itertools import pairwise, product
+from textwrap import wrap
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 from footing.svg import Axis, clip, log_ticks, text_width, ticks
 from reports.charts.drawing import Drawing, Labels
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from reports.i18n.languages import Words
 
 _WIDTH = 720.0
-_LEFT, _RIGHT, _TOP, _LOW = 62.0, 20.0, 36.0, 300.0
+_LOW = 300.0
+#: Left, right, top and low of the axes of a picture, and of a small one in a row.
+_LARGE, _SMALL = (62.0, 700.0, 36.0, _LOW), (50.0, 270.0, 30.0, 150.0)
+_SMALL_WIDTH, _LETTERS = 280.0, 34
 _IN_A_ROW = 2
-_SHAPES = 6
+#: Lines that dashes and marks tell apart.
+SHAPES = 6
 _MAP_HEIGHT = 420.0
 _Place: TypeAlias = tuple[float, float]
 #: Left, top, right, bottom.
@@ -29,7 +36,7 @@ _WAYS = ((1, 0), (-1, 0), (1, -1), (1, 1), (-1, -1), (-1, 1), (0, -1), (0, 1))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spot:
-    """A point, and the ends of its interval."""
+    """A point, and the ends of its interval: a band around a line, else an upright line."""
 
     x: float
     y: float
@@ -74,6 +81,10 @@ class Curves(Labels):
         The place to ring.
     least
         Where axes by powers of ten begin; smaller numbers are drawn there.
+    at
+        Places of the axis across and their words; round numbers where there are none.
+    is_small
+        Whether it is one of a row of pictures, which share a legend.
     """
 
     is_log_across: bool = False
@@ -81,54 +92,110 @@ class Curves(Labels):
     from_zero: bool = True
     home: tuple[float, float] | None = None
     least: float = 0.0
+    at: Mapping[float, str] = field(default_factory=dict)
+    is_small: bool = False
 
 
-def curves(words: Words, data: Curves, lines: Sequence[Curve]) -> str:
-    """Draw each curve with its own dashes and marks; intervals are upright lines."""
-    named = [line for line in lines if line.name]
-    rows = math.ceil(len(named) / _IN_A_ROW) if len(lines) > 1 else 0
-    drawing = Drawing(words, data, size=(_WIDTH, _LOW + 44 + 20 * rows))
+def curves(
+    words: Words,
+    data: Curves,
+    lines: Sequence[Curve],
+    *,
+    known: Mapping[str, int] = MappingProxyType({}),
+) -> str:
+    """Draw each curve with its own dashes and marks, those known by its name."""
+    left, right, top, low = _SMALL if data.is_small else _LARGE
+    styled = [(line, known.get(line.name, style)) for line, style in _styled(lines)]
+    named = [] if data.is_small or len(lines) < 2 else [one for one in styled if one[0].name]
+    rows = math.ceil(len(named) / _IN_A_ROW)
+    width = _SMALL_WIDTH if data.is_small else _WIDTH
+    drawing = Drawing(words, data, size=(width, low + 44 + 20 * rows))
     spots = [spot for line in lines for spot in line.spots]
     ends = [n for s in spots for n in (s.y, s.low, s.high) if n is not None]
-    along = Axis(
-        _ticks(data, [spot.x for spot in spots], is_log=data.is_log_across),
-        (_LEFT, _WIDTH - _RIGHT),
-        is_log=data.is_log_across,
-    )
+    at = [*data.at] or _ticks(data, [spot.x for spot in spots], is_log=data.is_log_across)
+    along = Axis(at, (left, right), is_log=data.is_log_across)
     if data.from_zero and not data.is_log_upwards:
         ends.append(0.0)
     up = Axis(
         _ticks(data, ends, is_log=data.is_log_upwards),
-        (_LOW, _TOP),
+        (low, top),
         is_log=data.is_log_upwards,
     )
-    drawing.upwards(up, left=_LEFT, right=_WIDTH - _RIGHT)
-    drawing.across(along, low=_LOW, high=_TOP)
-    drawing.line((_LEFT, _LOW), (_WIDTH - _RIGHT, _LOW), css="axis")
-    shapes = iter(range(len(lines)))
-    styles = [-1 if line.is_limit else next(shapes) % _SHAPES for line in lines]
-    for line, style in zip(lines, styles, strict=True):
+    drawing.upwards(up, left=left, right=right)
+    drawing.across(along, low=low, high=top, said=data.at)
+    drawing.line((left, low), (right, low), css="axis")
+    for line, style in styled:
+        _band(drawing, line, style, along, up)
+    for line, style in styled:
         _draw(drawing, line, style, along, up)
     if data.home is not None:
         drawing.circle((along(data.home[0]), up(data.home[1])), 9, css="home")
-    if rows:
-        _legend(drawing, [(n, s) for n, s in zip(lines, styles, strict=True) if n.name])
+    for number, entry in enumerate(named):
+        row, column = divmod(number, _IN_A_ROW)
+        _explain(drawing, *entry, (8 + column * 356.0, _LOW + 50 + 20 * row))
     return drawing.finish()
+
+
+def panels(
+    words: Words, ident: str, several: Sequence[tuple[Curves, Sequence[Curve]]]
+) -> tuple[tuple[str, str], ...]:
+    """Draw small pictures to stand in a row, each with its title, and their legend."""
+    lines = {line.name: line for _, some in several for line in some if line.name}
+    styled = _styled([*lines.values()])
+    known = {line.name: style for line, style in styled}
+    drawn = [(data.title, curves(words, data, some, known=known)) for data, some in several]
+    if len(styled) > 1:
+        drawn.append((words.say("Legend"), _legend(words, f"{ident}-legend", styled)))
+    return tuple(drawn)
+
+
+def _styled(lines: Sequence[Curve]) -> list[tuple[Curve, int]]:
+    """Give curves and limits numbers, each their own."""
+    seen: Counter[bool] = Counter()
+    styled = []
+    for line in lines:
+        styled.append((line, seen[line.is_limit] % SHAPES))
+        seen[line.is_limit] += 1
+    return styled
+
+
+def _css(line: Curve, style: int) -> str:
+    return f"limit l{style}" if line.is_limit else f"curve c{style}"
 
 
 def _ticks(data: Curves, numbers: Sequence[float], *, is_log: bool) -> list[float]:
     if not is_log:
-        return ticks(min(numbers), max(numbers))
+        return ticks(min(numbers), max(numbers), number=4 if data.is_small else 5)
     kept = [max(number, data.least) for number in numbers]
     return log_ticks(min(kept), max(kept))
+
+
+def _band(drawing: Drawing, line: Curve, style: int, along: Axis, up: Axis) -> None:
+    """Fill what lies between the ends of the intervals of a line."""
+    ends = _ends(line)
+    if len(ends) > 1:
+        high = [(along(x), up(y)) for x, _, y in ends]
+        low = [(along(x), up(y)) for x, y, _ in reversed(ends)]
+        drawing.line(*high, *low, css=f"band m{style}")
+
+
+def _ends(line: Curve) -> list[tuple[float, float, float]]:
+    """Give the intervals that a band goes through."""
+    known = [
+        (s.x, s.low, s.high)
+        for s in line.spots
+        if line.is_joined and s.low is not None and s.high is not None
+    ]
+    return known if len(known) == len(line.spots) else []
 
 
 def _draw(drawing: Drawing, line: Curve, style: int, along: Axis, up: Axis) -> None:
     places = [(along(spot.x), up(spot.y)) for spot in line.spots]
     if line.is_joined:
-        drawing.line(*places, css="limit" if style < 0 else f"curve c{style}")
+        drawing.line(*places, css=_css(line, style))
+    is_banded = len(_ends(line)) > 1
     for spot, (x, y) in zip(line.spots, places, strict=True):
-        if spot.low is not None and spot.high is not None:
+        if not is_banded and spot.low is not None and spot.high is not None:
             drawing.line((x, up(spot.low)), (x, up(spot.high)), css="axis")
             for end in (spot.low, spot.high):
                 drawing.line((x - 4, up(end)), (x + 4, up(end)), css="axis")
@@ -157,17 +224,34 @@ def _mark(drawing: Drawing, style: int, place: tuple[float, float]) -> None:
         drawing.line(*corners, css=css)
 
 
-def _legend(drawing: Drawing, named: Sequence[tuple[Curve, int]]) -> None:
-    """Explain lines and marks, two side by side."""
-    for number, (line, style) in enumerate(named):
-        row, column = divmod(number, _IN_A_ROW)
-        left, y = 8 + column * 356.0, _LOW + 50 + 20 * row
-        if line.is_joined:
-            css = "limit" if style < 0 else f"curve c{style}"
-            drawing.line((left, y), (left + 36, y), css=css)
-        if line.is_marked:
-            _mark(drawing, style, (left + 18, y))
-        drawing.text((left + 44, y + 4), line.name)
+def _explain(
+    drawing: Drawing, line: Curve, style: int, place: _Place, letters: int = 99
+) -> None:
+    """Explain a line and its mark; long words go on below."""
+    left, y = place
+    if line.is_joined:
+        drawing.line((left, y), (left + 36, y), css=_css(line, style))
+    if line.is_marked:
+        _mark(drawing, style, (left + 18, y))
+    for row, text in enumerate(wrap(line.name, letters)):
+        drawing.text((left + 44, y + 4 + 15 * row), text)
+
+
+def _legend(words: Words, ident: str, styled: Sequence[tuple[Curve, int]]) -> str:
+    """Explain the lines of a row of pictures, one below the other."""
+    tops, low = [], 14.0
+    for line, _ in styled:
+        tops.append(low)
+        low += 15 * len(wrap(line.name, _LETTERS)) + 7
+    said = Labels(
+        id=ident,
+        title=words.say("Legend"),
+        description=", ".join(line.name for line, _ in styled),
+    )
+    drawing = Drawing(words, said, size=(_SMALL_WIDTH, low))
+    for top, (line, style) in zip(tops, styled, strict=True):
+        _explain(drawing, line, style, (4, top), _LETTERS)
+    return drawing.finish()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

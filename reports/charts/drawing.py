@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
-from footing.svg import Board, coordinate
+from footing.svg import Board, coordinate, text_width
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from footing.svg import Axis
     from reports.i18n.languages import Words
@@ -58,12 +59,26 @@ class Drawing(Board):
         self.words, self.labels = words, labels
         self.width, self.height = size
 
-    def across(self, axis: Axis, *, low: float, high: float, name: str | None = None) -> None:
-        """Draw an axis from left to right, with lines up to `high`."""
+    def across(
+        self,
+        axis: Axis,
+        *,
+        low: float,
+        high: float,
+        name: str | None = None,
+        said: Mapping[float, str] = MappingProxyType({}),
+    ) -> None:
+        """Draw an axis to the right, with lines up to `high`, and words where there is room."""
+        taken = -math.inf
         for number in axis.at:
             x = axis(number)
             self.line((x, low), (x, high), css="grid")
-            self.text((x, low + 14), self._written(axis, number), anchor="middle")
+            text = said[number] if number in said else self._written(axis, number)
+            half = text_width(text, 11) / 2
+            x = min(x, self.width - half)
+            if text and x - half > taken:
+                self.text((x, low + 14), text, anchor="middle")
+                taken = x + half
         middle = (axis(axis.at[0]) + axis(axis.at[-1])) / 2
         name = self.labels.across if name is None else name
         self.text((middle, low + 30), name, anchor="middle")
@@ -80,7 +95,7 @@ class Drawing(Board):
         self.text((4, axis(axis.at[-1]) - 10), name)
 
     def _written(self, axis: Axis, number: float) -> str:
-        if axis.is_log and (number < 1e-3 or number > 1e6):
+        if axis.is_log and (number < 1e-3 or number > 9e4):
             power = round(math.log10(number))
             if math.isclose(number, 10.0**power):
                 return f"10{str(power).translate(_POWERS)}"

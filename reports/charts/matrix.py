@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 _WIDTH = 720.0
 _LEFT, _TOP = 84.0, 44.0
 _FIRST_DARK = 4
-_LEAST = 1e-12
 #: Shares up to which each shade is used; the last one takes the rest.
 SHADES = (0.01, 0.05, 0.2, 0.4, 0.7)
 
@@ -39,15 +38,12 @@ class Matrix(Labels):
         Their labels.
     home
         Row → the column to outline.
-    ends
-        What the lightest and the darkest shade mean; empty for shares themselves.
     """
 
     down: str
     columns: Sequence[str]
     rows: Sequence[str]
     home: Mapping[int, int]
-    ends: tuple[str, ...] = ()
 
 
 def matrix(
@@ -56,45 +52,13 @@ def matrix(
     """Draw shares as shades."""
     shaded = {place: (shade_of(share), text) for place, (share, text) in cells.items()}
     high = min(24.0, max(3.0, 720.0 / len(data.rows)))
-    return _drawn(words, data, shaded, widest=44.0, high=high).finish()
-
-
-def surface(words: Words, data: Matrix, heights: Sequence[Sequence[float]]) -> str:
-    """Draw heights as shades, by powers of ten."""
-    every = [_log(height) for line in heights for height in line]
-    least, span, n_shades = min(every), (max(every) - min(every)) or 1.0, len(SHADES) + 1
-    shaded = {
-        (row, column): (
-            min(len(SHADES), int((_log(height) - least) / span * n_shades)),
-            words.numbers.amount(height),
-        )
-        for row, line in enumerate(heights)
-        for column, height in enumerate(line)
-    }
-    return _drawn(words, data, shaded, widest=120.0, high=34.0, inset=1.0).finish()
-
-
-def _log(height: float) -> float:
-    return math.log(max(height, _LEAST))
-
-
-def _drawn(
-    words: Words,
-    data: Matrix,
-    cells: Mapping[tuple[int, int], tuple[int, str]],
-    *,
-    widest: float,
-    high: float,
-    inset: float = 0.0,
-) -> Drawing:
-    """Draw cells by their shades and texts; outlines lie within their cells by an inset."""
-    wide = min(widest, (_WIDTH - _LEFT - 8) / len(data.columns))
+    wide = min(44.0, (_WIDTH - _LEFT - 8) / len(data.columns))
     low = _TOP + high * len(data.rows)
     drawing = Drawing(words, data, size=(_WIDTH, low + 40))
     drawing.text((_LEFT, 14), data.across)
     drawing.text((4, _TOP - 8), data.down)
     has_room = wide >= 26 and high >= 16
-    for (row, column), (shade, text) in cells.items():
+    for (row, column), (shade, text) in shaded.items():
         left, top = _LEFT + column * wide, _TOP + row * high
         drawing.rect((left, top, wide, high), css=f"s{shade}")
         if has_room:
@@ -102,11 +66,11 @@ def _drawn(
             place = (left + wide / 2, top + high / 2 + 4)
             drawing.text(place, text, anchor="middle", css=css)
     for row, column in data.home.items():
-        left, top = _LEFT + column * wide + inset, _TOP + row * high + inset
-        drawing.rect((left, top, wide - 2 * inset, high - 2 * inset), css="home")
+        left, top = _LEFT + column * wide, _TOP + row * high
+        drawing.rect((left, top, wide, high), css="home")
     _label(drawing, data, wide, high)
-    _legend(words, drawing, low + 16, data.ends)
-    return drawing
+    _legend(words, drawing, low + 16)
+    return drawing.finish()
 
 
 def _label(drawing: Drawing, data: Matrix, wide: float, high: float) -> None:
@@ -121,13 +85,8 @@ def _label(drawing: Drawing, data: Matrix, wide: float, high: float) -> None:
         drawing.text(place, data.rows[row], anchor="end")
 
 
-def _legend(words: Words, drawing: Drawing, top: float, ends: Sequence[str]) -> None:
+def _legend(words: Words, drawing: Drawing, top: float) -> None:
     shades = [f"s{n}" for n in range(len(SHADES) + 1)]
-    if ends:
-        first, last = ends
-        drawing.legend(top, [(shade, "") for shade in shades[:-1]], step=18)
-        drawing.legend(top, [(shades[-1], f"{first} → {last}")], step=0, left=94)
-        return
     bounds = [words.numbers.plain(share) for share in SHADES]
     says = [f"< {bounds[0]}"]
     says += [f"{low}–{high}" for low, high in pairwise(bounds)]

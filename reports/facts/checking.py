@@ -122,6 +122,8 @@ def _known() -> Mapping[tuple[type, str], tuple[str, Container[object]]]:
         (decoding.DecodingFacts, "parameters"): ("parameter", page_words.PARAMETERS),
         (decoding.SuspicionFact, "name"): ("suspicion", page_words.SUSPICIONS),
         (synthesis.SynthesisFigure, "name"): ("figure", synthesis_words.FIGURES),
+        (synthesis.SweptFigure, "name"): ("figure", synthesis_words.FIGURES),
+        (synthesis.SweptFigure, "controls"): ("control", synthesis_words.CONTROLS),
         (synthesis.SynthesisFigure, "controls"): ("control", synthesis_words.CONTROLS),
         (synthesis.SynthesisFigure, "reason"): ("reason", {"", *synthesis_words.REASONS}),
         (synthesis.SynthesisFinding, "name"): ("conclusion", synthesis_words.CONCLUSIONS),

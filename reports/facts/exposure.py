@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from reports.facts.release import Text  # noqa: TC001  (whoever parses facts needs it)
@@ -104,6 +104,8 @@ class ExposureFacts:
         Of the service.
     version
         Of the engine.
+    finished, digests
+        When the audit ended; what it looked at → its digest.
     small, confidence
         Counts from 1 to `small` are small; the share of right guesses from which on somebody
         is sure.
@@ -170,3 +172,5 @@ class ExposureFacts:
     noise: tuple[ClosureFact, ...] = ()
     release: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    finished: str = ""
+    digests: dict[str, str] = field(default_factory=dict)

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 Order: TypeAlias = Literal["none", "ascending", "descending"]
 ColumnKind: TypeAlias = Literal["number", "share", "difference"]
 ShareOf: TypeAlias = Literal["", "total", "rows"]
+NoChart: TypeAlias = Literal["", "columns", "equal"]
 Kind: TypeAlias = Literal["coarser", "without", "unfiltered", "with", "all"]
 
 
@@ -174,6 +175,26 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """Bars of a table: their names, and for each panel a heading and their numbers.
+
+    Parameters
+    ----------
+    names, panels
+        The largest ones, largest first, where there are more than can be looked at.
+    n_bars
+        How many there are.
+    why_none
+        There are too many columns, or the bars look alike.
+    """
+
+    names: tuple[str, ...] = ()
+    panels: tuple[tuple[str, tuple[float, ...]], ...] = ()
+    n_bars: int = 0
+    why_none: NoChart = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
     """A table, or one page of it.
 
@@ -195,8 +216,8 @@ class Grid:
         Number of the first row, from 1.
     pages
         Number of a page → its address; the page shown has none.
-    drawn, n_leaves
-        Rows for a chart, without those that have parts; how many there are of these.
+    chart, margin
+        What is drawn of it; the margin of error of its counts, 0 where that is not told.
     share_of
         What its shares are parts of: the total of the column, or its rows.
     """
@@ -210,8 +231,8 @@ class Grid:
     n_rows: int = 0
     first: int = 1
     pages: tuple[Choice, ...] = ()
-    drawn: tuple[Row, ...] = ()
-    n_leaves: int = 0
+    chart: Chart = field(default_factory=Chart)
+    margin: int = 0
     share_of: ShareOf = ""
 
     @property

@@ -60,8 +60,55 @@ class SynthesisFinding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SpreadFact:
+    """A figure of one way to synthesise, over the folds of a sweep.
+
+    Parameters
+    ----------
+    line
+        The way without its epsilon.
+    epsilon
+        None where the way states none.
+    mean, low, high
+        Of the values; None for the ends where nothing tells them.
+    values
+        One for each fold.
+    """
+
+    line: str
+    mean: float
+    epsilon: float | None = None
+    low: float | None = None
+    high: float | None = None
+    values: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweptFigure:
+    """A figure of all ways of a sweep.
+
+    Parameters
+    ----------
+    name, subject
+        A name of the catalogue of figures, and the column that it is about.
+    spreads
+        By way and epsilon.
+    controls
+        Name of a control → its mean.
+    leads
+        The best way, and the first and the last epsilon at which it is.
+    """
+
+    name: str
+    subject: str = ""
+    spreads: tuple[SpreadFact, ...] = ()
+    controls: Mapping[str, float | None] = field(default_factory=dict)
+    leads: tuple[tuple[str, float | None, float | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SynthesisFacts:
-    """An evaluation of one set of synthetic records, or of several.
+    """An evaluation of one set of synthetic records, or of several; or a sweep.
 
     Parameters
     ----------
@@ -81,6 +128,8 @@ class SynthesisFacts:
         Name of a set → what follows.
     guarantees
         Name of a set → what is promised of it, where that was looked for.
+    measures, folds
+        Of a sweep, whose sets have no figures of their own.
     """
 
     title: str
@@ -93,3 +142,5 @@ class SynthesisFacts:
     figures: Mapping[str, tuple[SynthesisFigure, ...]]
     findings: Mapping[str, tuple[SynthesisFinding, ...]]
     guarantees: Mapping[str, GuaranteeFact] = field(default_factory=dict)
+    measures: tuple[SweptFigure, ...] = ()
+    folds: int = 0

@@ -65,6 +65,7 @@ def exposure_page(words: Words, facts: ExposureFacts) -> tuple[str, dict[str, An
             ),
         ],
         "advice": _advice(words, facts),
+        "digests": _digests(words, facts),
     }
 
 
@@ -284,6 +285,23 @@ def _advice(words: Words, facts: ExposureFacts) -> list[Table]:
         noise = _closures(words, facts.noise, "[ptable]")
         found.append(noise.table("advice-noise", words.say("Or more noise, drawn anew")))
     return found
+
+
+def _digests(words: Words, facts: ExposureFacts) -> Table:
+    """List what was looked at by digest, as the JSON beside the page has it."""
+    say = words.say
+    named = {
+        "data": say("Data"),
+        "rules": say("Rules, variables, populations and tables"),
+        "ptable": say("P-table"),
+        "secret": say("Secret"),
+    }
+    return (
+        Lines(words, facts.digests.items())
+        .text("Part", lambda line: named.get(line[0], line[0]))
+        .column(Column(say("Digest")), lambda line: Cell(text=line[1], is_code=True))
+        .table("digests", say("What was looked at, by digest"))
+    )
 
 
 def _closures(

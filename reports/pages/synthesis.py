@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -11,38 +12,27 @@ from reports.catalogues.synthesis import (
     FIGURES,
     GOOD,
     GROUPS,
-    PICTURES,
+    TELLING,
     say_guarantee,
 )
 from reports.catalogues.wording import written
-from reports.charts.marked import Marked, MarkedLine, marked_bars
-from reports.parts import Cell, Lines
+from reports.charts.curves import SHAPES, Curve, Curves, Spot, panels
+from reports.facts.synthesis import SpreadFact, SweptFigure
+from reports.parts import Cell, Lines, Row
 from reports.report import as_csv, as_json, download
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from reports.facts.synthesis import SynthesisFacts, SynthesisFigure
+    from reports.facts.synthesis import SynthesisFacts, SynthesisFigure, SynthesisFinding
     from reports.i18n.languages import Words
-    from reports.parts import Entry, Figure, Table
+    from reports.parts import Entry, Table
     from reports.report import Download
 
-#: Shown as marks; the training records are 0 off themselves.
-_MARKS = ("bootstrap", "holdout", "independent")
-#: Picture → its figures, where its bars start and its marks.
-_PICTURES: dict[str, tuple[tuple[str, ...], float, tuple[str, ...]]] = {
-    "distances": (
-        ("tvd1", "tvd2", "tvd3", "ks_mean", "spearman_change_pairs", "cramer_change"),
-        0.0,
-        _MARKS,
-    ),
-    "chances": (
-        ("detection_auc", "domias", "mia_mean", "mia_worst", "mia_euclidean", "nearer_train"),
-        0.5,
-        _MARKS,
-    ),
-    "learning": (("class_auc",), 0.5, ("train", *_MARKS)),
-}
+#: Drawn as limits; the training records are 0 off themselves.
+_LIMITS = ("bootstrap", "holdout", "independent")
+_DRAWN = 5
+_APART = 3.0
 
 
 def synthesis_page(words: Words, facts: SynthesisFacts) -> tuple[str, dict[str, Any]]:
@@ -52,37 +42,38 @@ def synthesis_page(words: Words, facts: SynthesisFacts) -> tuple[str, dict[str, 
         for name in GROUPS
         if any(FIGURES[f.name].group == name for some in facts.figures.values() for f in some)
     ]
+    compared = words.say("Ways to synthesise compared") if facts.measures else ""
     return "synthesis.html", {
-        "title": facts.title or words.say("Synthetic records judged"),
+        "title": facts.title or compared or words.say("Synthetic records judged"),
         "headings": {
             "conclusion": words.say("Conclusion"),
-            "judged": words.say("What was judged"),
             "pictures": words.say("At a glance"),
+            "judged": words.say("What was judged"),
             **{f"group-{name}": words.say(GROUPS[name]) for name in groups},
             "definitions": words.say("Definitions"),
         },
         "findings": [
-            (
-                name,
-                [
-                    CONCLUSIONS[finding.name].say(
-                        words, finding.values, of=f"the conclusion {finding.name!r}"
-                    )
-                    for finding in several
-                ],
-            )
+            (name, [_said(words, finding) for finding in several])
             for name, several in facts.findings.items()
         ],
-        "is_one": len(facts.figures) == 1,
+        "is_one": len(facts.figures) < 2,
         "sizes": _sizes(words, facts),
         "guarantees": _guarantees(words, facts),
         "pictures": _pictures(words, facts),
+        "is_sweep": bool(facts.measures),
         "groups": [
             (name, words.say(GROUPS[name]), _group(words, facts, name)) for name in groups
         ],
         "definitions": _definitions(words, facts),
         "downloads": _downloads(facts),
     }
+
+
+def _said(words: Words, finding: SynthesisFinding) -> str:
+    values = dict(finding.values)
+    if figure := values.get("figure"):
+        values["figure"] = words.say(FIGURES[str(figure)].name)
+    return CONCLUSIONS[finding.name].say(words, values, of=f"the conclusion {finding.name!r}")
 
 
 def _sizes(words: Words, facts: SynthesisFacts) -> Table:
@@ -143,75 +134,201 @@ def _group(words: Words, facts: SynthesisFacts, group: str) -> Table:
     )
 
 
-def _name(words: Words, figure: SynthesisFigure) -> Cell:
+def _name(words: Words, figure: SynthesisFigure | SweptFigure) -> Cell:
     return Cell(text=words.say(FIGURES[figure.name].name), small=figure.subject)
 
 
 def _value(words: Words, figure: SynthesisFigure) -> Entry:
     if figure.value is None:
         return Cell(text=words.say("none"), small=words.say(figure.reason))
-    text = _number(words, figure, figure.value)
-    if figure.low is None or figure.high is None:
-        return text
-    bounds = (words.numbers.ratio(figure.low), words.numbers.ratio(figure.high))
-    return Cell(
-        text=text, small=words.say("%(low)s to %(high)s", low=bounds[0], high=bounds[1])
+    return _spread(
+        words, figure, SpreadFact(line="", mean=figure.value, low=figure.low, high=figure.high)
     )
 
 
-def _number(words: Words, figure: SynthesisFigure, value: float | None) -> str:
+def _spread(words: Words, figure: SynthesisFigure | SweptFigure, found: SpreadFact) -> Entry:
+    text = _number(words, figure, found.mean)
+    if found.low is None or found.high is None:
+        return text
+    low, high = (_number(words, figure, end) for end in (found.low, found.high))
+    return Cell(text=text, small=words.say("%(low)s to %(high)s", low=low, high=high))
+
+
+def _number(words: Words, figure: SynthesisFigure | SweptFigure, value: float | None) -> str:
     if value is None:
         return words.say("none")
     return written(words, value, FIGURES[figure.name].kind)
 
 
-def _pictures(words: Words, facts: SynthesisFacts) -> list[Figure]:
+def _measures(facts: SynthesisFacts) -> list[SweptFigure]:
+    """Give the most telling figures by way: those of a sweep, or of each set."""
+    found: dict[tuple[str, str], SweptFigure] = {(m.name, m.subject): m for m in facts.measures}
+    for line, figures in facts.figures.items():
+        for f in figures:
+            if f.value is not None:
+                key = (f.name, "" if f.name.startswith("tvd") else f.subject)
+                known = found.get(key) or SweptFigure(
+                    name=f.name, subject=key[1], controls=f.controls
+                )
+                one = SpreadFact(line=line, mean=f.value, low=f.low, high=f.high)
+                found[key] = replace(known, spreads=(*known.spreads, one))
+    telling = [m for m in found.values() if m.name in TELLING]
+    drawn = sorted(telling, key=lambda m: TELLING.index(m.name)) or list(found.values())
+    return drawn[:_DRAWN]
+
+
+def _pictures(words: Words, facts: SynthesisFacts) -> Row | None:
+    """Draw a small picture per figure; a line per way, and a limit per control."""
+    measures = _measures(facts)
+    if not measures:
+        return None
+    good = FIGURES[measures[0].name].good
+    ranked = sorted(measures[0].spreads, key=lambda s: s.mean, reverse=good == "high")
+    lines = list(dict.fromkeys(s.line for s in ranked))
+    shown = lines[:SHAPES]
+    at, places, is_log = _places(words, shown, [s.epsilon for m in measures for s in m.spreads])
+    several = []
+    for number, measure in enumerate(measures):
+        name = _name(words, measure)
+        title = f"{name.text}: {name.small}" if name.small else name.text
+        data = Curves(
+            id=f"picture-{number}",
+            title=title,
+            description=_led(words, measure) or words.say(FIGURES[measure.name].meaning),
+            across="ε" if is_log else "",
+            upwards=words.say(
+                "good: %(values)s", values=words.say(GOOD[FIGURES[measure.name].good])
+            ),
+            is_log_across=is_log,
+            from_zero=FIGURES[measure.name].good == "low",
+            at=at,
+            is_small=True,
+        )
+        several.append((data, [*_ways(measure, shown, places), *_limits(words, measure, at)]))
+    notes = []
+    if facts.folds:
+        notes.append(
+            words.say(
+                "Each point is the mean over %(n)s folds; the band goes from the lowest to the "
+                "highest fold, and is no interval of confidence.",
+                n=words.numbers.count(facts.folds),
+            )
+        )
+    if hidden := len(lines) - len(shown):
+        notes.append(
+            words.say(
+                "Drawn are the %(shown)s ways that are best at the first figure; "
+                "%(n)s more are in the table.",
+                shown=words.numbers.count(SHAPES),
+                n=words.numbers.count(hidden),
+            )
+        )
+    return Row(
+        id="by-way",
+        title=words.say("The most telling figures, beside those of known records"),
+        panels=panels(words, "by-way", several),
+        data=_by_way(words, measures, lines),
+        notes=(*notes, *filter(None, (_led(words, m) for m in measures if len(lines) > 1))),
+    )
+
+
+def _places(
+    words: Words, lines: Sequence[str], epsilons: Iterable[float | None]
+) -> tuple[dict[float, str], dict[float | str | None, float], bool]:
+    """Give the axis and the places on it: of each epsilon, and of ways that state none."""
+    every = set(epsilons)
+    known = sorted(e for e in every if e is not None)
+    if not known:
+        order: dict[float | str | None, float] = {
+            line: place + 1.0 for place, line in enumerate(lines)
+        }
+        return dict.fromkeys((0.0, *order.values(), len(lines) + 1.0), ""), order, False
+    at = {known[0] / 1.5: ""} | {e: words.numbers.plain(e) for e in known}
+    if None in every:
+        at[known[-1] * _APART] = words.say("no ε")
+    at[max(at) * 1.5] = ""
+    return at, {**{e: e for e in known}, None: known[-1] * _APART}, True
+
+
+def _ways(
+    measure: SweptFigure, lines: Sequence[str], places: dict[float | str | None, float]
+) -> list[Curve]:
+    curves = []
+    for line in lines:
+        spots = tuple(
+            Spot(
+                x=places.get(s.line, places.get(s.epsilon, 0.0)),
+                y=s.mean,
+                low=s.low,
+                high=s.high,
+            )
+            for s in sorted(measure.spreads, key=lambda s: s.epsilon or 0.0)
+            if s.line == line
+        )
+        curves.append(Curve(name=line, spots=spots))
+    return curves
+
+
+def _limits(words: Words, measure: SweptFigure, at: dict[float, str]) -> list[Curve]:
     return [
-        figure
-        for place, (name, figures) in enumerate(facts.figures.items())
-        for kind in _PICTURES
-        for figure in _picture(
-            words, figures, kind, place, "" if len(facts.figures) == 1 else f" – {name}"
+        Curve(
+            name=words.say(CONTROLS[control]),
+            spots=tuple(Spot(x=x, y=value) for x in (min(at), max(at))),
+            is_marked=False,
+            is_limit=True,
         )
+        for control in _LIMITS
+        if (value := measure.controls.get(control)) is not None
     ]
 
 
-def _picture(
-    words: Words, figures: Sequence[SynthesisFigure], kind: str, place: int, of_set: str
-) -> list[Figure]:
-    """Draw figures as bars; none where nothing is defined."""
-    names, start, marks = _PICTURES[kind]
-    shown = [f for f in figures if f.name in names and f.value is not None]
-    if not shown:
-        return []
-    used = [c for c in marks if any(figure.controls.get(c) is not None for figure in shown)]
-    lines = [
-        MarkedLine(
-            name=words.say(FIGURES[f.name].name) if f.name != "class_auc" else f.subject,
-            value=f.value if f.value is not None else 0.0,
-            marks={c: v for c, v in f.controls.items() if c in used and v is not None},
-            low=f.low,
-            high=f.high,
+def _led(words: Words, measure: SweptFigure) -> str:
+    """Say which way is best at which epsilons."""
+    if not measure.leads:
+        return ""
+    best = [
+        line
+        if first is None or last is None
+        else words.say("%(line)s at ε = %(first)s", line=line, first=words.numbers.plain(first))
+        if first == last
+        else words.say(
+            "%(line)s from ε = %(first)s to %(last)s",
+            line=line,
+            first=words.numbers.plain(first),
+            last=words.numbers.plain(last),
         )
-        for f in shown
+        for line, first, last in measure.leads
     ]
-    said = PICTURES[kind].say(words, f"{kind}-{place}")
-    data = Marked(
-        **said | {"title": said["title"] + of_set},
-        marks={c: words.say(CONTROLS[c]) for c in used},
-        start=start,
+    name = words.say(FIGURES[measure.name].name)
+    return words.say("%(figure)s – best: %(best)s.", figure=name, best=", ".join(best))
+
+
+def _by_way(words: Words, measures: Sequence[SweptFigure], lines: Sequence[str]) -> Table:
+    """List the figures drawn: a line per way and epsilon, then known records."""
+    found = [{(s.line, s.epsilon): s for s in m.spreads} for m in measures]
+    every = sorted(
+        {key for one in found for key in one}, key=lambda k: (lines.index(k[0]), k[1] or 0.0)
     )
-    table = (
-        Lines(words, list(zip(lines, shown, strict=True)))
-        .text("Figure", lambda line: line[0].name)
-        .number("Synthetic", lambda line: _number(words, line[1], line[1].value))
-        .numbers(data.marks, lambda line, c: _number(words, line[1], line[1].controls.get(c)))
+
+    def entry(key: tuple[str, float | None], place: int) -> Entry | None:
+        if (spread := found[place].get(key)) is None:
+            control = measures[place].controls.get(key[0])
+            return None if control is None else _number(words, measures[place], control)
+        return _spread(words, measures[place], spread)
+
+    controls = [(c, None) for c in CONTROLS if any(c in m.controls for m in measures)]
+    return (
+        Lines(words, [*every, *controls])
+        .text("Records", lambda key: words.say(CONTROLS[key[0]]) if key in controls else key[0])
+        .number("ε", lambda key: key[1])
+        .numbers({k: words.say(FIGURES[m.name].name) for k, m in enumerate(measures)}, entry)
+        .table("by-way-data", words.say("The figures drawn, by way"))
     )
-    return [table.figure(data, marked_bars(words, data, lines))]
 
 
 def _definitions(words: Words, facts: SynthesisFacts) -> Table:
     used = {figure.name for some in facts.figures.values() for figure in some}
+    used |= {m.name for m in (_measures(facts) if facts.measures else ())}
     return (
         Lines(words, [known for name, known in FIGURES.items() if name in used])
         .text("Figure", lambda known: words.say(known.name))
@@ -232,6 +349,14 @@ def _downloads(facts: SynthesisFacts) -> list[Download]:
         for figure in several
     ]
     columns = ("records", "figure", *parts, *CONTROLS, "reason")
+    spread = ("line", "epsilon", "mean", "low", "high")
+    if facts.measures:
+        rows = [
+            (m.name, m.subject, *attrgetter(*spread)(s), len(s.values))
+            for m in facts.measures
+            for s in m.spreads
+        ]
+        columns = ("figure", "subject", *spread, "folds")
     return [
         download("figures.csv", as_csv(columns, rows)),
         download("evaluation.json", as_json(facts)),

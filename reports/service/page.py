@@ -14,7 +14,7 @@ from reports.i18n.languages import LANGUAGES, words_of
 from reports.render import environment, without_controls
 
 if TYPE_CHECKING:
-    from reports.facts.service import PageFacts, SignInFacts, Try
+    from reports.facts.service import Grid, PageFacts, SignInFacts, Try
     from reports.i18n.languages import Words
 
 #: File → its parts among the templates.
@@ -56,11 +56,15 @@ def service_page(facts: PageFacts, *, language: str) -> str:
             numbers=words.numbers,
             versions=_versions(),
             try_words=lambda other: _try_words(words, other),
-            pictures=() if facts.grid is None else charts(words, facts.grid),
+            pictures=() if facts.grid is None else _charts(words, facts.grid),
             map=_map(words, facts),
         )
     )
     return without_controls(html)
+
+
+def _charts(words: Words, grid: Grid) -> tuple[str, ...]:
+    return charts(words, grid.chart, title=grid.caption, margin=grid.margin)
 
 
 def _map(words: Words, facts: PageFacts) -> str:

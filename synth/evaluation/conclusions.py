@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from itertools import groupby
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
 
+from reports.catalogues.synthesis import FIGURES, TELLING
 from reports.facts.copying import fact_of
-from reports.facts.synthesis import SynthesisFacts, SynthesisFigure, SynthesisFinding
+from reports.facts.synthesis import (
+    SpreadFact,
+    SweptFigure,
+    SynthesisFacts,
+    SynthesisFigure,
+    SynthesisFinding,
+)
 from synth.errors import EvaluationError
 from synth.evaluation.measures.scores import auc_interval
 from synth.guarantee import Guarantee
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from synth.evaluation.result import Evaluation, Figure
+    from synth.evaluation.sweep import Sweep
 
 #: Areas whose interval is known from the numbers of records.
 _AREAS = {"detection_auc": 8000, "domias": 1000}
+_EPSILON = re.compile(r"(?:^|, )epsilon=([-+.e\d]+)(?=, |$)")
 _LEARNER = {"histogram": "HistGradientBoostingClassifier", "xgboost": "XGBClassifier"}
 
 
@@ -56,6 +68,102 @@ def facts_of(
             if "guarantee" in found.settings
         },
     )
+
+
+def sweep_facts(
+    found: Sweep,
+    *,
+    controls: Collection[str] = (),
+    settings: Mapping[str, Any],
+    title: str,
+    version: str,
+) -> SynthesisFacts:
+    """Give all that a page says of a sweep: each figure by way and epsilon, over the folds."""
+    keys = dict.fromkeys(key for run in found.runs for key in run.figures)
+    known = [key for key in keys if key.partition(":")[0] in FIGURES]
+    measures = tuple(m for key in known if (m := _measure(found, key, controls)).spreads)
+    return SynthesisFacts(
+        title=title,
+        version=version,
+        train=settings["train"],
+        holdout=settings["holdout"],
+        synthetic={},
+        columns=tuple(map(str, settings["columns"])),
+        learner=_LEARNER.get(settings["learner"], ""),
+        figures={},
+        findings={"": tuple(_of_sweep(measures))},
+        measures=measures,
+        folds=len({run.fold for run in found.runs}),
+    )
+
+
+def _measure(found: Sweep, key: str, controls: Collection[str]) -> SweptFigure:
+    values: dict[str, list[float]] = {}
+    for run in found.runs:
+        if (value := run.figures.get(key)) is not None:
+            values.setdefault(run.name, []).append(value)
+    spreads = tuple(_spread(way, v) for way, v in values.items() if way not in controls)
+    name, _, subject = key.partition(":")
+    return SweptFigure(
+        name=name,
+        subject=subject,
+        spreads=spreads,
+        controls={way: fmean(values[way]) for way in controls if way in values},
+        leads=tuple(_leads(name, spreads)),
+    )
+
+
+def _spread(way: str, values: Sequence[float]) -> SpreadFact:
+    stated = _EPSILON.search(way)
+    return SpreadFact(
+        line=_EPSILON.sub("", way, count=1).removeprefix(", "),
+        epsilon=None if stated is None else float(stated[1]),
+        mean=fmean(values),
+        low=min(values),
+        high=max(values),
+        values=tuple(values),
+    )
+
+
+def _leads(
+    name: str, spreads: Sequence[SpreadFact]
+) -> Iterator[tuple[str, float | None, float | None]]:
+    """Give the best way for each stretch of epsilons; of attacks, none is the best."""
+    if FIGURES[name].good not in {"low", "high"}:
+        return
+    choose = min if FIGURES[name].good == "low" else max
+    stated: list[float | None] = [*sorted({e for s in spreads if (e := s.epsilon) is not None})]
+    best = [
+        (choose((s for s in spreads if s.epsilon == at), key=lambda s: s.mean).line, at)
+        for at in stated or [None] * bool(spreads)
+    ]
+    for line, stretch in groupby(best, key=lambda one: one[0]):
+        each = [at for _, at in stretch]
+        yield line, each[0], each[-1]
+
+
+def _of_sweep(measures: Sequence[SweptFigure]) -> Iterator[SynthesisFinding]:
+    """Say from which epsilon on the best way keeps more than independent columns do."""
+    judged = [one for one in measures if one.leads and one.name in TELLING]
+    if not judged:
+        return
+    first = min(judged, key=lambda one: TELLING.index(one.name))
+    line, _, most = first.leads[-1]
+    own = sorted(
+        (s for s in first.spreads if s.line == line and (s.epsilon is None) == (most is None)),
+        key=lambda s: s.epsilon or 0.0,
+    )
+    far, near = first.controls.get("independent"), first.controls.get("bootstrap")
+    if far is None or near is None or far == near or most is None:
+        yield SynthesisFinding(name="best", values={"line": line, "value": own[-1].mean})
+    else:
+        shares = [(far - s.mean) / (far - near) for s in own]
+        said: dict[str, float | str] = {"line": line, "largest": most, "share": shares[-1]}
+        nearer = [k for k in range(len(own)) if all(share > 0 for share in shares[k:])]
+        start = own[nearer[0]].epsilon or 0.0 if nearer else 0.0
+        name = "kept" if nearer else "lost"
+        yield SynthesisFinding(name=name, values=said | {"epsilon": start})
+    yield SynthesisFinding(name="judged-by", values={"figure": first.name})
 
 
 def _figure(figure: Figure, found: Evaluation) -> SynthesisFigure:

@@ -31,7 +31,7 @@ DOMAINS = {
 }
 #: Words of click and of the operating system that reach the terminal.
 _FOREIGN = (
-    *("Usage:", "Options", "Commands", "COMMAND [ARGS]...", "[OPTIONS]", "required"),
+    *("Usage:", "Options", "Commands", "COMMAND", "ARGS", "required"),
     *("TEXT", "INTEGER", "INTEGER RANGE", "FLOAT", "FLOAT RANGE", "PATH", "FILE", "DIRECTORY"),
     *("default: {0}", "env var: {0}", "Show this message and exit."),
     *("Missing argument {0}.", "Missing option {0}.", "Missing parameter: {0}"),
@@ -44,7 +44,9 @@ _FOREIGN = (
     *("Got unexpected extra argument ({0})", "Got unexpected extra arguments ({0})"),
     *(
         "{0} is not a valid integer.",
+        "{0} is not a valid integer range.",
         "{0} is not a valid float.",
+        "{0} is not a valid float range.",
         "{0} is not in the range {1}.",
     ),
     *(

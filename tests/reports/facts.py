@@ -41,6 +41,8 @@ from reports.facts.release import (
 )
 from reports.facts.synthesis import (
     GuaranteeFact,
+    SpreadFact,
+    SweptFigure,
     SynthesisFacts,
     SynthesisFigure,
     SynthesisFinding,
@@ -589,7 +591,8 @@ def synthesis(sets: int = 2) -> SynthesisFacts:
     )
     values = {
         "value": 0.6, "independent": 0.088, "bootstrap": 0.012, "holdout": 0.5, "train": 0.9,
-        "share_pct": 12.5, "subject": "age, occupation",
+        "share_pct": 12.5, "subject": "age, occupation", "epsilon": 1.0, "line": "tables",
+        "largest": 8.0, "share": 0.872, "figure": "tvd2",
     }  # fmt: skip
     findings = tuple(SynthesisFinding(name=name, values=values) for name in CONCLUSIONS)
     names = [f"census-eps{place}" for place in range(1, sets + 1)]
@@ -617,6 +620,49 @@ def synthesis(sets: int = 2) -> SynthesisFacts:
             )
             for name, promised in zip(names, ("replace", "unbounded"), strict=False)
         },
+    )
+
+
+def swept() -> SynthesisFacts:
+    """Three ways over three folds; one states no epsilon."""
+    spreads = tuple(
+        SpreadFact(
+            line=line,
+            epsilon=epsilon,
+            values=(mean - 0.02, mean, mean + 0.05),
+            mean=mean + 0.01,
+            low=mean - 0.02,
+            high=mean + 0.05,
+        )
+        for line, start in (("tables", 0.3), ("copula (NOT DP as claimed)", 0.35))
+        for epsilon, mean in ((0.1, start), (1.0, start - 0.1), (8.0, start - 0.25))
+    )
+    apart = SpreadFact(line="exact", mean=0.06, low=0.05, high=0.07, values=(0.05, 0.06, 0.07))
+    values = {"line": "tables", "epsilon": 1.0, "largest": 8.0, "share": 0.872}
+    return replace(
+        synthesis(),
+        title="",
+        synthetic={},
+        figures={},
+        guarantees={},
+        findings={
+            "": (
+                SynthesisFinding(name="kept", values=values),
+                SynthesisFinding(name="judged-by", values={"figure": "tvd2"}),
+            )
+        },
+        measures=tuple(
+            SweptFigure(
+                name=name,
+                subject="occupation" if name == "class_auc" else "",
+                spreads=(*spreads, apart),
+                controls={"train": 0.0, "bootstrap": 0.04, "independent": 0.22},
+                leads=(("tables", 0.1, 8.0),),
+            )
+            for name in FIGURES
+            if name != "nndr_train"
+        ),
+        folds=3,
     )
 
 
@@ -916,6 +962,8 @@ def exposure(**changes) -> ExposureFacts:
     facts = ExposureFacts(
         title={"en": "Job seekers", "fr": "Demandeurs d'emploi"},
         version="0.1.0",
+        finished="2027-03-01T10:00:00+00:00",
+        digests={"data": "d" * 64, "rules": "e" * 64, "ptable": "f" * 64, "secret": "none"},
         small=2,
         confidence=0.95,
         n_areas=1234,

@@ -31,7 +31,7 @@ pytestmark = [
 ]
 NAMES = ("internal", "full", "public", "comparison", "decoding", "quiet", "hostile")
 #: Pages of the other tools: once in a language each, as axe takes its time.
-TOOLS = ("synthesis", "study", "sweep", "audits", "card")
+TOOLS = ("synthesis", "swept", "study", "sweep", "audits", "card")
 LINKS = {"en": "report.en.html", "fr": "report.fr.html"}
 WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 320, "height": 800}
 QUANTILES = ("min", "q10", "median", "q90", "max")
@@ -110,6 +110,7 @@ def pages(language):
         "decoding": decoding_report(made.decoding(), language=language, links=LINKS),
         "exposure": exposure_report(made.exposure(), language=language, links=LINKS),
         "synthesis": synthesis_report(made.synthesis(1), language=language, links=LINKS),
+        "swept": synthesis_report(made.swept(), language=language, links=LINKS),
         "study": study_report(made.study(), language=language, links=LINKS),
         "sweep": sweep_report(made.sweep(), language=language, links=LINKS),
         "audits": audits_report(made.audits(), language=language, links=LINKS),
@@ -230,6 +231,23 @@ def test_a_card_prints_on_one_page_and_gives_its_numbers_as_files(browser, folde
     assert "epsilon,0.9987" in Path(found.value.path()).read_text(encoding="utf-8")
     page.emulate_media(media="print")
     assert page.pdf(prefer_css_page_size=True).count(b"/Type /Page\n") == 1
+    page.context.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "most", "n_pictures"),
+    [("swept", 3, 6), ("study", 4, 6), ("sweep", 3, 2), ("audits", 4, 4)],
+)
+def test_a_sweep_a_study_and_an_audit_print_on_few_pages_with_few_pictures(
+    browser, folder, name, most, n_pictures
+):
+    page = opened(browser, folder / f"{name}.fr.html", viewport={"width": 400, "height": 800})
+    assert page.locator("main svg").count() == n_pictures
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    widths = page.locator(".panel svg").evaluate_all("all => all.map(s => s.clientWidth)")
+    assert min(widths) >= 280  # no letter is smaller than drawn
+    page.emulate_media(media="print")
+    assert page.pdf(prefer_css_page_size=True).count(b"/Type /Page\n") <= most
     page.context.close()
 
 

@@ -1,14 +1,18 @@
 """The page about synthetic records: its words, its names, its pictures."""
 
+import json
+import math
 import re
 from dataclasses import replace
+from statistics import fmean
 from typing import get_args
 
 import pytest
+from lxml import html as parser
 
 from reports import ReportError, synthesis_report
 from reports.catalogues import synthesis as words
-from reports.catalogues.synthesis import GUARANTEES, say_guarantee
+from reports.catalogues.synthesis import GUARANTEES, TELLING, say_guarantee
 from reports.i18n.languages import words_of
 from synth.evaluation.evaluate import _MEASURED, CONTROLS
 from synth.guarantee import Guarantee, Status
@@ -42,13 +46,82 @@ def test_names_without_words_and_numbers_that_are_none_are_refused(change):
         synthesis_report(made.comparison(), language="en")
 
 
-def test_each_control_has_a_shape_of_its_own_beside_the_bar():
-    html = synthesis_report(made.synthesis(1), language="en").html
-    picture = re.search(r'<figure id="distances-0".*?</svg>', html, re.DOTALL).group()
-    legend = ["Bootstrap", "Unseen records", "Independent columns"]
-    assert all(f">{word}<" in picture for word in legend)
-    assert picture.count("<circle") == 6 + 1
-    assert "<script" not in html
+def test_the_lines_and_bands_of_a_sweep_are_those_of_the_folds_in_its_json():
+    """Read the drawing back by its own axes, and compute it anew from the folds."""
+    report = synthesis_report(made.swept(), language="en")
+    tree = parser.fromstring(report.html)
+    measures = {m["name"]: m for m in json.loads(report.to_json())["measures"]}
+    drawn = tree.xpath("//div[@class='panels']//svg")
+    assert len(drawn) == 5 + 1  # and the legend
+    assert not tree.xpath("//svg//rect[@class='drawn']")  # no bars
+    for svg, name in zip(drawn[:5], TELLING, strict=False):
+        across, up = (axis(svg, anchor) for anchor in ("middle", "end"))
+        lines = {}
+        for s in measures[name]["spreads"]:
+            lines.setdefault(s["line"], []).append((s["epsilon"], s["values"]))
+        curves = svg.xpath(".//*[local-name()='path'][starts-with(@class, 'curve')]")
+        bands = svg.xpath(".//*[local-name()='path'][starts-with(@class, 'band')]")
+        assert (len(curves), len(bands)) == (3, 2)
+        means = sorted(tuple(fmean(v) for _, v in points) for points in lines.values())
+        found = sorted(tuple(up(y) for _, y in places(curve)) for curve in curves)
+        assert found == [pytest.approx(line, abs=2e-3) for line in means]
+        ends = sorted(
+            (*(max(v) for _, v in points), *(min(v) for _, v in points[::-1]))
+            for points in lines.values()
+            if len(points) > 1
+        )
+        banded = sorted(tuple(up(y) for _, y in places(band)) for band in bands)
+        assert banded == [pytest.approx(line, abs=2e-3) for line in ends]
+        x = [
+            place[0] for place in places(curves[0] if len(places(curves[0])) > 1 else curves[1])
+        ]
+        assert [across(one) for one in x] == pytest.approx([-1, 0, math.log10(8)], abs=0.02)
+
+
+def places(path):
+    """Give the corners of a path."""
+    return [tuple(map(float, pair.split())) for pair in path.get("d")[1:].split("L")]
+
+
+def axis(svg, anchor):
+    """Give what turns a coordinate into a number, from two labels; across, its logarithm."""
+    at = "x" if anchor == "middle" else "y"
+    found = svg.xpath(f".//*[local-name()='text'][@text-anchor='{anchor}']")
+    known = [
+        (float(t.get(at)) - (4 if at == "y" else 0), float(t.text))
+        for t in found
+        if re.fullmatch(r"[\d.]+", t.text or "")
+    ]
+    (first, low), *_, (last, high) = known
+    if at == "x":
+        low, high = math.log10(low), math.log10(high)
+    return lambda place: low + (place - first) / (last - first) * (high - low)
+
+
+def test_a_sweep_of_more_ways_than_lines_can_tell_apart_lists_the_others_in_its_table():
+    facts = made.swept()
+    ways = [f"way {n}" for n in range(8)]
+    first = facts.measures[1]
+    spreads = tuple(
+        replace(first.spreads[0], line=way, mean=n / 10) for n, way in enumerate(ways)
+    )
+    html = synthesis_report(
+        replace(facts, measures=(replace(first, spreads=spreads, leads=()),)), language="en"
+    ).html
+    legend = re.search(r'id="by-way-legend-desc">([^<]*)<', html).group(1)
+    assert [way in legend for way in ways] == [True] * 6 + [False] * 2
+    assert all(f">{way}<" in html for way in ways)
+    assert "2 more are in the table" in html
+
+
+def test_sets_of_records_are_dots_of_their_own_beside_the_controls():
+    html = synthesis_report(made.synthesis(2), language="en").html
+    picture = re.search(r'<svg[^>]*aria-labelledby="picture-0-title.*?</svg>', html).group()
+    assert picture.count('class="mark m') == 2
+    assert [f'class="limit l{n}"' in picture for n in range(3)] == [True] * 3
+    legend = re.search(r'id="by-way-legend-desc">([^<]*)<', html).group(1)
+    controls = "Bootstrap, Unseen records, Independent columns"
+    assert legend == f"census-eps1, census-eps2, {controls}"
 
 
 def test_hostile_names_of_sets_and_columns_stay_texts():

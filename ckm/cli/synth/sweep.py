@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.synth.evaluate import page_of
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 from ckm.cli.terminal.output import check_output
@@ -104,7 +103,7 @@ def sweep(
             click.echo(name)
         return 0
     from synth.evaluation import sweep as run
-    from synth.evaluation.sweep import lines_of, summarise
+    from synth.evaluation.sweep import lines_of
 
     with terminal.progress() as report_progress:
         found = run(
@@ -125,9 +124,7 @@ def sweep(
         if output.suffix.lower() == ".csv":
             text = str(lines_of(found).to_csv(index=False, lineterminator="\n"))
         else:
-            settings = _settings(frame, plan, schema)
-            means = summarise(found, controls=tuple(controls), settings=settings)
-            text = page_of(means, title, lang or "en")
+            text = _page(found, tuple(controls), _settings(frame, plan, schema), title, lang)
         write_whole(output, text, is_private=True)
         terminal.step("sweep written", "it follows from confidential records: keep it inside")
         click.echo(str(output))
@@ -202,10 +199,26 @@ def _settings(frame: pd.DataFrame, plan: SweepPlan, schema: Schema) -> dict[str,
     return {
         "train": len(frame) - out,
         "holdout": out,
-        "synthetic": len(frame) - out,
         "columns": schema.names,
         "learner": plan.measure.learner,
     }
+
+
+def _page(
+    found: Sweep,
+    controls: tuple[str, ...],
+    settings: Mapping[str, Any],
+    title: str,
+    lang: str | None,
+) -> str:
+    from ckm import __version__
+    from reports import synthesis_report
+    from synth.evaluation.conclusions import sweep_facts
+
+    facts = sweep_facts(
+        found, controls=controls, settings=settings, title=title, version=__version__
+    )
+    return synthesis_report(facts, language=lang or "en").html
 
 
 def _show(terminal: Terminal, found: Sweep) -> None:

@@ -143,7 +143,7 @@ class Terminal:
                 _print_json(level="error", event="error", **failure.fields())
                 return
             styled = click.style(f"{self.say('error:')} ", fg="red", bold=True)
-            message = _visible(self.say(failure.message))
+            message = self.say(_visible(failure.message))
             click.echo(styled + message, err=True, color=_wants_color())
             notes = {"hint:": failure.hint}
             if _is_terminal(sys.stderr):  # a file may go anywhere
@@ -152,7 +152,7 @@ class Terminal:
                 if note:
                     styled = click.style(f"  {self.say(name)} ", dim=True)
                     click.echo(
-                        styled + _visible(self.say(note)), err=True, color=_wants_color()
+                        styled + self.say(_visible(note)), err=True, color=_wants_color()
                     )
 
     @contextlib.contextmanager
@@ -247,7 +247,7 @@ class _Handler(logging.Handler):
     def _line(self, mark: str, style: str, message: str) -> None:
         from rich.text import Text
 
-        text = Text.assemble((mark, style), " ", _visible(self.terminal.say(message)))
+        text = Text.assemble((mark, style), " ", self.terminal.say(_visible(message)))
         self.terminal.console.print(text, soft_wrap=True, highlight=False)
 
 

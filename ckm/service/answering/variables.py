@@ -74,7 +74,7 @@ class Variable:
     def word(self, rank: int) -> str:
         """Return what names a category in a selection."""
         code = self.codes[rank]
-        return f"range({code},{code})" if _is_wild(code) else code
+        return f"range({code},{code})" if _is_wild(code) else code or "[]"
 
     def ranks(self, level: int | None = None) -> NDArray[np.int64]:
         """Return the listed categories, of one level or of all, the total among them."""
@@ -91,15 +91,24 @@ class Variable:
         if known is not None:
             return known[language]
         own = self.own(rank)
-        if rank and own == MISSING:
-            return say(MISSING, language)
+        if rank and (own == MISSING or not own.strip()):
+            return say(own.strip() or "no_text", language)
         return say("total", language) if rank == 0 else own
 
     def level_label(self, level: int, language: str) -> str:
         """Return what readers call a level."""
         name = self.level_names[level]
         known = self.offer.levels.get(name)
-        return known[language] if known is not None else name
+        if known is None:
+            return say("level_number", language, number=name) if name.isdecimal() else name
+        return known[language]
+
+    def title(self, level: int | None, language: str) -> str:
+        """Return what readers call it, with the level that is shown where it has several."""
+        label = self.offer.labels[language]
+        if level is None or len(self.level_names) < 2:
+            return label
+        return f"{label} ({self.level_label(level, language)})"
 
     def own(self, rank: int) -> str:
         """Return the text of a category at its own level."""

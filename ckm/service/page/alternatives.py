@@ -142,7 +142,7 @@ def starts_of(view: View) -> tuple[Choice, ...]:
             language=view.language if view.asked.language else "",
         )
         if chosen not in found and is_fine(asked, view.table_service):
-            label = _BY.join(_words(variables[name], view.language) for name in chosen)
+            label = _BY.join(_title(variables[name], view.language) for name in chosen)
             found[chosen] = Choice(value=asked.href(), label=label)
     return tuple(islice(found.values(), _MAX_STARTS))
 
@@ -166,9 +166,5 @@ def _coarsest(variable: Variable) -> tuple[str, list[int]]:
     return name, variable.ranks(level).tolist()
 
 
-def _words(variable: Variable, language: str) -> str:
-    label = variable.offer.labels[language]
-    names = variable.level_names
-    if len(names) < 2:
-        return label
-    return f"{label} ({variable.level_label(len(names) - 1, language)})"
+def _title(variable: Variable, language: str) -> str:
+    return variable.title(len(variable.level_names) - 1, language)

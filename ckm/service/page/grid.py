@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reports.facts.service import Choice, Column, Grid, Head, Row
+from ckm.service.answering.pxweb_selection import codelists_of
+from reports.facts.service import Chart, Choice, Column, Grid, Head, Row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 _MAX_ACROSS = 12  # categories across the columns where nobody asked
 _MAX_COLUMNS = 60
 _MAX_ROWS, _FEWEST_ROWS, _NUMBERS = 100, 20, 1200
-_MAX_DRAWN = 40
+_MAX_BARS = _MAX_PANELS = 12
+_NEARLY = 0.9  # bars that differ by less look alike
 
 
 @dataclass(frozen=True)
@@ -33,10 +35,12 @@ class _Shown:
     variable: Variable
     ranks: tuple[int, ...]
     language: str
+    level: int | None = None  # that of the list that was asked for
 
     @property
     def name(self) -> str:
-        return self.variable.offer.labels[self.language]
+        level = next(iter(self.depths)) if len(self.depths) == 1 else None
+        return self.variable.title(level, self.language)
 
     @cached_property
     def labels(self) -> list[str]:
@@ -54,6 +58,8 @@ class _Shown:
     @cached_property
     def depths(self) -> dict[int, int]:
         """Level → how far to the right its categories stand; the total is at none."""
+        if self.level is not None:
+            return {self.level: 0}
         used = {int(level) for level, rank in zip(self.levels, self.ranks, strict=True) if rank}
         return {level: depth for depth, level in enumerate(sorted(used, reverse=True))}
 
@@ -84,9 +90,16 @@ def grid_of(answer: Answer, view: View) -> Grid:
     """Lay an answer out for the page."""
     asked, language = view.asked, view.language
     shown = tuple(
-        _Shown(view.variables[s.variable], s.ranks, language) for s in answer.selections
+        _Shown(
+            variable := view.variables[s.variable],
+            s.ranks,
+            language,
+            codelists_of(variable).get(asked.of(s.variable).codelist or s.variable),
+        )
+        for s in answer.selections
     )
-    layout = _laid_out(answer, asked, shown)
+    n_measures = len(answer.query.measures)
+    layout = _laid_out(answer, shown, _across(shown, asked, n_measures=n_measures))
     measures = [view.say(name) for name in answer.query.measures]
     columns = _columns(layout, measures)
     share_of: ShareOf = ""
@@ -108,8 +121,6 @@ def grid_of(answer: Answer, view: View) -> Grid:
         )
     ]
     rows = np.arange(n_rows) if order is None else order
-    leaves = rows[_is_leaf(layout)[rows]]
-    leaves = leaves if len(leaves) else rows
     return Grid(
         labels=tuple(one.name for one in shown) or (view.say("total"),),
         measure=", ".join(measures),
@@ -118,15 +129,17 @@ def grid_of(answer: Answer, view: View) -> Grid:
         columns=tuple(titled[n_heads:]),
         rows=_rows(layout, rows[first : first + most]),
         n_rows=n_rows,
-        drawn=_rows(layout, _largest(layout, leaves, columns)),
-        n_leaves=len(leaves),
+        chart=_chart(layout, columns, rows)
+        if len(layout.down) < 2 or len(columns) > 1
+        else _small_multiples(answer, shown, measures),
+        margin=answer.margin.count if answer.margin and n_measures == 1 else 0,
         first=first + 1,
         pages=_pages(asked, n_rows, most, first),
         share_of=share_of,
     )
 
 
-def _laid_out(answer: Answer, asked: PageState, shown: tuple[_Shown, ...]) -> _Layout:
+def _laid_out(answer: Answer, shown: tuple[_Shown, ...], place: int | None) -> _Layout:
     table = answer.table
     assert table is not None  # noqa: S101  (the caller looked)
     shape = tuple(len(one.ranks) for one in shown)
@@ -135,7 +148,6 @@ def _laid_out(answer: Answer, asked: PageState, shown: tuple[_Shown, ...]) -> _L
         axis=-1,
     )
     n_measures = whole.shape[-1]
-    place = _across(shown, asked, n_measures=n_measures)
     if place is None:
         return _Layout(down=shown, across=None, numbers=whole.reshape(-1, n_measures))
     return _Layout(
@@ -230,15 +242,62 @@ def _is_leaf(layout: _Layout) -> NDArray[np.bool_]:
     return found.ravel()
 
 
-def _largest(
-    layout: _Layout, leaves: NDArray[np.int64], columns: list[Column]
-) -> NDArray[np.int64]:
-    """Return the rows that a chart has room for: those with the largest numbers."""
-    if len(leaves) <= _MAX_DRAWN:
-        return leaves
-    shown = [place for place, column in enumerate(columns) if not column.has_parts]
-    most = layout.numbers[leaves][:, shown or slice(None)].max(axis=1)
-    return leaves[np.sort(np.argsort(-most, kind="stable")[:_MAX_DRAWN])]
+def _small_multiples(answer: Answer, shown: tuple[_Shown, ...], measures: list[str]) -> Chart:
+    """Draw a panel for each category of the variable that has the fewest."""
+    several = [
+        place for place, one in enumerate(shown) if 1 < len(one.ranks) <= _MAX_ACROSS + 1
+    ]
+    place = min(several, key=lambda place: len(shown[place].ranks), default=None)
+    layout = _laid_out(answer, shown, place)
+    return _chart(layout, _columns(layout, measures), np.arange(len(layout.numbers)))
+
+
+def _chart(layout: _Layout, columns: list[Column], rows: NDArray[np.int64]) -> Chart:
+    """Choose the bars: totals would dwarf their parts, and of many the largest say most.
+
+    Of more columns than can be looked at, the total alone is drawn; of one row, its columns.
+    """
+    leaves = rows[_is_leaf(layout)[rows]]
+    places = [
+        place
+        for place, column in enumerate(columns)
+        if column.kind == "number" and not column.has_parts
+    ]
+    if len(places) > _MAX_PANELS and len(leaves) > 1:
+        places = [place for place, column in enumerate(columns) if column.has_parts][:1]
+    found = layout.numbers[leaves][:, places]
+    headings = [columns[place].heading for place in places]
+    is_turned = len(leaves) == 1 < len(places)
+    n_bars = len(places if is_turned else leaves)
+    if not places or n_bars < 2:
+        return Chart(n_bars=n_bars, why_none="columns" if n_bars > 1 else "")
+    if is_turned:
+        found = found.T
+    largest = found.max(axis=1)
+    bars = np.argsort(-largest, kind="stable")[: _MAX_BARS if n_bars > _MAX_BARS else 0]
+    bars = bars if len(bars) else np.arange(n_bars)
+    found = found[bars]
+    if found.min() >= _NEARLY * found.max():
+        return Chart(n_bars=n_bars, why_none="equal")
+    if is_turned:
+        names = [headings[bar] for bar in bars]
+        headings = _own_names(_rows(layout, leaves))
+    else:
+        names = _own_names(_rows(layout, leaves[bars]))
+    panels = zip(headings, map(tuple, found.T.tolist()), strict=True)
+    return Chart(names=tuple(names), panels=tuple(panels), n_bars=n_bars)
+
+
+def _own_names(rows: Sequence[Row]) -> list[str]:
+    """Name rows by what tells them apart: not by a category that all of them have."""
+    heads = [[head.label for head in row.heads] for row in rows]
+    differing = [
+        place for place, labels in enumerate(zip(*heads, strict=True)) if len({*labels}) > 1
+    ]
+    return [
+        ", ".join(labels[place] for place in differing) if differing else ", ".join(labels)
+        for labels in heads
+    ]
 
 
 def _rows(layout: _Layout, chosen: NDArray[np.int64]) -> tuple[Row, ...]:

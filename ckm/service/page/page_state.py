@@ -126,11 +126,11 @@ class PageState:
         pairs: list[tuple[str, str]] = []
         for name, wanted in self.wanted.items():
             if name == self.compare and self.pair:
-                pairs += [("compare", code) for code in self.pair]
+                pairs += [("compare", code or "[]") for code in self.pair]
                 continue
             if wanted.codelist or (wanted.codelist == "" and wanted.codes):
                 pairs.append((f"codelist[{name}]", wanted.codelist))
-            pairs += [(f"valuecodes[{name}]", code) for code in wanted.codes]
+            pairs += [(f"valuecodes[{name}]", code or "[]") for code in wanted.codes]
         pairs += [(f"valuecodes[{CONTENTS}]", code) for code in self.measures]
         plain = {
             "population": self.population,
@@ -247,7 +247,7 @@ def _pair_of(texts: Iterable[str], variable: Variable | None) -> tuple[str, ...]
 
 def _wanted(variable: Variable, given: Mapping[str, list[str]]) -> Wanted:
     codes: dict[str, None] = {}
-    for text in given.get("valuecodes", []):
+    for text in filter(None, given.get("valuecodes", [])):  # an empty field says nothing
         is_code = variable.chosen(text) is not None
         codes |= dict.fromkeys([text] if is_code else split_codes(text))
     others = sum(variable.chosen(code) is None for code in codes)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reports.catalogues.release import KEY_FIGURES
 from reports.facts.release import of_all_cells
+from reports.i18n.messages import translated
 from reports.pages.common import released
 from reports.parts import Cell, Lines
 
@@ -33,12 +34,14 @@ def decision_parts(words: Words, facts: ReleaseFacts) -> dict[str, Any]:
         "The largest counts %(records)s people or other units.",
         records=words.numbers.count(max((t.records for t in facts.tables), default=0)),
     )
+    warnings = [translated(text, words.language) for text in facts.warnings]
     return {
         "released": f"{released(words, facts.tables)} {records}",
         "titles": [words.text(t.title) or t.name for t in facts.tables[:_MAX_TITLES]],
         "figures": _table(words, facts),
-        "warnings": facts.warnings[:_MAX_WARNINGS],
-        "more_warnings": len(facts.warnings[_MAX_WARNINGS:]),
+        "warnings": warnings[:_MAX_WARNINGS],
+        "more_warnings": len(warnings[_MAX_WARNINGS:]),
+        "all_warnings": warnings,
     }
 
 

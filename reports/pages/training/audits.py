@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.pages import headings
 from reports.catalogues.training import ATTACKS, AUDITS, INVERSIONS, PICTURES
-from reports.charts.curves import Curve, Curves, Spot, curves
-from reports.charts.marked import Marked, MarkedLine, marked_bars
+from reports.charts.curves import Curve, Curves, Spot, panels
 from reports.pages.training.private import delta, scheme, unit_of
-from reports.parts import NOTHING, Cell, Lines
+from reports.parts import NOTHING, Cell, Lines, Row
 from reports.report import as_csv, as_json, download
 
 if TYPE_CHECKING:
@@ -18,12 +17,11 @@ if TYPE_CHECKING:
 
     from reports.facts.training import AuditFacts, MembershipFact, ModelFact, RateFact
     from reports.i18n.languages import Words
-    from reports.parts import Entry, Figure, Table
+    from reports.parts import Entry, Table
     from reports.report import Download
 
 #: Rates below are drawn here: fewer records cannot tell them from none.
 _LEAST_RATE = 1e-3
-_LONGEST = 38
 _RATE = ("false_positive_rate", "true_positive_rate", "low", "high", "ceiling")
 
 
@@ -35,15 +33,9 @@ def audits_page(words: Words, facts: AuditFacts) -> tuple[str, dict[str, Any]]:
         "verdict": _verdict(words, facts),
         "is_broken": any(_is_broken(model) for model in facts.models),
         "models": _models(words, facts),
-        "pictures": [
-            figure
-            for draw in (_roc, _low_rates)
-            for number, model in enumerate(facts.models)
-            for figure in draw(words, model, number)
-        ],
+        "pictures": _roc(words, facts),
         "attacks": _attacks(words, facts),
         "bounds": _bounds(words, facts),
-        "bounds_drawn": _bounds_drawn(words, facts),
         "inversions": _inversions(words, facts),
         "attack_meanings": _meanings(
             words, ATTACKS, [a.name for model in facts.models for a in model.attacks]
@@ -132,37 +124,48 @@ def _name(words: Words, attack: MembershipFact) -> str:
     return words.say(ATTACKS[attack.name].name) if attack.name in ATTACKS else attack.name
 
 
-def _roc(words: Words, model: ModelFact, number: int) -> list[Figure]:
-    drawn = [attack for attack in model.attacks if attack.curve]
-    if not drawn:
-        return []
+def _roc(words: Words, facts: AuditFacts) -> Row | None:
+    """Draw what the attacks on each model found, the models beside each other."""
+    models = [(m, drawn) for m in facts.models if (drawn := [a for a in m.attacks if a.curve])]
+    if not models:
+        return None
     guess = ((_LEAST_RATE, _LEAST_RATE), (1.0, 1.0))
-    lines = [_curve(_name(words, attack), attack.curve) for attack in drawn]
-    lines.append(_curve(words.say("guessing"), guess))
-    if model.ceiling:
-        most = [(x, y) for x, y in model.ceiling if x >= _LEAST_RATE * (1 - 1e-9)]
-        said = words.say("the most that the promise allows")
-        lines.append(_curve(said, most, is_limit=True))
-    best = max(drawn, key=lambda attack: attack.auc)
-    data = Curves(
-        **PICTURES["roc"].say(
-            words,
-            f"roc-{number}",
-            model=model.name,
-            area=best.auc,
-            attack=_name(words, best),
-        ),
-        is_log_across=True,
-        is_log_upwards=True,
-        least=_LEAST_RATE,
+    several = []
+    for number, (model, drawn) in enumerate(models):
+        lines = [_curve(_name(words, attack), attack.curve) for attack in drawn]
+        if model.ceiling:
+            most = [(x, y) for x, y in model.ceiling if x >= _LEAST_RATE * (1 - 1e-9)]
+            said = words.say("the most that the promise allows")
+            lines.append(_curve(said, most, is_limit=True))
+        lines.append(_curve(words.say("guessing"), guess, is_limit=True))
+        best = max(drawn, key=lambda attack: attack.auc)
+        data = Curves(
+            **PICTURES["roc"].say(
+                words,
+                f"roc-{number}",
+                model=model.name,
+                area=best.auc,
+                attack=_name(words, best),
+            ),
+            is_log_across=True,
+            is_log_upwards=True,
+            least=_LEAST_RATE,
+            is_small=True,
+        )
+        several.append((data, lines))
+    title = words.say("Members found by false alarms, both by powers of ten")
+    places = [(m, a, x, y) for m, drawn in models for a in drawn for x, y in a.curve]
+    return Row(
+        id="roc",
+        title=title,
+        panels=panels(words, "roc", several),
+        data=Lines(words, places)
+        .text("Model", lambda line: line[0].name)
+        .text("Attack", lambda line: _name(words, line[1]))
+        .number("others taken for members", lambda line: line[2], "ratio")
+        .number("members found", lambda line: line[3], "ratio")
+        .table("roc-data", title, n_heads=2),
     )
-    table = (
-        Lines(words, [(attack, x, y) for attack in drawn for x, y in attack.curve])
-        .text("Attack", lambda line: _name(words, line[0]))
-        .number("others taken for members", lambda line: line[1], "ratio")
-        .number("members found", lambda line: line[2], "ratio")
-    )
-    return [table.figure(data, curves(words, data, lines))]
 
 
 def _curve(
@@ -170,50 +173,6 @@ def _curve(
 ) -> Curve:
     spots = tuple(Spot(x=x, y=y) for x, y in places)
     return Curve(name=name, spots=spots, is_marked=False, is_limit=is_limit)
-
-
-def _low_rates(words: Words, model: ModelFact, number: int) -> list[Figure]:
-    """Draw members found at the middle low rate, with intervals."""
-    shown = [
-        (attack, attack.rates[min(1, len(attack.rates) - 1)])
-        for attack in model.attacks
-        if attack.rates
-    ]
-    if not shown:
-        return []
-    rate = shown[0][1].false_positive_rate
-    lines = [
-        MarkedLine(
-            name=_short(_name(words, attack)),
-            value=found.true_positive_rate,
-            marks={} if found.ceiling is None else {"ceiling": found.ceiling},
-            low=found.low,
-            high=found.high,
-        )
-        for attack, found in shown
-    ]
-    data = Marked(
-        **PICTURES["low-rates"].say(words, f"low-rates-{number}", rate=rate, model=model.name),
-        marks={"ceiling": words.say("the most that the promise allows")}
-        if any(line.marks for line in lines)
-        else {},
-        least=_LEAST_RATE,
-        most=1.0,
-    )
-    table = (
-        Lines(words, shown)
-        .text("Attack", lambda line: _name(words, line[0]))
-        .number("members found", lambda line: line[1].true_positive_rate, "ratio")
-        .number("Interval from", lambda line: line[1].low, "ratio")
-        .number("to", lambda line: line[1].high, "ratio")
-        .number("at most allowed", lambda line: line[1].ceiling, "ratio")
-    )
-    return [table.figure(data, marked_bars(words, data, lines))]
-
-
-def _short(name: str) -> str:
-    """Cut a name that has no room beside a bar."""
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
 
 
 def _attacks(words: Words, facts: AuditFacts) -> Table:
@@ -298,31 +257,6 @@ def _refuted(words: Words, model: ModelFact) -> Entry:
     if model.is_refuted:
         return Cell(text=words.say("promise refuted"), outcome="failed")
     return words.say("not refuted")
-
-
-def _bounds_drawn(words: Words, facts: AuditFacts) -> Figure | None:
-    shown = [(model, model.one_run) for model in facts.models if model.one_run]
-    if not shown:
-        return None
-    lines = [
-        MarkedLine(
-            name=_short(model.name),
-            value=found.epsilon,
-            marks={} if model.epsilon is None else {"promise": model.epsilon},
-        )
-        for model, found in shown
-    ]
-    data = Marked(
-        **PICTURES["bounds"].say(words, "bounds-drawn"),
-        marks={"promise": words.say("ε promised")} if any(line.marks for line in lines) else {},
-    )
-    return (
-        Lines(words, shown)
-        .text("Model", lambda line: line[0].name)
-        .number("lower bound", lambda line: line[1].epsilon, "amount")
-        .number("ε promised", lambda line: line[0].epsilon, "amount")
-        .figure(data, marked_bars(words, data, lines))
-    )
 
 
 def _inversions(words: Words, facts: AuditFacts) -> Table:

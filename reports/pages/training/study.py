@@ -16,9 +16,7 @@ from reports.catalogues.training import (
     WORTHS,
 )
 from reports.catalogues.wording import written
-from reports.charts.curves import Curve, Curves, Spot, curves
-from reports.charts.marked import Marked, MarkedLine, marked_bars
-from reports.charts.matrix import Matrix, surface
+from reports.charts.curves import Curve, Curves, Spot, panels
 from reports.pages.training.private import (
     account,
     delta,
@@ -28,12 +26,11 @@ from reports.pages.training.private import (
     scheme,
     unit_of,
 )
-from reports.parts import NOTHING, Cell, Figure, Lines
+from reports.parts import NOTHING, Cell, Lines, Row
 from reports.report import as_csv, as_json, download
 
 if TYPE_CHECKING:
     from reports.facts.training import (
-        ClaimFact,
         PlanFact,
         PointFact,
         PublishedRunFact,
@@ -46,9 +43,6 @@ if TYPE_CHECKING:
 
 #: What the curves hold for.
 _HOLDS = ("poisson", "add-remove")
-#: How far above the least the second picture of the orders goes.
-_NEAR = 2.0
-_ORDER, _FLOOR = CHOICES["order"].name, WORTHS["floor"]
 
 
 def study_page(words: Words, facts: StudyFacts) -> tuple[str, dict[str, Any]]:
@@ -60,14 +54,14 @@ def study_page(words: Words, facts: StudyFacts) -> tuple[str, dict[str, Any]]:
         "warnings": _warnings(words, facts),
         "scheme": scheme(words, *_HOLDS),
         "claims": _claims(words, facts),
-        "schemes": _schemes(words, facts),
         "ways": [(sampler(words, name), words.say(text)) for name, text in WAYS.items()],
         "neighbours": [
             (neighbours(words, name), words.say(text)) for name, text in NEIGHBOURS.items()
         ],
-        "series": [
-            (_drawn(words, facts, series), words.say(CHOICES[series.name].meaning))
-            for series in facts.series
+        "series": _series(words, facts),
+        "meanings": [
+            (words.say(CHOICES[one.name].name), words.say(CHOICES[one.name].meaning))
+            for one in facts.series
         ],
         "surface": _surface(words, facts),
         "errata": _errata(words),
@@ -144,75 +138,41 @@ def _claims(words: Words, facts: StudyFacts) -> Table:
     )
 
 
-def _schemes(words: Words, facts: StudyFacts) -> Figure | None:
-    """Draw the least promise for each sampler and its neighbours."""
-    least: dict[tuple[str, str], ClaimFact] = {}
-    floors: dict[tuple[str, str], float] = {}
-    for claim in facts.claims:
-        place = (claim.sampling, claim.adjacency)
-        if claim.epsilon is None:
-            continue
-        if claim.worth == "floor":
-            floors[place] = claim.epsilon
-        known = least.get(place)
-        if claim.worth == "promise" and (known is None or claim.epsilon < (known.epsilon or 0)):
-            least[place] = claim
-    if not least:
-        return None
-    lines = [
-        MarkedLine(
-            name=scheme(words, *place),
-            value=claim.epsilon or 0.0,
-            marks={"floor": floors[place]} if place in floors else {},
+def _series(words: Words, facts: StudyFacts) -> Row:
+    """Draw epsilon along each choice, beside each other."""
+    drawn = []
+    for series in facts.series:
+        choice, (first, *_, last) = CHOICES[series.name], series.points
+        said = PICTURES["series"].say(
+            words,
+            f"by-{series.name}",
+            choice=words.say(choice.name),
+            first=_value(words, series.name, first.value),
+            start=first.epsilon,
+            last=_value(words, series.name, last.value),
+            end=last.epsilon,
         )
-        for place, claim in least.items()
-    ]
-    values = [line.value for line in lines]
-    said = PICTURES["promises"].say(
-        words,
-        "promises",
-        least=min(values),
-        most=max(values),
-        delta=delta(words, facts.delta),
-    )
-    data = Marked(**said, marks={"floor": words.say(_FLOOR)} if floors else {})
-    return (
-        Lines(words, lines)
-        .text("Batches, neighbours", lambda line: line.name)
-        .number("ε", lambda line: line.value, "amount")
-        .figure(data, marked_bars(words, data, lines))
-    )
-
-
-def _series(words: Words, facts: StudyFacts, series: SeriesFact) -> Figure:
-    choice = CHOICES[series.name]
-    name = words.say(choice.name)
-    first, last = series.points[0], series.points[-1]
-    said = PICTURES["series"].say(
-        words,
-        f"by-{series.name}",
-        choice=name,
-        first=_value(words, series.name, first.value),
-        start=first.epsilon,
-        last=_value(words, series.name, last.value),
-        end=last.epsilon,
-        scheme=scheme(words, *_HOLDS),
-    )
-    data = Curves(
-        **said,
-        across=name,
-        is_log_across=choice.is_log,
-        is_log_upwards=series.name == "order",
-        home=_home(facts, series),
-    )
-    spots = tuple(Spot(x=point.value, y=point.epsilon) for point in series.points)
-    line = Curve(name="", spots=spots, is_marked=len(spots) < 40)
-    return (
-        Lines(words, series.points)
-        .number(choice.name, lambda point: _value(words, series.name, point.value))
-        .number("ε", lambda point: point.epsilon, "amount")
-        .number("best order α", lambda point: _order(words, point))
-        .figure(data, curves(words, data, [line]), caption=_held(words, data.title))
+        data = Curves(
+            **said,
+            is_log_across=choice.is_log,
+            is_log_upwards=series.name == "order",
+            home=_home(facts, series),
+            is_small=True,
+        )
+        spots = tuple(Spot(x=point.value, y=point.epsilon) for point in series.points)
+        drawn.append((data, [Curve(name="", spots=spots, is_marked=len(spots) < 20)]))
+    lines = [(series.name, point) for series in facts.series for point in series.points]
+    title = words.say("ε where one choice varies and all others stay; the run is ringed")
+    return Row(
+        id="choices-drawn",
+        title=title,
+        panels=panels(words, "choices-drawn", drawn),
+        data=Lines(words, lines)
+        .text("Choice", lambda line: words.say(CHOICES[line[0]].name))
+        .number("Value", lambda line: _value(words, line[0], line[1].value))
+        .number("ε", lambda line: line[1].epsilon, "amount")
+        .number("best order α", lambda line: _order(words, line[1]))
+        .table("choices-data", _held(words, title), n_heads=2),
     )
 
 
@@ -234,66 +194,19 @@ def _value(words: Words, name: str, value: float) -> str:
     return delta(words, value) if name == "delta" else written(words, value, CHOICES[name].kind)
 
 
-def _drawn(words: Words, facts: StudyFacts, series: SeriesFact) -> list[Figure]:
-    """Draw a choice; the order once more, near the least."""
-    whole = _series(words, facts, series)
-    near = tuple(p for p in series.points if p.epsilon <= _NEAR * facts.epsilon)
-    if series.name != "order" or len(near) < 3:
-        return [whole]
-    said = PICTURES["near-least"].say(
-        words,
-        "near-least",
-        least=facts.epsilon,
-        order=facts.order,
-        scheme=scheme(words, *_HOLDS),
-    )
-    data = Curves(**said, from_zero=False, home=_home(facts, series))
-    line = Curve(name="", spots=tuple(Spot(x=p.value, y=p.epsilon) for p in near))
-    figure = (
-        Lines(words, near)
-        .number(_ORDER, lambda point: point.value)
-        .number("ε", lambda point: point.epsilon, "amount")
-        .figure(data, curves(words, data, [line]))
-    )
-    return [whole, figure]
-
-
 def _home(facts: StudyFacts, series: SeriesFact) -> tuple[float, float]:
     if series.name == "order":
         return facts.order, facts.epsilon
     return float(getattr(facts, series.name)), facts.epsilon
 
 
-def _surface(words: Words, facts: StudyFacts) -> Figure:
-    rows = [words.numbers.count(batch) for batch in facts.batches]
-    columns = [words.numbers.plain(noise) for noise in facts.noises]
-    heights = [epsilon for line in facts.surface for epsilon in line]
-    is_there = facts.batch_size in facts.batches and facts.noise_multiplier in facts.noises
-    data = Matrix(
-        **PICTURES["batch-noise"].say(
-            words, "batch-noise", least=min(heights), most=max(heights)
-        ),
-        columns=columns,
-        rows=rows,
-        ends=(words.say("low ε"), words.say("high ε")),
-        home={facts.batches.index(facts.batch_size): facts.noises.index(facts.noise_multiplier)}
-        if is_there
-        else {},
-    )
-    lines = (
-        Lines(words, list(zip(rows, facts.surface, strict=True)))
-        .number("batch size", itemgetter(0))
-        .numbers(
-            {place: f"σ = {noise}" for place, noise in enumerate(columns)},
-            lambda line, place: line[1][place],
-            "amount",
-        )
-    )
-    return Figure(
-        id=data.id,
-        title=data.title,
-        svg=surface(words, data, facts.surface),
-        data=lines.table("surface-data", _held(words, data.title)),
+def _surface(words: Words, facts: StudyFacts) -> Table:
+    noises = {place: f"σ = {words.numbers.plain(n)}" for place, n in enumerate(facts.noises)}
+    return (
+        Lines(words, list(zip(facts.batches, facts.surface, strict=True)))
+        .number("batch size", itemgetter(0), "count")
+        .numbers(noises, lambda line, place: line[1][place], "amount")
+        .table("surface-data", _held(words, words.say("ε by batch size and noise")))
     )
 
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 from reports.catalogues.pages import headings
 from reports.catalogues.training import CHOICES, PICTURES, SWEEP, TUNING
 from reports.catalogues.wording import written
-from reports.charts.curves import Curve, Curves, Spot, curves
-from reports.charts.marked import Marked, MarkedLine, marked_bars
+from reports.charts.curves import Curve, Curves, Spot, panels
 from reports.pages.training.private import delta, epsilon, scheme
-from reports.parts import NOTHING, Cell, Figure, Lines
+from reports.parts import NOTHING, Cell, Lines, Row
 from reports.report import as_csv, as_json, download
 
 if TYPE_CHECKING:
@@ -31,9 +30,7 @@ def sweep_page(words: Words, facts: SweepFacts) -> tuple[str, dict[str, Any]]:
         "remarks": _remarks(words, facts),
         "scheme": _holds(words, facts),
         "frontier": frontier,
-        "settings": _settings(words, facts),
         "tuning": _tuning(words, facts),
-        "costs": _costs(words, facts),
         "meanings": [
             (words.say(name), words.say(meaning))
             for key, (name, meaning) in TUNING.items()
@@ -62,7 +59,8 @@ def _verdict(words: Words, facts: SweepFacts) -> str:
     )
     if plain is None:
         return SWEEP["private-alone"].say(words, {"reached": reached})
-    return SWEEP["both"].say(words, {"reached": reached, "plain": plain.mean})
+    points = round(100 * abs(plain.mean - private.mean), 1)
+    return SWEEP["both"].say(words, {"reached": reached, "plain": plain.mean, "points": points})
 
 
 def _remarks(words: Words, facts: SweepFacts) -> list[str]:
@@ -85,7 +83,7 @@ def _remarks(words: Words, facts: SweepFacts) -> list[str]:
     return found
 
 
-def _frontier(words: Words, facts: SweepFacts) -> Figure | None:
+def _frontier(words: Words, facts: SweepFacts) -> Row | None:
     private = sorted(
         (o for o in facts.outcomes if o.is_private and o.epsilon), key=lambda o: o.epsilon or 0
     )
@@ -130,13 +128,14 @@ def _frontier(words: Words, facts: SweepFacts) -> Figure | None:
         is_log_across=most > 4 * least,
         from_zero=False,
         home=None if best is None or best.epsilon is None else (best.epsilon, best.mean),
+        is_small=True,
     )
-    drawn = [*private, *([plain] if plain is not None else [])]
-    return Figure(
-        id="accuracy",
-        title=data.title,
-        svg=curves(words, data, [line for line in lines if line.spots]),
-        data=_outcomes(words, facts, drawn, ident="accuracy-data", caption=data.title),
+    drawn = [line for line in lines if line.spots]
+    return Row(
+        id="settings",
+        title=words.say("Settings with noise beside the best one without"),
+        panels=panels(words, "settings", [(data, drawn)]),
+        data=_outcomes(words, facts),
         notes=(words.say("The most accurate private setting is ringed."),),
     )
 
@@ -145,30 +144,20 @@ def _spot(outcome: OutcomeFact) -> Spot:
     return Spot(x=outcome.epsilon or 0.0, y=outcome.mean, low=outcome.low, high=outcome.high)
 
 
-def _settings(words: Words, facts: SweepFacts) -> Table:
-    return _outcomes(
-        words,
-        facts,
-        list(facts.outcomes),
-        ident="settings-table",
-        caption=words.say("Accuracy of every setting, best first"),
-    )
-
-
-def _outcomes(
-    words: Words, facts: SweepFacts, several: list[OutcomeFact], *, ident: str, caption: str
-) -> Table:
+def _outcomes(words: Words, facts: SweepFacts) -> Table:
     names = [name for name in CHOICES if any(name in o.choices for o in facts.outcomes)]
     trainings = {True: words.say("with privacy"), False: words.say("without")}
     lines = (
-        Lines(words, several)
+        Lines(words, facts.outcomes)
         .text("Training", lambda outcome: trainings[outcome.is_private])
+        .number("ε of one run", lambda outcome: outcome.epsilon, "amount")
+        .number("accuracy", lambda outcome: _accuracy(words, outcome))
+        .text("Frontier", lambda o: words.say("frontier") if o.is_front else NOTHING)
         .numbers(
             {name: words.say(CHOICES[name].name) for name in names},
             lambda outcome, name: _choice(words, name, outcome.choices.get(name)),
         )
         .number("runs", lambda outcome: outcome.runs, "count")
-        .number("accuracy", lambda outcome: _accuracy(words, outcome))
         .number("standard deviation", lambda outcome: outcome.sd, "ratio")
     )
     if facts.classes is not None:
@@ -176,11 +165,7 @@ def _outcomes(
             "times chance",
             lambda o: None if o.times_chance is None else round(o.times_chance, 1),
         )
-    return (
-        lines.number("ε of one run", lambda outcome: outcome.epsilon, "amount")
-        .text("Frontier", lambda o: words.say("frontier") if o.is_front else NOTHING)
-        .table(ident, caption)
-    )
+    return lines.table("settings-table", words.say("Accuracy of every setting, best first"))
 
 
 def _choice(words: Words, name: str, value: float | None) -> str:
@@ -212,28 +197,6 @@ def _tuning(words: Words, facts: SweepFacts) -> Table:
         .number("δ", lambda fact: delta(words, fact.delta))
         .table("tuning-table", f"{caption} ({holds})" if holds else caption)
     )
-
-
-def _costs(words: Words, facts: SweepFacts) -> Figure | None:
-    bounded = [(fact.name, fact.epsilon) for fact in facts.tuning if fact.epsilon is not None]
-    if len(bounded) < 2:
-        return None
-    lines = [MarkedLine(name=_way(words, name), value=value) for name, value in bounded]
-    values = [line.value for line in lines]
-    said = PICTURES["costs"].say(words, "costs", least=min(values), most=max(values))
-    data = Marked(**said, marks={})
-    return (
-        Lines(words, lines)
-        .text("Way to choose", lambda line: line.name)
-        .number("ε", lambda line: line.value, "amount")
-        .figure(data, marked_bars(words, data, lines))
-    )
-
-
-def _way(words: Words, name: str) -> str:
-    """Name a way to choose; of drawn numbers, the law alone has room beside a bar."""
-    text = words.say(TUNING[name].name)
-    return text.partition(", ")[2] if name in {"geometric", "logarithmic"} else text
 
 
 def _downloads(facts: SweepFacts) -> list[Download]:

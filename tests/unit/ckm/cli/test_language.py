@@ -55,6 +55,36 @@ def test_the_language_comes_from_the_environment_unless_it_is_named(environment,
     assert "Afficher" in run("--lang=fr", "demo", "-h", "--lang", "en", **environment).stdout
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (
+            ["relase"],
+            2,
+            ("La commande 'relase' n'existe pas. Vouliez-vous dire 'release' ?", "voir"),
+        ),
+        (["check", "gone.toml"], 2, ("'gone.toml'", "ne peut pas être lu", "Aucun fichier")),
+        (["release"], 2, ("Il manque l'argument 'JOB.toml'.",)),
+        (["demo", "--persons", "5"], 2, ("Valeur incorrecte pour '--persons' : 5 n'est pas",)),
+        (["demo", "--persons", "x"], 2, ("'x' n'est pas un entier valide.",)),
+        (
+            ["ptable", "build", "--max-noise", 2, "--variance", 60, "-o", "pt.parquet"],
+            4,
+            ("Aucune table de perturbation n'a max_noise 2 et variance 60",),
+        ),
+    ],
+)
+def test_errors_are_french_with_the_same_exit_code(tmp_path, monkeypatch, words, code, said):
+    monkeypatch.chdir(tmp_path)
+    french, english = run(*words, LANG="fr_FR.UTF-8"), run(*words, LANG="C")
+    assert french.exit_code == english.exit_code == code
+    plain = french.stderr.replace("\N{NO-BREAK SPACE}", " ")
+    plain = plain.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    assert not [text for text in said if text not in plain]
+    same = set(french.stderr.splitlines()) & set(english.stderr.splitlines())
+    assert not same
+
+
 def test_json_stays_english_for_scripts():
     done = run("relase", "--lang", "fr", CKM_LOG_FORMAT="json")
     assert "No such command" in done.stderr

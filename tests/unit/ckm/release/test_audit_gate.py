@@ -72,6 +72,7 @@ def test_it_starts_with_an_audit_of_what_it_serves(file, caplog):
     told = json.loads((file.parent / "audit.json").read_text())
     assert told["kind"] == "ckm-audit"
     assert told["version"]
+    assert told["finished"].endswith("+00:00")
     text = json.dumps(told["digests"])
     assert bytes(range(32)).hex() not in text
     assert run("check", file, "--quick").exit_code == 0
@@ -90,6 +91,23 @@ def test_it_starts_with_an_audit_of_what_it_serves(file, caplog):
 def test_words_and_limits_of_callers_need_no_other_audit(file, old, new):
     changed(file, old, new)
     start(file)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"audit.json"', r'"au\u0000dit.json"'),
+        ("[audit]", '[access]\ntokens = "\\u0000"\n[audit]'),
+        ('"people.parquet"', r'"people.parquet\u0000"'),
+        ('"secret.key"', r'"5ec2e7\u0000"'),
+    ],
+)
+def test_a_path_with_a_nul_character_is_refused_and_not_shown(file, old, new):
+    changed(file, old, new)
+    done = run("check", file, "--quick")
+    assert done.exit_code == 2
+    assert r"A path holds a NUL character (\\u0000)" in done.stderr
+    assert "5ec2e7" not in done.stderr
 
 
 # --- another service -------------------------------------------------------------------

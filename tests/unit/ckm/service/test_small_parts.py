@@ -44,7 +44,7 @@ from ckm.service.metrics import Metrics
 from ckm.service.page.form import in_filter
 from tables import Secret, parse_filter
 from tests.strategies import worked_ptable
-from tests.unit.ckm.service.conftest import Served
+from tests.unit.ckm.service.conftest import Served, write_service
 
 # --- tokens -------------------------------------------------------------------------------
 
@@ -54,7 +54,7 @@ def test_a_token_is_kept_as_a_hash_in_a_file_for_its_owner(tmp_path):
     token = file.add(role="researcher", label="A", requests_per_hour=7)
     text = file.path.read_text()
     assert token not in text
-    assert token.rpartition("_")[2] not in text
+    assert token.split("_", 2)[2] not in text
     assert "argon2id" in text
     assert file.path.stat().st_mode & 0o777 == 0o600
     caller = Tokens(file).caller(token)
@@ -521,6 +521,28 @@ def test_a_category_named_like_a_wildcard_does_not_stand_for_it(tmp_path):
     assert '"AB"' not in one.text
     page = opened.web.get("/?valuecodes[x]=range(*,*)&codelist[x]=x").text
     assert re.search(r'value="range\(\*,\*\)"[^>]*checked', page)
+    opened.close()
+
+
+def test_an_empty_code_has_words_and_can_be_chosen_and_an_empty_field_says_nothing(tmp_path):
+    file = write_service(tmp_path, persons=1000)
+    people = pq.read_table(tmp_path / "people.parquet")
+    names = ["" if name == "E" else name for name in people["category"].to_pylist()]
+    place = people.column_names.index("category")
+    people = people.set_column(place, "category", [names])
+    pq.write_table(people, tmp_path / "people.parquet")
+    file.write_text(file.read_text().replace('category = ["A", "B", "C", "D", "E"]\n', ""))
+    opened = Served(file, tmp_path / "jobs")
+    variable = opened.answerer.variables["category"]
+    rank = variable.rank("")
+    assert [variable.label(rank, one) for one in ("en", "fr")] == ["(empty)", "(vide)"]
+    asked = f"/?codelist[category]=category&valuecodes[category]={variable.word(rank)}"
+    for url in (asked, f"{asked}&valuecodes[category]="):
+        text = opened.web.get(url).text
+        assert re.findall('<th scope="row">(.*?)</th>', text) == ["(empty)"]
+        assert "valuecodes%5Bcategory%5D=%5B%5D" in text
+    both = opened.web.get("/?codelist[category]=category&valuecodes[category]=").text
+    assert len(re.findall('<th scope="row">', both)) == 6
     opened.close()
 
 

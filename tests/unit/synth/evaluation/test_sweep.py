@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 
 from synth.evaluation import EvaluationError, Plan, grid, sweep
+from synth.evaluation.conclusions import sweep_facts
 from synth.evaluation.journal import Journal
-from synth.evaluation.sweep import Run, Sweep, folds_of, summarise
+from synth.evaluation.sweep import Run, Sweep, folds_of
 
 PLAN = Plan(groups=("tables",))
 
@@ -135,15 +136,69 @@ def test_a_full_disk_leaves_no_torn_line_in_the_file_of_runs(tmp_path, monkeypat
     assert Journal(path, settings={"seed": 1}).find("a", 0) == {"x": 1.0}
 
 
-def test_a_summary_is_the_mean_over_the_folds_that_have_the_figure():
-    found = [0.1, 0.3, None]
-    runs = [Run(name="a", fold=k, figures={"tvd2": v}) for k, v in enumerate(found)]
-    runs += [Run(name="train", fold=0, figures={"tvd2": 0.05})]
-    runs += [Run(name="b", fold=0, figures={"tvd2": None, "fit_seconds": 1.0})]
-    made = summarise(Sweep(runs=tuple(runs)), controls=("train",), settings={"folds": 3})
-    assert set(made) == {"a", "b"}
-    figure = made["a"].find("tvd2")
-    assert figure.value == pytest.approx(0.2)
-    assert figure.controls == {"train": 0.05}
-    assert made["a"].settings == {"folds": 3}
-    assert made["b"].figures == ()
+def facts_of_sweep(values, **controls):
+    """Give the facts of runs of "x" at each epsilon, with values over the folds."""
+    named = {f"x, epsilon={e}, depth=2": v for e, v in values.items()} | controls
+    runs = [
+        Run(name=way, fold=k, figures={"tvd2": v, "fit_seconds": 1.0})
+        for way, several in named.items()
+        for k, v in enumerate(several)
+    ]
+    settings = {"train": 2, "holdout": 1, "columns": ["a"], "learner": "histogram"}
+    return sweep_facts(
+        Sweep(runs=tuple(runs)),
+        controls=tuple(controls),
+        settings=settings,
+        title="",
+        version="1",
+    )
+
+
+def test_a_page_of_a_sweep_has_mean_and_ends_over_the_folds_that_have_the_figure():
+    facts = facts_of_sweep({0.5: [0.1, 0.4, None], 8: [None]}, train=[0.05, 0.07, None])
+    (measure,) = facts.measures  # seconds are no figure of the records
+    (spread,) = measure.spreads
+    assert (spread.line, spread.epsilon) == ("x, depth=2", 0.5)
+    assert (spread.low, spread.mean, spread.high) == (0.1, 0.25, 0.4)
+    assert spread.values == (0.1, 0.4)
+    assert measure.controls == {"train": pytest.approx(0.06)}
+    assert facts.folds == 3
+
+
+@pytest.mark.parametrize(
+    ("means", "name", "epsilon", "share"),
+    [
+        ((0.2, 0.09, 0.11, 0.08, 0.04), "kept", 2.0, 0.75),  # 0.11 is worse than independent
+        ((0.09, 0.08, 0.07, 0.06, 0.02), "kept", 0.1, 1.0),
+        ((0.01, 0.01, 0.01, 0.01, 0.1), "lost", 0.0, 0.0),
+    ],
+)
+def test_a_sweep_says_from_which_epsilon_on_more_than_the_margins_is_kept(
+    means, name, epsilon, share
+):
+    values = dict(zip((0.1, 0.5, 1, 2, 8), ([mean] for mean in means), strict=True))
+    facts = facts_of_sweep(values, independent=[0.1], bootstrap=[0.02])
+    said, judged = facts.findings[""]
+    assert (said.name, said.values["epsilon"]) == (name, epsilon)
+    assert said.values["share"] == pytest.approx(share)
+    assert judged.values == {"figure": "tvd2"}
+    alone = facts_of_sweep(values).findings[""][0]
+    assert (alone.name, alone.values["value"]) == ("best", means[-1])
+
+
+def test_each_stretch_of_epsilons_has_its_best_way_and_attacks_have_none():
+    ways = {"a": (0.1, 0.2, 0.3), "b": (0.2, 0.1, 0.2)}
+    runs = [
+        Run(name=f"{way}, epsilon={e}", fold=0, figures=dict.fromkeys(names, value))
+        for names in (("tvd1", "k_marginal", "domias"),)
+        for way, several in ways.items()
+        for e, value in zip((1, 2, 8), several, strict=True)
+    ]
+    settings = {"train": 2, "holdout": 1, "columns": ["a"], "learner": "histogram"}
+    found = sweep_facts(Sweep(runs=tuple(runs)), settings=settings, title="", version="1")
+    leads = {one.name: one.leads for one in found.measures}
+    assert leads == {
+        "tvd1": (("a", 1.0, 1.0), ("b", 2.0, 8.0)),
+        "k_marginal": (("b", 1.0, 1.0), ("a", 2.0, 8.0)),
+        "domias": (),
+    }

@@ -225,6 +225,21 @@ def test_the_link_is_copied_and_both_are_told(visit):
     page.get_by_role("status").get_by_text("sorted by A, rising").wait_for()
 
 
+@pytest.mark.parametrize("state", ["start", "found", "compared", "pages", "refusal"])
+def test_fingers_hit_what_they_mean_on_a_phone(visit, state):
+    page = visit(STATES[state], viewport={"width": 400, "height": 800})
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    small = page.locator(
+        "button, select, input:not([type=checkbox], [type=hidden]), summary, .tick,"
+        " a.sort, .tries a, .downloads a, .pages a, .tools a, .send a, .languages a, #permalink"
+    ).evaluate_all(
+        "all => all.filter(one => one.checkVisibility() && !one.matches('.unseen'))"
+        ".map(one => [one.outerHTML.slice(0, 80), one.getBoundingClientRect().height])"
+        ".filter(([, height]) => height < 44)"
+    )
+    assert small == []
+
+
 def test_headings_stay_while_a_table_is_scrolled(visit):
     page = visit(STATES["pages"], viewport={"width": 1280, "height": 700})
     heading = page.locator("thead th").first
@@ -286,6 +301,7 @@ def test_a_refusal_leads_to_a_table(visit):
 @pytest.mark.parametrize("name", ["CSV", "JSON-stat 2.0"])
 def test_a_file_is_downloaded(visit, address, name):
     page = visit(TABLE)
+    page.get_by_text("Other formats").click()
     with page.expect_download() as started:
         page.get_by_role("link", name=name, exact=True).click()
     file = started.value

@@ -16,6 +16,9 @@ from ckm.formats import FORMATS
 from ckm.service.access.tokens import TokenFile
 from ckm.service.http.app import make_app
 from ckm.service.table_service import TableService
+from reports.charts.service import charts
+from reports.facts.service import Chart
+from reports.i18n.languages import words_of
 from tests.strategies import examples
 from tests.unit.ckm.service.conftest import SECRET, Web, cells_of
 from tests.unit.ckm.service.http.test_fuzz import HOSTILE
@@ -119,6 +122,16 @@ def test_areas_above_the_level_that_is_shown_stand_for_their_parts(web):
 def test_levels_in_a_table_are_named(web):
     tree = page(web.get("/?codelist[geo]=geo&valuecodes[geo]=04&valuecodes[geo]=04/27"))
     assert texts(tree, "//tbody/tr/th") == ["04 Region", "27 department"]
+    assert texts(page(web.get("/?codelist[geo]=geo.region&codelist[sex]=sex")), "//h2")[0] == (
+        f"Place (Region) {BY} Sex"
+    )
+    tree = page(
+        web.get("/?codelist[age_tree]=age_tree&valuecodes[age_tree]=young,25-34&lang=fr")
+    )
+    assert texts(tree, "//tbody/tr/th") == ["young Niveau 1", "25-34 Niveau 2"]
+    assert "Niveau 2" in texts(tree, "//fieldset[legend='age_tree']//option")
+    tree = page(web.get("/?codelist[age_tree]=age_tree.1"))
+    assert texts(tree, "//thead//th")[0] == "age_tree (Level 1)"
 
 
 def test_a_column_sorts_the_whole_table_up_and_down(web):
@@ -429,12 +442,13 @@ def test_a_category_that_stands_in_the_row_above_is_marked(web):
 @pytest.mark.parametrize(
     ("query", "n_bars", "words"),
     [
-        ("codelist[geo]=geo.commune", [40], "The 40 rows with the largest numbers, of"),
+        ("codelist[geo]=geo.commune", [12], "Count: the 12 largest of"),
         ("codelist[sex]=sex&valuecodes[sex]=F&codelist[category]=category", [5], ""),
         ("codelist[sex]=sex.categories&codelist[geo]=geo.region&heading=geo", [], "no chart"),
-        ("codelist[sex]=sex&codelist[geo]=geo&valuecodes[geo]=Total&heading=geo", [2], ""),
+        ("codelist[sex]=sex&codelist[geo]=geo&valuecodes[geo]=Total&heading=geo", [], "alike"),
         ("codelist[sex]=sex&valuecodes[sex]=F", [], ""),
-        (TWO[2:], [6, 4], ""),
+        (TWO[2:], [2] * 5, "Count: all but totals, in the order of the table. All charts have"),
+        ("codelist[sex]=sex&codelist[geo]=geo.commune", [12, 12], "Count: the 12 largest of"),
     ],
 )
 def test_tables_of_every_size_have_a_chart_or_a_reason(web, query, n_bars, words):
@@ -443,16 +457,53 @@ def test_tables_of_every_size_have_a_chart_or_a_reason(web, query, n_bars, words
     drawings = tree.xpath("//figure//*[local-name()='svg']")
     assert [len(d.xpath(".//*[local-name()='rect']")) for d in drawings] == n_bars
     assert words in " ".join(texts(tree, "//main"))
-    assert ("no chart" in answer.text) is (words == "no chart")
+    assert ("no chart" in answer.text) is (words in {"no chart", "alike"})
+
+
+NAMES = "//figure//*[local-name()='text'][@text-anchor='end']/text()"
 
 
 def test_the_chart_draws_the_largest_numbers_of_all_pages(web):
     tree = page(web.get("/?codelist[geo]=geo.commune&sort=-2"))
-    names = [head.split()[0] for head in texts(tree, "//tbody/tr/th")[:40]]
-    drawn = tree.xpath("//figure//*[local-name()='text'][@text-anchor='end']/text()")
-    assert [name for name in drawn if not name.replace(",", "").isdigit() or name in names][
-        :40
-    ] == names
+    assert tree.xpath(NAMES) == texts(tree, "//tbody/tr/th")[:12]
+    (said,) = texts(tree, "//section[@aria-labelledby='chart-name']/p")
+    n, rest = map(
+        int, re.fullmatch(r"Count: .* of (\d+), .* the (\d+) smaller .*", said).groups()
+    )
+    assert n == rest + 12
+    other = page(web.get("/?codelist[geo]=geo.commune&sort=1"))
+    assert set(other.xpath(NAMES)[:11]) <= set(texts(tree, "//tbody/tr/th")[:15])
+
+
+def test_few_bars_stand_in_the_order_of_the_table_with_their_numbers(web):
+    tree = page(web.get("/?codelist[category]=category&sort=-2"))
+    heads, numbers = texts(tree, "//tbody/tr/th")[1:], texts(tree, "//tbody/tr/td")[1:]
+    assert tree.xpath(NAMES) == heads
+    written = tree.xpath("//figure//*[local-name()='text'][not(@text-anchor)]/text()")
+    assert written == ["Count", *numbers]
+
+
+def test_small_multiples_have_a_panel_for_each_category_of_the_shortest_variable(web):
+    tree = page(web.get("/?codelist[sex]=sex&codelist[geo]=geo.commune&heading=geo"))
+    titles = texts(tree, "//figure//*[local-name()='title']")
+    assert [title.rpartition(": ")[2] for title in titles] == ["Women", "Men"]
+    shown = table(
+        page(
+            web.get(
+                "/?codelist[sex]=sex.categories&codelist[geo]=geo.commune&heading=geo&sort=-3"
+            )
+        )
+    )
+    largest = [place for place, *_ in shown]
+    assert tree.xpath(NAMES)[:12] == [*dict.fromkeys(largest)][:12]
+
+
+def test_margins_of_error_are_told_and_drawn_where_they_can_be_seen(told):
+    assert "The margin of error is ±" in page(told.get(TWO)).text_content()
+    for numbers, n_lines in (((12, 30), 2), ((12_000, 30_000), 0)):
+        chart = Chart(names=("a", "b"), panels=(("", numbers),), n_bars=2)
+        (drawn,) = charts(words_of("en"), chart, title="Sex", margin=4)
+        assert drawn.count('class="halo"') == n_lines
 
 
 def test_files_are_named_after_their_table(web):
