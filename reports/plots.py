@@ -10,8 +10,10 @@ from footing.svg import html_table, safe, text_width
 from ptable.pictures.picture import Picture
 from reports.charts.service import charts
 from reports.errors import ReportError
+from reports.facts.methods import MethodFacts
 from reports.facts.service import Chart
 from reports.i18n.languages import words_of
+from reports.pages.methods import methods_map
 from reports.pages.scenarios import designs_map
 
 if TYPE_CHECKING:
@@ -57,10 +59,14 @@ def table_plot(
     return _alone(words, title, charts(words, chart, title=title), data)
 
 
-def designs_plot(scenarios: ScenarioFacts, *, language: str) -> Picture:
-    """Draw the map of risk and utility, as the page of a comparison does."""
+def comparison_plot(compared: ScenarioFacts | MethodFacts, *, language: str) -> Picture:
+    """Draw the map of designs or methods, as the page of a comparison does."""
     words = words_of(language)
-    for figure in designs_map(words, scenarios):
+    if isinstance(compared, MethodFacts):
+        figures = methods_map(words, compared)
+    else:
+        figures = designs_map(words, compared)
+    for figure in figures:
         data = figure.data
         lines = ([str(getattr(entry, "text", entry)) for entry in row] for row in data.rows)
         table = html_table(data.caption, [column.heading for column in data.columns], lines)
