@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from footing.svg import html_table, safe
+from footing.svg import html_table, safe, text_width
 from ptable.pictures.picture import Picture
 from reports.charts.service import charts
 from reports.errors import ReportError
@@ -75,14 +75,16 @@ def comparison_plot(compared: ScenarioFacts | MethodFacts, *, language: str) -> 
 
 
 def _alone(words: Words, title: str, drawings: Sequence[str], data: str) -> Picture:
-    """Put drawings below each other and their title, with the colours of pages."""
+    """Put drawings below their title, two beside each other, with the colours of pages."""
     if not drawings:
         raise ReportError("There is nothing to compare: a chart needs two numbers.")
-    parts, low, wide = [], _HEAD, 0.0
-    for drawing in drawings:
-        width, height = map(float, _SIZE.findall(drawing)[0])
-        parts.append(_IDS.sub("", drawing).replace("<svg ", f'<svg y="{low:g}" ', 1))
-        low, wide = low + height, max(wide, width)
+    sizes = [tuple(map(float, _SIZE.findall(drawing)[0])) for drawing in drawings]
+    width, height = map(max, zip(*sizes, strict=True))
+    parts, low, wide = [], 0.0, text_width(title, 12, bold=True) + 8
+    for place, drawing in enumerate(drawings):
+        x, y = place % 2 * width, _HEAD + place // 2 * height
+        parts.append(_IDS.sub("", drawing).replace("<svg ", f'<svg x="{x:g}" y="{y:g}" ', 1))
+        low, wide = y + height, max(wide, x + width)
     svg = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="ckm-plot" width="{wide:g}" '
         f'height="{low:g}" viewBox="0 0 {wide:g} {low:g}" '
