@@ -63,7 +63,7 @@ _FOREIGN = (
 )
 _SINKS = frozenset({"step", "warn", "warning", "add", "add_error", "fail", "table"})
 #: Functions whose texts are shown by the commands, and are words of pages elsewhere.
-_OF_COMMANDS = frozenset({"say", "add_task"})
+_OF_COMMANDS = frozenset({"add_task", "say", "tell"})
 _KEYWORDS = frozenset({"hint", "problem", "message", "title", "caption", "inside", "text"})
 _NAMED = re.compile(r"%[sdrfg]|%\.\df|\{[a-z_]\w*(?:![rs])?(?::[^{}]*)?\}")
 _WORD = re.compile(r"[A-Za-z]{2,}")
