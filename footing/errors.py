@@ -47,3 +47,7 @@ class ExplainedError(ValueError):
         self.problem = problem
         self.hint = hint
         self.inside = _Unshown(inside)
+
+    def reword(self, problem: str) -> None:
+        """Say the problem in other words."""
+        ExplainedError.__init__(self, problem, hint=self.hint, inside=self.inside)

@@ -37,6 +37,7 @@ _VERBS = {
     "synth": "ckm.cli.synth.synth:synth",
     "dpsgd": "ckm.cli.dpsgd.dpsgd:dpsgd",
     "job": "ckm.cli.job:job",
+    "schema": "ckm.cli.job:schema",
     "completion": "ckm.cli.completion:completion",
 }
 
@@ -60,6 +61,7 @@ def app() -> None:
     Start here
     ----------
     ckm demo                            a register, six protected tables, designs compared
+    ckm job init people.parquet         a job drafted from your data: job.toml
     ckm check job.toml                  is this job right?
     ckm release job.toml -o out/        release its tables, with a report
 

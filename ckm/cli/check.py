@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ckm.cli.release import limit_options
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
+from ckm.cli.terminal.exit_codes import explain
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ckm.cli.terminal.console import Terminal
+    from ckm.cli.terminal.exit_codes import Failure
     from ckm.config import Job
     from ckm.config.service.service import Service
     from ptable import Certificate, Feasibility, NoiseSpec
@@ -24,10 +28,11 @@ _SHOWN_TABLES = 12
 @click.command(cls=Command)
 @click.argument("file", type=PATH, metavar="FILE.toml")
 @click.option("--quick", is_flag=True, help="Do not read the data's rows.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @limit_options
 @with_terminal
 # claim files-are-private
-def check(terminal: Terminal, /, *, file: Path, **options: Any) -> None:
+def check(terminal: Terminal, /, *, file: Path, as_json: bool, **options: Any) -> int:
     """Check a job, a swap or a service: what stops a release, stops this.
 
     All of the work is done, in a private folder that goes again.
@@ -38,6 +43,7 @@ def check(terminal: Terminal, /, *, file: Path, **options: Any) -> None:
     ckm check job.toml --quick      all but the look at the data's rows
     ckm check swap.toml             the same for what ckm swap takes
     ckm check service.toml          the same for what ckm serve opens
+    ckm check job.toml --json       for programs: problems with their lines, warnings, tables
 
     It reads the data once and computes the tables, as a release does, so it takes about as
     long.
@@ -45,12 +51,42 @@ def check(terminal: Terminal, /, *, file: Path, **options: Any) -> None:
     from ckm.config.service.service import is_service_file
     from ckm.config.swap import is_swap_file
 
-    if is_service_file(file):
-        _check_service(terminal, file, **options)
-    elif is_swap_file(file):
-        _check_swap(terminal, file, **options)
-    else:
-        _check_job(terminal, file, **options)
+    run = _check_service if is_service_file(file) else _check_job
+    run = _check_swap if is_swap_file(file) else run
+    if not as_json:
+        run(terminal, file, **options)
+        return 0
+    terminal.events = []
+    failure = None
+    try:
+        run(terminal, file, **options)
+    except Exception as error:  # noqa: BLE001  (told in the object that is printed)
+        failure = explain(error)
+    click.echo(json.dumps(_told(file, failure, terminal.events), indent=2, ensure_ascii=False))
+    return 0 if failure is None else failure.exit
+
+
+def _told(file: Path, failure: Failure | None, events: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what a check found, for programs."""
+    problems = [] if failure is None else [*failure.problems]
+    if failure is not None and not problems:
+        placed = rf"^(?: *- )?{re.escape(file.name)}:(\d+): (.*)(?:\n +hint: (.*))?"
+        told = [
+            {"message": text, "hint": hint or failure.hint, "line": int(line)}
+            for line, text, hint in re.findall(placed, failure.message, re.MULTILINE)
+        ] or [{"message": failure.message, "hint": failure.hint, "line": None}]
+        common = {"code": failure.code, "where": "", "file": file.name, "key": None}
+        problems = [common | one for one in told]
+    tables = [event for event in events if event["event"] == "table written"]
+    return {
+        "ok": failure is None,
+        "exit": 0 if failure is None else failure.exit,
+        "file": file.name,
+        "problems": problems,
+        "warnings": [event for event in events if event["level"] == "warning"],
+        "tables": [{"name": event["table"], "cells": event["cells"]} for event in tables],
+        "steps": [event for event in events if event["level"] == "info"],
+    }
 
 
 def _check_job(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) -> None:

@@ -1,29 +1,129 @@
-"""``ckm job``: what a job file may say."""
+"""``ckm job`` drafts a job from data; ``ckm schema`` says what files of settings may hold."""
 
 from __future__ import annotations
 
 import json
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 import click
 
-from ckm.cli.terminal.click_group import Group, common_options
+from ckm.cli.terminal.click_group import PATH, Command, Group, common_options, with_terminal
+from ckm.cli.terminal.output import check_output, printable
+from footing.files import new_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ckm.cli.terminal.console import Terminal
+
+_KINDS = {
+    "job": "ckm.config.read:job_schema",
+    "service": "ckm.config.service.service:service_schema",
+    "designs": "ckm.config.comparison.comparanda:designs_schema",
+    "swap": "ckm.config.swap:swap_schema",
+    "training": "ckm.config.training:training_schema",
+    "synth": "ckm.config.sweeps:sweep_schema",
+}
 
 
 @click.group(cls=Group)
 def job() -> None:
-    """Tell what a job file may say."""
+    """Begin a job file."""
 
 
 @job.command()
-@common_options
-def schema() -> None:
-    """Print the JSON Schema of a job file, for editors.
+@click.argument("data")
+@click.option("-o", "--output", type=PATH, default="job.toml", help="The job file to write.")
+@click.option("--table", help="The table of a DuckDB file.")
+@click.option(
+    "--schema",
+    "has_schema",
+    is_flag=True,
+    help="Also write job.schema.json beside the job, for editors, and the line that names it.",
+)
+@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+@with_terminal
+def init(
+    terminal: Terminal,
+    /,
+    *,
+    data: str,
+    output: Path,
+    table: str | None,
+    has_schema: bool,
+    force: bool,
+) -> None:
+    """Draft a job from data: identifier, hierarchies, categories, tables, each with its reason.
+
+    DATA is a Parquet or CSV file, a glob of them, or a DuckDB file. The draft is complete: ckm
+    check and ckm release take it as it is. What an office has to decide is marked.
 
     Examples
     --------
-    ckm job schema > job.schema.json
-    then, as the first line of job.toml:   #:schema ./job.schema.json
-    """
-    from ckm.config import job_schema
+    ckm job init people.parquet
+    ckm keys secret secret.key
+    ckm check job.toml
 
-    click.echo(json.dumps(job_schema(), indent=2))
+    ckm job init people.parquet -o march.toml --schema
+    ckm job init register.duckdb --table persons
+    """
+    from ckm.config.draft import draft_job
+    from ckm.config.read import job_schema
+
+    check_output(output, force=force)
+    draft = draft_job(data, output=output.absolute(), table=table)
+    if has_schema:
+        text = json.dumps(job_schema(), indent=2, ensure_ascii=False)
+        _write(output.with_name("job.schema.json"), text + "\n", force=True)
+    head = "#:schema ./job.schema.json\n" if has_schema else ""
+    _write(output, head + draft.text, force=force)
+    for name, columns in draft.hierarchies.items():
+        terminal.step("hierarchy found", f"{name}: {' > '.join(map(printable, columns))}")
+    terminal.step("tables drafted", f"tables: {', '.join(draft.tables)}")
+    if draft.unique:
+        terminal.step("identifier found", f"identifier: {printable(draft.unique[0])}")
+    else:
+        terminal.warn("no identifier", f"No column tells records apart: {output.name} says how")
+    click.echo(str(output))
+
+
+def _write(path: Path, text: str, *, force: bool) -> None:
+    with new_file(path, overwrite=force, is_private=False) as draft:
+        draft.write_text(text, encoding="utf-8")
+
+
+@click.command(cls=Command)
+@click.argument("kind", type=click.Choice(list(_KINDS)))
+@click.option("-o", "--output", type=PATH, help="The file to write, instead of printing it.")
+@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+@common_options
+def schema(*, kind: str, output: Path | None, force: bool) -> None:
+    r"""Print the JSON Schema of a kind of settings file: keys, types, ranges, meanings.
+
+    Editors that read TOML with a schema complete keys, show what they mean and mark what is
+    wrong while you type. Make it the first line of the file that you edit:
+
+    \b
+    #:schema ./job.schema.json
+
+    Examples
+    --------
+    ckm schema job -o job.schema.json            for ckm check and ckm release
+    ckm schema service -o service.schema.json    for ckm serve
+    ckm schema designs -o designs.schema.json    for ckm compare: designs and methods
+    ckm schema swap -o swap.schema.json          for ckm swap
+    ckm schema training -o plan.schema.json      for ckm dpsgd train --plan
+    ckm schema synth -o sweep.schema.json        for ckm synth sweep
+
+    The line is read by taplo and by the extension Even Better TOML of VS Code. A schema knows
+    one file alone: ckm check also knows your data.
+    """
+    check_output(output, force=force)
+    module, _, name = _KINDS[kind].partition(":")
+    text = json.dumps(getattr(import_module(module), name)(), indent=2, ensure_ascii=False)
+    if output is None:
+        click.echo(text)
+        return
+    _write(output, text + "\n", force=force)
+    click.echo(str(output))

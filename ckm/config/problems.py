@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ckm.errors import ConfigError
@@ -11,10 +11,21 @@ from ckm.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from ckm.config.lines import Place
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """One thing to put right in a job file.
+
+    Parameters
+    ----------
+    where, text, hint
+        The section as people call it, what is wrong in it, and one way out.
+    at
+        Keys and numbers of entries that lead there, where known.
+    number
+        The line of the file.
 
     Examples
     --------
@@ -25,10 +36,17 @@ class Problem:
     where: str
     text: str
     hint: str | None = None
+    at: Place = field(default=(), compare=False)
+    number: int | None = field(default=None, compare=False)
 
     def line(self) -> str:
         """Return the problem in one line, with its place."""
         return f"{self.where} {self.text}".strip()
+
+    def placed(self, file: str) -> str:
+        """Return the problem in one line, with the file and its line as editors read them."""
+        number = "" if self.number is None else f":{self.number}"
+        return f"{file}{number}: {self.line()}"
 
 
 class JobError(ConfigError):
@@ -36,21 +54,23 @@ class JobError(ConfigError):
 
     Examples
     --------
-    >>> print(JobError("job.toml", [Problem(where="[data]", text="path is missing.")]))
-    job.toml: [data] path is missing.
+    >>> problem = Problem(where="[data]", text="path is missing.", number=3)
+    >>> print(JobError("job.toml", [problem]))
+    job.toml:3: [data] path is missing.
     """
 
     code: ClassVar[str] = "ckm-job"
 
     def __init__(self, name: str, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
+        self.file = name
         if len(self.problems) == 1:
             (only,) = self.problems
-            super().__init__(f"{name}: {only.line()}", hint=only.hint)
+            super().__init__(only.placed(name), hint=only.hint)
             return
         lines = [f"{name} has {len(self.problems)} problems:"]
         for problem in self.problems:
-            lines.append(f"  - {problem.line()}")
+            lines.append(f"  - {problem.placed(name)}")
             if problem.hint is not None:
                 lines.append(f"    hint: {problem.hint}")
         super().__init__("\n".join(lines))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -12,7 +13,7 @@ from pydantic import ValidationError
 
 from ckm.config.job.job import Job
 from ckm.config.job.noise import PTableSection, noise_spec
-from ckm.config.problems import JobError, Problem, did_you_mean, problem_from_pydantic
+from ckm.config.problems import Problem, did_you_mean, problem_from_pydantic
 from ckm.config.reading import Reading
 from ckm.config.section import ReadAs, Section, keys_of, schema_of
 from ckm.errors import ConfigError
@@ -27,7 +28,7 @@ _S = TypeVar("_S", bound=Section)
 logger = logging.getLogger(__name__)
 
 _MAX_BYTES = 1_000_000
-_EXAMPLE = "examples/job.toml shows a whole job; ckm job schema prints its schema"
+_EXAMPLE = "examples/job.toml shows a whole job; ckm job init drafts one from data"
 _EXAMPLES = {
     "design": "examples/qpv/designs.toml is such a file; ckm demo makes one",
     "swap": "docs/swapping.md shows a whole file",
@@ -89,7 +90,7 @@ def read_job(path: Path | str) -> Job:
     if isinstance(document.get("service"), dict):
         hint = "ckm serve, check and token take it; a job has [[table]] instead"
         reading.add("[service]", "makes this a service, not a job.", hint)
-        raise JobError(reading.path.name, reading.problems)
+        raise reading.error()
     job = build(Job, document, reading)
     for warning in job.warnings:
         logger.warning(warning, extra={"event": "section without use"})
@@ -129,7 +130,7 @@ def read_noise_spec(path: Path | str) -> NoiseSpec:
     section = document.get("ptable")
     if not isinstance(section, dict):
         reading.add("", "The section [ptable] is missing.")
-        raise JobError(reading.path.name, reading.problems)
+        raise reading.error()
     return build(_Specification, {"ptable": section}, reading, sections=known).ptable
 
 
@@ -175,12 +176,11 @@ def build(
         if "version" in model.model_fields:
             formed = _version_first(document, formed)
         reading.problems[:0] = formed
-    problems = reading.all_problems()
-    if not problems:
+    if not reading.problems:
         return found
-    if reading.infeasible is not None and len(problems) == 1:
+    if reading.infeasible is not None and len(set(reading.problems)) == 1:
         raise reading.infeasible  # alone, it has an exit code of its own
-    raise JobError(reading.path.name, problems)
+    raise reading.error()
 
 
 def read_section(model: type[_S], given: Any, reading: Reading, *, section: str) -> _S | None:
@@ -207,10 +207,13 @@ def _worded(
     names: Mapping[str, Sequence[str]],
     at: tuple[str, ...] = (),
 ) -> list[Problem]:
-    return [
-        problem_from_pydantic({**e, "loc": (*at, *e["loc"])}, sections=sections, names=names)
-        for e in error.errors(include_url=False, include_input=False)
-    ]
+    found = []
+    for e in error.errors(include_url=False, include_input=False):
+        place = (*at, *e["loc"])
+        problem = problem_from_pydantic({**e, "loc": place}, sections=sections, names=names)
+        # An unknown key of [keys] may be the secret itself.
+        found.append(replace(problem, at=place[:1] if "keys" in place[:1] else place))
+    return found
 
 
 def _read_text(path: Path, *, kind: str) -> str:
@@ -280,4 +283,4 @@ def _version_first(document: dict[str, Any], problems: Iterable[Problem]) -> lis
         text, hint = "schema must be 1.", "a later schema needs a later version of ckm"
     else:
         return others
-    return [Problem(where="", text=text, hint=hint), *others]
+    return [Problem(where="", text=text, hint=hint, at=("schema",)), *others]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import glob
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckm.config.problems import Problem, did_you_mean
+from ckm.config.lines import Lines
+from ckm.config.problems import JobError, Problem, did_you_mean
 
 if TYPE_CHECKING:
     from footing.errors import ExplainedError
@@ -42,9 +44,19 @@ class Reading:
         self.add(where, error.problem, hint or error.hint)
 
     def all_problems(self) -> list[Problem]:
-        """Return the problems, each once; last what no p-table can do."""
+        """Return the problems, each once and with its line; last what no p-table can do."""
         last = None if self.infeasible is None else self.infeasible.problem
-        return sorted(dict.fromkeys(self.problems), key=lambda problem: problem.text == last)
+        lines, found = Lines(self.text), []
+        for problem in dict.fromkeys(self.problems):
+            at, number = lines.at(problem.at)
+            if number is None:
+                at, number = lines.about(problem.where, problem.text)
+            found.append(replace(problem, at=at, number=number))
+        return sorted(found, key=lambda problem: problem.text == last)
+
+    def error(self) -> JobError:
+        """Return the error that tells the problems."""
+        return JobError(self.path.name, self.all_problems())
 
     def resolve(self, name: str) -> Path:
         """Return the path that a name in the file stands for."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -24,16 +26,23 @@ from pydantic import (
     ValidationInfo,
     model_validator,
 )
+from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
+from ckm.config.lines import Lines
 from ckm.config.reading import Reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from pydantic import GetCoreSchemaHandler
+    from pydantic.json_schema import JsonSchemaValue
+
+    from footing.errors import ExplainedError
 
 
+#: A line of a message: a dash, the name of a table, what is wrong with it.
+_NAMED = re.compile(r"^( *- )?(?:table ('.+?'): )?(.*)$", re.MULTILINE)
 _AS_IT_IS = core_schema.plain_serializer_function_ser_schema(lambda value: value)
 
 
@@ -76,6 +85,16 @@ class SettingsFile(Section):
     def text(self) -> str:
         """What the file says."""
         return self._reading.text
+
+    def place(self, error: ExplainedError) -> None:
+        """Say in an error about the data which line of the file it is about."""
+        error.reword(_NAMED.sub(partial(self._placed, Lines(self.text)), error.problem))
+
+    def _placed(self, lines: Lines, said: re.Match[str]) -> str:
+        dash, table, what = said.groups()
+        number = lines.about(f"[[table]] {table}" if table else "", what)[1]
+        place = f"{self.path.name}:{number}: " if number and what else ""
+        return f"{dash or ''}{place}{said[0][len(dash or '') :]}"
 
 
 @dataclass(frozen=True)
@@ -142,8 +161,8 @@ def optional(description: str, *, default: Any = None, **rules: Any) -> Any:
 class TextModel(Section):
     """A text in both languages."""
 
-    en: str = Field(min_length=1)
-    fr: str = Field(min_length=1)
+    en: str = Field(min_length=1, description="In English.")
+    fr: str = Field(min_length=1, description="In French.")
 
 
 #: Language → text; empty where nothing was said.
@@ -201,9 +220,25 @@ def _sections_in(kind: Any) -> Iterator[type[Section]]:
         yield from _sections_in(parts[0])
 
 
+class _ForEditors(GenerateJsonSchema):
+    """What TOML can say: it has no null, and a default is worth showing where it is short."""
+
+    def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
+        return self.generate_inner(schema["schema"])
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        form = self.generate_inner(schema["schema"])
+        default = schema.get("default")
+        return {**form, "default": default} if isinstance(default, str | int | float) else form
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        del schema
+        return False
+
+
 def schema_of(model: type[BaseModel], *, title: str) -> dict[str, Any]:
     """Return the JSON Schema of a kind of file, for editors."""
-    schema = model.model_json_schema(by_alias=True)
+    schema = model.model_json_schema(by_alias=True, schema_generator=_ForEditors)
     schema.pop("description", None)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from ckm.config.job.data import Records, SecretPath
-from ckm.config.problems import JobError
 from ckm.config.read import build, keys_in, open_settings
 from ckm.config.section import Items, Name, Section, SettingsFile, Some, optional, schema_of
 from tables import RequestError
@@ -84,7 +83,7 @@ def read_swap(path: Path | str) -> SwapJob:
     if "swap" not in document and "table" in document:
         hint = "ckm release and ckm suppress take jobs; a swap file has [swap]"
         reading.add("", "This is a job, not a swap.", hint)
-        raise JobError(reading.path.name, reading.problems)
+        raise reading.error()
     return build(SwapJob, document, reading)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from ckm.config.read import build, open_settings
-from ckm.config.section import FilePath, Items, Section, SettingsFile, optional
+from ckm.config.section import FilePath, Items, Section, SettingsFile, optional, schema_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 class SweepMeasure(Section):
     """What is measured; see `synth.evaluation.Plan`."""
 
-    only: Items[str] | None = None
-    classes: Items[str] | None = None
-    numbers: Items[str] | None = None
-    keys: Items[str] | None = None
-    sensitive: Items[str] | None = None
-    learner: Literal["histogram", "xgboost"] = "histogram"
+    only: Items[str] | None = optional("Measures; all without it.")
+    classes: Items[str] | None = optional("Categories to predict.")
+    numbers: Items[str] | None = optional("Numbers to predict.")
+    keys: Items[str] | None = optional("What an intruder knows.")
+    sensitive: Items[str] | None = optional("What an intruder wants to know.")
+    learner: Literal["histogram", "xgboost"] = optional("What predicts.", default="histogram")
 
 
 class SweepPlan(SettingsFile):
@@ -42,6 +42,11 @@ class SweepPlan(SettingsFile):
         if not self.ways:
             hint = 'write [[ways]], and below it method = "tables", epsilon = [1, 8]'
             reading.add("[[ways]]", "must name at least one way to synthesise.", hint)
+
+
+def sweep_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the file of a sweep, for editors."""
+    return schema_of(SweepPlan, title="A sweep of ckm synth")
 
 
 def read_sweep(path: Path | str) -> SweepPlan:

@@ -69,8 +69,8 @@ class NetworkSection(Section):
     """What is trained, and how; none of it changes the cost."""
 
     hidden: list[int] = optional("Widths of hidden layers, if any.", default=[])
-    learning_rate: float = Field(default=1.0, gt=0)
-    momentum: float = Field(default=0.9, ge=0, lt=1)
+    learning_rate: float = optional("Length of a step.", default=1.0, gt=0)
+    momentum: float = optional("Weight of earlier steps.", default=0.9, ge=0, lt=1)
     average: float = optional(
         "Weight of the past in a moving average.", default=0.0, ge=0, lt=1
     )

@@ -279,6 +279,7 @@ def opened_job(
             engine.validate(tables, sketch=ledger.threshold if ledger else 0)
         except ExplainedError as error:
             if infeasible is None:
+                job.place(error)
                 raise
             both = [Problem(where="", text=e.problem, hint=e.hint) for e in (infeasible, error)]
             raise JobError(job.path.name, both) from None

@@ -292,14 +292,6 @@ class _Run(ReleaseRun["OpenedJob"]):
                     event="table without counts",
                     table=name,
                 )
-            logger.info(
-                "table written",
-                extra={
-                    "table": name,
-                    "cells": table.n_rows,
-                    "seconds": round(record.seconds, 3),
-                },
-            )
         self.progress("writing", len(published), len(published))
         self.seconds["writing"] = round(time.monotonic() - started, 3)
         return records
@@ -383,4 +375,4 @@ class _Run(ReleaseRun["OpenedJob"]):
         if not self.job.needs_secret:
             return None
         secret = self.job.keys.secret
-        return f"file {secret.name}" if secret else f"environment variable {SECRET_VARIABLE}"
+        return secret.name if secret else SECRET_VARIABLE

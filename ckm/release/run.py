@@ -264,6 +264,9 @@ class ReleaseRun(ABC, Generic[_Opened]):
         files = tuple(record_file(path, name=path.name) for path in paths)
         dimensions = self.job.tables[name].dimensions
         nested = {n: h for n, h in self.job.hierarchies.items() if n in dimensions}
+        seconds += time.monotonic() - started
+        extra = {"table": name, "cells": table.n_rows, "seconds": round(seconds, 3)}
+        logger.info("table written", extra=extra)
         return TableRecord(
             name=name,
             title=self._title(name),
@@ -275,7 +278,7 @@ class ReleaseRun(ABC, Generic[_Opened]):
                 is_original=self.is_original,
             ),
             files=files,
-            seconds=seconds + time.monotonic() - started,
+            seconds=seconds,
         )
 
     def _title(self, table: str = "") -> str | Mapping[str, str] | None:

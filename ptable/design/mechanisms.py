@@ -31,7 +31,7 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
     "discrete-gaussian": {"variance": _NEEDED, **_NOISE},
 }
 
-_Check: TypeAlias = "Callable[[Any, str], list[str]]"
+_Check: TypeAlias = partial[list[str]]
 
 
 def _integer_check(minimum: int, maximum: int) -> _Check:
@@ -39,12 +39,13 @@ def _integer_check(minimum: int, maximum: int) -> _Check:
 
 
 def _word_check(*words: str) -> _Check:
-    def problems(value: Any, name: str) -> list[str]:
-        if isinstance(value, str) and value in words:
-            return []
-        return [f"{name} must be one of {', '.join(words)}, not {value!r}"]
+    return partial(_problems_of_word, words=words)
 
-    return problems
+
+def _problems_of_word(value: Any, name: str, *, words: tuple[str, ...]) -> list[str]:
+    if isinstance(value, str) and value in words:
+        return []
+    return [f"{name} must be one of {', '.join(words)}, not {value!r}"]
 
 
 _POSITIVE = partial(problems_of, above=0)
@@ -341,6 +342,31 @@ class Mechanism:
                 f"A mechanism {what}.", hint="read it with a newer version of this program"
             )
         return cls(**rest)
+
+
+def parameter_schemas() -> dict[str, tuple[dict[str, Any], tuple[str, ...]]]:
+    """Return for each mechanism the JSON Schema of its parameters, and which it needs.
+
+    Examples
+    --------
+    >>> parameter_schemas()["random-rounding"]
+    ({'base': {'type': 'integer', 'minimum': 2, 'maximum': 10000}}, ('base',))
+    """
+    return {
+        name: (
+            {key: _schema(**_CHECKS[key][0].keywords) for key in taken},
+            tuple(key for key, default in taken.items() if default is _NEEDED),
+        )
+        for name, taken in _PARAMETERS.items()
+    }
+
+
+def _schema(
+    *, words: tuple[str, ...] = (), is_whole: bool = False, **limits: float
+) -> dict[str, Any]:
+    names = {"minimum": "minimum", "maximum": "maximum", "above": "exclusiveMinimum"}
+    of_number = {"type": "integer" if is_whole else "number"}
+    return {"enum": [*words]} if words else of_number | {names[k]: v for k, v in limits.items()}
 
 
 def verify(table: PTable) -> None:

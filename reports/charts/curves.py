@@ -7,7 +7,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 from itertools import pairwise, product
 from textwrap import wrap
-from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 from footing.svg import Axis, clip, log_ticks, text_width, ticks
@@ -18,15 +17,12 @@ if TYPE_CHECKING:
 
     from reports.i18n.languages import Words
 
-_WIDTH = 720.0
-_LOW = 300.0
-#: Left, right, top and low of the axes of a picture, and of a small one in a row.
-_LARGE, _SMALL = (62.0, 700.0, 36.0, _LOW), (50.0, 270.0, 30.0, 150.0)
-_SMALL_WIDTH, _LETTERS = 280.0, 34
-_IN_A_ROW = 2
+_WIDTH = 280.0
+_LEFT, _RIGHT, _TOP, _LOW = 50.0, 270.0, 30.0, 150.0
+_LETTERS = 34
 #: Lines that dashes and marks tell apart.
 SHAPES = 6
-_MAP_HEIGHT = 420.0
+_MAP_WIDTH, _MAP_HEIGHT = 720.0, 420.0
 _Place: TypeAlias = tuple[float, float]
 #: Left, top, right, bottom.
 _Box: TypeAlias = tuple[float, float, float, float]
@@ -83,8 +79,6 @@ class Curves(Labels):
         Where axes by powers of ten begin; smaller numbers are drawn there.
     at
         Places of the axis across and their words; round numbers where there are none.
-    is_small
-        Whether it is one of a row of pictures, which share a legend.
     """
 
     is_log_across: bool = False
@@ -93,46 +87,38 @@ class Curves(Labels):
     home: tuple[float, float] | None = None
     least: float = 0.0
     at: Mapping[float, str] = field(default_factory=dict)
-    is_small: bool = False
 
 
-def curves(
-    words: Words,
-    data: Curves,
-    lines: Sequence[Curve],
-    *,
-    known: Mapping[str, int] = MappingProxyType({}),
+def _picture(
+    words: Words, data: Curves, lines: Sequence[Curve], styles: Mapping[str, int]
 ) -> str:
-    """Draw each curve with its own dashes and marks, those known by its name."""
-    left, right, top, low = _SMALL if data.is_small else _LARGE
-    styled = [(line, known.get(line.name, style)) for line, style in _styled(lines)]
-    named = [] if data.is_small or len(lines) < 2 else [one for one in styled if one[0].name]
-    rows = math.ceil(len(named) / _IN_A_ROW)
-    width = _SMALL_WIDTH if data.is_small else _WIDTH
-    drawing = Drawing(words, data, size=(width, low + 44 + 20 * rows))
+    """Draw each curve with its own dashes and marks, over all bands."""
+    drawing = Drawing(words, data, size=(_WIDTH, _LOW + 44))
     spots = [spot for line in lines for spot in line.spots]
     ends = [n for s in spots for n in (s.y, s.low, s.high) if n is not None]
-    at = [*data.at] or _ticks(data, [spot.x for spot in spots], is_log=data.is_log_across)
-    along = Axis(at, (left, right), is_log=data.is_log_across)
     if data.from_zero and not data.is_log_upwards:
         ends.append(0.0)
+    at = [*data.at] or _ticks(data, [spot.x for spot in spots], is_log=data.is_log_across)
+    along = Axis(at, (_LEFT, _RIGHT), is_log=data.is_log_across)
     up = Axis(
         _ticks(data, ends, is_log=data.is_log_upwards),
-        (low, top),
+        (_LOW, _TOP),
         is_log=data.is_log_upwards,
     )
-    drawing.upwards(up, left=left, right=right)
-    drawing.across(along, low=low, high=top, said=data.at)
-    drawing.line((left, low), (right, low), css="axis")
-    for line, style in styled:
-        _band(drawing, line, style, along, up)
-    for line, style in styled:
-        _draw(drawing, line, style, along, up)
+    drawing.upwards(up, left=_LEFT, right=_RIGHT)
+    drawing.across(along, low=_LOW, high=_TOP, said=data.at)
+    drawing.line((_LEFT, _LOW), (_RIGHT, _LOW), css="axis")
+    for line in lines:
+        _intervals(drawing, line, styles.get(line.name, 0), along, up)
+    for line in lines:
+        style = styles.get(line.name, 0)
+        places = [(along(spot.x), up(spot.y)) for spot in line.spots]
+        if line.is_joined:
+            drawing.line(*places, css=_css(line, style))
+        for place in places if line.is_marked else ():
+            _mark(drawing, style, place)
     if data.home is not None:
         drawing.circle((along(data.home[0]), up(data.home[1])), 9, css="home")
-    for number, entry in enumerate(named):
-        row, column = divmod(number, _IN_A_ROW)
-        _explain(drawing, *entry, (8 + column * 356.0, _LOW + 50 + 20 * row))
     return drawing.finish()
 
 
@@ -143,7 +129,7 @@ def panels(
     lines = {line.name: line for _, some in several for line in some if line.name}
     styled = _styled([*lines.values()])
     known = {line.name: style for line, style in styled}
-    drawn = [(data.title, curves(words, data, some, known=known)) for data, some in several]
+    drawn = [(data.title, _picture(words, data, some, known)) for data, some in several]
     if len(styled) > 1:
         drawn.append((words.say("Legend"), _legend(words, f"{ident}-legend", styled)))
     return tuple(drawn)
@@ -165,49 +151,33 @@ def _css(line: Curve, style: int) -> str:
 
 def _ticks(data: Curves, numbers: Sequence[float], *, is_log: bool) -> list[float]:
     if not is_log:
-        return ticks(min(numbers), max(numbers), number=4 if data.is_small else 5)
+        return ticks(min(numbers), max(numbers), number=4)
     kept = [max(number, data.least) for number in numbers]
     return log_ticks(min(kept), max(kept))
 
 
-def _band(drawing: Drawing, line: Curve, style: int, along: Axis, up: Axis) -> None:
-    """Fill what lies between the ends of the intervals of a line."""
-    ends = _ends(line)
-    if len(ends) > 1:
-        high = [(along(x), up(y)) for x, _, y in ends]
-        low = [(along(x), up(y)) for x, y, _ in reversed(ends)]
-        drawing.line(*high, *low, css=f"band m{style}")
-
-
-def _ends(line: Curve) -> list[tuple[float, float, float]]:
-    """Give the intervals that a band goes through."""
-    known = [
-        (s.x, s.low, s.high)
+def _intervals(drawing: Drawing, line: Curve, style: int, along: Axis, up: Axis) -> None:
+    """Draw a band around a line where all its intervals are known; else upright lines."""
+    ends = [
+        (along(s.x), up(s.low), up(s.high))
         for s in line.spots
-        if line.is_joined and s.low is not None and s.high is not None
+        if s.low is not None and s.high is not None
     ]
-    return known if len(known) == len(line.spots) else []
-
-
-def _draw(drawing: Drawing, line: Curve, style: int, along: Axis, up: Axis) -> None:
-    places = [(along(spot.x), up(spot.y)) for spot in line.spots]
-    if line.is_joined:
-        drawing.line(*places, css=_css(line, style))
-    is_banded = len(_ends(line)) > 1
-    for spot, (x, y) in zip(line.spots, places, strict=True):
-        if not is_banded and spot.low is not None and spot.high is not None:
-            drawing.line((x, up(spot.low)), (x, up(spot.high)), css="axis")
-            for end in (spot.low, spot.high):
-                drawing.line((x - 4, up(end)), (x + 4, up(end)), css="axis")
-        if line.is_marked:
-            _mark(drawing, style, (x, y))
+    if line.is_joined and 1 < len(ends) == len(line.spots):
+        highs, lows = [(x, y) for x, _, y in ends], [(x, y) for x, y, _ in reversed(ends)]
+        drawing.line(*highs, *lows, css=f"band m{style}")
+        return
+    for x, low, high in ends:
+        drawing.line((x, low), (x, high), css="axis")
+        for end in (low, high):
+            drawing.line((x - 4, end), (x + 4, end), css="axis")
 
 
 def _mark(drawing: Drawing, style: int, place: tuple[float, float]) -> None:
     """Draw a shape of its own for each curve."""
     x, y = place
-    css = f"mark m{max(style, 0)}"
-    if style <= 0:
+    css = f"mark m{style}"
+    if style == 0:
         drawing.circle(place, 3.5, css=css)
     elif style == 1:
         drawing.rect((x - 3.5, y - 3.5, 7, 7), css=css)
@@ -224,19 +194,6 @@ def _mark(drawing: Drawing, style: int, place: tuple[float, float]) -> None:
         drawing.line(*corners, css=css)
 
 
-def _explain(
-    drawing: Drawing, line: Curve, style: int, place: _Place, letters: int = 99
-) -> None:
-    """Explain a line and its mark; long words go on below."""
-    left, y = place
-    if line.is_joined:
-        drawing.line((left, y), (left + 36, y), css=_css(line, style))
-    if line.is_marked:
-        _mark(drawing, style, (left + 18, y))
-    for row, text in enumerate(wrap(line.name, letters)):
-        drawing.text((left + 44, y + 4 + 15 * row), text)
-
-
 def _legend(words: Words, ident: str, styled: Sequence[tuple[Curve, int]]) -> str:
     """Explain the lines of a row of pictures, one below the other."""
     tops, low = [], 14.0
@@ -248,9 +205,14 @@ def _legend(words: Words, ident: str, styled: Sequence[tuple[Curve, int]]) -> st
         title=words.say("Legend"),
         description=", ".join(line.name for line, _ in styled),
     )
-    drawing = Drawing(words, said, size=(_SMALL_WIDTH, low))
+    drawing = Drawing(words, said, size=(_WIDTH, low))
     for top, (line, style) in zip(tops, styled, strict=True):
-        _explain(drawing, line, style, (4, top), _LETTERS)
+        if line.is_joined:
+            drawing.line((4, top), (40, top), css=_css(line, style))
+        if line.is_marked:
+            _mark(drawing, style, (22, top))
+        for row, text in enumerate(wrap(line.name, _LETTERS)):
+            drawing.text((48, top + 4 + 15 * row), text)
     return drawing.finish()
 
 
@@ -277,8 +239,8 @@ class Points(Labels):
 
 def points(words: Words, data: Points, designs: Sequence[Design]) -> str:
     """Draw designs as circles; the front is joined by a line, the chosen one has a ring."""
-    left, right, top, low = 60.0, _WIDTH - 24, 36.0, _MAP_HEIGHT - 48
-    drawing = Drawing(words, data, size=(_WIDTH, _MAP_HEIGHT + 16))
+    left, right, top, low = 60.0, _MAP_WIDTH - 24, 36.0, _MAP_HEIGHT - 48
+    drawing = Drawing(words, data, size=(_MAP_WIDTH, _MAP_HEIGHT + 16))
     at = _zoomed([design.across for design in designs])
     high = _zoomed([design.upwards for design in designs])
     along, up = Axis(at, (left, right)), Axis(high, (low, top))
@@ -336,7 +298,7 @@ class _Labels:
 
     def write(self, drawing: Drawing, design: Design, spot: _Place) -> None:
         """Write number and name where there is room, or the number; a line leads far off."""
-        name = clip(f"{design.number} {design.name}", 220, 12, bold=True)
+        name = clip(f"{design.number} {design.name}", 260, 12, bold=True)
         for text, reach in product((name, design.number), (11, 24, 40, 60)):
             width = text_width(text, 12, bold=True)
             for across, down in _WAYS:

@@ -81,6 +81,7 @@ class Drawing(Board):
                 taken = x + half
         middle = (axis(axis.at[0]) + axis(axis.at[-1])) / 2
         name = self.labels.across if name is None else name
+        middle = min(middle, max(self.width / 2, self.width - text_width(name, 12) / 2))
         self.text((middle, low + 30), name, anchor="middle")
 
     def upwards(

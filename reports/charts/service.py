@@ -46,7 +46,7 @@ def charts(words: Words, chart: Chart, *, title: str, margin: int = 0) -> tuple[
     names = tuple(_lines(name, _LONGEST, most=2) for name in chart.names)
     numbers = [number for _, panel in chart.panels for number in panel]
     most = max(numbers, default=0)
-    room = _SIGN * (len(words.numbers.plain(most)) + 3)
+    room = _SIGN * (len(_written(words, most)) + 3)
     left = 16 + _WIDE_SIGN * max((len(line) for lines in names for line in lines), default=0)
     along = Axis((0, max(1, most + margin)), (left, _WIDTH - room))
     return tuple(
@@ -94,7 +94,7 @@ def _drawn(
             drawing.line((ends[0], middle), (ends[1], middle), css="halo")
             drawing.whisker(ends, middle, cap=4)
             end = ends[1]
-        drawing.text((end + 6, middle + 4), words.numbers.plain(number))
+        drawing.text((end + 6, middle + 4), _written(words, number))
     drawing.line((left, top), (left, low), css="axis")
     return drawing.finish()
 
@@ -102,6 +102,11 @@ def _drawn(
 def _lines(text: str, longest: int, *, most: int) -> list[str]:
     """Break a text into lines; what is too long ends with three dots."""
     return textwrap.wrap(text, longest, max_lines=most, placeholder="…") or [text[:longest]]
+
+
+def _written(words: Words, number: float) -> str:
+    whole = float(number).is_integer()
+    return words.numbers.count(number) if whole else words.numbers.plain(number)
 
 
 def _told(words: Words, names: Sequence[str], numbers: Sequence[float]) -> str:
@@ -112,6 +117,6 @@ def _told(words: Words, names: Sequence[str], numbers: Sequence[float]) -> str:
         "Bars for %(rows)s rows. The largest number: %(most)s; the smallest: %(least)s."
         " The table has all numbers.",
         rows=words.numbers.count(len(names)),
-        most=f"{most[1]} ({words.numbers.plain(most[0])})",
-        least=f"{least[1]} ({words.numbers.plain(least[0])})",
+        most=f"{most[1]} ({_written(words, most[0])})",
+        least=f"{least[1]} ({_written(words, least[0])})",
     )

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.pages import headings
-from reports.charts.curves import Curve, Curves, Spot, curves
-from reports.parts import Cell, Column, Lines
+from reports.charts.curves import Curve, Curves, Spot, panels
+from reports.parts import Cell, Column, Lines, Row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from reports.facts.exposure import ClosureFact, ExposureFacts, GrowthFact, PartFact
     from reports.i18n.languages import Words
-    from reports.parts import Figure, Table
+    from reports.parts import Table
     from risk.reconstruction.posterior import FoundByPosterior
 
 
@@ -211,7 +211,7 @@ def _posterior(words: Words, facts: ExposureFacts) -> list[Table]:
     return [found, kept]
 
 
-def _picture(words: Words, facts: ExposureFacts, growth: GrowthFact) -> Figure:
+def _picture(words: Words, facts: ExposureFacts, growth: GrowthFact) -> Row:
     whole, points, say = facts.whole, growth.points, words.say
 
     def spots(numbers: Sequence[tuple[int, int | None]], base: int) -> tuple[Spot, ...]:
@@ -250,30 +250,33 @@ def _picture(words: Words, facts: ExposureFacts, growth: GrowthFact) -> Figure:
         across=say("tables asked for, each with its margins"),
         upwards=say("share found (%)"),
     )
-    return (
+    table = (
         Lines(words, points)
         .number("Tables", lambda point: point.n_tables, "count")
         .number("Found of all", lambda point: point.found, "count")
         .number("Found of the first", lambda point: point.found_first, "count")
-        .figure(
-            data,
-            curves(words, data, lines),
-            notes=(
-                say(
-                    "The tables are asked for in an order drawn at random (seed %(seed)s); "
-                    "those that are margins of others come with these. Each point is an attack "
-                    "of the tables asked for so far. Small counts of other tables count as not "
-                    "found.",
-                    seed=words.numbers.plain(growth.seed),
-                ),
-                say(
-                    "The second line is of the same %(n)s small counts at each point: what it "
-                    "rises by, other tables tell of them. The best guess is made anew each "
-                    "time, so that it can fall.",
-                    n=words.numbers.count(growth.n_small_first),
-                ),
+        .table("tables-asked-data", data.title)
+    )
+    return Row(
+        id=data.id,
+        title=data.title,
+        panels=panels(words, data.id, [(data, lines)]),
+        data=table,
+        notes=(
+            say(
+                "The tables are asked for in an order drawn at random (seed %(seed)s); "
+                "those that are margins of others come with these. Each point is an attack "
+                "of the tables asked for so far. Small counts of other tables count as not "
+                "found.",
+                seed=words.numbers.plain(growth.seed),
             ),
-        )
+            say(
+                "The second line is of the same %(n)s small counts at each point: what it "
+                "rises by, other tables tell of them. The best guess is made anew each "
+                "time, so that it can fall.",
+                n=words.numbers.count(growth.n_small_first),
+            ),
+        ),
     )
 
 

@@ -202,7 +202,6 @@ def _pictures(words: Words, facts: SynthesisFacts) -> Row | None:
             is_log_across=is_log,
             from_zero=FIGURES[measure.name].good == "low",
             at=at,
-            is_small=True,
         )
         several.append((data, [*_ways(measure, shown, places), *_limits(words, measure, at)]))
     notes = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import groupby
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from reports.catalogues.synthesis import FIGURES, TELLING
 from reports.facts.copying import fact_of
@@ -74,26 +74,28 @@ def sweep_facts(
     found: Sweep,
     *,
     controls: Collection[str] = (),
-    settings: Mapping[str, Any],
+    rows: int,
+    learner: str,
     title: str,
     version: str,
 ) -> SynthesisFacts:
     """Give all that a page says of a sweep: each figure by way and epsilon, over the folds."""
+    folds = len({run.fold for run in found.runs})
     keys = dict.fromkeys(key for run in found.runs for key in run.figures)
     known = [key for key in keys if key.partition(":")[0] in FIGURES]
     measures = tuple(m for key in known if (m := _measure(found, key, controls)).spreads)
     return SynthesisFacts(
         title=title,
         version=version,
-        train=settings["train"],
-        holdout=settings["holdout"],
+        train=rows - rows // folds,
+        holdout=rows // folds,
         synthetic={},
-        columns=tuple(map(str, settings["columns"])),
-        learner=_LEARNER.get(settings["learner"], ""),
+        columns=(),
+        learner=_LEARNER[learner],
         figures={},
         findings={"": tuple(_of_sweep(measures))},
         measures=measures,
-        folds=len({run.fold for run in found.runs}),
+        folds=folds,
     )
 
 

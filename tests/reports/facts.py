@@ -444,7 +444,7 @@ def release() -> ReleaseFacts:
             command="ckm release job.toml --out out/2027-03",
             job=file("job.toml", 1931),
             inputs=(file("people.parquet", 190_442_017), file("pt.parquet", 9120)),
-            secret="the file secret.key",  # noqa: S106
+            secret="secret.key",  # noqa: S106
             versions={"ckm": "0.1.0", "Python": "3.12.4", "system": "Linux x86-64"},
             started="2027-03-15T09:30:00+00:00",
             finished="2027-03-15T09:31:12+00:00",

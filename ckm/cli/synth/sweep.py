@@ -124,7 +124,7 @@ def sweep(
         if output.suffix.lower() == ".csv":
             text = str(lines_of(found).to_csv(index=False, lineterminator="\n"))
         else:
-            text = _page(found, tuple(controls), _settings(frame, plan, schema), title, lang)
+            text = _page(found, plan, len(frame), title, lang)
         write_whole(output, text, is_private=True)
         terminal.step("sweep written", "it follows from confidential records: keep it inside")
         click.echo(str(output))
@@ -194,29 +194,19 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
-def _settings(frame: pd.DataFrame, plan: SweepPlan, schema: Schema) -> dict[str, Any]:
-    out = len(frame) // plan.folds
-    return {
-        "train": len(frame) - out,
-        "holdout": out,
-        "columns": schema.names,
-        "learner": plan.measure.learner,
-    }
-
-
-def _page(
-    found: Sweep,
-    controls: tuple[str, ...],
-    settings: Mapping[str, Any],
-    title: str,
-    lang: str | None,
-) -> str:
+def _page(found: Sweep, plan: SweepPlan, rows: int, title: str, lang: str | None) -> str:
     from ckm import __version__
     from reports import synthesis_report
     from synth.evaluation.conclusions import sweep_facts
+    from synth.evaluation.ways import control_ways
 
     facts = sweep_facts(
-        found, controls=controls, settings=settings, title=title, version=__version__
+        found,
+        controls=tuple(control_ways()),
+        rows=rows,
+        learner=plan.measure.learner,
+        title=title,
+        version=__version__,
     )
     return synthesis_report(facts, language=lang or "en").html
 

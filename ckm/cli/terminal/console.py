@@ -61,6 +61,7 @@ class Terminal:
         self.is_quiet = False
         self.is_verbose = False
         self.command = "ckm"  # what was typed
+        self.events: list[dict[str, Any]] | None = None  # kept instead of shown
         self._consoles: dict[str, Console] = {}
         self._logger = logging.getLogger("ckm.cli")
         self.set_style(style)
@@ -113,6 +114,10 @@ class Terminal:
         from rich import box
         from rich.table import Column, Table
 
+        if self.events is not None:
+            shown = {"event": style.get("title"), "columns": list(headings), "rows": list(rows)}
+            self.events.append({"level": "info", **shown})
+            return
         if is_plain:
             style = {"box": box.SIMPLE_HEAD, "show_edge": False, **style}
         for name in {"title", "caption"} & set(style):
@@ -185,7 +190,9 @@ class Terminal:
     @contextlib.contextmanager
     def progress(self) -> Iterator[Callable[[str, int, int], None]]:
         """Show the progress of long work; yields what to call with stage, done and total."""
-        if self.is_json:
+        if self.events is not None:
+            yield lambda _stage, _done, _total: None
+        elif self.is_json:
             yield self._json_progress()
         elif self.is_quiet or not _is_terminal(sys.stderr):
             yield lambda _stage, _done, _total: None
@@ -232,12 +239,14 @@ class _Handler(logging.Handler):
     def _emit(self, record: logging.LogRecord) -> None:
         message = record.getMessage()
         extra = {k: v for k, v in vars(record).items() if k not in _STANDARD}
-        if self.terminal.is_json:
-            if self.terminal.is_quiet and record.levelno < logging.WARNING:
+        kept = self.terminal.events
+        if kept is not None or self.terminal.is_json:
+            if kept is None and self.terminal.is_quiet and record.levelno < logging.WARNING:
                 return
-            event = getattr(record, "event", record.msg)
-            fields = {k: v for k, v in extra.items() if _is_plain(v)}
-            _print_json(level=record.levelname.lower(), event=event, message=message, **fields)
+            shown = {"level": record.levelname.lower(), "message": message}
+            shown["event"] = getattr(record, "event", record.msg)
+            shown |= {k: v for k, v in extra.items() if _is_plain(v) and k != "event"}
+            _print_json(**shown) if kept is None else kept.append(shown)
         elif record.levelno >= logging.WARNING:
             self._line("!", "yellow", message)
         elif self.terminal.is_quiet:

@@ -61,7 +61,7 @@ class Failure:
     code: str
     message: str
     hint: str | None = None
-    problems: tuple[dict[str, str | None], ...] = ()
+    problems: tuple[dict[str, Any], ...] = ()
     inside: str = ""
 
     def fields(self) -> dict[str, Any]:
@@ -118,7 +118,15 @@ def _our(error: ExplainedError) -> Failure:
     if code == INTERNAL:
         hint = f"{hint}; {_REPORT}" if hint else _REPORT
     problems = tuple(
-        {"where": p.where, "problem": p.text, "hint": p.hint}
+        {
+            "code": str(error.code),
+            "message": p.text,
+            "hint": p.hint,
+            "where": p.where,
+            "file": getattr(error, "file", None),
+            "line": p.number,
+            "key": ".".join(map(str, p.at)) or None,
+        }
         for p in getattr(error, "problems", ())
         if hasattr(p, "where")
     )

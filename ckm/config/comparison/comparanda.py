@@ -14,11 +14,12 @@ from ckm.config.comparison.method_settings import (
     Synthetic,
     choose_methods,
 )
-from ckm.config.problems import JobError
+from ckm.config.job.noise import PTableSection
 from ckm.config.read import add_unknown, open_settings, read_section
 from ckm.config.reading import Reading
+from ckm.config.section import Section, schema_of
 from ckm.errors import ConfigError
-from ptable.design.mechanisms import Mechanism
+from ptable.design.mechanisms import Mechanism, parameter_schemas
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -72,7 +73,7 @@ def read_comparanda(
         given = {**given, **experiment}
     tried = read_section(Experiment, given, reading, section="experiment")
     if reading.problems or tried is None:
-        raise JobError(reading.path.name, reading.all_problems())
+        raise reading.error()
     has_methods = bool(only) or not designs or bool({"methods", "experiment"} & set(document))
     if not has_methods:
         return Comparanda(designs=designs, experiment=tried)
@@ -82,7 +83,7 @@ def read_comparanda(
         if only or path is None:
             raise
         reading.add_error("[methods] only:", error)
-        raise JobError(reading.path.name, reading.problems) from None
+        raise reading.error() from None
     return Comparanda(designs=designs, methods=chosen, experiment=tried)
 
 
@@ -119,6 +120,51 @@ def _method(name: str, fields: object, reading: Reading) -> MethodChoice | None:
     if isinstance(settings, Synthetic):
         reading.require_file(f"[{section}]", "path", settings.path)
     return None if settings is None else MethodChoice(name=name, settings=settings)
+
+
+def designs_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a file of designs and methods, for editors."""
+    noise = schema_of(PTableSection, title="Noise")["properties"]
+    path = noise.pop("path")
+    noise = {key: form for key, form in noise.items() if key not in ("step", "anchors")}
+    design = [_closed(noise, ("max_noise", "variance")), _closed({"path": path}, ("path",))]
+    for name, (parameters, needed) in parameter_schemas().items():
+        mechanism = {"mechanism": {"const": name}, **parameters}
+        design.append(_closed(mechanism, ("mechanism", *needed)))
+    lists = {
+        key: {"anyOf": [form, {"type": "array", "items": form}]} for key, form in noise.items()
+    }
+    grid = {key: lists[key] for key in ("max_noise", "variance", "small")}
+    own, method = {}, []
+    for kind, settings in KINDS.items():
+        form = schema_of(settings, title=kind)
+        own[kind] = _closed(form["properties"])
+        named = {"method": {"const": kind}, **form["properties"]}
+        method.append(_closed(named, ("method", *form.get("required", ()))))
+    other = {"$ref": "#/$defs/Method"}
+    known = {name: {"anyOf": [own[one.kind], other]} for name, one in DEFAULTS.items()}
+    only = {"type": "array", "items": {"type": "string"}, "minItems": 1}
+    methods = _closed({_ONLY: only, **known}) | {"additionalProperties": other}
+    return {
+        **schema_of(Section, title="Designs and methods of ckm compare"),
+        "$defs": {"Method": {"anyOf": method}},
+        "properties": {
+            "designs": {"type": "object", "additionalProperties": {"anyOf": design}},
+            "grid": _closed(grid, ("max_noise", "variance")),
+            "methods": methods,
+            "experiment": _closed(schema_of(Experiment, title="")["properties"]),
+        },
+    }
+
+
+def _closed(properties: Mapping[str, Any], required: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the schema of a section that has no other keys."""
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(required),
+        "additionalProperties": False,
+    }
 
 
 def read_designs(path: Path | str) -> dict[str, MapDesign]:
@@ -159,7 +205,7 @@ def read_designs(path: Path | str) -> dict[str, MapDesign]:
     if not found and not reading.problems:
         reading.add("", "There is no [designs.<name>] and no [grid].")
     if reading.problems:
-        raise JobError(reading.path.name, reading.problems)
+        raise reading.error()
     return found
 
 
@@ -181,7 +227,7 @@ def _design(fields: object, where: str, reading: Reading) -> MapDesign | None:
     if not isinstance(fields, dict):
         reading.add(where, "A design is a section.")
         return None
-    kinds = {"path", "mechanism", "max_noise"} & set(fields)
+    kinds = {"path", "mechanism"} & set(fields) or {"max_noise"} & set(fields)
     if len(kinds) != 1 or ("path" in kinds and len(fields) > 1):
         reading.add(where, "A design has a path, or a mechanism, or max_noise and variance.")
         return None

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 class CodeTreeSection(Section):
     """A column of codes, and the file that says which code lies in which."""
 
-    column: Name
-    tree: Name
+    column: Name = Field(description="The column.")
+    tree: Name = Field(description="The file of the tree.")
 
 
 def _resolved(value: Any, reading: Reading) -> Any:

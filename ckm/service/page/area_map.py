@@ -58,7 +58,9 @@ def area_map(variables: Iterable[Variable]) -> AreaMap | None:
 
 def _area_map(variable: Variable, rings: Mapping[str, Rings]) -> AreaMap | None:
     by_code = [_by_code(variable, level) for level in range(len(variable.level_names))]
-    level = max(range(len(by_code)), key=lambda at: len(by_code[at].keys() & rings.keys()))
+    level = max(
+        range(len(by_code)), key=lambda at: (len(by_code[at].keys() & rings.keys()), at)
+    )
     known = by_code[level]
     found = {known[code] for code in rings if code in known}
     missing = [

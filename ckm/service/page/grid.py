@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _MAX_ACROSS = 12  # categories across the columns where nobody asked
 _MAX_COLUMNS = 60
 _MAX_ROWS, _FEWEST_ROWS, _NUMBERS = 100, 20, 1200
-_MAX_BARS = _MAX_PANELS = 12
+_MAX_BARS, _LARGEST, _MAX_PANELS = 15, 12, 12
 _NEARLY = 0.9  # bars that differ by less look alike
 
 
@@ -274,7 +274,7 @@ def _chart(layout: _Layout, columns: list[Column], rows: NDArray[np.int64]) -> C
     if is_turned:
         found = found.T
     largest = found.max(axis=1)
-    bars = np.argsort(-largest, kind="stable")[: _MAX_BARS if n_bars > _MAX_BARS else 0]
+    bars = np.argsort(-largest, kind="stable")[: _LARGEST if n_bars > _MAX_BARS else 0]
     bars = bars if len(bars) else np.arange(n_bars)
     found = found[bars]
     if found.min() >= _NEARLY * found.max():

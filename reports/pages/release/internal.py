@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.pages import headings
 from reports.catalogues.release import CHECKS
+from reports.i18n.languages import mark
 from reports.pages.common import (
     definitions,
     file_columns,
@@ -31,6 +32,13 @@ if TYPE_CHECKING:
 
 #: What the page says of each design, beside the two figures of the map.
 _FIGURES = ("differencing", "aad", "changed_pct", "false_zeros_pct")
+_STAGES = {
+    "inputs": mark("inputs and keys"),
+    "tables": mark("tables and noise"),
+    "writing": mark("writing the files"),
+    "checks": mark("checks and figures"),
+    "report": mark("report"),
+}
 
 
 def internal_page(
@@ -165,7 +173,7 @@ def _versions(words: Words, facts: ReleaseFacts) -> Table:
 def _seconds(words: Words, facts: ReleaseFacts) -> Table:
     return (
         Lines(words, facts.reproduction.seconds.items())
-        .text("Stage", lambda line: line[0])
+        .text("Stage", lambda line: words.say(_STAGES.get(line[0], line[0])))
         .number("Seconds", lambda line: line[1], "amount")
         .table("seconds", words.say("How long it took"))
     )

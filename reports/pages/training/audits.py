@@ -150,7 +150,6 @@ def _roc(words: Words, facts: AuditFacts) -> Row | None:
             is_log_across=True,
             is_log_upwards=True,
             least=_LEAST_RATE,
-            is_small=True,
         )
         several.append((data, lines))
     title = words.say("Members found by false alarms, both by powers of ten")

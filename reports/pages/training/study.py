@@ -157,7 +157,6 @@ def _series(words: Words, facts: StudyFacts) -> Row:
             is_log_across=choice.is_log,
             is_log_upwards=series.name == "order",
             home=_home(facts, series),
-            is_small=True,
         )
         spots = tuple(Spot(x=point.value, y=point.epsilon) for point in series.points)
         drawn.append((data, [Curve(name="", spots=spots, is_marked=len(spots) < 20)]))

@@ -128,12 +128,11 @@ def _frontier(words: Words, facts: SweepFacts) -> Row | None:
         is_log_across=most > 4 * least,
         from_zero=False,
         home=None if best is None or best.epsilon is None else (best.epsilon, best.mean),
-        is_small=True,
     )
     drawn = [line for line in lines if line.spots]
     return Row(
         id="settings",
-        title=words.say("Settings with noise beside the best one without"),
+        title=data.title,
         panels=panels(words, "settings", [(data, drawn)]),
         data=_outcomes(words, facts),
         notes=(words.say("The most accurate private setting is ringed."),),

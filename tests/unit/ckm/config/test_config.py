@@ -313,7 +313,7 @@ def test_all_problems_of_the_meaning_are_shown_together(folder):
 
 def test_the_message_of_several_problems_lists_them(folder):
     text = JOB.replace("people.csv", "x.csv").replace('"first"', '"con"')
-    with pytest.raises(JobError, match=r"^job.toml has 2 problems:\n  - \[data\] path"):
+    with pytest.raises(JobError, match=r"^job.toml has 2 problems:\n  - job.toml:5: \[data\]"):
         read_job(write(folder, text))
 
 

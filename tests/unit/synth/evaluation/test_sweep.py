@@ -144,11 +144,11 @@ def facts_of_sweep(values, **controls):
         for way, several in named.items()
         for k, v in enumerate(several)
     ]
-    settings = {"train": 2, "holdout": 1, "columns": ["a"], "learner": "histogram"}
     return sweep_facts(
         Sweep(runs=tuple(runs)),
         controls=tuple(controls),
-        settings=settings,
+        rows=10,
+        learner="histogram",
         title="",
         version="1",
     )
@@ -162,7 +162,7 @@ def test_a_page_of_a_sweep_has_mean_and_ends_over_the_folds_that_have_the_figure
     assert (spread.low, spread.mean, spread.high) == (0.1, 0.25, 0.4)
     assert spread.values == (0.1, 0.4)
     assert measure.controls == {"train": pytest.approx(0.06)}
-    assert facts.folds == 3
+    assert (facts.folds, facts.train, facts.holdout) == (3, 7, 3)
 
 
 @pytest.mark.parametrize(
@@ -189,13 +189,17 @@ def test_a_sweep_says_from_which_epsilon_on_more_than_the_margins_is_kept(
 def test_each_stretch_of_epsilons_has_its_best_way_and_attacks_have_none():
     ways = {"a": (0.1, 0.2, 0.3), "b": (0.2, 0.1, 0.2)}
     runs = [
-        Run(name=f"{way}, epsilon={e}", fold=0, figures=dict.fromkeys(names, value))
-        for names in (("tvd1", "k_marginal", "domias"),)
+        Run(
+            name=f"{way}, epsilon={e}",
+            fold=0,
+            figures=dict.fromkeys(("tvd1", "k_marginal", "domias"), value),
+        )
         for way, several in ways.items()
         for e, value in zip((1, 2, 8), several, strict=True)
     ]
-    settings = {"train": 2, "holdout": 1, "columns": ["a"], "learner": "histogram"}
-    found = sweep_facts(Sweep(runs=tuple(runs)), settings=settings, title="", version="1")
+    found = sweep_facts(
+        Sweep(runs=tuple(runs)), rows=10, learner="histogram", title="", version="1"
+    )
     leads = {one.name: one.leads for one in found.measures}
     assert leads == {
         "tvd1": (("a", 1.0, 1.0), ("b", 2.0, 8.0)),

@@ -134,6 +134,17 @@ def test_a_code_that_two_areas_end_with_is_that_of_neither():
     assert _by_code(areas, 0) == {"2": 3, "A/1": 1, "B/1": 2, "B/2": 3}
 
 
+def test_codes_that_two_levels_have_are_those_of_the_broader_one(served):
+    geo = served.answerer.variables["geo"]
+    known = [set(_by_code(geo, level)) for level in range(3)]
+    both = sorted(known[1] & known[2])[:2]
+    rings = dict.fromkeys(both, (((0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 0.0)),))
+    names = ("own", "ranks", "codes", "level_names", "name")
+    offer = SimpleNamespace(rings=rings, boundary_code="code")
+    areas = SimpleNamespace(offer=offer, **{name: getattr(geo, name) for name in names})
+    assert area_map([areas]).summary.startswith("2 areas of level 'region'")
+
+
 def test_shapes_are_drawn_as_wide_as_they_are_and_no_finer_than_can_be_seen():
     from ckm.service.page.area_map import _drawn
 

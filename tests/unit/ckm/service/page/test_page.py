@@ -443,6 +443,7 @@ def test_a_category_that_stands_in_the_row_above_is_marked(web):
     ("query", "n_bars", "words"),
     [
         ("codelist[geo]=geo.commune", [12], "Count: the 12 largest of"),
+        ("codelist[geo]=geo.region", [13], "Count: all but totals, in the order"),
         ("codelist[sex]=sex&valuecodes[sex]=F&codelist[category]=category", [5], ""),
         ("codelist[sex]=sex.categories&codelist[geo]=geo.region&heading=geo", [], "no chart"),
         ("codelist[sex]=sex&codelist[geo]=geo&valuecodes[geo]=Total&heading=geo", [], "alike"),

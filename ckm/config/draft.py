@@ -1,0 +1,313 @@
+"""Draft a job from the columns of the data, with what was found and what is to be decided."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from dataclasses import dataclass, field
+from decimal import Decimal
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tables import SourceError, open_source
+from tables.profile import COUNTED, categories_of, is_unique, nestings, profile_columns
+from tables.secret import SECRET_VARIABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tables import Source
+    from tables.profile import ColumnProfile
+
+_STORED = ("record_key", "rkey")
+_ID = re.compile(
+    r"(^|[_. -])(id|ident|identifier|uuid|nir|number|num|no)($|[_. -])|id$", re.IGNORECASE
+)
+_WEIGHT = re.compile(r"weight|wgt|wt$|poids|pond|^w$", re.IGNORECASE)
+_PLACE = re.compile(
+    r"region|depart|commune|town|city|county|state|puma|nuts|canton|zone", re.IGNORECASE
+)
+_USUAL = re.compile(r"categ|class|status|educ|race|activit", re.IGNORECASE)
+_SEX, _AGE = (re.compile(p, re.IGNORECASE) for p in ("sex|gender", "(^|[_. -])age"))
+_FIRST = (_SEX, _AGE, _PLACE, _USUAL)
+_FEW, _MANY = 30, 100_000
+_MOST_CELLS = 50_000
+_PER_VALUE = 10  # with fewer records for a value, columns nest by chance
+_MOST_TABLES = 4
+_LABELS = {"Total", "(missing)"}
+_PTABLE = """
+[ptable]                       # decide: how much noise; see docs/choosing-noise.md
+max_noise = 5                  # no published count is further than this from the truth
+variance = 3.0                 # how much noise there is
+small = 2                      # no published count is 1 or 2
+"""
+
+
+@dataclass(kw_only=True)
+class Draft:
+    """A job drafted from data: what was found, and the text of the file.
+
+    Parameters
+    ----------
+    records, columns
+        Number of records, and what each column is like.
+    unique
+        Columns that tell all records apart, the likeliest identifier first.
+    weights
+        Columns that may be weights.
+    hierarchies
+        Name → columns, broad to fine.
+    same
+        Column → the one that divides the records in the same way.
+    categories
+        Column of few values → these.
+    tables
+        Name → dimensions.
+    """
+
+    records: int
+    columns: dict[str, ColumnProfile]
+    unique: list[str] = field(default_factory=list)
+    weights: list[str] = field(default_factory=list)
+    hierarchies: dict[str, list[str]] = field(default_factory=dict)
+    same: dict[str, str] = field(default_factory=dict)
+    categories: dict[str, list[object]] = field(default_factory=dict)
+    tables: dict[str, list[str]] = field(default_factory=dict)
+    text: str = ""
+
+    def cells(self, dimensions: Iterable[str]) -> int:
+        """Return how many cells a table with all margins can have."""
+        levels = (self.hierarchies.get(name, [name]) for name in dimensions)
+        return prod(1 + sum(self.columns[c].distinct for c in names) for names in levels)
+
+
+def draft_job(data: str, *, output: Path, table: str | None = None) -> Draft:
+    """Draft a job from what the columns of the data are like; the data are read once or twice.
+
+    Parameters
+    ----------
+    data
+        What `[data] path` would name, from the working folder.
+    output
+        Where the job is to lie: its paths start there.
+    table
+        The table of a DuckDB file.
+    """
+    with open_source(data, table=table) as source:
+        records, columns = profile_columns(source)
+        found = Draft(records=records, columns={column.name: column for column in columns})
+        _find_keys(found, source)
+        _find_nesting(found, source)
+        _find_categories(found, source)
+    _choose_tables(found)
+    if not found.tables:
+        raise SourceError(
+            f"No column of {source.label!r} has 2 to {_FEW} categories: there is nothing to "
+            "tabulate.",
+            hint="make columns of groups first, such as bands of age",
+        )
+    path = data if "://" in data else os.path.relpath(data, output.parent)
+    found.text = _text(found, path, table=table, folder=output.parent)
+    return found
+
+
+def _find_keys(found: Draft, source: Source) -> None:
+    """Look for an identifier and for weights."""
+    for column in found.columns.values():
+        is_full = not column.missing and column.distinct > 0.8 * found.records
+        if is_full and column.kind in ("text", "integer") and is_unique(source, column.name):
+            found.unique.append(column.name)
+        is_amount = column.is_positive and not column.missing
+        if is_amount and column.distinct > 1 and _WEIGHT.search(column.name):
+            found.weights.append(column.name)
+    found.unique.sort(key=lambda name: (name not in _STORED, not _ID.search(name)))
+
+
+def _find_nesting(found: Draft, source: Source) -> None:
+    """Chain columns of which each value lies in one value of a broader one."""
+    most = min(_MANY, found.records // _PER_VALUE)
+    distinct = {
+        column.name: column.distinct
+        for column in found.columns.values()
+        if 2 <= column.distinct <= most and _is_grouping(column)
+    }
+    if len(distinct) < 2:
+        return
+    lies_in = nestings(source, distinct)
+    chains: dict[str, list[str]] = {}
+    for name in sorted(lies_in, key=lambda name: len(lies_in[name])):
+        equal = [b for b in lies_in[name] if name in lies_in[b] and b in chains]
+        if equal:
+            found.same[name] = equal[0]
+            continue
+        broader = [chains[b] for b in chains if b in lies_in[name]]
+        chains[name] = [*max(broader, key=len, default=[]), name]
+    used: set[str] = set()
+    for chain in sorted(chains.values(), key=len, reverse=True):
+        if len(chain) < 2 or used & set(chain):
+            continue
+        used |= set(chain)
+        is_place = any(_PLACE.search(name) for name in chain)
+        named = "geo" if is_place else f"{_plain(chain[-1])}_levels"
+        while named in found.columns or named in found.hierarchies:
+            named += "_"
+        found.hierarchies[named] = chain
+        while len(chain) > 2 and found.cells([named]) > _MOST_CELLS // 4:
+            chain.pop()
+
+
+def _is_grouping(column: ColumnProfile) -> bool:
+    return column.kind in ("text", "boolean") or column.is_whole
+
+
+def _find_categories(found: Draft, source: Source) -> None:
+    nested = {name for chain in found.hierarchies.values() for name in chain}
+    for column in found.columns.values():
+        is_few = 2 <= column.distinct <= _FEW and _is_grouping(column)
+        if is_few and column.name not in {*nested, *found.same, *found.weights}:
+            values = [
+                int(value) if isinstance(value, float | Decimal) else value
+                for value in categories_of(source, column.name)
+            ]
+            if not _LABELS & set(map(str, values)):
+                found.categories[column.name] = values
+
+
+def _choose_tables(found: Draft) -> None:
+    """Cross each hierarchy, and nothing, with the usual columns, as long as cells are few."""
+    most = min(_MOST_CELLS, max(found.records, 1000))
+    ranked = sorted(found.categories, key=lambda name: [not one.search(name) for one in _FIRST])
+    for first in [*list(found.hierarchies)[: _MOST_TABLES - 1], ""]:
+        chosen = [first] if first else []
+        for name in ranked:
+            if len(chosen) < 3 and found.cells([*chosen, name]) <= most:
+                chosen.append(name)
+        if chosen and found.cells(chosen) <= most:
+            name = "_by_".join(filter(None, map(_plain, chosen)))[:60] or "table"
+            while name.lower() in map(str.lower, found.tables):
+                name += "_"
+            found.tables[name] = chosen
+
+
+def _plain(name: str) -> str:
+    """Return a name with signs that files and keys may have."""
+    return re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_")
+
+
+def _quoted(value: object) -> str:
+    """Write a text, a number or a list as TOML does, in one line."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
+
+
+def _line(setting: str, note: str) -> str:
+    return f"{setting:<30} # {note}"
+
+
+def _text(found: Draft, path: str, *, table: str | None, folder: Path) -> str:
+    lines = [
+        "# A release job, drafted by ckm job init: look at what is marked with decide.",
+        "# Comments tell shares and numbers of categories of the data: keep them inside.",
+        "schema = 1",
+        '# title = "…"                 # decide: what the release is called',
+        "",
+        *_data(found, path, table),
+        "",
+        "[keys]",
+        _secret(folder),
+        *_PTABLE.splitlines(),
+        "",
+    ]
+    if found.hierarchies:
+        note = "decide: each value of a column lies in one value of the column before"
+        lines.append(_line("[hierarchies]", note))
+        for name, chain in found.hierarchies.items():
+            sizes = ", ".join(f"{found.columns[c].distinct:,}" for c in chain)
+            lines.append(_line(f"{name} = {_quoted(chain)}", f"{sizes} categories"))
+        lines.append("")
+    used = {name for dimensions in found.tables.values() for name in dimensions}
+    listed = {name: found.categories[name] for name in found.categories if name in used}
+    if listed:
+        note = "decide: add what may occur and did not, so that its zeros are known"
+        lines.append(_line("[categories]", note))
+        lines += [f"{_key(name)} = {_quoted(values)}" for name, values in listed.items()]
+        lines.append("")
+    for name, dimensions in found.tables.items():
+        cells = f"at most {found.cells(dimensions):,} cells"
+        lines += ["[[table]]", f'name = "{name}"']
+        lines += [_line(f"dimensions = {_quoted(dimensions)}", f"{cells}; decide"), ""]
+    lines.append(
+        "# The columns of the data (sums also need [[magnitude]]: docs/magnitudes.md):"
+    )
+    lines += [f"# {one}" for one in _columns(found, used)]
+    return "\n".join(lines) + "\n"
+
+
+def _data(found: Draft, path: str, table: str | None) -> list[str]:
+    lines = [f"table = {_quoted(table)}"] if table is not None else []
+    stored = [name for name in found.unique if name in _STORED]
+    if stored:
+        lines.append(_line(f"record_key = {_quoted(stored[0])}", "a column of stored keys"))
+    elif found.unique:
+        note = "each record has its own; decide: is it the same in every release?"
+        lines.append(_line(f"id = {_quoted(found.unique[0])}", note))
+        lines += [_line(f"# id = {_quoted(n)}", "the same") for n in found.unique[1:]]
+    else:
+        keyed = re.sub(r"[*?\[\]]", "_", Path(path).stem) + ".keyed.parquet"
+        words = [path, *(["--table", table] if table is not None else []), "-o", keyed]
+        shown = " ".join(shlex.quote(w) if w.isprintable() else _quoted(w) for w in words)
+        lines += [
+            "# No column tells all records apart. Draw keys here, once, and keep the file:",
+            f"#     ckm keys draw {shown}",
+            '# id = "…"                    # or a column that does, in place of record_key',
+            'record_key = "record_key"',
+        ]
+        path, lines = keyed, [one for one in lines if not one.startswith("table")]
+    for number, name in enumerate(found.weights):
+        setting = f"{'# ' if number else ''}weight = {_quoted(name)}"
+        lines.append(_line(setting, 'decide: for measures = ["count", "weighted"]'))
+    return ["[data]", f"path = {_quoted(path)}", *lines]
+
+
+def _secret(folder: Path) -> str:
+    is_set = bool(os.environ.get(SECRET_VARIABLE)) and not (folder / "secret.key").exists()
+    setting = f'{"# " if is_set else ""}secret = "secret.key"'
+    return _line(setting, "made once by: ckm keys secret secret.key; without it CKM_SECRET")
+
+
+def _is_amount(found: Draft, column: ColumnProfile) -> bool:
+    is_number = column.kind in ("integer", "number") and column.distinct > _FEW
+    return is_number and column.name not in {*found.unique, *found.weights}
+
+
+def _columns(found: Draft, used: set[str]) -> Sequence[str]:
+    nested = {c: name for name, chain in found.hierarchies.items() for c in chain}
+    lines = []
+    for name, column in found.columns.items():
+        about = "" if column.distinct <= COUNTED else "about "
+        facts = [column.kind, f"{about}{column.distinct} values"]
+        if column.missing:
+            facts.append(f"{100 * column.missing:.3g} % missing")
+        if name in {*found.unique, *found.weights}:
+            facts.append("a weight" if name in found.weights else "an identifier")
+        elif name in found.same:
+            facts.append(f"divides the records as {_quoted(found.same[name])} does")
+        elif name in nested:
+            facts.append(f"a level of {nested[name]}")
+        elif name in used:
+            facts.append("in a table")
+        elif name in found.categories:
+            facts.append("may be a dimension")
+        elif _is_amount(found, column):
+            sums = _quoted(["count", f"sum:{name}"])
+            facts.append(f"measures = {sums}, or a dimension once cut into bands")
+        elif _FEW < column.distinct <= found.records // _PER_VALUE:
+            facts.append("a dimension of many categories")
+        lines.append(f"{_quoted(name)}: {', '.join(facts)}")
+    return lines

@@ -1,0 +1,149 @@
+"""What the columns of a source are like: values, missing ones, and what nests in what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tables.errors import SourceError
+from tables.filtering.filters import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from tables.source.source import Source
+
+_SAMPLE = 100_000
+_AMOUNTS = ("integer", "number")
+_KINDS = (*_AMOUNTS, "text", "boolean", "date")
+#: Up to here the number of different values is exact.
+COUNTED = 1000
+# The estimate of distinct values may be off by this share.
+_SLACK = 1.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnProfile:
+    """A column: its kind, the share that is missing, and about how many values it has.
+
+    Parameters
+    ----------
+    name, kind
+        As `Source` has them.
+    missing
+        Share of records without a value.
+    distinct
+        About how many different values; 0 where there are none, or none that are counted.
+    is_positive
+        Whether all values are numbers of 0 or more.
+    is_whole
+        Whether all values are whole numbers.
+    """
+
+    name: str
+    kind: str
+    missing: float
+    distinct: int
+    is_positive: bool
+    is_whole: bool
+
+
+def profile_columns(source: Source) -> tuple[int, list[ColumnProfile]]:
+    """Return the number of records and what each column is like.
+
+    Up to a thousand different values are counted, more are estimated.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tables import open_source
+    >>> with open_source(pa.table({"sex": ["F", "M", None, "F"]})) as source:
+    ...     profile_columns(source)[1][0].distinct
+    2
+    """
+    wanted = ["count(*)"]
+    for name, kind in source.kinds.items():
+        column = quote(name)
+        wanted.append(f"count({column})")
+        wanted.append(f"approx_count_distinct({column})" if kind in _KINDS else "0")
+        is_amount = kind in _AMOUNTS
+        wanted.append(f"min({column}) >= 0" if is_amount else "false")
+        wanted.append(f"bool_and({column} = floor({column}))" if is_amount else "false")
+    records, *found = source.fetch(f"SELECT {', '.join(wanted)} FROM {source.relation}")[0]
+    if not records:
+        raise SourceError(f"The source {source.label!r} has no records.")
+    estimated = dict(zip(source.kinds, found[1::4], strict=True))
+    few = [name for name, distinct in estimated.items() if 0 < distinct <= _SLACK * COUNTED]
+    if few:
+        exact = ", ".join(f"count(DISTINCT {quote(name)})" for name in few)
+        rows = source.fetch(f"SELECT {exact} FROM {source.relation}")
+        estimated |= dict(zip(few, rows[0], strict=True))
+    return records, [
+        ColumnProfile(
+            name=name,
+            kind=source.kinds[name],
+            missing=1 - there / records,
+            distinct=min(estimated[name], there),
+            is_positive=bool(is_positive),
+            is_whole=bool(is_whole),
+        )
+        for name, there, is_positive, is_whole in zip(
+            source.kinds, *(found[place::4] for place in (0, 2, 3)), strict=True
+        )
+    ]
+
+
+def is_unique(source: Source, name: str) -> bool:
+    """Tell whether every record has a value of its own in a column."""
+    column = quote(name)
+    wanted = f"count(DISTINCT {column}) = count(*)"
+    return bool(source.fetch(f"SELECT {wanted} FROM {source.relation}")[0][0])
+
+
+def categories_of(source: Source, name: str) -> list[object]:
+    """Return the values of a column, sorted, without missing."""
+    column = quote(name)
+    rows = source.fetch(f"SELECT DISTINCT {column} FROM {source.relation} ORDER BY 1")
+    return [value for (value,) in rows if value is not None]
+
+
+def nestings(source: Source, distinct: Mapping[str, int]) -> dict[str, set[str]]:
+    """Return for each column those that it lies in: each of its values has one value there.
+
+    Missing is a value like others here. What a sample of the records refutes is not asked of
+    all of them; what is returned holds for all.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tables import open_source
+    >>> places = pa.table({"region": [1, 1, 2], "town": ["a", "b", "c"]})
+    >>> with open_source(places) as source:
+    ...     nestings(source, {"region": 2, "town": 3})
+    {'region': set(), 'town': {'region'}}
+    """
+    found = {
+        finer: {b for b in distinct if b != finer and distinct[b] <= _SLACK * distinct[finer]}
+        for finer in distinct
+    }
+    columns = ", ".join(map(quote, distinct))
+    sample = f"(SELECT {columns} FROM {source.relation} LIMIT {_SAMPLE})"
+    for records in (sample, source.relation):
+        found = {finer: _holding(source, records, finer, found[finer]) for finer in found}
+    return found
+
+
+def _holding(source: Source, records: str, finer: str, broader: Iterable[str]) -> set[str]:
+    """Return the columns that have one value for each value of the finer one."""
+    names = sorted(broader)
+    if not names:
+        return set()
+    one = [
+        f"count({c}) = 0 OR count({c}) = count(*) AND min({c}) = max({c})"
+        for c in map(quote, names)
+    ]
+    inner = ", ".join(f"{test} AS t{number}" for number, test in enumerate(one))
+    grouped = f"SELECT {inner} FROM {records} GROUP BY {quote(finer)}"
+    outer = ", ".join(f"bool_and(t{number})" for number in range(len(names)))
+    row = source.fetch(f"SELECT {outer} FROM ({grouped})")[0]
+    return {name for name, holds in zip(names, row, strict=True) if holds}

@@ -1,0 +1,200 @@
+import json
+import shlex
+import tomllib
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from ckm.cli import app
+from ckm.demo.register import job_seekers
+from tables import open_source
+from tables.profile import nestings, profile_columns
+
+N = 2400
+TREE = ["region", "department", "commune"]
+
+
+def run(*args):
+    environment = {"CKM_LOG_FORMAT": "text"}
+    return CliRunner(env=environment).invoke(app, [str(arg) for arg in args])
+
+
+def people(**changes):
+    rng = np.random.default_rng(3)
+    commune = np.arange(N) % 60
+    found = {
+        "serial": np.arange(N),
+        "person_id": [f"p{i}" for i in range(N)],
+        "commune": [f"c{c}" for c in commune],
+        "code": commune + 700,
+        "region": [f"r{c // 20}" for c in commune],
+        "department": [f"d{c // 5}" for c in commune],
+        "sex": rng.choice(["F", "M", None], N, p=[0.5, 0.4, 0.1]),
+        "activity": rng.choice([1.0, 2.0, np.nan], N),
+        "income": rng.random(N),
+        "weight": np.where(rng.random(N) < 0.1, 0.0, 1.5),
+    }
+    found |= changes
+    return pa.table({name: values for name, values in found.items() if values is not None})
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("CKM_SECRET", "CKM_LOG_FORMAT"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "secret.key").write_text("a secret that is used by nobody")
+    (tmp_path / "secret.key").chmod(0o600)
+    return tmp_path
+
+
+def drafted(table):
+    pq.write_table(table, "people.parquet")
+    result = run("job", "init", "people.parquet", "--force")
+    assert result.exit_code == 0, result.output
+    with open("job.toml", encoding="utf-8") as file:  # noqa: PTH123
+        text = file.read()
+    return tomllib.loads(text), text
+
+
+def test_a_draft_names_what_it_found(folder):
+    job, text = drafted(people())
+    assert job["data"] == {"path": "people.parquet", "id": "person_id", "weight": "weight"}
+    assert '# id = "serial"' in text
+    assert job["hierarchies"] == {"geo": TREE}
+    assert job["categories"] == {"sex": ["F", "M"], "activity": [1, 2]}
+    assert [table["dimensions"] for table in job["table"]] == [
+        ["geo", "sex", "activity"],
+        ["sex", "activity"],
+    ]
+    assert '"code": integer, 60 values, divides the records as "commune" does' in text
+    missing = f"{100 * people()['sex'].null_count / N:.3g} % missing"
+    assert f'"sex": text, 2 values, {missing}, in a table' in text
+    assert 'measures = ["count", "sum:income"]' in text
+
+
+def test_a_value_in_two_places_or_with_and_without_one_nests_in_none():
+    places = {"town": ["a", "a", "b", "c"], "two": [1, 2, 3, 3], "gap": [None, 1, 3, 3]}
+    with open_source(pa.table(places | {"all": [1, 1, 2, 2]})) as source:
+        found = nestings(source, dict.fromkeys(source.columns, 3))
+    assert found["town"] == {"all"}
+    assert found["two"] == {"gap", "all"}
+    assert found["gap"] == {"two", "all"}
+
+
+def test_values_are_counted_up_to_a_thousand():
+    with open_source(pa.table({"a": range(999), "b": [None] * 998 + [1.5]})) as source:
+        _, (a, b) = profile_columns(source)
+    assert (a.distinct, a.is_whole, b.distinct, b.is_whole) == (999, True, 1, False)
+
+
+def keyed_and_checked(file="job.toml"):
+    """Draw keys where the draft says so, and return what a check finds."""
+    with open(file, encoding="utf-8") as text:  # noqa: PTH123
+        for line in text:
+            if "ckm keys draw" in line:
+                assert run(*shlex.split(line.strip("# \n"))[1:], "--force").exit_code == 0
+    result = run("check", file, "--json")
+    found = json.loads(result.stdout)
+    assert (result.exit_code, found["ok"], found["problems"]) == (0, True, []), found
+    return found
+
+
+@pytest.mark.slow
+def test_the_draft_of_the_demonstration_is_released_as_it_is(folder):
+    register = job_seekers(np.random.default_rng(1), persons=5000).people
+    job, _ = drafted(register)
+    assert job["hierarchies"]["geo"] == TREE
+    found = keyed_and_checked()
+    assert [table["name"] for table in found["tables"]] == [t["name"] for t in job["table"]]
+    assert run("release", "job.toml", "-o", "out").exit_code == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["acs_national_2019", "adult_train"])
+def test_the_draft_of_real_data_is_released_once_keys_are_drawn(folder, shared, name):
+    file = shared / "data" / f"{name}.parquet"
+    if not file.exists():
+        pytest.skip("no real data here")
+    result = run("job", "init", file)
+    assert "No column tells records apart" in result.stderr
+    assert keyed_and_checked()["tables"]
+    assert run("release", "job.toml", "-o", "out").exit_code == 0
+
+
+HOSTILE = {
+    'a "quoted"\n[id]': np.arange(N),
+    "new\nline": ["x\ny", 'q"', "z\\"] * (N // 3),
+    "dot.ted": ["'''", '"""'] * (N // 2),
+    "été π \x7f": ["", "é", "é", "", "é"] * (N // 5),
+    "nulls": pa.nulls(N),
+    "lists": [[1]] * N,
+    "Total": ["Total", "b"] * (N // 2),
+}
+
+
+def test_hostile_names_and_values_are_quoted(folder):
+    job, _ = drafted(pa.table(HOSTILE))
+    assert job["data"]["id"] == 'a "quoted"\n[id]'
+    assert job["categories"]["new\nline"] == ['q"', "x\ny", "z\\"]
+    assert job["categories"]["été π \x7f"] == ["", "é"]
+    assert "Total" not in job["categories"]
+    keyed_and_checked()
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (people().slice(0, 0), "has no records"),
+        (people().select(["serial"]), "has 2 to 30 categories"),
+        (pa.table({"a": pa.nulls(9, pa.string())}), "has 2 to 30 categories"),
+    ],
+)
+def test_data_that_give_no_table_are_refused(folder, table, message):
+    pq.write_table(table, "people.parquet")
+    result = run("job", "init", "people.parquet")
+    assert (result.exit_code, message in result.stderr) == (3, True)
+    assert not (folder / "job.toml").exists()
+
+
+def test_keys_that_were_drawn_are_no_identifier(folder):
+    job, _ = drafted(people(person_id=None, serial=None, record_key=np.arange(N)))
+    assert (job["data"]["record_key"], "id" in job["data"]) == ("record_key", False)
+
+
+def test_a_job_that_exists_stays(folder):
+    pq.write_table(people(), "people.parquet")
+    (folder / "job.toml").write_text("mine")
+    assert run("job", "init", "people.parquet").exit_code == 2
+    assert (folder / "job.toml").read_text() == "mine"
+
+
+def test_the_schema_lies_beside_the_job_that_names_it(folder):
+    pq.write_table(people(), "people.parquet")
+    assert run("job", "init", "people.parquet", "-o", "march.toml", "--schema").exit_code == 0
+    first = (folder / "march.toml").read_text(encoding="utf-8").splitlines()[0]
+    assert first == "#:schema ./job.schema.json"
+    assert json.loads((folder / "job.schema.json").read_text(encoding="utf-8"))["$defs"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "hint"),
+    [
+        ("small = 2", "smal = 2", "did you mean 'small'?"),
+        ('"sex", "activity"]', '"sexe", "activity"]', "did you mean 'sex'?"),
+    ],
+)
+def test_a_check_for_programs_names_the_line_of_every_problem(folder, old, new, hint):
+    _, text = drafted(people())
+    changed = text.replace(old, new)
+    (folder / "job.toml").write_text(changed, encoding="utf-8")
+    result = run("check", "job.toml", "--json", "--quick")
+    found = json.loads(result.stdout)
+    assert (result.exit_code, found["ok"], found["exit"]) == (2, False, 2)
+    wrong = [n for n, line in enumerate(changed.splitlines(), 1) if f"{new} " in f"{line} "]
+    told = found["problems"]
+    assert [one["line"] for one in told if one["hint"] == hint] == wrong
+    assert {one["file"] for one in told} == {"job.toml"}
