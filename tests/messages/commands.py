@@ -313,7 +313,7 @@ def _shown(node: ast.AST, *, is_command: bool) -> Iterator[ast.AST]:
             or (is_command and name in _OF_COMMANDS)
             or name.endswith(("Error", "Warning", "BadParameter"))
         ):
-            yield from node.args
+            yield from node.args[name in {"step", "warn"} :]  # the first is a code
         yield from (one.value for one in node.keywords if one.arg in _KEYWORDS)
 
 
