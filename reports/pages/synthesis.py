@@ -13,6 +13,7 @@ from reports.catalogues.synthesis import (
     GOOD,
     GROUPS,
     TELLING,
+    UNPROTECTED,
     say_guarantee,
 )
 from reports.catalogues.wording import written
@@ -212,6 +213,10 @@ def _pictures(words: Words, facts: SynthesisFacts) -> Row | None:
             n=words.numbers.count(facts.folds),
         )
         notes.insert(0, said)
+    if facts.folds and any(UNPROTECTED in line for line in lines):
+        notes.append(
+            words.say("Ways that are NOT DP as claimed are drawn; none is named best.")
+        )
     if hidden := len(lines) - len(shown):
         said = words.say(
             "Drawn are the %(shown)s ways that are best at the first figure; "
@@ -279,9 +284,9 @@ def _led(words: Words, measure: SweptFigure) -> str:
     plain, best = words.numbers.plain, []
     for line, first, last in measure.leads:
         ends = [plain(e) for e in dict.fromkeys((first, last)) if e is not None]
-        best.append(f"{line} (ε = {'–'.join(ends)})" if ends else line)
+        best.append(f"{line}, ε\xa0=\xa0{'–'.join(ends)}" if ends else line)
     name = words.say(FIGURES[measure.name].name)
-    return words.say("%(figure)s – best: %(best)s.", figure=name, best=", ".join(best))
+    return words.say("%(figure)s – best: %(best)s.", figure=name, best="; ".join(best))
 
 
 def _by_way(words: Words, measures: Sequence[SweptFigure], lines: Sequence[str]) -> Table:
