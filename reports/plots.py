@@ -6,12 +6,14 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from footing.svg import html_table, safe
+from footing.svg import html_table, safe, text_width
 from ptable.pictures.picture import Picture
 from reports.charts.service import charts
 from reports.errors import ReportError
+from reports.facts.methods import MethodFacts
 from reports.facts.service import Chart
 from reports.i18n.languages import words_of
+from reports.pages.methods import methods_map
 from reports.pages.scenarios import designs_map
 
 if TYPE_CHECKING:
@@ -57,10 +59,14 @@ def table_plot(
     return _alone(words, title, charts(words, chart, title=title), data)
 
 
-def designs_plot(scenarios: ScenarioFacts, *, language: str) -> Picture:
-    """Draw the map of risk and utility, as the page of a comparison does."""
+def comparison_plot(compared: ScenarioFacts | MethodFacts, *, language: str) -> Picture:
+    """Draw the map of designs or methods, as the page of a comparison does."""
     words = words_of(language)
-    for figure in designs_map(words, scenarios):
+    if isinstance(compared, MethodFacts):
+        figures = methods_map(words, compared)
+    else:
+        figures = designs_map(words, compared)
+    for figure in figures:
         data = figure.data
         lines = ([str(getattr(entry, "text", entry)) for entry in row] for row in data.rows)
         table = html_table(data.caption, [column.heading for column in data.columns], lines)
@@ -69,14 +75,16 @@ def designs_plot(scenarios: ScenarioFacts, *, language: str) -> Picture:
 
 
 def _alone(words: Words, title: str, drawings: Sequence[str], data: str) -> Picture:
-    """Put drawings below each other and their title, with the colours of pages."""
+    """Put drawings below their title, two beside each other, with the colours of pages."""
     if not drawings:
         raise ReportError("There is nothing to compare: a chart needs two numbers.")
-    parts, low, wide = [], _HEAD, 0.0
-    for drawing in drawings:
-        width, height = map(float, _SIZE.findall(drawing)[0])
-        parts.append(_IDS.sub("", drawing).replace("<svg ", f'<svg y="{low:g}" ', 1))
-        low, wide = low + height, max(wide, width)
+    sizes = [tuple(map(float, _SIZE.findall(drawing)[0])) for drawing in drawings]
+    width, height = map(max, zip(*sizes, strict=True))
+    parts, low, wide = [], 0.0, text_width(title, 12, bold=True) + 8
+    for place, drawing in enumerate(drawings):
+        x, y = place % 2 * width, _HEAD + place // 2 * height
+        parts.append(_IDS.sub("", drawing).replace("<svg ", f'<svg x="{x:g}" y="{y:g}" ', 1))
+        low, wide = y + height, max(wide, x + width)
     svg = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="ckm-plot" width="{wide:g}" '
         f'height="{low:g}" viewBox="0 0 {wide:g} {low:g}" '

@@ -95,14 +95,16 @@ def release_report(
     return rendered(page, facts, language=language, links=links)
 
 
-def comparison_report(facts: ComparisonFacts, *, language: str, links: Links = None) -> Report:
-    """Make the report of a comparison of designs; it stays inside.
+def comparison_report(
+    facts: ComparisonFacts, *, language: str, links: Links = None, is_full: bool = False
+) -> Report:
+    """Make the report of a comparison of designs, methods or both; it stays inside.
 
     Parameters
     ----------
     facts
-        All that is known of the designs.
-    language, links
+        All that is known of them.
+    language, links, is_full
         As for `release_report`.
 
     Examples
@@ -124,7 +126,8 @@ def comparison_report(facts: ComparisonFacts, *, language: str, links: Links = N
     'internal'
     """
     require_kind(facts, ComparisonFacts, "A comparison")
-    return rendered(comparison_page, facts, language=language, links=links)
+    page = partial(comparison_page, is_full=is_full)
+    return rendered(page, facts, language=language, links=links)
 
 
 def decoding_report(facts: DecodingFacts, *, language: str, links: Links = None) -> Report:

@@ -83,9 +83,9 @@ class Comparison:
 
     def plot(self, *, language: str = "en") -> Picture:
         """Draw the designs by risk and utility, as on the page; for inside."""
-        from reports.plots import designs_plot
+        from reports.plots import comparison_plot
 
-        return designs_plot(self.scenarios.facts(), language=language)
+        return comparison_plot(self.scenarios.facts(), language=language)
 
     def __repr__(self) -> str:
         return f"Comparison({self.map!r})"

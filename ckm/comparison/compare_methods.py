@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ckm.config.comparison.method_settings import MethodChoice
     from ckm.config.job.job import Job
     from ptable import PTable
+    from ptable.pictures import Picture
     from risk.criteria.coded import CountingMethod, CubeRequest
     from risk.criteria.criteria import MakeMethod
     from risk.criteria.result import Criteria
@@ -106,6 +107,13 @@ class MethodComparison:
             if result.choice.name == name:
                 return result
         raise ConfigError(f"No method {name!r} was compared.")
+
+    def plot(self, *, language: str = "en") -> Picture:
+        """Draw the methods by persons found and changes, as on the page; for inside."""
+        from ckm.comparison.method_facts import method_facts
+        from reports.plots import comparison_plot
+
+        return comparison_plot(method_facts(self), language=language)
 
     def __repr__(self) -> str:
         return f"MethodComparison({len(self.results)} methods)"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ckm import __version__
 from ckm.config.comparison.method_settings import DEFAULTS
@@ -14,21 +15,27 @@ from reports.facts.methods import CriterionFact, MethodFact, MethodFacts
 from reports.facts.release import ComparisonFacts, ScenarioFacts
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ckm.comparison.compare_methods import MethodComparison, MethodResult
     from ckm.config.comparison.method_settings import MethodChoice
     from reports.facts.release import Text
 
 _VARIANTS = ("keys", "others")
+#: Shares that are 1 where the same question has the same answer.
+_SAME = ("same_answer", "same_by_another_route", "decentral")
 
 
 def method_facts(found: MethodComparison) -> MethodFacts:
     """Give all that a page says of the methods."""
     testbed = found.testbed
+    methods = tuple(_method(result) for result in found.results)
     return fact_of(
         MethodFacts,
         found.experiment,
         testbed,
-        methods=tuple(_method(result) for result in found.results),
+        methods=methods,
+        conclusion=conclusion_of(methods),
         tables=tuple(
             tuple(testbed.names[place] for place in table) for table in testbed.tables
         ),
@@ -37,6 +44,43 @@ def method_facts(found: MethodComparison) -> MethodFacts:
         records=len(testbed.records),
         all_records=testbed.n_records,
     )
+
+
+def conclusion_of(methods: Sequence[MethodFact]) -> dict[str, dict[str, float | str]]:
+    """Recommend, of the methods that keep three rules, the one that moves counts least.
+
+    The rules: the same question has the same answer, no cell of the planned tables is lost, and
+    two tables that differ by one person find nobody. What was not measured keeps no rule, and
+    exact counts are the control.
+    """
+    tried = [m for m in methods if m.criteria and m.kind != "exact"]
+    steady = [found for found in map(_outcome, tried) if found["same"] and not found["lost"]]
+    steady.sort(key=itemgetter("change"))
+    if not tried or not steady:
+        return {"none": {"tried": len(tried)}} if tried else {}
+    best = min(steady, key=itemgetter("found"))
+    numbers = {**best, "tried": len(tried), "keep": sum(not found["found"] for found in steady)}
+    if best["found"]:
+        return {"none-private": numbers}
+    return {"recommended": numbers} | ({} if steady[0] is best else {"other": steady[0]})
+
+
+def _outcome(method: MethodFact) -> dict[str, Any]:
+    share = {c.name: c.share for c in method.criteria}
+    persons = {c.name: c.base for c in method.criteria}["found_by_differencing"]
+    if method.mean_change is None or None in share.values():
+        return {"same": False}
+    known = {name: number for name, number in share.items() if number is not None}
+    return {
+        "method": method.name,
+        "same": all(known[name] == 1 for name in _SAME),
+        "change": method.mean_change,
+        "persons": persons,
+        "found": round(known["found_by_differencing"] * persons),
+        "lost": known["cells_lost"],
+        "gaps": 1 - known["additive"],
+        "refused": 1 - known["on_demand"],
+    }
 
 
 def comparison_of_methods(found: MethodComparison, *, title: Text) -> ComparisonFacts:

@@ -93,6 +93,12 @@ def parts(sheets: Sequence[str], *, title: str) -> dict[str, str]:
         (f"{_OFFICE}/officeDocument", "xl/workbook.xml"),
         (f"{_PACKAGE}/relationships/metadata/core-properties", "docProps/core.xml"),
     ]
+    # Title, note and heads stand on each printed page of a table: every other sheet.
+    titles = "".join(
+        f'<definedName name="_xlnm.Print_Titles" localSheetId="{n}">'
+        f"'{sheets[n]}'!$1:${HEAD_ROW}</definedName>"
+        for n in range(0, len(sheets), 2)
+    )
     texts = {
         "[Content_Types].xml": _content_types(len(sheets)),
         "_rels/.rels": _relationships(roots),
@@ -100,7 +106,7 @@ def parts(sheets: Sequence[str], *, title: str) -> dict[str, str]:
         'xmlns:dc="http://purl.org/dc/elements/1.1/">'
         f"<dc:title>{title}</dc:title></cp:coreProperties>",
         "xl/workbook.xml": f'<workbook xmlns="{MAIN}" xmlns:r="{_OFFICE}">'
-        f"<sheets>{listed}</sheets></workbook>",
+        f"<sheets>{listed}</sheets><definedNames>{titles}</definedNames></workbook>",
         "xl/_rels/workbook.xml.rels": _relationships(links),
         "xl/styles.xml": _STYLES,
     }

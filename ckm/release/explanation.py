@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from ptable import PTable
     from tables import Cells
 
+#: Categories that a message names at most, the total among them.
+_LISTED = 26
 _LEFT_OUT = "nothing: the file leaves this cell out, as others whose published count is 0"
 
 
@@ -195,11 +197,11 @@ def _ranks(cells: Cells, wanted: Mapping[str, str]) -> list[int]:
         if len(ranks) != 1:
             given = zip(axis.columns, axis.labels, strict=True)
             named = {column: labels for column, labels in given if column in wanted}
-            near = (did_you_mean(wanted[column], labels) for column, labels in named.items())
+            for column, labels in named.items():
+                _require_category(column, wanted[column], list(dict.fromkeys(labels)))
             raise DataError(
                 f"{len(ranks)} categories of {' and '.join(named)} fit what is given, not one.",
                 hint="write codes as the file does, and those above them",
-                inside="" if ranks else next(filter(None, near), ""),
             )
         found += ranks
         shown = (level.ranks[level.is_shown] for level in axis.levels)
@@ -210,6 +212,17 @@ def _ranks(cells: Cells, wanted: Mapping[str, str]) -> list[int]:
             hint="give a category of each dimension, or see margins in the job",
         )
     return found
+
+
+def _require_category(column: str, wanted: str, known: list[str]) -> None:
+    """Refuse a category that is not there; what is there is told on the terminal alone."""
+    if wanted not in known:
+        near = [did_you_mean(wanted, known) or "", f"there are: {', '.join(known[1:_LISTED])}"]
+        raise DataError(
+            f"The column {column!r} has no category {wanted!r}.",
+            hint="write codes as the file does; a terminal lists them",
+            inside=" ".join(near).strip() + ", …" * (len(known) > _LISTED),
+        )
 
 
 def _name(cells: Cells, ranks: list[int], table: str, request: TableRequest) -> CellName:

@@ -27,9 +27,17 @@ class CriterionWords:
 
 
 _WORDS = WordLists("comparison")
+_SLIDES = _WORDS.texts("slides")
 METHODS = _WORDS.texts("methods")
 CRITERIA = _WORDS.entries("criteria", CriterionWords)
 DETAILS = _WORDS.sentences("details")
 DRAWN = _WORDS.sentences("drawn")
 TRIALS, PICTURES = _WORDS.sentences("trials"), _WORDS.pictures()
 FINDINGS, RECOMMENDED = _WORDS.sentences("findings"), _WORDS.sentences("recommended")
+ADVICE, DISAGREED = _WORDS.sentences("advice"), _WORDS.sentences("disagreed")
+#: Kind of method → criterion → "yes" or "no", with a star where there are conditions.
+SLIDES = {
+    kind: dict(zip(_SLIDES["criteria"].split(), said.split(), strict=True))
+    for kind, said in _SLIDES.items()
+    if kind != "criteria"
+}

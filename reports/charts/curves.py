@@ -298,7 +298,7 @@ class _Labels:
 
     def write(self, drawing: Drawing, design: Design, spot: _Place) -> None:
         """Write number and name where there is room, or the number; a line leads far off."""
-        name = clip(f"{design.number} {design.name}", 220, 12, bold=True)
+        name = clip(f"{design.number} {design.name}", 260, 12, bold=True)
         for text, reach in product((name, design.number), (11, 24, 40, 60)):
             width = text_width(text, 12, bold=True)
             for across, down in _WAYS:

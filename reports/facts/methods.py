@@ -94,6 +94,8 @@ class MethodFacts:
         Dimension → the column of the level that was taken, where it is not the finest.
     left_out, filtered, summed
         Names of tables that are too large, whose filter was left out, whose sums were.
+    conclusion
+        A name of the catalogue of advice → its numbers and names, in order.
     """
 
     methods: tuple[MethodFact, ...]
@@ -109,3 +111,4 @@ class MethodFacts:
     left_out: tuple[str, ...] = ()
     filtered: tuple[str, ...] = ()
     summed: tuple[str, ...] = ()
+    conclusion: Mapping[str, Mapping[str, float | str]] = field(default_factory=dict)

@@ -14,21 +14,24 @@ from reports.pages.scenarios import figure_table, scenario_parts
 from reports.parts import Lines
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from reports.facts.release import ComparisonFacts, SetFact
     from reports.i18n.languages import Words
     from reports.parts import Table
 
 
-def comparison_page(words: Words, facts: ComparisonFacts) -> tuple[str, dict[str, Any]]:
-    """Arrange what is known of the designs."""
+def comparison_page(
+    words: Words, facts: ComparisonFacts, *, is_full: bool = False
+) -> tuple[str, dict[str, Any]]:
+    """Arrange what a choice between designs needs, and if asked the long lists."""
     measures = [fact for several in facts.utility.values() for fact in several]
     shown = {design.name for design in facts.scenarios.designs if design.front or design.chosen}
     shown |= {str(values.get("design")) for values in [*facts.conclusion.values()][:1]}
     return "comparison.html", {
         "title": words.text(facts.title) or _title(words, facts),
-        "headings": _headings(words, facts),
+        "is_full": is_full,
+        "headings": _headings(words, facts, is_full=is_full),
         "methods": None if facts.methods is None else method_parts(words, facts.methods),
         "findings": [
             (name, FINDINGS[name].say(words, values, of=f"the finding {name!r}"))
@@ -38,10 +41,11 @@ def comparison_page(words: Words, facts: ComparisonFacts) -> tuple[str, dict[str
         "sensitive": words.numbers.ranges(facts.sensitive),
         "tables": _tables(words, facts),
         "scenarios": scenario_parts(words, facts.scenarios),
-        "by_table": _by_table(words, facts, shown),
+        "by_table": _by_table(words, facts, shown) if is_full else [],
         "deviations": _sets(
             words,
             facts.sets,
+            shown,
             ident="deviation-sets",
             caption=words.say("What a count may be published as"),
             member="deviation",
@@ -49,22 +53,23 @@ def comparison_page(words: Words, facts: ComparisonFacts) -> tuple[str, dict[str
         "possible": _sets(
             words,
             facts.sets,
+            shown,
             ident="possible-sets",
             caption=words.say("The originals that may lie behind a published count"),
             member="possible",
         ),
-        "certainty": _certainty(words, facts),
+        "certainty": _certainty(words, facts, shown),
         "posteriors": [
             posterior_table(words, several, ident=f"posteriors-{place}", caption=design)
             for place, (design, several) in enumerate(facts.posteriors.items())
-            if design in shown
+            if is_full and design in shown
         ],
         "utility": [
             (design, by_variable(words, several, facts.levels, ident=f"variables-{place}"))
             for place, (design, several) in enumerate(facts.utility.items())
-            if design in shown
+            if is_full and design in shown
         ],
-        "definitions": definitions(words, measures, facts.scenarios, None),
+        "definitions": definitions(words, measures if is_full else (), facts.scenarios, None),
     }
 
 
@@ -74,9 +79,10 @@ def _title(words: Words, facts: ComparisonFacts) -> str:
     return words.say("Methods compared")
 
 
-def _headings(words: Words, facts: ComparisonFacts) -> dict[str, str]:
+def _headings(words: Words, facts: ComparisonFacts, *, is_full: bool) -> dict[str, str]:
     """Name the parts of the page: those of methods, those of designs, or both."""
-    found = headings(words, "comparison", without=("methods",) if facts.methods is None else ())
+    without = ["methods"] * (facts.methods is None) + ["utility"] * (not is_full)
+    found = headings(words, "comparison", without=without)
     if facts.methods is None or facts.scenarios.designs:
         return found
     return {"methods": found["methods"]}
@@ -129,38 +135,40 @@ def _by_table(words: Words, facts: ComparisonFacts, shown: set[str]) -> list[Tab
 
 
 def _sets(
-    words: Words, sets: tuple[SetFact, ...], *, ident: str, caption: str, member: str
+    words: Words,
+    sets: tuple[SetFact, ...],
+    shown: Collection[str],
+    *,
+    ident: str,
+    caption: str,
+    member: str,
 ) -> Table:
-    """Arrange sets with designs down and counts across."""
-    designs = list(dict.fromkeys(fact.design for fact in sets))
-    counts = sorted({fact.count for fact in sets})
-    known = {(f.design, f.count): getattr(f, member) for f in sets}
+    """Arrange sets with counts down and designs across."""
+    designs = {fact.design: fact.design for fact in sets if fact.design in shown}
+    known = {(f.count, f.design): getattr(f, member) for f in sets}
     empty = words.say("never")
     return (
-        Lines(words, designs)
-        .text("Design", str)
-        .texts(
-            {n: words.numbers.count(n) for n in counts},
-            lambda design, n: words.numbers.ranges(known.get((design, n), ())) or empty,
-        )
+        Lines(words, sorted({fact.count for fact in sets}))
+        .number("Count", int, "count")
+        .texts(designs, lambda *at: words.numbers.ranges(known.get(at, ())) or empty)
         .table(ident, caption)
     )
 
 
-def _certainty(words: Words, facts: ComparisonFacts) -> Table:
-    """Arrange P(sensitive | published) with designs down and published counts across."""
-    published = sorted({f.published for some in facts.posteriors.values() for f in some})
+def _certainty(words: Words, facts: ComparisonFacts, shown: Collection[str]) -> Table:
+    """Arrange P(sensitive | published) with published counts down and designs across."""
     known = {
-        (design, fact.published): fact.sensitive
+        (fact.published, design): fact.sensitive
         for design, some in facts.posteriors.items()
         for fact in some
+        if design in shown
     }
     return (
-        Lines(words, facts.posteriors)
-        .text("Design", str)
+        Lines(words, sorted({published for published, _ in known}))
+        .number("Published count", int, "count")
         .numbers(
-            {n: words.numbers.count(n) for n in published},
-            lambda design, n: known.get((design, n), words.say("never")),
+            {design: design for _, design in known},
+            lambda *at: known.get(at, words.say("never")),
             "probability",
         )
         .table(

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from reports.catalogues.comparison import CRITERIA, DETAILS, DRAWN, METHODS, TRIALS
+from reports.catalogues.comparison import (
+    ADVICE,
+    CRITERIA,
+    DETAILS,
+    DISAGREED,
+    DRAWN,
+    METHODS,
+    SLIDES,
+    TRIALS,
+)
 from reports.catalogues.synthesis import say_guarantee
 from reports.catalogues.wording import written
+from reports.charts.curves import Design
+from reports.pages.scenarios import points_map
 from reports.parts import Cell, Lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from reports.catalogues.wording import Kind
     from reports.facts.methods import CriterionFact, MethodFact, MethodFacts
     from reports.i18n.languages import Words
-    from reports.parts import Rating, Table
+    from reports.parts import Figure, Rating, Table
 
 #: Nearer to all or none than this is all or none.
 _CLOSE = 1e-9
@@ -23,6 +36,10 @@ _CLOSE = 1e-9
 def method_parts(words: Words, facts: MethodFacts) -> dict[str, Any]:
     """Arrange what was measured of the methods."""
     return {
+        "verdict": _advice(words, facts),
+        "pictures": methods_map(words, facts),
+        "slides": _slides(words, facts),
+        "disagreed": list(_disagreed(words, facts)),
         "about": list(_about(words, facts)),
         "matrix": _matrix(words, facts),
         "meanings": [
@@ -47,6 +64,137 @@ def rating_of(criterion: CriterionFact) -> Rating | None:
     return "worst" if good <= _CLOSE else "part"
 
 
+def disagreement(method: MethodFact, criterion: str) -> str:
+    """Tell whether measurement shows less or more than the slides say; nothing if neither."""
+    said = SLIDES[method.kind][criterion]
+    rating = _rating(method, criterion)
+    if said.startswith("yes"):
+        return "less" if rating == "worst" or (rating == "part" and said == "yes") else ""
+    return "more" if rating == "best" else ""
+
+
+def _rating(method: MethodFact, criterion: str) -> Rating | None:
+    if criterion == "simple":
+        return "best" if method.simple == "yes" else "worst"
+    return rating_of(_criterion(method, criterion))
+
+
+def _criterion(method: MethodFact, name: str) -> CriterionFact:
+    return next(one for one in method.criteria if one.name == name)
+
+
+def methods_map(words: Words, facts: MethodFacts) -> list[Figure]:
+    """Draw the methods that hide no cell by persons found and how far counts move."""
+    places = [
+        (m, m.mean_change, _criterion(m, "found_by_differencing").share)
+        for m in facts.methods
+        if m.criteria and m.kind != "exact" and not _criterion(m, "cells_lost").share
+    ]
+    known = [(m, x, 100 * y) for m, x, y in places if x is not None and y is not None]
+    shown = [method for method, *_ in known]
+    chosen = facts.conclusion.get("recommended", {}).get("method")
+    spots = [
+        Design(
+            number=str(facts.methods.index(method) + 1),
+            name=_label(words, method),
+            across=x,
+            upwards=y,
+            is_front=not any(a <= x and b <= y and (a, b) != (x, y) for _, a, b in known),
+            is_chosen=method.name == chosen,
+        )
+        for method, x, y in known
+    ]
+    upwards, across = (
+        words.say("persons found by two tables"),
+        words.say("mean change of a count"),
+    )
+    kinds: dict[str, Kind] = {f"{upwards}, %": "amount", across: "amount"}
+    rest = [_label(words, method) for method in facts.methods if method not in shown]
+    notes = [TRIALS["unmapped"].say(words, {"names": words.listed(rest)})] if rest else []
+    return points_map(words, spots, kinds, ident="methods-map", head="Method", notes=notes)
+
+
+def _label(words: Words, method: MethodFact) -> str:
+    return _head(words, method).text
+
+
+def _advice(words: Words, facts: MethodFacts) -> list[str]:
+    """Say which method is recommended, why and at what price; none without any."""
+    labels = {method.name: _label(words, method) for method in facts.methods}
+    said = {
+        name: {**values, "method": labels.get(str(values.get("method")), "")}
+        for name, values in facts.conclusion.items()
+    }
+    if "recommended" in said:
+        won = said["recommended"]
+        said = {"recommended": won, "reason": won, **said, "price": won}
+    if said:
+        said["rules"] = {}
+    return [ADVICE[name].say(words, values, of=name) for name, values in said.items()]
+
+
+def _rated(facts: MethodFacts) -> list[MethodFact]:
+    return [method for method in facts.methods if method.criteria and method.kind in SLIDES]
+
+
+def _slides(words: Words, facts: MethodFacts) -> Table:
+    """Lay what slides say beside what was measured, with a sign where these disagree."""
+    names = next(iter(SLIDES.values()))
+
+    def entry(method: MethodFact, name: str) -> Cell:
+        said = SLIDES[method.kind][name]
+        text = words.say(said.rstrip("*")) + "*" * said.endswith("*")
+        sign = "≠ " if disagreement(method, name) else ""
+        return Cell(text=sign + text, small=_measured(words, method, name))
+
+    return (
+        Lines(words, _rated(facts))
+        .text("Method", lambda method: _label(words, method))
+        .texts({name: _criterion_name(words, name) for name in names}, entry)
+        .table(
+            "methods-slides",
+            words.say(
+                "What slides say of the methods (INSEE, October 2024), and what was measured"
+            ),
+            notes=(TRIALS["against_slides"].say(words),),
+        )
+    )
+
+
+def _criterion_name(words: Words, name: str) -> str:
+    own = {"simple": words.say("Simple"), "found_by_differencing": words.say("Differencing")}
+    return own.get(name) or words.say(CRITERIA[name].heading)
+
+
+def _measured(words: Words, method: MethodFact, name: str) -> str:
+    if name == "simple":
+        return words.say(method.simple)
+    share = _share(words, _criterion(method, name)).text
+    if name == "found_by_differencing":
+        return words.say("found: %(share)s", share=share)
+    return share
+
+
+def _disagreed(words: Words, facts: MethodFacts) -> Iterator[str]:
+    """Say where measurement disagrees with the slides and why, by criterion."""
+    groups: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for name in next(iter(SLIDES.values())):
+        for method in _rated(facts):
+            way = disagreement(method, name)
+            is_same = _rating(method, "same_answer") == "best"
+            if way == "less" and name == "found_by_differencing" and is_same:
+                way = "same"
+            share = _measured(words, method, name)
+            said = words.say("“%(name)s” (%(share)s)", name=_label(words, method), share=share)
+            groups[name, way].append(said)
+    for (name, way), methods in groups.items():
+        if way:
+            sentence = DISAGREED.get(f"{name}-{way}") or DISAGREED[way]
+            heading = _criterion_name(words, name)
+            values = {"criterion": heading, "methods": words.listed(methods)}
+            yield sentence.say(words, values)
+
+
 def _about(words: Words, facts: MethodFacts) -> Iterator[str]:
     counts = {"records": facts.records, "all": facts.all_records}
     yield DRAWN[facts.drawn].say(words, counts, of="the sample")
@@ -69,14 +217,18 @@ def _matrix(words: Words, facts: MethodFacts) -> Table:
         notes.append(TRIALS["ledger"].say(words))
     return (
         Lines(words, tried)
+        .number("No.", lambda method: facts.methods.index(method) + 1, "count")
         .text("Method", lambda method: _head(words, method))
         .numbers(
             {name: words.say(criterion.heading) for name, criterion in CRITERIA.items()},
-            lambda method, name: _share(
-                words, next(one for one in method.criteria if one.name == name)
-            ),
+            lambda method, name: _share(words, _criterion(method, name)),
         )
-        .table("methods-matrix", words.say("Methods and criteria, as measured"), notes=notes)
+        .table(
+            "methods-matrix",
+            words.say("Methods and criteria, as measured"),
+            n_heads=2,
+            notes=notes,
+        )
     )
 
 
@@ -138,7 +290,7 @@ def _details(words: Words, facts: MethodFacts) -> Table:
             lines.append((method, " ".join(told)))
     return (
         Lines(words, lines)
-        .text("Method", lambda line: _head(words, line[0]).text)
+        .text("Method", lambda line: _label(words, line[0]))
         .text("What it did", lambda line: line[1])
         .table("methods-details", words.say("What some methods did besides"))
     )
@@ -148,7 +300,7 @@ def _guarantees(words: Words, facts: MethodFacts) -> Table:
     promised = [(m, m.guarantee) for m in facts.methods if m.guarantee is not None]
     return (
         Lines(words, promised)
-        .text("Method", lambda line: _head(words, line[0]).text)
+        .text("Method", lambda line: _label(words, line[0]))
         .text("Guarantee", lambda line: say_guarantee(words, line[1]))
         .table("methods-guarantees", words.say("What is promised of the synthetic records"))
     )
@@ -157,7 +309,7 @@ def _guarantees(words: Words, facts: MethodFacts) -> Table:
 def _refused(words: Words, facts: MethodFacts) -> Table:
     return (
         Lines(words, [method for method in facts.methods if not method.criteria])
-        .text("Method", lambda method: _head(words, method).text)
+        .text("Method", lambda method: _label(words, method))
         .text("Reason", lambda method: method.reason)
         .table("methods-refused", words.say("Methods that could not be tried"))
     )

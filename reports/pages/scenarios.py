@@ -12,8 +12,9 @@ from reports.charts.curves import Design, Points, points
 from reports.parts import Cell, Figure, Lines
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from reports.catalogues.wording import Kind
     from reports.facts.release import DesignFact, ScenarioFacts
     from reports.i18n.languages import Words
     from reports.parts import Entry, Table
@@ -114,30 +115,43 @@ def designs_map(words: Words, scenarios: ScenarioFacts) -> list[Figure]:
                     is_chosen=design.chosen,
                 )
             )
+    from risk.risk_map.catalogue import FIGURES
+
+    names = (scenarios.risk, scenarios.utility)
+    kinds = {figure_name(words, name): kind_of(FIGURES[name].unit) for name in names}
+    return points_map(words, spots, kinds, ident="map", head="Design")
+
+
+def points_map(
+    words: Words,
+    spots: Sequence[Design],
+    kinds: Mapping[str, Kind],
+    *,
+    ident: str,
+    head: str,
+    notes: Iterable[str] = (),
+) -> list[Figure]:
+    """Draw what has two figures, upwards and across, each with its kind; none without any."""
     if not spots:
         return []
-    across = figure_name(words, scenarios.utility)
-    upwards = figure_name(words, scenarios.risk)
-    data = Points(
-        **PICTURES["map"].say(words, "map", designs=len(spots), across=across, upwards=upwards),
-        across=across,
-        upwards=upwards,
-    )
-    shown = [scenarios.designs[int(spot.number) - 1] for spot in spots]
-    names = (scenarios.risk, scenarios.utility)
+    upwards, across = kinds
+    said = PICTURES[ident].say(words, ident, designs=len(spots), across=across, upwards=upwards)
+    data = Points(**said, across=across, upwards=upwards)
     table = (
-        Lines(words, list(zip(spots, shown, strict=True)))
-        .number("No.", lambda line: line[0].number)
-        .text("Design", lambda line: line[1].name)
+        Lines(words, spots)
+        .number("No.", lambda spot: spot.number)
+        .text(head, lambda spot: spot.name)
         .numbers(
-            {name: figure_name(words, name) for name in names},
-            lambda line, name: figure_entry(words, name, line[1].figures[name]),
+            {name: name for name in kinds},
+            lambda spot, name: written(
+                words, spot.upwards if name == upwards else spot.across, kinds[name]
+            ),
         )
-        .table("map-data", words.say("The two figures of the map"), n_heads=2)
+        .table(f"{ident}-data", words.say("The two figures of the map"), n_heads=2)
     )
     svg = points(words, data, spots)
-    notes = tuple(_beaten(words, data, spots))
-    return [Figure(id="map", title=data.title, svg=svg, data=table, notes=notes)]
+    notes = (*_beaten(words, data, spots), *notes)
+    return [Figure(id=ident, title=data.title, svg=svg, data=table, notes=notes)]
 
 
 def _beaten(words: Words, data: Points, spots: Sequence[Design]) -> Iterator[str]:

@@ -50,7 +50,9 @@ _HEADERS = tuple(
 )
 
 #: Fields whose texts are names for programs, or stay in their own language.
-_NO_WORDS = frozenset({"better", "claim", "good", "group", "kind", "kinds", "references"})
+_NO_WORDS = frozenset(
+    {"better", "claim", "good", "group", "kind", "kinds", "references", "slides"}
+)
 
 
 def extracted() -> Catalog:

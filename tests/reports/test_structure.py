@@ -108,6 +108,14 @@ def test_every_table_scrolls_inside_a_named_place_that_takes_the_focus(tree):
         assert tree.get_element_by_id(around.get("aria-labelledby")).text.strip()
 
 
+def test_the_page_of_an_audit_ends_with_what_it_looked_at_folded_and_says_when():
+    tree = parser.document_fromstring(PAGES["exposure"]("en").html)
+    (digests,) = tree.xpath("//main//details[last()]//table[@id='digests']")
+    told = made.exposure().digests
+    assert [code.text for code in digests.iter("code")] == list(told.values())
+    assert "1 March 2027" in tree.text_content()
+
+
 def test_every_picture_has_a_title_a_description_and_its_data(tree):
     for picture in tree.iter("svg"):
         assert picture.get("role") == "img"

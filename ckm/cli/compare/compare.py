@@ -54,6 +54,7 @@ _WIDE = 72
 @click.argument("designs", type=PATH, metavar="[DESIGNS.toml]", required=False)
 @click.option("-o", "--output", type=PATH, help="A file: .csv, .svg, .html or .json.")
 @click.option("--lang", type=click.Choice(["en", "fr"]), help="The language of the page.")
+@click.option("--full", is_flag=True, help="Write the long lists to the page, too.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @click.option("--methods", help="Names of methods, with commas; by default all.")
 @click.option("--geography", help="For methods: the dimension of areas.")
@@ -87,6 +88,7 @@ def compare(
     designs: Path | None,
     output: Path | None,
     lang: str | None,
+    full: bool,
     force: bool,
     methods: str | None,
     geography: str | None,
@@ -109,6 +111,7 @@ def compare(
     --------
     ckm compare job.toml                                    all methods, as measured
     ckm compare job.toml -o methods.html                    a page, --lang fr in French
+    ckm compare job.toml -o methods.svg                     a picture
     ckm compare job.toml --methods rounding,cell-key
     ckm compare job.toml designs.toml                       designs of noise
     ckm compare job.toml designs.toml -o map.csv            all figures, per table
@@ -164,6 +167,7 @@ def compare(
         }
         found = _Found(
             title=plan.title_of(),
+            is_full=full,
             designs=compare_designs(plan, wanted.designs, **common, **drawn)
             if wanted.designs
             else None,
@@ -198,6 +202,7 @@ class _Found:
     """Designs, methods or both."""
 
     title: Text
+    is_full: bool
     designs: Comparison | None
     methods: MethodComparison | None
 
@@ -212,7 +217,7 @@ class _Found:
             facts = self.designs.facts()
             if self.methods is not None:
                 facts = replace(facts, methods=method_facts(self.methods))
-        return comparison_report(facts, language=language)
+        return comparison_report(facts, language=language, is_full=self.is_full)
 
 
 def _names(methods: str | None) -> tuple[str, ...]:
@@ -226,12 +231,10 @@ def _names(methods: str | None) -> tuple[str, ...]:
 
 def _require_fit(wanted: Comparanda, output: Path | None) -> None:
     suffix = "" if output is None else output.suffix.lower()
-    if wanted.methods and suffix == ".svg":
-        raise click.UsageError("There is no picture of methods: write .html, .csv or .json.")
-    if wanted.methods and wanted.designs and suffix == ".csv":
+    if wanted.methods and wanted.designs and suffix in {".csv", ".svg"}:
         raise click.UsageError(
-            "Methods and designs do not fit into one CSV: write .html or .json, or compare "
-            "them one after the other."
+            f"Methods and designs do not fit into one {suffix[1:].upper()}: write .html or "
+            ".json, or compare them one after the other."
         )
 
 
@@ -322,7 +325,9 @@ def _map_csv(found: Comparison) -> str:
     return text.getvalue()
 
 
-def _as_svg(found: _Found, _language: str) -> str:
+def _as_svg(found: _Found, language: str) -> str:
+    if found.methods is not None:
+        return found.methods.plot(language=language).svg
     return "" if found.designs is None else found.designs.map.picture(risk=_RISK).svg
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from urllib.parse import quote
 
 from ckm.errors import CheckFailedError, ReleaseError
 from ckm.release.files.manifest import KIND, record_file
@@ -234,6 +235,10 @@ def _targets(
             "The internal edition does not go into public/: it tells of original counts.",
             hint="choose another place, or make the public edition",
         )
+    # Tables are linked from the folder of the page, wherever that is.
+    base = output.parent if suffix == ".html" else output
+    way = quote(Path(os.path.relpath(public, os.path.realpath(base))).as_posix())
+    texts = {name: text.replace('href="./', f'href="{way}/') for name, text in texts.items()}
     if suffix == ".json":
         (first, *_) = pages.values()
         return {output: first.to_json()}

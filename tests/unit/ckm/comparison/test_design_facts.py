@@ -174,7 +174,7 @@ def test_a_page_calls_the_job_and_its_variables_as_its_readers_do(facts):
     said = LevelFact(label={"en": "Sort", "fr": "Genre"}, categories={})
     named = replace(facts, title={"en": "People", "fr": "Gens"}, levels={level: said})
     for language, title, label in (("en", "People", "Sort"), ("fr", "Gens", "Genre")):
-        page = comparison_report(named, language=language).html
+        page = comparison_report(named, language=language, is_full=True).html
         assert f"<h1>{title}</h1>" in page
         assert f">{label}</t" in page
         assert f">{level}</t" not in page

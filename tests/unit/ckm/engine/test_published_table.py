@@ -388,6 +388,15 @@ def test_a_plot_of_many_cells_shows_the_largest_and_says_so():
     assert data["count"].tolist() == sorted(sizes)[:-13:-1]
     assert len(bars) == 12
     assert "Les 12 lignes aux plus grands nombres, sur 45." in picture.svg
+    title = re.search('class="t strong">(.*?)<', picture.svg)[1]
+    assert float(re.search(r'viewBox="0 0 ([\d.]+)', picture.svg)[1]) > 6 * len(title)
+
+
+def test_panels_of_a_plot_stand_two_beside_each_other():
+    table = tabulate({"x": [1, 2, 2] * 24, "y": ["a", "b", "c", "d"] * 18}, ["x", "y"])
+    places = re.findall(r'<svg x="([^"]*)" y="([^"]*)"', drawn(table)[0].svg)
+    assert [x for x, _ in places] == ["0", "420", "0", "420"]
+    assert places[0][1] == places[1][1] != places[2][1]
 
 
 def test_every_class_of_a_plot_has_its_look_there_and_reaches_nothing_else():

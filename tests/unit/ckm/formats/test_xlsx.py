@@ -68,6 +68,11 @@ def test_the_sheet_of_the_table_is_for_people(table, about):
     assert sheet.page_setup.fitToWidth
 
 
+def test_heads_stand_on_each_printed_page_of_a_table(table, about):
+    book = openpyxl.load_workbook(io.BytesIO(to_bytes(table, "xlsx", about=about)))
+    assert [sheet.print_title_rows for sheet in book] == ["$1:$3", None, "$1:$3", None]
+
+
 def test_numbers_keep_all_their_digits():
     values = [0.1 + 0.2, 1 / 3, 123456789.12345679, 5e-324, 1e300, 2.0]
     table = PublishedTable(

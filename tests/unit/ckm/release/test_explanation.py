@@ -161,7 +161,8 @@ def test_keys_that_are_not_mixed_are_looked_up_as_they_are(folder):
 def test_a_wrong_category_is_told_the_nearest_one_on_the_terminal_alone(folder):
     with pytest.raises(DataError) as caught:
         explain(read_job(folder / "job.toml"), "places", {"commune": "C22"})
-    assert caught.value.inside == "did you mean 'C2'?"
+    assert caught.value.inside == "did you mean 'C2'? there are: C1, C2, C3, C4"
+    assert "The column 'commune' has no category 'C22'." in str(caught.value)
     assert "'C2'" not in str(caught.value)
 
 

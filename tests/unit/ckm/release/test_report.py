@@ -505,6 +505,17 @@ def test_the_numbers_are_the_same_too(folder, out):
         ).read_bytes()
 
 
+def test_a_page_elsewhere_links_to_the_tables_from_there(folder, out):
+    (folder / "a b").mkdir()
+    for place, name in {"a b/page.html": "", "pages": "report.en.html"}.items():
+        assert run("report", "out", "--lang", "en", "-o", place).exit_code == 0
+        page = folder / place / name
+        links = re.findall(r'href="([^"#]*\.csv)"', page.read_text("utf-8"))
+        assert [(page.parent / link).resolve() for link in links] == [
+            (out / "public" / "places.csv").resolve()
+        ]
+
+
 @pytest.mark.usefixtures("out")
 def test_a_page_goes_where_it_is_asked_for(folder):
     assert run("report", "out", "--lang", "fr", "-o", "page.html").exit_code == 0

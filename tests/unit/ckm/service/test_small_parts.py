@@ -42,6 +42,7 @@ from ckm.service.http.request_bodies import RequestBody, SelectionBody, parse_bo
 from ckm.service.jobs import Jobs
 from ckm.service.metrics import Metrics
 from ckm.service.page.form import in_filter
+from ckm.service.page.page_state import PageState, Wanted
 from tables import Secret, parse_filter
 from tests.strategies import worked_ptable
 from tests.unit.ckm.service.conftest import Served, write_service
@@ -544,6 +545,8 @@ def test_an_empty_code_has_words_and_can_be_chosen_and_an_empty_field_says_nothi
     both = opened.web.get("/?codelist[category]=category&valuecodes[category]=").text
     assert len(re.findall('<th scope="row">', both)) == 6
     opened.close()
+    pair = PageState(wanted={"geo": Wanted(codes=("", "01"), codelist="geo")}, compare="geo")
+    assert pair.href() == "./?compare=%5B%5D&compare=01"
 
 
 def test_selections_are_read_as_pxwebapi_writes_them(served):
