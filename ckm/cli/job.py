@@ -56,17 +56,16 @@ def init(
 ) -> None:
     """Draft a job from data: identifier, hierarchies, categories, tables, each with its reason.
 
-    DATA is a Parquet or CSV file, a glob of them, or a DuckDB file. The draft is complete: ckm
-    check and ckm release take it as it is. What an office has to decide is marked.
+    DATA is a Parquet or CSV file, a glob of them, or a DuckDB file. ckm check and ckm release
+    take the draft as it is, once keys are drawn where no column tells records apart. What an
+    office has to decide is marked.
 
     Examples
     --------
     ckm job init people.parquet
     ckm keys secret secret.key
     ckm check job.toml
-
-    ckm job init people.parquet -o march.toml --schema
-    ckm job init register.duckdb --table persons
+    ckm job init register.duckdb --table persons -o march.toml --schema
     """
     from ckm.config.draft import draft_job
     from ckm.config.read import job_schema
@@ -99,12 +98,13 @@ def _write(path: Path, text: str, *, force: bool) -> None:
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @common_options
 def schema(*, kind: str, output: Path | None, force: bool) -> None:
-    r"""Print the JSON Schema of a kind of settings file: keys, types, ranges, meanings.
+    """Print the JSON Schema of a kind of settings file: keys, types, ranges, meanings.
 
     Editors that read TOML with a schema complete keys, show what they mean and mark what is
-    wrong while you type. Make it the first line of the file that you edit:
+    wrong while you type.
 
-    \b
+    First line of job.toml
+    ----------------------
     #:schema ./job.schema.json
 
     Examples

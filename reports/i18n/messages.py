@@ -97,7 +97,7 @@ def _messages(language: str) -> _Messages:
             with file.open("rb") as stream:
                 texts |= _Catalogue(stream).texts()
     forms = [_form(message, text) for message, text in texts.items() if HOLE.search(message)]
-    forms.sort(key=lambda form: -form.weight)
+    forms.sort(key=lambda form: (-form.weight, -len(form.pattern.pattern)))
     return _Messages({m: text for m, text in texts.items() if not HOLE.search(m)}, tuple(forms))
 
 
