@@ -22,7 +22,7 @@ HOLE = re.compile(r"\{(\d+)\}")
 _TELLING = 6
 _ANY, _CODES = "(.*?)", r"((?:[^ \n]|, )*?)"
 #: Where a message may consist of two, and what may stand before one.
-_CUT = re.compile(r"^\s*-\s|^\s+|(?<=[.:;?!\]]) |^[\w.]+,? ")
+_CUT = re.compile(r"^\s*-\s|(?<=[.:;?!\]]) |^[\w.]+,? ")
 
 
 @dataclass(frozen=True, slots=True)
