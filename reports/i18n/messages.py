@@ -11,8 +11,12 @@ import gettext
 import re
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 
 from reports.i18n.languages import LOCALE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 #: Where the forms are looked up.
 DOMAINS = ("commands-help", "messages-ckm", "messages-core", "messages-dp")
@@ -23,10 +27,12 @@ _TELLING = 6
 _CODE = r"(?:'[^'\n]*'|[^ \n']+)"
 _ANY, _CODES = "(.*?)", f"({_CODE}(?:, {_CODE})*)"
 _QUOTED = re.compile("'[^']*'")
+#: What names a file, line or section before what is wrong there.
+_PLACE = re.compile(r"\s*- |\S+\.\w+:(?:\d+:)? |\[+[\w.-]+\]+ (?:'[^']*': )?")
 #: Words in a value that no form has.
 _ENGLISH = re.compile(r"^[^']*[a-z]{2,} [a-z]{2,}[^']*$")
 #: Where a message may consist of two, and what may stand before one.
-_CUT = re.compile(r"^\s*-\s|(?<=[.:;?!\]]) |^[\w.]+,? ")
+_CUT = re.compile(r"(?<=[.:;?!\]]) |^[\w.]+,? ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,43 +60,48 @@ class _Messages:
     fixed: dict[str, str]
     forms: tuple[_Form, ...]
 
-    def say(self, message: str) -> str:
-        """Translate what is known of a message."""
-        found = self._whole(message)
-        if found is not None:
-            return found
+    def say(self, message: str) -> tuple[str, bool]:
+        """Translate what is known of a message; False where words of it stay English."""
+        found, is_complete = self._whole(message)
+        if is_complete:
+            return found, True
         if "\n" in message:
-            return "\n".join(map(self.say, message.split("\n")))
+            return self._joined(message.split("\n"), "\n")
+        if place := _PLACE.match(message):
+            rest, is_complete = self.say(message[place.end() :])
+            return place[0] + rest, is_complete
         for cut in _CUT.finditer(message):
             parts = message[: cut.start()], message[cut.end() :]
-            said = [self._whole(part) for part in parts]
-            if any(said):
-                first, second = (
-                    one or self.say(part) for one, part in zip(said, parts, strict=True)
-                )
-                return first + cut[0] + second
-        return message
+            if any(self._whole(part)[1] for part in parts):
+                return self._joined(parts, cut[0])
+        return found, not _ENGLISH.search(message)
 
-    def _whole(self, message: str) -> str | None:
+    def _joined(self, parts: Sequence[str], between: str) -> tuple[str, bool]:
+        said = [self.say(part) for part in parts]
+        return between.join(text for text, _ in said), all(known for _, known in said)
+
+    def _whole(self, message: str) -> tuple[str, bool]:
+        """Translate a message by one form, which leaves as little English as one can."""
         if message in self.fixed:
-            return self.fixed[message]
+            return self.fixed[message], True
+        found = message
         if " " not in message or _QUOTED.fullmatch(message):
-            return None
-        found = None
+            return found, False
         for form in self.forms:
             if form.longest in message and (match := form.pattern.fullmatch(message)):
                 values = [self.say(value) for value in match.groups()]
-                filled = HOLE.sub(lambda hole: values[int(hole[1])], form.text)  # noqa: B023
-                if not any(_ENGLISH.search(v) and v in match.groups() for v in values):
-                    return filled
-                found = found or filled
-        return found
+                filled = HOLE.sub(lambda hole: values[int(hole[1])][0], form.text)  # noqa: B023
+                if all(known for _, known in values):
+                    return filled, True
+                found = filled if found == message else found
+        return found, False
 
 
 def _form(message: str, text: str) -> _Form:
     literals = HOLE.split(message)[::2]
     weight = sum(map(str.isalpha, "".join(literals)))
-    hole = _ANY if weight >= _TELLING else _CODES
+    is_telling = weight >= _TELLING or "hint:" in message
+    hole = _ANY if is_telling else _CODES
     flags = re.DOTALL if "\n" in message else re.NOFLAG
     pattern = re.compile(hole.join(map(re.escape, literals)), flags)
     return _Form(pattern, max(literals, key=len), weight, text)
@@ -111,4 +122,4 @@ def _messages(language: str) -> _Messages:
 
 def translated(message: str, language: str) -> str:
     """Translate a message of a command or of the engine; what is not known stays English."""
-    return message if language == "en" else _messages(language).say(message)
+    return message if language == "en" else _messages(language).say(message)[0]

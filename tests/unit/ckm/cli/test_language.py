@@ -85,6 +85,17 @@ def test_errors_are_french_with_the_same_exit_code(tmp_path, monkeypatch, words,
     assert not same
 
 
+def test_each_problem_of_a_job_is_said_in_its_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    job = 'schema = 1\ntitel = "x"\n[ptable]\nmax_noise = "a"\n[[table]]\nmargins = 5\n'
+    (tmp_path / "job.toml").write_text(job)
+    french = run("check", "job.toml", LANG="fr").stderr.splitlines()
+    english = run("check", "job.toml", LANG="C").stderr.splitlines()
+    assert len(french) == len(english) > 5
+    assert not set(french) & set(english)
+    assert not [line for line in french if " must " in line or " is " in line or "hint" in line]
+
+
 def test_json_stays_english_for_scripts():
     done = run("relase", "--lang", "fr", CKM_LOG_FORMAT="json")
     assert "No such command" in done.stderr
