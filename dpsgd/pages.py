@@ -142,7 +142,7 @@ def sweep_facts(
     classes: int | None = None,
 ) -> SweepFacts:
     """Return all that the page of a sweep says."""
-    several = sorted(outcomes, key=lambda outcome: -outcome.mean)
+    several = sorted(outcomes, key=lambda one: (-one.mean, one.epsilon or 0.0))
     is_added = adjacency in {"", "add-remove", "zero-out"} and sampling in {"", "poisson"}
     costs = (
         ()

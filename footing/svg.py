@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import math
 import re
-import unicodedata
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
@@ -72,12 +71,6 @@ def clip(text: str, room: float, size: float, *, bold: bool = False) -> str:
     while text and text_width(text + "…", size, bold=bold) > room:
         text = text[:-1]
     return text.rstrip() + "…"
-
-
-def apart(text: str) -> str:
-    r"""Keep a name that runs from right to left from turning its neighbours around."""
-    runs_left = any(unicodedata.bidirectional(letter) in {"R", "AL"} for letter in text)
-    return f"\u200e{text}\u200e" if runs_left else text
 
 
 def clean(text: str) -> str:

@@ -220,9 +220,9 @@ def audit(
         _write(output, facts, figures, lang)
     _show_found(terminal, found)
     for name, why in (release.left_out if release else {}).items():
-        click.echo(f"left out: {name}, as {why}")
+        terminal.tell(f"left out: {name}, as {why}")
     for text in _sentences(found):
-        click.echo(text)  # results, and not for a log: their figures are disclosive
+        terminal.tell(text)  # results, and not for a log: their figures are disclosive
     if is_over and limit is not None:
         _show_advice(terminal, steps, noise, limit=limit)
         raise CheckFailedError(

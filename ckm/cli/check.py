@@ -74,7 +74,11 @@ def _told(file: Path, failure: Failure | None, events: list[dict[str, Any]]) -> 
         told = [
             {"message": text, "hint": hint or failure.hint, "line": int(line)}
             for line, text, hint in re.findall(placed, failure.message, re.MULTILINE)
-        ] or [{"message": failure.message, "hint": failure.hint, "line": None}]
+        ]
+        if not told:
+            line = re.search(r" at line (\d+),", failure.message)  # of what is no TOML
+            what = {"message": failure.message, "hint": failure.hint}
+            told = [what | {"line": int(line[1]) if line else None}]
         common = {"code": failure.code, "where": "", "file": file.name, "key": None}
         problems = [common | one for one in told]
     tables = [event for event in events if event["event"] == "table written"]

@@ -128,9 +128,9 @@ def audit(
         _write(terminal, _PAIR, rows, output, force=force)
     else:
         for pair in found[:_SHOWN]:
-            click.echo(_visible(str(pair)))
+            terminal.tell(_visible(str(pair)))
         if len(found) > _SHOWN:
-            click.echo(f"and {len(found) - _SHOWN:,} more; -o writes all of them")
+            terminal.tell(f"and {len(found) - _SHOWN:,} more; -o writes all of them")
     return CHECK_FAILED if strict and found else 0
 
 

@@ -132,7 +132,9 @@ def _find_nesting(found: Draft, source: Source) -> None:
     distinct = {
         column.name: column.distinct
         for column in found.columns.values()
-        if 2 <= column.distinct <= most and _is_grouping(column)
+        if 2 <= column.distinct <= most
+        and _is_grouping(column)
+        and column.name not in found.weights
     }
     if len(distinct) < 2:
         return
@@ -186,7 +188,9 @@ def _choose_tables(found: Draft) -> None:
             if len(chosen) < 3 and found.cells([*chosen, name]) <= most:
                 chosen.append(name)
         if chosen and found.cells(chosen) <= most:
-            name = "_by_".join(filter(None, map(_plain, chosen)))[:60] or "table"
+            names = [*filter(None, map(_plain, chosen))] or ["table"]
+            # One name alone may be one that no file can have, such as aux.
+            name = "_by_".join(names)[:60] if len(names) > 1 else f"by_{names[0]}"
             while name.lower() in map(str.lower, found.tables):
                 name += "_"
             found.tables[name] = chosen

@@ -58,15 +58,17 @@ class Lines:
         for place in self._lines:
             if place[: len(section)] == section and place != section:
                 value, key = self._values.get(place), str(place[-1])
-                said_as = [value] if isinstance(value, str) else []
+                words = [value] if isinstance(value, str) else []
                 if key == "where":  # a filter: any of its words
-                    said_as += re.findall(r"\w+", str(value))
-                names = [re.escape(repr(word)) for word in said_as]
-                if len(place) == len(section) + 1 and (section or repr(key) in text):
-                    names.append(rf"(?<![\w-]){re.escape(key)}(?![\w-])")
-                for name in names:
-                    if found := re.search(name, text):
-                        said.setdefault(found.start(), place)
+                    words += re.findall(r"\w+", str(value))
+                starts = [text.find(repr(word)) for word in words]
+                is_key = len(place) == len(section) + 1 and (section or repr(key) in text)
+                if is_key and key in text:
+                    found = re.search(rf"(?<![\w-]){re.escape(key)}(?![\w-])", text)
+                    starts += [found.start()] if found else []
+                for start in starts:
+                    if start >= 0:
+                        said.setdefault(start, place)
         return self.at(said[min(said)] if said else section)
 
     def _header(self, part: Any) -> Place:

@@ -70,7 +70,8 @@ class JobError(ConfigError):
             return
         lines = [f"{name} has {len(self.problems)} problems:"]
         for problem in self.problems:
-            lines.append(f"  - {problem.placed(name)}")
+            is_placed = problem.number is not None
+            lines.append(f"  - {problem.placed(name) if is_placed else problem.line()}")
             if problem.hint is not None:
                 lines.append(f"    hint: {problem.hint}")
         super().__init__("\n".join(lines))

@@ -178,9 +178,11 @@ def build(
         reading.problems[:0] = formed
     if not reading.problems:
         return found
-    if reading.infeasible is not None and len(set(reading.problems)) == 1:
+    wrong = reading.error()
+    if reading.infeasible is not None and len(wrong.problems) == 1:
+        reading.infeasible.reword(wrong.problem)
         raise reading.infeasible  # alone, it has an exit code of its own
-    raise reading.error()
+    raise wrong
 
 
 def read_section(model: type[_S], given: Any, reading: Reading, *, section: str) -> _S | None:

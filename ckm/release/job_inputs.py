@@ -278,8 +278,8 @@ def opened_job(
             engine = stack.enter_context(open_engine(job, ptable, noises=noises, **resources))
             engine.validate(tables, sketch=ledger.threshold if ledger else 0)
         except ExplainedError as error:
+            job.place(error)
             if infeasible is None:
-                job.place(error)
                 raise
             both = [Problem(where="", text=e.problem, hint=e.hint) for e in (infeasible, error)]
             raise JobError(job.path.name, both) from None

@@ -39,6 +39,8 @@ TELLING = (
     "tvd2", "class_auc", "number_rmse", "ks_mean", "spearman_change_pairs", "detection_auc",
     "mia_mean", "domias", "cramer_change", "tvd1", "tvd3",
 )  # fmt: skip
+#: In the name of each way whose claim does not hold.
+UNPROTECTED = "NOT DP as claimed"
 CONCLUSIONS = _WORDS.sentences("conclusions")
 GUARANTEES = _WORDS.sentences("guarantees")
 

@@ -20,7 +20,11 @@ DOMAINS = ("commands-help", "messages-ckm", "messages-core", "messages-dp")
 HOLE = re.compile(r"\{(\d+)\}")
 #: A form with fewer letters says too little of what may stand in its places.
 _TELLING = 6
-_ANY, _CODES = "(.*?)", r"((?:[^ \n]|, )*?)"
+_CODE = r"(?:'[^'\n]*'|[^ \n']+)"
+_ANY, _CODES = "(.*?)", f"({_CODE}(?:, {_CODE})*)"
+_QUOTED = re.compile("'[^']*'")
+#: Words in a value that no form has.
+_ENGLISH = re.compile(r"^[^']*[a-z]{2,} [a-z]{2,}[^']*$")
 #: Where a message may consist of two, and what may stand before one.
 _CUT = re.compile(r"^\s*-\s|(?<=[.:;?!\]]) |^[\w.]+,? ")
 
@@ -70,13 +74,17 @@ class _Messages:
     def _whole(self, message: str) -> str | None:
         if message in self.fixed:
             return self.fixed[message]
-        if " " not in message:
+        if " " not in message or _QUOTED.fullmatch(message):
             return None
+        found = None
         for form in self.forms:
             if form.longest in message and (match := form.pattern.fullmatch(message)):
                 values = [self.say(value) for value in match.groups()]
-                return HOLE.sub(lambda hole: values[int(hole[1])], form.text)  # noqa: B023
-        return None
+                filled = HOLE.sub(lambda hole: values[int(hole[1])], form.text)  # noqa: B023
+                if not any(_ENGLISH.search(v) and v in match.groups() for v in values):
+                    return filled
+                found = found or filled
+        return found
 
 
 def _form(message: str, text: str) -> _Form:

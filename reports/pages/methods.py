@@ -75,7 +75,8 @@ def disagreement(method: MethodFact, criterion: str) -> str:
 
 def _rating(method: MethodFact, criterion: str) -> Rating | None:
     if criterion == "simple":
-        return "best" if method.simple == "yes" else "worst"
+        ratings: dict[str, Rating] = {"yes": "best", "no": "worst"}
+        return ratings.get(method.simple)
     return rating_of(_criterion(method, criterion))
 
 
@@ -104,10 +105,8 @@ def methods_map(words: Words, facts: MethodFacts) -> list[Figure]:
         )
         for method, x, y in known
     ]
-    upwards, across = (
-        words.say("persons found by two tables"),
-        words.say("mean change of a count"),
-    )
+    upwards = words.say("persons found by two tables")
+    across = words.say("mean change of a count")
     kinds: dict[str, Kind] = {f"{upwards}, %": "amount", across: "amount"}
     rest = [_label(words, method) for method in facts.methods if method not in shown]
     notes = [TRIALS["unmapped"].say(words, {"names": words.listed(rest)})] if rest else []
@@ -168,7 +167,7 @@ def _criterion_name(words: Words, name: str) -> str:
 
 def _measured(words: Words, method: MethodFact, name: str) -> str:
     if name == "simple":
-        return words.say(method.simple)
+        return method.simple and words.say(method.simple)
     share = _share(words, _criterion(method, name)).text
     if name == "found_by_differencing":
         return words.say("found: %(share)s", share=share)

@@ -13,6 +13,7 @@ from reports.catalogues.synthesis import (
     GOOD,
     GROUPS,
     TELLING,
+    UNPROTECTED,
     say_guarantee,
 )
 from reports.catalogues.wording import written
@@ -22,7 +23,7 @@ from reports.parts import Cell, Lines, Row
 from reports.report import as_csv, as_json, download
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from reports.facts.synthesis import SynthesisFacts, SynthesisFigure, SynthesisFinding
     from reports.i18n.languages import Words
@@ -204,30 +205,32 @@ def _pictures(words: Words, facts: SynthesisFacts) -> Row | None:
             at=at,
         )
         several.append((data, [*_ways(measure, shown, places), *_limits(words, measure, at)]))
-    notes = []
+    notes = [_led(words, measure) for measure in measures if len(lines) > 1]
     if facts.folds:
+        said = words.say(
+            "Each point is the mean over %(n)s folds; the band goes from the lowest to the "
+            "highest fold, and is no interval of confidence.",
+            n=words.numbers.count(facts.folds),
+        )
+        notes.insert(0, said)
+    if facts.folds and any(UNPROTECTED in line for line in lines):
         notes.append(
-            words.say(
-                "Each point is the mean over %(n)s folds; the band goes from the lowest to the "
-                "highest fold, and is no interval of confidence.",
-                n=words.numbers.count(facts.folds),
-            )
+            words.say("Ways that are NOT DP as claimed are drawn; none is named best.")
         )
     if hidden := len(lines) - len(shown):
-        notes.append(
-            words.say(
-                "Drawn are the %(shown)s ways that are best at the first figure; "
-                "%(n)s more are in the table.",
-                shown=words.numbers.count(SHAPES),
-                n=words.numbers.count(hidden),
-            )
+        said = words.say(
+            "Drawn are the %(shown)s ways that are best at the first figure; "
+            "%(n)s more are in the table.",
+            shown=words.numbers.count(SHAPES),
+            n=words.numbers.count(hidden),
         )
+        notes.append(said)
     return Row(
         id="by-way",
         title=words.say("The most telling figures, beside those of known records"),
         panels=panels(words, "by-way", several),
         data=_by_way(words, measures, lines),
-        notes=(*notes, *filter(None, (_led(words, m) for m in measures if len(lines) > 1))),
+        notes=tuple(filter(None, notes)),
     )
 
 
@@ -252,20 +255,13 @@ def _places(
 def _ways(
     measure: SweptFigure, lines: Sequence[str], places: dict[float | str | None, float]
 ) -> list[Curve]:
-    curves = []
-    for line in lines:
-        spots = tuple(
-            Spot(
-                x=places.get(s.line, places.get(s.epsilon, 0.0)),
-                y=s.mean,
-                low=s.low,
-                high=s.high,
-            )
-            for s in sorted(measure.spreads, key=lambda s: s.epsilon or 0.0)
-            if s.line == line
-        )
-        curves.append(Curve(name=line, spots=spots))
-    return curves
+    def spots(line: str) -> Iterator[Spot]:
+        for s in sorted(measure.spreads, key=lambda s: s.epsilon or 0.0):
+            if s.line == line:
+                x = places.get(line, places.get(s.epsilon, 0.0))
+                yield Spot(x=x, y=s.mean, low=s.low, high=s.high)
+
+    return [Curve(name=line, spots=tuple(spots(line))) for line in lines]
 
 
 def _limits(words: Words, measure: SweptFigure, at: dict[float, str]) -> list[Curve]:
@@ -285,21 +281,12 @@ def _led(words: Words, measure: SweptFigure) -> str:
     """Say which way is best at which epsilons."""
     if not measure.leads:
         return ""
-    best = [
-        line
-        if first is None or last is None
-        else words.say("%(line)s at ε = %(first)s", line=line, first=words.numbers.plain(first))
-        if first == last
-        else words.say(
-            "%(line)s from ε = %(first)s to %(last)s",
-            line=line,
-            first=words.numbers.plain(first),
-            last=words.numbers.plain(last),
-        )
-        for line, first, last in measure.leads
-    ]
+    plain, best = words.numbers.plain, []
+    for line, first, last in measure.leads:
+        ends = [plain(e) for e in dict.fromkeys((first, last)) if e is not None]
+        best.append(f"{line}, ε\xa0=\xa0{'–'.join(ends)}" if ends else line)
     name = words.say(FIGURES[measure.name].name)
-    return words.say("%(figure)s – best: %(best)s.", figure=name, best=", ".join(best))
+    return words.say("%(figure)s – best: %(best)s.", figure=name, best="; ".join(best))
 
 
 def _by_way(words: Words, measures: Sequence[SweptFigure], lines: Sequence[str]) -> Table:

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from ptable.pictures.picture import Picture
-    from ptable.pictures.words import Words
 
 #: What the cells of all tables together are called; no table is named so.
 EVERY_TABLE = ""
@@ -196,58 +194,6 @@ class RiskUtilityMap:
             values = [line.figures[name] for line in self.lines]
             columns[name] = pd.array(values, dtype="Float64")
         return pd.DataFrame(columns)
-
-    def picture(
-        self,
-        *,
-        risk: str = "q_worst",
-        utility: str = "hellinger_raw",
-        table: str = EVERY_TABLE,
-        words: Words | None = None,
-        decimal_mark: str = ".",
-    ) -> Picture:
-        """Draw the designs by a figure of risk and one of utility.
-
-        Parameters
-        ----------
-        risk, utility, table
-            As for `pareto`.
-        words
-            Gives the words of another language for the English ones, as ``gettext`` does;
-            None leaves them.
-        decimal_mark
-            What stands before decimals, ``"."`` or ``","``.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from ptable import Mechanism
-        >>> from risk import risk_utility_map
-        >>> rng = np.random.default_rng(1)
-        >>> found = risk_utility_map({"r3": Mechanism.rounding(3)}, {"t": [1, 2]}, rng=rng)
-        >>> found.picture(utility="aad").svg[:4]
-        '<svg'
-        """
-        from ptable.pictures.words import in_english
-        from risk.risk_map.picture import designs_picture
-
-        front = self.pareto(risk=risk, utility=utility, table=table)
-        places = self._places(risk, utility, table)
-        if not places:
-            raise RiskError(
-                f"No design has both {risk!r} and {utility!r} on table {table!r}.",
-                hint="to_frame() shows which figures are defined",
-            )
-        return designs_picture(
-            places,
-            front,
-            risk=risk,
-            utility=utility,
-            n_undefined=len(self.designs) - len(places),
-            n_refused=len(self.refused),
-            words=in_english if words is None else words,
-            decimal_mark=decimal_mark,
-        )
 
     def __repr__(self) -> str:
         n_designs = len(self.designs)

@@ -7,7 +7,7 @@ from itertools import groupby
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from reports.catalogues.synthesis import FIGURES, TELLING
+from reports.catalogues.synthesis import FIGURES, TELLING, UNPROTECTED
 from reports.facts.copying import fact_of
 from reports.facts.synthesis import (
     SpreadFact,
@@ -130,9 +130,13 @@ def _spread(way: str, values: Sequence[float]) -> SpreadFact:
 def _leads(
     name: str, spreads: Sequence[SpreadFact]
 ) -> Iterator[tuple[str, float | None, float | None]]:
-    """Give the best way for each stretch of epsilons; of attacks, none is the best."""
+    """Give the best way for each stretch of epsilons; of attacks, none is the best.
+
+    A way whose claim does not hold is none: its epsilon is not one.
+    """
     if FIGURES[name].good not in {"low", "high"}:
         return
+    spreads = [s for s in spreads if UNPROTECTED not in s.line]
     choose = min if FIGURES[name].good == "low" else max
     stated: list[float | None] = [*sorted({e for s in spreads if (e := s.epsilon) is not None})]
     best = [

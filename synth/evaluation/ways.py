@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dp import Adjacency
+from reports.catalogues.synthesis import UNPROTECTED
 from synth.claims import Claim
 from synth.errors import EvaluationError
 from synth.marginals.measuring import SimulatedNoise
@@ -64,7 +65,7 @@ def control_ways() -> dict[str, Callable[[pd.DataFrame, int], pd.DataFrame]]:
 
 
 def _title(chosen: Mapping[str, Any]) -> str:
-    mark = " (NOT DP as claimed)" if is_unprotected(chosen["method"]) else ""
+    mark = f" ({UNPROTECTED})" if is_unprotected(chosen["method"]) else ""
     rest = [f"{name}={value}" for name, value in chosen.items() if name != "method"]
     return ", ".join([f"{chosen['method']}{mark}", *rest])
 

@@ -63,7 +63,7 @@ _FOREIGN = (
 )
 _SINKS = frozenset({"step", "warn", "warning", "add", "add_error", "fail", "table"})
 #: Functions whose texts are shown by the commands, and are words of pages elsewhere.
-_OF_COMMANDS = frozenset({"say", "add_task"})
+_OF_COMMANDS = frozenset({"add_task", "say", "tell"})
 _KEYWORDS = frozenset({"hint", "problem", "message", "title", "caption", "inside", "text"})
 _NAMED = re.compile(r"%[sdrfg]|%\.\df|\{[a-z_]\w*(?:![rs])?(?::[^{}]*)?\}")
 _WORD = re.compile(r"[A-Za-z]{2,}")
@@ -313,7 +313,7 @@ def _shown(node: ast.AST, *, is_command: bool) -> Iterator[ast.AST]:
             or (is_command and name in _OF_COMMANDS)
             or name.endswith(("Error", "Warning", "BadParameter"))
         ):
-            yield from node.args
+            yield from node.args[name in {"step", "warn"} :]  # the first is a code
         yield from (one.value for one in node.keywords if one.arg in _KEYWORDS)
 
 

@@ -326,9 +326,8 @@ def _map_csv(found: Comparison) -> str:
 
 
 def _as_svg(found: _Found, language: str) -> str:
-    if found.methods is not None:
-        return found.methods.plot(language=language).svg
-    return "" if found.designs is None else found.designs.map.picture(risk=_RISK).svg
+    drawn = found.methods or found.designs
+    return "" if drawn is None else drawn.plot(language=language).svg
 
 
 _WRITERS: dict[str, Callable[[_Found, str], str]] = {

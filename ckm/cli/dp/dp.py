@@ -134,7 +134,7 @@ def budget(
     for claim in found:
         account = formulas.get(claim.account, claim.account)
         click.echo(f"{claim.worth:<11}{claim.adjacency:<12}{claim.epsilon:>9.4g}  {account}")
-    click.echo(_ASSUMED[sampling])
+    terminal.tell(_ASSUMED[sampling])
     sizes = {name: run[name] for name in ("dataset_size", "batch_size")}
     for note in weak_points(classic, **sizes):
         terminal.warn("weak point", note)

@@ -107,17 +107,17 @@ def _judge(terminal: Terminal, fields: dict[str, Any]) -> bool:
     try:
         answer = feasible(NoiseSpec(**fields))
     except InfeasibleError as error:
-        click.echo(error.problem)
+        terminal.tell(error.problem)
     else:
         show_feasibility(terminal, answer)
         _show_limits(terminal, answer)
     found = alternatives(fields)
     if not found:
-        click.echo("Every row can be met. Build it:")
+        terminal.tell("Every row can be met. Build it:")
         click.echo(f"  {as_command(NoiseSpec(**fields))}")
         tell_few_outcomes(terminal, NoiseSpec(**fields))
         return True
-    click.echo("Not every row can be met. The nearest requests that can, nearest first:")
+    terminal.tell("Not every row can be met. The nearest requests that can, nearest first:")
     _show_alternatives(found)
     return True
 
@@ -148,16 +148,16 @@ def _serve(terminal: Terminal, goal: Goal) -> bool:
     from ptable.advice.advice import conflicts
 
     for text in conflicts(goal):
-        click.echo(f"These wishes exclude each other in a table of one variance: {text}.")
+        terminal.tell(f"These wishes exclude each other in a table of one variance: {text}.")
     found = serve(goal)
     if not found:
         return False
     if goal.p_stay is not None and not any(not one.missed for one in found):
-        click.echo("No p-table fulfils every wish; these come nearest.")
+        terminal.tell("No p-table fulfils every wish; these come nearest.")
     _show_figures(terminal, found)
     for number, one in enumerate(found, start=1):
         missed = f"; {', '.join(one.missed)}" if one.missed else ""
-        click.echo(f"{number:>2}. {one.idea}{missed}")
+        terminal.tell(f"{number:>2}. {one.idea}{missed}")
         click.echo(f"    {as_command(one.spec)}")
     return True
 

@@ -52,9 +52,10 @@ class Command(click.Command):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         text = inspect.cleandoc(kwargs.get("help") or "")  # none under python -OO
+        text = text.replace("\\b\n", "\b\n")
         heading = _SECTION.search(text)
         start = heading.start() if heading else len(text)
-        below = _SECTION.sub(_listed, text[start:]).replace("\\b\n", "\b\n")
+        below = _SECTION.sub(_listed, text[start:])
         kwargs |= {"help": text[:start].rstrip(), "epilog": below}
         super().__init__(*args, **kwargs)
         if not any("--lang" in parameter.opts for parameter in self.params):

@@ -133,6 +133,10 @@ class Terminal:
             table.add_row(*row)
         self.out.print(table)
 
+    def tell(self, text: str) -> None:
+        """Print a line for people on stdout."""
+        click.echo(self.say(text))
+
     def step(self, event: str, message: str, **fields: object) -> None:
         """Tell that a step is done."""
         self._logger.info("%s", message, extra={"event": event, "is_step": True, **fields})

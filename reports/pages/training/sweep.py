@@ -91,20 +91,13 @@ def _frontier(words: Words, facts: SweepFacts) -> Row | None:
     if not private:
         return None
     least, most = private[0].epsilon or 0.0, private[-1].epsilon or 0.0
-    lines = [
-        Curve(
-            name=words.say("frontier: none is as accurate for less"),
-            spots=tuple(_spot(outcome) for outcome in private if outcome.is_front),
-        )
-    ]
-    rest = tuple(_spot(outcome) for outcome in private if not outcome.is_front)
-    lines.append(
-        Curve(
-            name=words.say("other private settings") if rest else "",
-            spots=rest,
-            is_joined=False,
-        )
+    front, rest = (
+        tuple(_spot(o) for o in private if o.is_front == is_front) for is_front in (True, False)
     )
+    lines = [
+        Curve(name=words.say("frontier: none is as accurate for less"), spots=front),
+        Curve(name=words.say("other private settings"), spots=rest, is_joined=False),
+    ]
     if plain is not None:
         lines.append(
             Curve(

@@ -188,6 +188,12 @@ def test_the_frontier_holds_what_nothing_cheaper_reaches():
     assert facts.tuning == ()
 
 
+def test_of_settings_as_accurate_the_cheapest_is_the_best():
+    several = [outcome(1.0, 0.7, epsilon=4.0), outcome(4.0, 0.7, epsilon=0.5)]
+    for order in (several, several[::-1]):
+        assert [o.epsilon for o in sweep_facts(order, version="1").outcomes] == [0.5, 4.0]
+
+
 def test_a_run_without_noise_costs_without_bound_and_the_page_says_so():
     several = [outcome(0.0, 0.9, epsilon=math.inf), outcome(2.0, 0.8)]
     facts = sweep_facts(several, version="1", delta=1e-5, dataset_size=10_000)

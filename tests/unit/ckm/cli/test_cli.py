@@ -154,7 +154,7 @@ def test_check_shows_infeasible_noise_and_wrong_columns_together(folder):
     (folder / "job.toml").write_text(text.replace('["sex"]', '["sexe"]'))
     result = run("check", "job.toml")
     assert "No p-table has max_noise 2" in result.stderr
-    assert "Column 'sexe' is not in the data" in result.stderr
+    assert "  - job.toml:15: table 'people': Column 'sexe' is not in the data" in result.stderr
     assert "did you mean 'sex'?" in result.stderr
 
 

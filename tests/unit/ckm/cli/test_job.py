@@ -145,6 +145,12 @@ def test_hostile_names_and_values_are_quoted(folder):
     keyed_and_checked()
 
 
+def test_one_column_makes_a_table_whose_name_a_file_can_have(folder):
+    job, _ = drafted(pa.table({"aux": ["a", "b"] * (N // 2)}))
+    assert job["table"] == [{"name": "by_aux", "dimensions": ["aux"]}]
+    keyed_and_checked()
+
+
 @pytest.mark.parametrize(
     ("table", "message"),
     [

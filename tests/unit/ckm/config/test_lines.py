@@ -2,6 +2,7 @@ import pytest
 
 from ckm.config import JobError, read_designs, read_job
 from ckm.config.lines import Lines
+from ptable import InfeasibleError
 
 TEXT = r'''# [data] and key = 1 in a comment
 schema = 1
@@ -93,3 +94,14 @@ def test_a_design_of_noise_of_differential_privacy_has_its_bound(tmp_path):
         '[designs.d]\nmechanism = "discrete-laplace"\nepsilon = 1.0\nmax_noise = 9\n'
     )
     assert read_designs(file)["d"].max_noise == 9
+
+
+def test_noise_that_cannot_be_keeps_its_exit_code_and_has_its_line(tmp_path):
+    (tmp_path / "people.csv").write_text("rkey,sex\n17,F\n")
+    file = tmp_path / "job.toml"
+    file.write_text(
+        'schema = 1\n[data]\npath = "people.csv"\nrecord_key = "rkey"\n[ptable]\n'
+        'max_noise = 2\nvariance = 99.0\n[[table]]\nname = "a"\ndimensions = ["sex"]\n'
+    )
+    with pytest.raises(InfeasibleError, match=r"^job\.toml:6: \[ptable\] No p-table"):
+        read_job(file)

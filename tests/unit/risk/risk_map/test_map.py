@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
@@ -245,27 +244,3 @@ def test_a_histogram_is_as_good_as_its_cells(built):
     first = risk_utility_map(some, {"t": np.sort(COUNTS)}, rng=rng())
     again = risk_utility_map(some, {"t": Histogram.of(COUNTS)}, rng=rng())
     assert first.to_frame().equals(again.to_frame())
-
-
-def test_the_picture_shows_every_design_and_carries_its_data(built):
-    found = risk_utility_map(built, {"t": COUNTS}, rng=rng(), n_draws=0)
-    picture = found.picture(utility="aad")
-    root = ET.fromstring(picture.svg)  # noqa: S314  (our own text)
-    assert root.tag.endswith("svg")
-    assert all(f'<th scope="row">{name}</th>' in picture.table for name in built)
-    assert "q_worst, probability: low is better" in picture.svg
-    assert picture.svg == found.picture(utility="aad").svg
-
-
-@pytest.mark.parametrize(
-    "figure", [name for name in FIGURES if FIGURES[name].side == "utility"]
-)
-def test_every_figure_of_utility_can_be_drawn(built, figure):
-    found = risk_utility_map(built, {"t": COUNTS}, rng=rng())
-    assert "NaN" not in found.picture(risk="differencing", utility=figure).svg
-
-
-def test_a_picture_of_no_design_is_refused(built):
-    found = risk_utility_map({"r": built["rounding"]}, {"t": COUNTS}, rng=rng(), n_draws=0)
-    with pytest.raises(RiskError, match="No design has both"):
-        found.picture(risk="q_set")

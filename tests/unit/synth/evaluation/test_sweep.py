@@ -187,7 +187,11 @@ def test_a_sweep_says_from_which_epsilon_on_more_than_the_margins_is_kept(
 
 
 def test_each_stretch_of_epsilons_has_its_best_way_and_attacks_have_none():
-    ways = {"a": (0.1, 0.2, 0.3), "b": (0.2, 0.1, 0.2)}
+    ways = {
+        "a": (0.1, 0.2, 0.3),
+        "b": (0.2, 0.1, 0.2),
+        "c (NOT DP as claimed)": (0.0, 0.0, 9.0),
+    }
     runs = [
         Run(
             name=f"{way}, epsilon={e}",

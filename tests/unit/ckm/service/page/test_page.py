@@ -447,6 +447,7 @@ def test_a_category_that_stands_in_the_row_above_is_marked(web):
         ("codelist[sex]=sex&valuecodes[sex]=F&codelist[category]=category", [5], ""),
         ("codelist[sex]=sex.categories&codelist[geo]=geo.region&heading=geo", [], "no chart"),
         ("codelist[sex]=sex&codelist[geo]=geo&valuecodes[geo]=Total&heading=geo", [], "alike"),
+        ("codelist[sex]=sex&valuecodes[sex]=F&codelist[geo]=geo.region&heading=geo", [13], ""),
         ("codelist[sex]=sex&valuecodes[sex]=F", [], ""),
         (TWO[2:], [2] * 5, "Count: all but totals, in the order of the table. All charts have"),
         ("codelist[sex]=sex&codelist[geo]=geo.commune", [12, 12], "Count: the 12 largest of"),
@@ -501,10 +502,13 @@ def test_small_multiples_have_a_panel_for_each_category_of_the_shortest_variable
 
 def test_margins_of_error_are_told_and_drawn_where_they_can_be_seen(told):
     assert "The margin of error is ±" in page(told.get(TWO)).text_content()
+    both = page(told.get(TWO + "&valuecodes[ContentsCode]=*"))  # not of weighted counts
+    assert "The margin of error is ±" not in both.text_content()
     for numbers, n_lines in (((12, 30), 2), ((12_000, 30_000), 0)):
         chart = Chart(names=("a", "b"), panels=(("", numbers),), n_bars=2)
         (drawn,) = charts(words_of("en"), chart, title="Sex", margin=4)
         assert drawn.count('class="halo"') == n_lines
+        assert max(map(float, re.findall('<text x="([0-9.]+)"', drawn))) < 400
 
 
 def test_files_are_named_after_their_table(web):
