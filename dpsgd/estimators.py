@@ -206,7 +206,9 @@ class _Estimator:
         if y is not None:
             return y
         if schema is None:
-            raise TrainingDataError("Without a schema the target comes apart.", hint="give y")
+            raise TrainingDataError(
+                "Without a schema the target is given apart from the features.", hint="give y"
+            )
         return column_of(table, schema.target.name)
 
     def _fitted(self) -> Self:

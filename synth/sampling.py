@@ -100,7 +100,7 @@ def _filled(found: Drawn, number: int, rng: np.random.Generator) -> Drawn:
     size = len(found.codes)
     warnings.warn(
         f"Only {size} of {found.tries} drawn records keep the rules and conditions; "
-        f"{number - size} are copies of these. Ask for fewer, or for less.",
+        f"{number - size} are copies of these. Ask for fewer records, or weaker conditions.",
         SynthWarning,
         stacklevel=4,
     )

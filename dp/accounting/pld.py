@@ -69,7 +69,7 @@ class PrivacyLoss:
         object.__setattr__(self, "adjacency", Adjacency(self.adjacency))
         if self.adjacency not in _RELATIONS:
             raise DPError(
-                f"No account is kept of neighbours {self.adjacency!r}.",
+                f"No account is kept of neighbours {self.adjacency.value!r}.",
                 hint=f"known: {', '.join(_RELATIONS)}",
             )
         checked_positive(self.grid, "grid")

@@ -181,7 +181,7 @@ def draw_trials(
 
 def _gamma(mean_trials: float, shape: float) -> float:
     """Return the parameter of the law with this mean."""
-    way = "a single trial costs what it costs"
+    way = "for a single trial no tuning is accounted: its own epsilon holds"
     mean = require_number(
         mean_trials, "mean_trials", error=DPError, hint=way, above=1, maximum=_MAX_TRIALS
     )

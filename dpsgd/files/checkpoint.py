@@ -104,7 +104,7 @@ def read_tensors(path: StrPath, *, kind: str) -> tuple[dict[str, Tensor], dict[s
     except (SafetensorError, KeyError, ValueError, TypeError) as error:
         raise CheckpointError(
             f"The tensors of {Path(path).name!r} cannot be read.",
-            hint="take a copy of the file",
+            hint="restore an undamaged copy of the file",
         ) from error
 
 

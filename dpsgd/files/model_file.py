@@ -198,5 +198,5 @@ def _facts(plain: dict[str, Any], name: str) -> ModelFacts:
 def _refused(name: str) -> CheckpointError:
     return CheckpointError(
         f"What {name!r} holds does not fit together: it is no model that dpsgd wrote.",
-        hint="take a copy of the file, or train again",
+        hint="restore an undamaged copy of the file, or train again",
     )

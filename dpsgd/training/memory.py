@@ -193,6 +193,6 @@ def advice(batch_size: int) -> str:
     first, *rest = parts
     more = f", or {rest[0]}" if rest else ""
     return (
-        f"work the batch off in parts of {first} records{more}: "
+        f"split the batch into parts of {first} records{more}: "
         "the batch of the plan stays as it is"
     )

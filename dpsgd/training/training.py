@@ -458,7 +458,8 @@ def privatise(
     """
     if not hasattr(criterion, "reduction"):
         raise DPSGDError(
-            "The criterion has no 'reduction'.", hint="take one of torch.nn, CrossEntropyLoss"
+            "The criterion has no 'reduction'.",
+            hint="take one of torch.nn, such as CrossEntropyLoss",
         )
     check_size(plan, len(data[0]))
     if any(len(values) != len(data[0]) for values in data):

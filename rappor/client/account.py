@@ -199,7 +199,9 @@ class ValueLedger:
         if fingerprint != parameters.fingerprint:
             raise MismatchError("The ledger was kept for other parameters.")
         if any(type(number) is not int or number < 1 for number in reports.values()):
-            raise ReportFileError("The ledger holds a number of reports that is none.")
+            raise ReportFileError(
+                "The ledger holds a number of reports that is no whole number above 0."
+            )
         made = cls(parameters, key=key, cap=cap)
         made._reports = reports
         return made

@@ -117,7 +117,7 @@ def refuse_add_remove(neighbours: Neighbours, what: str) -> None:
 def refuse_others(others: Mapping[str, Any]) -> None:
     """Refuse the options of `synth.fit_codes` that a method cannot use."""
     if unknown := {*others} - {*_NAMES} - _SILENT:
-        raise SynthError(f"Nobody knows the option {min(unknown)!r}.")
+        raise SynthError(f"There is no option {min(unknown)!r}.")
     for option, name in _NAMES.items():
         value = others.get(option)
         if value is not None and (option in ("label", "settings") or len(value) > 0):

@@ -76,7 +76,9 @@ class PairCopula:
         limits = library.Bicop(kind)
         low, high = limits.parameters_lower_bounds, limits.parameters_upper_bounds
         if values.shape != (low.size, 1) or not np.isfinite(values).all():
-            raise SynthError(f"{family} has {low.size} parameters, not {len(values)}.")
+            raise SynthError(
+                f"{family} needs {low.size} finite parameters, not {parameters!r:.80}."
+            )
         if ((values < low.reshape(-1, 1)) | (values > high.reshape(-1, 1))).any():
             spans = ", ".join(
                 f"[{a:g}, {b:g}]" for a, b in zip(low.flat, high.flat, strict=True)

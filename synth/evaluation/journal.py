@@ -82,6 +82,6 @@ class Journal:
         if first != json.loads(json.dumps(dict(head))):
             raise EvaluationError(
                 f"The file '{path.name}' belongs to a sweep with other records or settings.",
-                hint="take another name, or the settings of then",
+                hint="take another name, or the settings of that sweep",
             )
         self._known = runs

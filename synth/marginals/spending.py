@@ -218,7 +218,7 @@ class Budget:
             if self.delta <= 0:
                 raise SynthError(
                     "delta must be positive: the noise is Gaussian.",
-                    hint="1e-6, or less than 1 in 10 times the number of people",
+                    hint="1e-6, or less than 1 / (10 times the number of people)",
                 )
             rho = rho_of_epsilon(self.epsilon or 0.0, delta=self.delta - aside)
         return require_number(rho, "The budget", error=SynthError, above=0)

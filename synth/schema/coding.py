@@ -119,7 +119,11 @@ def encode_column(values: pd.Series, column: Column) -> NDArray[np.int32]:
         raise DomainError(f"Column {column.name!r}: values that are no {_WHAT[column.kind]}.")
     if (used & (codes == _OUTSIDE)).any():
         only_null = not (used & (codes == _OUTSIDE))[:-1].any()
-        problem = "null, which is not declared." if only_null else "values outside the domain."
+        problem = (
+            "null, and no kind of missing is null."
+            if only_null
+            else "values outside the domain."
+        )
         raise DomainError(f"Column {column.name!r}: {problem}")
     return np.asarray(codes[places], np.int32)
 

@@ -94,8 +94,8 @@ def _of_column(column: Column) -> list[Finding]:
         found.append(
             say(
                 "warning",
-                f"bounds alone: {cells} even cells, in which values that many share (0, 40) "
-                "are spread; the records may be worse than with independent columns. "
+                f"bounds alone, cut into {cells} equal cells: a value that many share (0, 40) "
+                "is spread over its cell; records may be worse than with independent columns. "
                 "Declare bins, edges and points from a code book",
             )
         )

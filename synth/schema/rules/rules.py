@@ -200,7 +200,7 @@ class _Reader:
         if len(args) == 2:
             kind = args[1].value if isinstance(args[1], ast.Constant) else None
             if kind not in kinds:
-                raise self._wrong(f"Column {column.name!r} has the missing {kinds}.")
+                raise self._wrong(f"Kinds of missing of column {column.name!r}: {kinds}.")
             wanted = range(kinds.index(kind), kinds.index(kind) + 1)
         first = column.domain_size
         return known_missing(column.name, {first + place for place in wanted})
@@ -290,7 +290,7 @@ class _Reader:
         try:
             value = self._constant(node, day)
         except _NotConstantError:
-            raise self._wrong("It holds something that is no number.") from None
+            raise self._wrong("It may hold numbers, columns and + - * alone.") from None
         return lambda _operands: Amount.fixed(value)
 
     def _constant(self, node: ast.expr, day: Date | None) -> float:

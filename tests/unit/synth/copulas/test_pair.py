@@ -159,7 +159,7 @@ def test_a_bent_matrix_is_repaired_and_a_good_one_left_alone():
         (lambda: PairCopula("clay", [1.0]), "Unknown family"),
         (lambda: PairCopula("tll"), "fitted"),
         (lambda: PairCopula("gaussian", [1.5]), r"must lie in \[-1, 1\]"),
-        (lambda: PairCopula("gaussian", [0.1, 0.2]), "1 parameters"),
+        (lambda: PairCopula("gaussian", [0.1, 0.2]), "1 finite parameters"),
         (lambda: PairCopula("clayton", [np.nan]), "parameters"),
         (lambda: PairCopula("frank", [1.0], rotation=90), "rotation"),
         (lambda: PairCopula("clayton", [1.0], rotation=45), "rotation"),

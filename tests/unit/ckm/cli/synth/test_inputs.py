@@ -184,7 +184,11 @@ REFUSED = {
     "an empty file": ("", 3, "cannot be read"),
     "a value outside the domain": ("age,sex\n777,F\n", 3, "'age': values outside the domain"),
     "an undeclared category": ("age,sex\n7,MARKER\n", 3, "'sex': values outside the domain"),
-    "a null that is not declared": ("age,sex\n,F\n", 3, "'age': null, which is not declared"),
+    "a null that is not declared": (
+        "age,sex\n,F\n",
+        3,
+        "'age': null, and no kind of missing is null",
+    ),
     "a text for a number": ("age,sex\nMARKER,F\n", 3, "'age'"),
     "a column too many": ("age,sex,x\n7,F,1\n", 3, "not in the schema: ['x']"),
     "a column too few": ("age\n7\n", 3, "not in the records: ['sex']"),
