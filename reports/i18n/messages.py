@@ -26,7 +26,7 @@ _QUOTED = re.compile("'[^']*'")
 #: Words in a value that no form has.
 _ENGLISH = re.compile(r"^[^']*[a-z]{2,} [a-z]{2,}[^']*$")
 #: Where a message may consist of two, and what may stand before one.
-_CUT = re.compile(r"^\s*-\s|(?<=[.:;?!\]]) |^[\w.]+,? ")
+_CUT = re.compile(r"^\s*-\s|(?<=[.:;?!\]]) |(?:^|(?<=[\]:] ))[\w.]+,?(?: entry \d+,)? ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class _Messages:
                 first, second = (
                     one or self.say(part) for one, part in zip(said, parts, strict=True)
                 )
-                return first + cut[0] + second
+                return first + self.say(cut[0][:-1]) + cut[0][-1] + second
         return message
 
     def _whole(self, message: str) -> str | None:
