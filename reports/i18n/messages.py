@@ -28,11 +28,11 @@ _CODE = r"(?:'[^'\n]*'|[^ \n']+)"
 _ANY, _CODES = "(.*?)", f"({_CODE}(?:, {_CODE})*)"
 _QUOTED = re.compile("'[^']*'")
 #: What names a file, line or section before what is wrong there.
-_PLACE = re.compile(r"\s*- |\S+\.\w+:(?:\d+:)? |\[+[\w.-]+\]+ (?:'[^']*': )?")
+_PLACE = re.compile(r"\s*- |\S+\.\w+:(?:\d+:)? |\[+[\w.-]+\]+ (?:(?:'[^']*'|number \d+): )?")
 #: Words in a value that no form has.
 _ENGLISH = re.compile(r"^[^']*[a-z]{2,} [a-z]{2,}[^']*$")
 #: Where a message may consist of two, and what may stand before one.
-_CUT = re.compile(r"(?<=[.:;?!\]]) |^[\w.]+,? ")
+_CUT = re.compile(r"(?<=[.:;?!\]]) |^[\w.]+,?(?: entry \d+,)? ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,8 @@ class _Messages:
         for cut in _CUT.finditer(message):
             parts = message[: cut.start()], message[cut.end() :]
             if any(self._whole(part)[1] for part in parts):
-                return self._joined(parts, cut[0])
+                between, _ = self._whole(cut[0][:-1])
+                return self._joined(parts, between + cut[0][-1])
         return found, not _ENGLISH.search(message)
 
     def _joined(self, parts: Sequence[str], between: str) -> tuple[str, bool]:

@@ -40,6 +40,21 @@ def test_a_message_has_its_own_translation_and_not_that_of_another():
 
 
 @pytest.mark.parametrize(
+    ("message", "french"),
+    [
+        ("[ptable] variance must be a number.", "[ptable] variance doit être un nombre."),
+        ("small, entry 2, must be at least 1.", "small, élément 2, doit être au moins 1."),
+        (
+            "[[table]] 'a': title must not be empty.",
+            "[[table]] 'a': title ne doit pas être vide.",
+        ),
+    ],
+)
+def test_a_rule_is_translated_after_the_key_that_breaks_it(message, french):
+    assert translated(message, "fr") == french
+
+
+@pytest.mark.parametrize(
     ("environment", "word"),
     [
         ({"LANG": "fr_FR.UTF-8"}, "Afficher"),
