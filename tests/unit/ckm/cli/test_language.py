@@ -40,6 +40,38 @@ def test_a_message_has_its_own_translation_and_not_that_of_another():
 
 
 @pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        # "{0} must be {1}{2}, not {3}": what stands in two places is cut where both are known
+        ("base must be an integer of at least 2, not 1.", "un entier d'au moins 2, et non 1"),
+        # a form of few words does not take a message from the form that says all of it
+        ("The file 'p.csv' is no p-table: it is empty.", "de perturbation : il est vide"),
+        # every part of a list is said, not the last one alone; values stay as they are
+        ("No oracle: beta is missing; line 3, count 1.", "beta manque ; ligne 3, effectif 1"),
+        ("No oracle: 'it is empty' is missing; line 3.", ": 'it is empty' manque"),
+    ],
+)
+def test_of_several_forms_the_one_that_leaves_the_least_english_is_taken(message, said):
+    plain = translated(message, "fr").replace("\N{NO-BREAK SPACE}", " ")
+    assert said in plain.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+
+
+@pytest.mark.parametrize(
+    ("message", "french"),
+    [
+        ("[ptable] variance must be a number.", "[ptable] variance doit être un nombre."),
+        ("small, entry 2, must be at least 1.", "small, élément 2, doit être au moins 1."),
+        (
+            "[[table]] 'a': title must not be empty.",
+            "[[table]] 'a': title ne doit pas être vide.",
+        ),
+    ],
+)
+def test_a_rule_is_translated_after_the_key_that_breaks_it(message, french):
+    assert translated(message, "fr") == french
+
+
+@pytest.mark.parametrize(
     ("environment", "word"),
     [
         ({"LANG": "fr_FR.UTF-8"}, "Afficher"),
@@ -83,6 +115,17 @@ def test_errors_are_french_with_the_same_exit_code(tmp_path, monkeypatch, words,
     assert not [text for text in said if text not in plain]
     same = set(french.stderr.splitlines()) & set(english.stderr.splitlines())
     assert not same
+
+
+def test_each_problem_of_a_job_is_said_in_its_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    job = 'schema = 1\ntitel = "x"\n[ptable]\nmax_noise = "a"\n[[table]]\nmargins = 5\n'
+    (tmp_path / "job.toml").write_text(job)
+    french = run("check", "job.toml", LANG="fr").stderr.splitlines()
+    english = run("check", "job.toml", LANG="C").stderr.splitlines()
+    assert len(french) == len(english) > 5
+    assert not set(french) & set(english)
+    assert not [line for line in french if " must " in line or " is " in line or "hint" in line]
 
 
 def test_json_stays_english_for_scripts():
