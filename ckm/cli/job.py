@@ -68,13 +68,11 @@ def init(
     ckm job init register.duckdb --table persons -o march.toml --schema
     """
     from ckm.config.draft import draft_job
-    from ckm.config.read import job_schema
 
     check_output(output, force=force)
     draft = draft_job(data, output=output.absolute(), table=table)
     if has_schema:
-        text = json.dumps(job_schema(), indent=2, ensure_ascii=False)
-        _write(output.with_name("job.schema.json"), text + "\n", force=True)
+        _write(output.with_name("job.schema.json"), _schema_text("job"), force=True)
     head = "#:schema ./job.schema.json\n" if has_schema else ""
     _write(output, head + draft.text, force=force)
     for name, columns in draft.hierarchies.items():
@@ -90,6 +88,12 @@ def init(
 def _write(path: Path, text: str, *, force: bool) -> None:
     with new_file(path, overwrite=force, is_private=False) as draft:
         draft.write_text(text, encoding="utf-8")
+
+
+def _schema_text(kind: str) -> str:
+    module, _, name = _KINDS[kind].partition(":")
+    schema = getattr(import_module(module), name)()
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
 @click.command(cls=Command)
@@ -120,10 +124,8 @@ def schema(*, kind: str, output: Path | None, force: bool) -> None:
     one file alone: ckm check also knows your data.
     """
     check_output(output, force=force)
-    module, _, name = _KINDS[kind].partition(":")
-    text = json.dumps(getattr(import_module(module), name)(), indent=2, ensure_ascii=False)
     if output is None:
-        click.echo(text)
+        click.echo(_schema_text(kind), nl=False)
         return
-    _write(output, text + "\n", force=force)
+    _write(output, _schema_text(kind), force=force)
     click.echo(str(output))

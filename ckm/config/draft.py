@@ -285,11 +285,6 @@ def _secret(folder: Path) -> str:
     return _line(setting, "made once by: ckm keys secret secret.key; without it CKM_SECRET")
 
 
-def _is_amount(found: Draft, column: ColumnProfile) -> bool:
-    is_number = column.kind in ("integer", "number") and column.distinct > _FEW
-    return is_number and column.name not in {*found.unique, *found.weights}
-
-
 def _columns(found: Draft, used: set[str]) -> Sequence[str]:
     nested = {c: name for name, chain in found.hierarchies.items() for c in chain}
     lines = []
@@ -308,7 +303,7 @@ def _columns(found: Draft, used: set[str]) -> Sequence[str]:
             facts.append("in a table")
         elif name in found.categories:
             facts.append("may be a dimension")
-        elif _is_amount(found, column):
+        elif column.kind in ("integer", "number") and column.distinct > _FEW:
             sums = _quoted(["count", f"sum:{name}"])
             facts.append(f"measures = {sums}, or a dimension once cut into bands")
         elif _FEW < column.distinct <= found.records // _PER_VALUE:
