@@ -203,7 +203,8 @@ def _plain(name: str) -> str:
 
 def _quoted(value: object) -> str:
     """Write a text, a number or a list as TOML does, in one line."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    text = json.dumps(value, ensure_ascii=False)  # leaves some signs that steer terminals
+    return "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in text)
 
 
 def _key(name: str) -> str:

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from ckm.cli.app import app
 from reports.i18n.languages import LOCALE
-from reports.i18n.messages import DOMAINS, HOLE, translated
+from reports.i18n.messages import DOMAINS, HOLE, _Messages, translated
 
 FOLDER = LOCALE / "fr" / "LC_MESSAGES"
 SAMPLES = ("'alpha'", "3", "'bêta'", "0.25", "'x', 'y'", "7", "'z'", "12", "'k'", "5")
@@ -37,6 +37,19 @@ def test_a_message_has_its_own_translation_and_not_that_of_another():
         if translated(filled(one.id), "fr") != filled(one.string)
     }
     assert not wrong
+
+
+def test_what_messages_nested_in_messages_cost_is_bounded(monkeypatch):
+    form = "posterior must be below prior, not {0} with {1}."
+    within = filled(form).replace("'alpha'", "").replace("3", "") * 12
+    looked, look_up = [], _Messages._look_up  # noqa: SLF001
+    monkeypatch.setattr(_Messages, "_look_up", lambda *a: looked.append(0) or look_up(*a))
+    assert translated(form.format(within, within), "fr")
+    assert len(looked) <= 100
+    assert translated("error: " * 3000, "fr").startswith("erreur")
+    looked.clear()
+    assert translated("a: " * 3000, "fr") == "a: " * 3000
+    assert len(looked) <= 100
 
 
 @pytest.mark.parametrize(
