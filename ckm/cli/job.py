@@ -10,6 +10,7 @@ import click
 
 from ckm.cli.terminal.click_group import PATH, Command, Group, common_options, with_terminal
 from ckm.cli.terminal.output import check_output, printable
+from ckm.errors import ConfigError
 from footing.files import write_whole
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ def init(
         text = json.dumps(job_schema(), indent=2, ensure_ascii=False)
         write_whole(output.with_name("job.schema.json"), text + "\n", is_private=False)
     head = "#:schema ./job.schema.json\n" if has_schema else ""
-    write_whole(output, head + draft.text, overwrite=force)  # private: it tells of the data
+    # Its owner alone may read it: it tells of the data.
+    write_whole(output, head + draft.text, error=ConfigError, overwrite=force)
     for name, columns in draft.hierarchies.items():
         terminal.step("hierarchy found", f"{name}: {' > '.join(map(printable, columns))}")
     terminal.step("tables drafted", f"tables: {', '.join(draft.tables)}")
@@ -120,5 +122,5 @@ def schema(*, kind: str, output: Path | None, force: bool) -> None:
     if output is None:
         click.echo(text)
         return
-    write_whole(output, text + "\n", overwrite=force, is_private=False)
+    write_whole(output, text + "\n", error=ConfigError, overwrite=force, is_private=False)
     click.echo(str(output))

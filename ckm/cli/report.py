@@ -116,7 +116,7 @@ def explain(
         return
     click.echo(found.pop("notice"))
     for name, value in found.items():
-        if not isinstance(value, list):
+        if not name.startswith("in "):
             click.echo(printable(f"{name + ':':<20}{value}"))
             continue
         click.echo(f"the same records {name}:")

@@ -185,6 +185,9 @@ def test_a_draft_is_private_and_never_replaces_the_data(folder):
     assert (folder / "job.toml").stat().st_mode & 0o77 == 0
     result = run("job", "init", "people.parquet", "-o", "people.parquet", "--force")
     assert (result.exit_code, pq.read_table("people.parquet").num_rows) == (2, N)
+    (folder / "link.toml").symlink_to(folder / "gone.toml")
+    for words in (["job", "init", "people.parquet"], ["schema", "job"]):
+        assert run(*words, "-o", "link.toml").exit_code == 2
 
 
 def test_the_schema_lies_beside_the_job_that_names_it(folder):

@@ -8,6 +8,8 @@ from babel.messages.pofile import read_po
 from click.testing import CliRunner
 
 from ckm.cli.app import app
+from ckm.cli.terminal.console import Terminal
+from ckm.cli.terminal.exit_codes import Failure
 from reports.i18n.languages import LOCALE
 from reports.i18n.messages import DOMAINS, HOLE, _Messages, translated
 
@@ -96,6 +98,11 @@ def test_errors_are_french_with_the_same_exit_code(tmp_path, monkeypatch, words,
     assert not [text for text in said if text not in plain]
     same = set(french.stderr.splitlines()) & set(english.stderr.splitlines())
     assert not same
+
+
+def test_spaces_before_signs_are_no_escapes(capsys):
+    Terminal("text").failure(Failure(exit=2, code="x", message="at most 5\xa0%, not \x9b1m"))
+    assert capsys.readouterr().err == "error: at most 5\xa0%, not \\x9b1m\n"
 
 
 def test_json_stays_english_for_scripts():

@@ -192,6 +192,11 @@ def test_same_records_are_told_of_the_job_and_of_the_ledger_which_stays_as_it_is
         "  entry 3, history 'public': perhaps in 'known': all its sets were recorded before",
         "  entry 4, history 'public': in 'mixed', in a cell that the ledger does not name",
     ]
+    summed = run(folder, "places", "--measure", "sum:income").stdout.splitlines()
+    assert {line for line in summed if "same records" in line} == {
+        "the same records in the ledger:",
+        "the same records in this job, by count and cell key:",
+    }
     told = json.loads(run(folder, "places", "sex=X", "--json").stdout)
     assert next(iter(told)) == "notice"
     assert (told["original count"], told["published"]) == (0, 0)
