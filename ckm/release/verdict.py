@@ -24,7 +24,7 @@ _HINTS = {
     "false-zeros": "take less noise, or a smaller [ptable] small",
     "all-tables": "ckm audit says which tables to leave out, and which noise would do instead",
 }
-#: What these found gives counts away where there are few cells: noise, or shares of small counts.
+#: What these found gives counts away where there are few cells: noise, shares of small counts.
 _UNTOLD = frozenset(
     {
         "known-small",

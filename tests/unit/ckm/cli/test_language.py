@@ -44,7 +44,7 @@ def test_a_message_has_its_own_translation_and_not_that_of_another():
 def test_what_messages_nested_in_messages_cost_is_bounded(monkeypatch):
     form = "posterior must be below prior, not {0} with {1}."
     within = filled(form).replace("'alpha'", "").replace("3", "") * 12
-    looked, look_up = [], _Messages._look_up  # noqa: SLF001
+    looked, look_up = [], _Messages._look_up
     monkeypatch.setattr(_Messages, "_look_up", lambda *a: looked.append(0) or look_up(*a))
     assert translated(form.format(within, within), "fr")
     assert len(looked) <= 100
