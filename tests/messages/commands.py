@@ -56,12 +56,14 @@ _FOREIGN = (
     ),
     *("File {0} does not exist.", "Directory {0} does not exist.", "Path {0} does not exist."),
     *("File {0} is a directory.", "Directory {0} is a file.", "File {0} is not readable."),
+    # What is put together where it is raised.
+    *("not {0}", "and {0} more", "The frame", "column", "folder", "dimension", "weights"),
     *("No such file or directory", "Permission denied", "Is a directory", "Not a directory"),
     *("No space left on device", "File exists", "Read-only file system", "File name too long"),
     *("Input/output error", "Disk quota exceeded", "Too many open files", "Broken pipe"),
     *("error:", "hint:", "in the data:", "{0} or {1}", "{0} and {1}"),
 )
-_SINKS = frozenset({"step", "warn", "warning", "add", "add_error", "fail", "table"})
+_SINKS = frozenset({"step", "warn", "warning", "add", "add_error", "fail", "table", "__init__"})
 #: Functions whose texts are shown by the commands, and are words of pages elsewhere.
 _OF_COMMANDS = frozenset({"add_task", "say", "tell"})
 _KEYWORDS = frozenset({"hint", "problem", "message", "title", "caption", "inside", "text"})
@@ -273,7 +275,7 @@ class Collector:
         parts = list(self._parts(module, node))
         text = "".join(part if isinstance(part, str) else "{}" for part in parts)
         text = template(text.replace("{}", "{hole}"))
-        if is_message(text) or (inline and len(_WORD.findall(text)) == 1 and text.islower()):
+        if is_message(text) or (inline and text.strip().isalpha() and len(text.strip()) > 1):
             self.found.setdefault(text, f"{module.path}")
 
     def _parts(self, module: Module, node: Any) -> Iterator[Any]:
