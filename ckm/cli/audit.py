@@ -217,7 +217,7 @@ def audit(
             "limit": limit,
             "advice": [asdict(one) for one in steps],
         }
-        _write(output, facts, figures, lang)
+        _write(output, facts, figures, lang or terminal.language)
     _show_found(terminal, found)
     for name, why in (release.left_out if release else {}).items():
         terminal.tell(f"left out: {name}, as {why}")
@@ -245,9 +245,7 @@ def _beside(output: Path) -> Path:
     return output.with_suffix(".json") if output.suffix.lower() == ".html" else output
 
 
-def _write(
-    output: Path, facts: ExposureFacts, figures: Mapping[str, Any], lang: str | None
-) -> None:
+def _write(output: Path, facts: ExposureFacts, figures: Mapping[str, Any], lang: str) -> None:
     """Write the figures, and the page where one is wanted."""
     from reports import exposure_report
     from reports.report import plain_facts
@@ -256,7 +254,7 @@ def _write(
     told = {**figures, **{name: plain_facts(getattr(facts, name)) for name in more}}
     write_whole(_beside(output), json.dumps(told, indent=2) + "\n", is_private=True)
     if output != _beside(output):
-        page = exposure_report(facts, language=lang or "en").html
+        page = exposure_report(facts, language=lang).html
         write_whole(output, page, is_private=True)
 
 
