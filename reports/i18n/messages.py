@@ -11,12 +11,22 @@ import gettext
 import re
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from reports.i18n.languages import LOCALE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A text, and how many letters of it stay English."""
+
+    text: str
+    left: int = 0
+
 
 #: Where the forms are looked up.
 DOMAINS = ("commands-help", "messages-ckm", "messages-core", "messages-dp")
@@ -29,10 +39,12 @@ _ANY, _CODES = "(.*?)", f"({_CODE}(?:, {_CODE})*)"
 _QUOTED = re.compile("'[^']*'")
 #: What names a file, line or section before what is wrong there.
 _PLACE = re.compile(r"\s*- |\S+\.\w+:(?:\d+:)? |\[+[\w.-]+\]+ (?:(?:'[^']*'|number \d+): )?")
-#: Words in a value that no form has.
-_ENGLISH = re.compile(r"^[^']*[a-z]{2,} [a-z]{2,}[^']*$")
 #: Where a message may consist of two, and what may stand before one.
 _CUT = re.compile(r"(?<=[.:;?!\]]) |^[\w.]+,?(?: entry \d+,)? ")
+_SIGN, _SPACE = re.compile("[;:,] "), re.compile(r"(?<=\w)(?= )")
+_SIGNS = {";": _Said("\N{NO-BREAK SPACE};"), ":": _Said("\N{NO-BREAK SPACE}:"), ",": _Said(",")}
+#: Longer messages are not cut within a line: it takes long, and they hold texts of others.
+_MOST_CUT = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,54 +65,75 @@ class _Catalogue(gettext.GNUTranslations):
         return {one: text for one, text in found.items() if one}
 
 
-@dataclass(frozen=True, slots=True)
 class _Messages:
     """The messages of a language: those without places, and the forms, most telling first."""
 
-    fixed: dict[str, str]
-    forms: tuple[_Form, ...]
+    def __init__(self, fixed: dict[str, str], forms: tuple[_Form, ...]) -> None:
+        self.fixed, self.forms = fixed, forms
+        self.clear()
 
-    def say(self, message: str) -> tuple[str, bool]:
-        """Translate what is known of a message; False where words of it stay English."""
-        found, is_complete = self._whole(message)
-        if is_complete:
-            return found, True
-        if "\n" in message:
-            return self._joined(message.split("\n"), "\n")
-        if place := _PLACE.match(message):
-            rest, is_complete = self.say(message[place.end() :])
-            return place[0] + rest, is_complete
-        for cut in _CUT.finditer(message):
-            parts = message[: cut.start()], message[cut.end() :]
-            if any(self._whole(part)[1] for part in parts):
-                between, _ = self._whole(cut[0][:-1])
-                return self._joined(parts, between + cut[0][-1])
-        return found, not _ENGLISH.search(message)
+    def clear(self) -> None:
+        """Forget what was said."""
+        self._known: dict[str, _Said] = {}
+        self._by_form: dict[str, list[_Said]] = {}
 
-    def _joined(self, parts: Sequence[str], between: str) -> tuple[str, bool]:
-        said = [self.say(part) for part in parts]
-        return between.join(text for text, _ in said), all(known for _, known in said)
+    def say(self, message: str) -> _Said:
+        """Choose the translation that leaves the fewest letters in English."""
+        if message not in self._known:
+            self._known[message] = _Said(message, _letters(message))
+            found = [*self._whole(message), *self._in_parts(message), self._known[message]]
+            self._known[message] = min(found, key=lambda one: one.left)
+        return self._known[message]
 
-    def _whole(self, message: str) -> tuple[str, bool]:
-        """Translate a message by one form, which leaves as little English as one can."""
+    def _whole(self, message: str) -> list[_Said]:
+        """Give the translations by the forms that all of a message has."""
+        if message not in self._by_form:
+            self._by_form[message] = []  # a form of places alone ends here
+            self._by_form[message] = list(self._filled(message))
+        return self._by_form[message]
+
+    def _filled(self, message: str) -> Iterator[_Said]:
         if message in self.fixed:
-            return self.fixed[message], True
-        found = message
-        if " " not in message or _QUOTED.fullmatch(message):
-            return found, False
-        for form in self.forms:
-            if form.longest in message and (match := form.pattern.fullmatch(message)):
-                values = [self.say(value) for value in match.groups()]
-                filled = HOLE.sub(lambda hole: values[int(hole[1])][0], form.text)  # noqa: B023
-                if all(known for _, known in values):
-                    return filled, True
-                found = filled if found == message else found
-        return found, False
+            yield _Said(self.fixed[message])
+        elif " " in message and not _QUOTED.fullmatch(message):
+            for form in self.forms:
+                if form.longest in message and (match := form.pattern.fullmatch(message)):
+                    values = [self.say(value) for value in match.groups()]
+                    text = HOLE.sub(lambda hole: values[int(hole[1])].text, form.text)  # noqa: B023
+                    yield _Said(text, sum(value.left for value in values))
+
+    def _in_parts(self, message: str) -> Iterator[_Said]:
+        """Give the translations of lines, and of parts of which one is known."""
+        if "\n" in message:
+            yield _joined(map(self.say, message.split("\n")), "\n")
+        elif place := _PLACE.match(message):
+            yield _joined([_Said(place[0]), self.say(message[place.end() :])])
+        elif len(message) <= _MOST_CUT:
+            for cut in chain(_CUT.finditer(message), _SIGN.finditer(message)):
+                parts = message[: cut.start()], message[cut.end() :]
+                if any(map(self._whole, parts)):
+                    first, second = map(self.say, parts)
+                    sign = self.say(cut[0][:-1]) if cut.re is _CUT else _SIGNS[cut[0][0]]
+                    yield _joined([first, sign, _Said(cut[0][-1]), second])
+            for place in _SPACE.finditer(message):  # "an integer" before " of at least 1"
+                start = self.fixed.get(message[: place.start()])
+                if start is not None:
+                    yield _joined([_Said(start), self.say(message[place.start() :])])
+
+
+def _joined(parts: Iterable[_Said], between: str = "") -> _Said:
+    said = list(parts)
+    return _Said(between.join(one.text for one in said), sum(one.left for one in said))
+
+
+def _letters(text: str) -> int:
+    """Count the letters outside of quotes."""
+    return sum(map(str.isalpha, _QUOTED.sub("", text)))
 
 
 def _form(message: str, text: str) -> _Form:
     literals = HOLE.split(message)[::2]
-    weight = sum(map(str.isalpha, "".join(literals)))
+    weight = _letters("".join(literals))
     is_telling = weight >= _TELLING or "hint:" in message
     hole = _ANY if is_telling else _CODES
     flags = re.DOTALL if "\n" in message else re.NOFLAG
@@ -123,4 +156,8 @@ def _messages(language: str) -> _Messages:
 
 def translated(message: str, language: str) -> str:
     """Translate a message of a command or of the engine; what is not known stays English."""
-    return message if language == "en" else _messages(language).say(message)[0]
+    if language == "en":
+        return message
+    messages = _messages(language)
+    messages.clear()
+    return messages.say(message).text

@@ -56,6 +56,8 @@ _FOREIGN = (
     ),
     *("File {0} does not exist.", "Directory {0} does not exist.", "Path {0} does not exist."),
     *("File {0} is a directory.", "Directory {0} is a file.", "File {0} is not readable."),
+    # What is put together where it is raised.
+    *("not {0}", "and {0} more", "The frame", "column", "folder", "dimension", "weights"),
     *("No such file or directory", "Permission denied", "Is a directory", "Not a directory"),
     *("No space left on device", "File exists", "Read-only file system", "File name too long"),
     *("Input/output error", "Disk quota exceeded", "Too many open files", "Broken pipe"),

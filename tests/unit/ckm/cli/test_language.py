@@ -40,6 +40,23 @@ def test_a_message_has_its_own_translation_and_not_that_of_another():
 
 
 @pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        # "{0} must be {1}{2}, not {3}": what stands in two places is cut where both are known
+        ("base must be an integer of at least 2, not 1.", "un entier d'au moins 2, et non 1"),
+        # a form of few words does not take a message from the form that says all of it
+        ("The file 'p.csv' is no p-table: it is empty.", "de perturbation : il est vide"),
+        # every part of a list is said, not the last one alone; values stay as they are
+        ("No oracle: beta is missing; line 3, count 1.", "beta manque ; ligne 3, effectif 1"),
+        ("No oracle: 'it is empty' is missing; line 3.", ": 'it is empty' manque"),
+    ],
+)
+def test_of_several_forms_the_one_that_leaves_the_least_english_is_taken(message, said):
+    plain = translated(message, "fr").replace("\N{NO-BREAK SPACE}", " ")
+    assert said in plain.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+
+
+@pytest.mark.parametrize(
     ("message", "french"),
     [
         ("[ptable] variance must be a number.", "[ptable] variance doit être un nombre."),
