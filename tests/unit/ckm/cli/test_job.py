@@ -73,7 +73,12 @@ def test_a_draft_names_what_it_found(folder):
     assert '"code": integer, 60 values, divides the records as "commune" does' in text
     missing = f"{100 * people()['sex'].null_count / N:.3g} % missing"
     assert f'"sex": text, 2 values, {missing}, in a table' in text
-    assert 'measures = ["count", "sum:income"]' in text
+    sums, bands = 'measures = ["count", "sum:income"]', "or a dimension once cut into bands\n"
+    assert f"{sums}, {bands}" in text
+    income = pa.array([None, *[-0.5] * 9, *np.arange(N - 10) / 7], pa.float64())
+    _, text = drafted(people(income=income))
+    more = 'with missing_values = "skip", signed = true in its [[magnitude]]'
+    assert f"{sums} {more}, {bands}" in text
 
 
 def test_a_value_in_two_places_or_with_and_without_one_nests_in_none():
