@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,6 @@ from reports.facts.exposure import (
     ExposureFacts,
     GrowthFact,
     PartFact,
-    PersonsFact,
     PointFact,
 )
 
@@ -184,7 +182,7 @@ def exposure_facts(
         whole=_part("", found.whole),
         remaining=_part("", summed(found.remainders)),
         differences=_worst(_part(one.name, one) for one in found.remainders),
-        persons=PersonsFact(**asdict(found.attributes)),
+        persons=found.attributes,
         sizes=tuple(_part(str(one.n_variables), one) for one in found.exposures),
         posterior=tuple((name, one) for name, one in told if one is not None),
         **parts,

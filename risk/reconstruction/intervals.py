@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from risk.errors import RiskError
-from risk.reconstruction.program import Program, Rows
+from risk.reconstruction.program import Rows
 from risk.reconstruction.search import TOLERANCE, Search
 
 if TYPE_CHECKING:
@@ -153,40 +152,6 @@ def intervals(
         n_whole_programs=n_whole_programs,
         n_unproven=last.n_unproven,
     )
-
-
-def least_max_noise(counts: PublishedCounts) -> int:
-    """Find the least bound on the noise with which some table fits: what an intruder rules out.
-
-    One linear program with the bound as a further column, rounded up; the true bound is never
-    less.
-    """
-    from scipy.sparse import block_array, csr_array
-
-    n_sums, n_cells = counts.n_sums, counts.n_cells
-    shape = (n_sums, n_cells)
-    sums = csr_array((counts.weights.astype(float), counts.cells, counts.starts), shape=shape)
-    seen, free = counts.published.astype(np.float64), np.full(n_sums, np.inf)
-    noise = np.ones((n_sums, 1))
-    # three rows per sum: not less than published - t, not more than published + t, above 0
-    blocks: Any = [[sums, noise], [sums, -noise], [sums, 0 * noise]]
-    matrix: Any = block_array(blocks).tocsr()
-    least = (seen > 0) if counts.zeros_stay else np.zeros(n_sums)
-    program = Program(
-        Rows(
-            starts=matrix.indptr,
-            columns=matrix.indices,
-            weights=matrix.data,
-            lower=np.concatenate([seen, -free, least]),
-            upper=np.concatenate([free, seen, free]),
-        ),
-        lower=np.zeros(n_cells + 1),
-        upper=np.full(n_cells + 1, np.inf),
-    )
-    answer = program.least([n_cells], [1.0])
-    if answer is None:
-        raise RiskError("No bound on the noise makes a table fit: the sums contradict.")
-    return math.ceil(answer.bound - TOLERANCE)
 
 
 def _rows(counts: PublishedCounts) -> Rows:

@@ -148,4 +148,4 @@ def test_one_person_outside_a_population_is_named_and_counts_for_the_limit(tmp_p
     assert found.largest_share == summed(found.remainders).together.share > 0.5
     done = CliRunner().invoke(app, ["audit", str(file), "--limit", "0.5"])
     assert done.exit_code == 1
-    assert "of 30 sets of 1 to 2 records that no table shows" in done.stdout
+    assert "Of 30 sets of 1 to 2 records that no table shows" in done.stdout
