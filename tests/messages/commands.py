@@ -73,8 +73,8 @@ _FOREIGN = (
     "where these rows have less",
     # What is put together where it is raised.
     (
-        "The measure {0} cannot be published: a range is the difference of two persons' amounts, "
-        "which no noise for sums hides."
+        "The measure {0} cannot be published: "
+        "a range is the difference of two persons' amounts, which no noise for sums hides."
     ),
     *("an empty cell", "weighted by {0}"),
     # What is wrong with record keys.
