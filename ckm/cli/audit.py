@@ -204,7 +204,13 @@ def audit(
     if output is not None:
         inputs.require_rest()
         digests = digests_of(service or job, auditor.ptable)
-        _write(output, replace(facts, digests=digests), found, steps, lang=lang)
+        _write(
+            output,
+            replace(facts, digests=digests),
+            found,
+            steps,
+            lang=lang or terminal.language,
+        )
     _show_found(terminal, found)
     for name, why in (release.left_out if release else {}).items():
         terminal.tell(f"left out: {name}, as {why}")
@@ -232,7 +238,7 @@ def _beside(output: Path) -> Path:
 
 
 def _write(
-    output: Path, facts: ExposureFacts, found: Audit, steps: Sequence[Step], *, lang: str | None
+    output: Path, facts: ExposureFacts, found: Audit, steps: Sequence[Step], *, lang: str
 ) -> None:
     """Write the figures, and the page where one is wanted."""
     from ckm.release.audit_gate import KIND
@@ -253,7 +259,7 @@ def _write(
     }
     write_whole(_beside(output), json.dumps(told, indent=2) + "\n", is_private=True)
     if output != _beside(output):
-        page = exposure_report(facts, language=lang or "en").html
+        page = exposure_report(facts, language=lang).html
         write_whole(output, page, is_private=True)
 
 

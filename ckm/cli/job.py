@@ -10,7 +10,8 @@ import click
 
 from ckm.cli.terminal.click_group import PATH, Command, Group, common_options, with_terminal
 from ckm.cli.terminal.output import check_output, printable
-from footing.files import new_file
+from ckm.errors import ConfigError
+from footing.files import write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,13 +71,14 @@ def init(
     from ckm.config.draft import draft_job
     from ckm.config.read import job_schema
 
-    check_output(output, force=force)
+    check_output(output, force=force, endings=(".toml",))  # never the data
     draft = draft_job(data, output=output.absolute(), table=table)
     if has_schema:
         text = json.dumps(job_schema(), indent=2, ensure_ascii=False)
-        _write(output.with_name("job.schema.json"), text + "\n", force=True)
+        write_whole(output.with_name("job.schema.json"), text + "\n", is_private=False)
     head = "#:schema ./job.schema.json\n" if has_schema else ""
-    _write(output, head + draft.text, force=force)
+    # Its owner alone may read it: it tells of the data.
+    write_whole(output, head + draft.text, error=ConfigError, overwrite=force)
     for name, columns in draft.hierarchies.items():
         terminal.step("hierarchy found", f"{name}: {' > '.join(map(printable, columns))}")
     terminal.step("tables drafted", f"tables: {', '.join(draft.tables)}")
@@ -85,11 +87,6 @@ def init(
     else:
         terminal.warn("no identifier", f"No column tells records apart: {output.name} says how")
     click.echo(str(output))
-
-
-def _write(path: Path, text: str, *, force: bool) -> None:
-    with new_file(path, overwrite=force, is_private=False) as draft:
-        draft.write_text(text, encoding="utf-8")
 
 
 @click.command(cls=Command)
@@ -125,5 +122,5 @@ def schema(*, kind: str, output: Path | None, force: bool) -> None:
     if output is None:
         click.echo(text)
         return
-    _write(output, text + "\n", force=force)
+    write_whole(output, text + "\n", error=ConfigError, overwrite=force, is_private=False)
     click.echo(str(output))
