@@ -38,7 +38,9 @@ _CODE = r"(?:'[^'\n]*'|[^ \n']+)"
 _CODES = f"({_CODE}(?:, {_CODE})*)"
 _QUOTED = re.compile("'[^']*'")
 #: What names a file, line or section before what is wrong there.
-_PLACE = re.compile(r"\s*- |\S+\.\w+:(?:\d+:)? |\[+[\w.-]+\]+ (?:(?:'[^']*'|number \d+): )?")
+_PLACE = re.compile(
+    r"\s*- |[a-z_]+: |\S+\.\w+:(?:\d+:)? |\[+[\w.-]+\]+ (?:(?:'[^']*'|number \d+): )?"
+)
 #: Where a message may consist of two, and what may stand before one.
 _CUT = re.compile(r"(?<=[.:;?!\]]) |^[\w.]+,?(?: entry \d+,)? ")
 _SIGN, _SPACE = re.compile("[;:,] "), re.compile(r"(?<=\w)(?= )")
@@ -136,9 +138,10 @@ class _Messages:
         """Give the translations of lines, and of parts of which one is known."""
         if "\n" in message:
             yield _joined(map(self.say, message.split("\n")), "\n")
-        elif place := _PLACE.match(message):
+            return
+        if place := _PLACE.match(message):
             yield _joined([_Said(place[0]), self.say(message[place.end() :])])
-        elif len(message) <= _MOST_CUT:
+        if len(message) <= _MOST_CUT:
             for cut in chain(_CUT.finditer(message), _SIGN.finditer(message)):
                 parts = message[: cut.start()], message[cut.end() :]
                 if any(map(self._whole, parts)):
