@@ -203,7 +203,8 @@ def _plain(name: str) -> str:
 
 def _quoted(value: object) -> str:
     """Write a text, a number or a list as TOML does, in one line."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    text = json.dumps(value, ensure_ascii=False)  # leaves some signs that steer terminals
+    return "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in text)
 
 
 def _key(name: str) -> str:
@@ -285,11 +286,6 @@ def _secret(folder: Path) -> str:
     return _line(setting, "made once by: ckm keys secret secret.key; without it CKM_SECRET")
 
 
-def _is_amount(found: Draft, column: ColumnProfile) -> bool:
-    is_number = column.kind in ("integer", "number") and column.distinct > _FEW
-    return is_number and column.name not in {*found.unique, *found.weights}
-
-
 def _columns(found: Draft, used: set[str]) -> Sequence[str]:
     nested = {c: name for name, chain in found.hierarchies.items() for c in chain}
     lines = []
@@ -308,7 +304,7 @@ def _columns(found: Draft, used: set[str]) -> Sequence[str]:
             facts.append("in a table")
         elif name in found.categories:
             facts.append("may be a dimension")
-        elif _is_amount(found, column):
+        elif column.kind in ("integer", "number") and column.distinct > _FEW:
             sums = _quoted(["count", f"sum:{name}"])
             facts.append(f"measures = {sums}")
             facts[-1] += ' with missing_values = "skip"' if column.missing else ""

@@ -35,26 +35,52 @@ HOLE = re.compile(r"\{(\d+)\}")
 #: A form with fewer letters says too little of what may stand in its places.
 _TELLING = 6
 _CODE = r"(?:'[^'\n]*'|[^ \n']+)"
-_ANY, _CODES = "(.*?)", f"({_CODE}(?:, {_CODE})*)"
+_CODES = f"({_CODE}(?:, {_CODE})*)"
 _QUOTED = re.compile("'[^']*'")
 #: What names a file, line or section before what is wrong there.
-_PLACE = re.compile(r"\s*- |\S+\.\w+:(?:\d+:)? |\[+[\w.-]+\]+ (?:(?:'[^']*'|number \d+): )?")
+_PLACE = re.compile(
+    r"\s*- |[a-z_]+: |\S+\.\w+:(?:\d+:)? |\[+[\w.-]+\]+ (?:(?:'[^']*'|number \d+): )?"
+)
 #: Where a message may consist of two, and what may stand before one.
 _CUT = re.compile(r"(?<=[.:;?!\]]) |^[\w.]+,?(?: entry \d+,)? ")
 _SIGN, _SPACE = re.compile("[;:,] "), re.compile(r"(?<=\w)(?= )")
 _SIGNS = {";": _Said("\N{NO-BREAK SPACE};"), ":": _Said("\N{NO-BREAK SPACE}:"), ",": _Said(",")}
 #: Longer messages are not cut within a line: it takes long, and they hold texts of others.
 _MOST_CUT = 600
+#: No longer part is looked up, no more parts of one message, and none nested more deeply.
+_LONGEST, _MOST_PARTS, _DEEPEST = 1000, 2000, 50
 
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """The form of messages, as a pattern, and its translation."""
+    """The form of messages: what stands between its places, and its translation."""
 
-    pattern: re.Pattern[str]
+    literals: tuple[str, ...]
     longest: str
     weight: int
+    codes: re.Pattern[str] | None
     text: str
+
+    def values(self, message: str) -> tuple[str, ...] | None:
+        """Return what stands in the places, each as short as can be, from the left."""
+        if self.longest not in message:
+            return None
+        if self.codes is not None:
+            match = self.codes.fullmatch(message)
+            return match and match.groups()
+        first, *literals, last = self.literals
+        start, end = len(first), len(message) - len(last)
+        is_it = message.startswith(first) and message.endswith(last) and start <= end
+        if not is_it or ("\n" in message and "\n" not in "".join(self.literals)):
+            return None
+        found = []
+        for literal in literals:  # the first place will do: nothing is tried twice
+            place = message.find(literal, start, end)
+            if place < 0:
+                return None
+            found.append(message[start:place])
+            start = place + len(literal)
+        return (*found, message[start:end])
 
 
 class _Catalogue(gettext.GNUTranslations):
@@ -76,17 +102,23 @@ class _Messages:
         """Forget what was said."""
         self._known: dict[str, _Said] = {}
         self._by_form: dict[str, list[_Said]] = {}
+        self._depth = 0
 
     def say(self, message: str) -> _Said:
         """Choose the translation that leaves the fewest letters in English."""
         if message not in self._known:
             self._known[message] = _Said(message, _letters(message))
-            found = [*self._whole(message), *self._in_parts(message), self._known[message]]
-            self._known[message] = min(found, key=lambda one: one.left)
+            if self._depth < _DEEPEST and len(self._known) < _MOST_PARTS:
+                self._depth += 1
+                found = [*self._whole(message), *self._in_parts(message), self._known[message]]
+                self._known[message] = min(found, key=lambda one: one.left)
+                self._depth -= 1
         return self._known[message]
 
     def _whole(self, message: str) -> list[_Said]:
         """Give the translations by the forms that all of a message has."""
+        if len(message) > _LONGEST or len(self._by_form) >= _MOST_PARTS:
+            return self._by_form.get(message, [])
         if message not in self._by_form:
             self._by_form[message] = []  # a form of places alone ends here
             self._by_form[message] = list(self._filled(message))
@@ -97,8 +129,8 @@ class _Messages:
             yield _Said(self.fixed[message])
         elif " " in message and not _QUOTED.fullmatch(message):
             for form in self.forms:
-                if form.longest in message and (match := form.pattern.fullmatch(message)):
-                    values = [self.say(value) for value in match.groups()]
+                if (given := form.values(message)) is not None:
+                    values = [self.say(value) for value in given]
                     text = HOLE.sub(lambda hole: values[int(hole[1])].text, form.text)  # noqa: B023
                     yield _Said(text, sum(value.left for value in values))
 
@@ -106,9 +138,10 @@ class _Messages:
         """Give the translations of lines, and of parts of which one is known."""
         if "\n" in message:
             yield _joined(map(self.say, message.split("\n")), "\n")
-        elif place := _PLACE.match(message):
+            return
+        if place := _PLACE.match(message):
             yield _joined([_Said(place[0]), self.say(message[place.end() :])])
-        elif len(message) <= _MOST_CUT:
+        if len(message) <= _MOST_CUT:
             for cut in chain(_CUT.finditer(message), _SIGN.finditer(message)):
                 parts = message[: cut.start()], message[cut.end() :]
                 if any(map(self._whole, parts)):
@@ -135,10 +168,8 @@ def _form(message: str, text: str) -> _Form:
     literals = HOLE.split(message)[::2]
     weight = _letters("".join(literals))
     is_telling = weight >= _TELLING or "hint:" in message
-    hole = _ANY if is_telling else _CODES
-    flags = re.DOTALL if "\n" in message else re.NOFLAG
-    pattern = re.compile(hole.join(map(re.escape, literals)), flags)
-    return _Form(pattern, max(literals, key=len), weight, text)
+    codes = None if is_telling else re.compile(_CODES.join(map(re.escape, literals)))
+    return _Form(tuple(literals), max(literals, key=len), weight, codes, text)
 
 
 @cache
@@ -150,7 +181,7 @@ def _messages(language: str) -> _Messages:
             with file.open("rb") as stream:
                 texts |= _Catalogue(stream).texts()
     forms = [_form(message, text) for message, text in texts.items() if HOLE.search(message)]
-    forms.sort(key=lambda form: (-form.weight, -len(form.pattern.pattern)))
+    forms.sort(key=lambda form: (-form.weight, -sum(map(len, form.literals))))
     return _Messages({m: text for m, text in texts.items() if not HOLE.search(m)}, tuple(forms))
 
 

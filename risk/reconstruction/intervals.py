@@ -28,8 +28,6 @@ class Intervals:
         The least and the largest count of each base cell over all tables that fit.
     n_programs
         How many linear programs were solved.
-    n_whole_programs
-        How many programs in whole numbers were solved.
     n_unproven
         How many bounds a limit on nodes left wider than they may be.
     """
@@ -39,7 +37,6 @@ class Intervals:
     lower: NDArray[np.int64]
     upper: NDArray[np.int64]
     n_programs: int
-    n_whole_programs: int
     n_unproven: int
 
     @property
@@ -136,7 +133,7 @@ def intervals(
     upper = np.floor(search.bounds[1] + TOLERANCE).astype(np.int64)
     if (lower > upper).any():
         return Contradiction()
-    last, n_whole_programs = search, 0
+    last = search
     if whole:
         ends = (lower.astype(np.float64), upper.astype(np.float64))
         last = Search(_rows(counts), ends, most_nodes=most_nodes)
@@ -144,12 +141,10 @@ def intervals(
         if not last.run():
             return Contradiction()
         lower, upper = (np.rint(bound).astype(np.int64) for bound in last.bounds)
-        n_whole_programs = last.n_programs
     return Intervals(
         lower=lower,
         upper=upper,
         n_programs=search.n_programs,
-        n_whole_programs=n_whole_programs,
         n_unproven=last.n_unproven,
     )
 

@@ -485,7 +485,7 @@ class Formula:
 
 
 def test_advice_closes_what_helps_most_and_no_more_than_is_needed(space):
-    before = Formula().audit(space).together.share
+    before = Formula().audit(space).whole.together.share
     steps = advise(space, Formula(), limit=0.1)
     assert [one.chosen.what for one in steps] == [
         "no variable 'sex'",
@@ -740,8 +740,8 @@ def assert_found_as_told(people, rules, tmp_path):
             n_areas_drawn=1,
         )
     )
-    assert found.together.n_small == told.together.n_small > 0
-    assert found.together.share == pytest.approx(told.together.share, abs=0.02)
+    assert found.whole.together.n_small == told.whole.together.n_small > 0
+    assert found.whole.together.share == pytest.approx(told.whole.together.share, abs=0.02)
 
 
 def _add(shown, names, answer, codes):

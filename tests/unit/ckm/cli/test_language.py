@@ -8,8 +8,10 @@ from babel.messages.pofile import read_po
 from click.testing import CliRunner
 
 from ckm.cli.app import app
+from ckm.cli.terminal.console import Terminal
+from ckm.cli.terminal.exit_codes import Failure
 from reports.i18n.languages import LOCALE
-from reports.i18n.messages import DOMAINS, HOLE, translated
+from reports.i18n.messages import DOMAINS, HOLE, _Form, translated
 
 FOLDER = LOCALE / "fr" / "LC_MESSAGES"
 SAMPLES = ("'alpha'", "3", "'bêta'", "0.25", "'x', 'y'", "7", "'z'", "12", "'k'", "5")
@@ -37,6 +39,20 @@ def test_a_message_has_its_own_translation_and_not_that_of_another():
         if translated(filled(one.id), "fr") != filled(one.string)
     }
     assert not wrong
+
+
+def test_what_messages_nested_in_messages_cost_is_bounded(monkeypatch):
+    looked, values = [], _Form.values
+    monkeypatch.setattr(_Form, "values", lambda *a: looked.append(0) or values(*a))
+    translated("a 'b'", "fr")
+    forms = len(looked)  # what is looked at for one part
+    form = "posterior must be below prior, not {0} with {1}."
+    within = form.replace("{0}", "").replace("{1}", "") * 12
+    for message in (form.format(within, within), "a: " * 3000, "- " * 3000, "x, y; " * 99):
+        looked.clear()
+        assert translated(message, "fr")
+        assert len(looked) <= 2000 * forms
+    assert translated("error: " * 80, "fr").startswith("erreur")
 
 
 @pytest.mark.parametrize(
@@ -115,6 +131,11 @@ def test_errors_are_french_with_the_same_exit_code(tmp_path, monkeypatch, words,
     assert not [text for text in said if text not in plain]
     same = set(french.stderr.splitlines()) & set(english.stderr.splitlines())
     assert not same
+
+
+def test_spaces_before_signs_are_no_escapes(capsys):
+    Terminal("text").failure(Failure(exit=2, code="x", message="at most 5\xa0%, not \x9b1m"))
+    assert capsys.readouterr().err == "error: at most 5\xa0%, not \\x9b1m\n"
 
 
 def test_each_problem_of_a_job_is_said_in_its_line(tmp_path, monkeypatch):
