@@ -114,7 +114,7 @@ def _check_job(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) ->
     if isinstance(plan.ptable, NoiseSpec):
         show_feasibility(terminal, feasible(plan.ptable))
     if len(plan.output.languages) > 1:
-        several = " and ".join(plan.output.languages)
+        several = ", ".join(plan.output.languages)
         alike = "; ".join(common_texts(plan)) or "nothing"
         text = f"files in {several}; not given in each language: {alike}"
         terminal.step("languages checked", text)
@@ -195,7 +195,7 @@ def show_feasibility(terminal: Terminal, answer: Feasibility) -> None:
     """Draw which variances each row of a p-table can reach."""
     last = len(answer.rows)
     terminal.table(
-        ("count", "from", "to", "asked for", "feasible"),
+        ("original count", "from", "to", "asked for", "feasible"),
         (
             (
                 f"{row.count}{' and more' if row.count == last else ''}",

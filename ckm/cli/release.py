@@ -82,7 +82,7 @@ def carry_out(
     plan = read_job(job)
     count = f"{len(plan.tables)} table{'s' if len(plan.tables) > 1 else ''}"
     if len(plan.output.languages) > 1:
-        count += f" in {' and '.join(plan.output.languages)}"
+        count += f" in {', '.join(plan.output.languages)}"
     terminal.step("job read", f"{job.name}: {count}", tables=len(plan.tables))
     with terminal.progress() as report_progress:
         done = run(plan, output, dry_run=dry_run, progress=report_progress, **options)
@@ -118,7 +118,7 @@ def release(terminal: Terminal, /, **options: Any) -> None:
     ckm release job.toml -o out/2027-03 --force --memory-limit 3GB
     ckm release job.toml -o out/2027-03 --format px --format json-stat2
 
-    Formats: csv, parquet, xlsx, json-stat2, px, sdmx-csv, sdmx-csv-1, csvw
+    Formats: csv, csv-labels, parquet, xlsx, json-stat2, px, sdmx-csv, sdmx-csv-1, csvw
 
     The folder holds public/, which may be published, and internal/, which may not.
     """

@@ -39,12 +39,14 @@ _CODES = f"({_CODE}(?:, {_CODE})*)"
 _QUOTED = re.compile("'[^']*'")
 #: What names a file, line or section before what is wrong there.
 _PLACE = re.compile(
-    r"\s*- |[a-z_]+: |\S+\.\w+:(?:\d+:)? |\[+[\w.-]+\]+ (?:(?:'[^']*'|number \d+): )?"
+    r"\s*- |[a-z_]+: (?=[a-z_]+ (?:must|has|is) )|\S+\.\w+:(?:\d+:)? "
+    r"|\[+[\w.-]+\]+ (?:(?:'[^']*'|number \d+): )?"
 )
 #: Where a message may consist of two, and what may stand before one.
 _CUT = re.compile(r"(?<=[.:;?!\]]) |^[\w.]+,?(?: entry \d+,)? ")
 _SIGN, _SPACE = re.compile("[;:,] "), re.compile(r"(?<=\w)(?= )")
 _SIGNS = {";": _Said("\N{NO-BREAK SPACE};"), ":": _Said("\N{NO-BREAK SPACE}:"), ",": _Said(",")}
+_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+")
 #: Longer messages are not cut within a line: it takes long, and they hold texts of others.
 _MOST_CUT = 600
 #: No longer part is looked up, no more parts of one message, and none nested more deeply.
@@ -127,6 +129,8 @@ class _Messages:
     def _filled(self, message: str) -> Iterator[_Said]:
         if message in self.fixed:
             yield _Said(self.fixed[message])
+        elif _GROUPED.fullmatch(message):  # readers would take the comma for a decimal one
+            yield _Said(message.replace(",", "\N{NO-BREAK SPACE}"))
         elif " " in message and not _QUOTED.fullmatch(message):
             for form in self.forms:
                 if (given := form.values(message)) is not None:

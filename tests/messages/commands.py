@@ -71,7 +71,32 @@ _FOREIGN = (
     *("another p_stay", "{0} or more", "{0} or less", "or variance_rule='at-most'"),
     "or variance_rule='nearest' for the nearest variance of each row",
     "where these rows have less",
-    # What is put together where it is raised.
+    # What is put together where it is told.
+    *("table", "{0} table in {1}", "{0} tables in {1}", "table {0}", "measure", "check"),
+    *("original count", "from", "to", "feasible", "yes", "{0} and more", "the total"),
+    *("the title", "the title of {0}", "the unit of {0}", "the label of {0}", "nothing"),
+    *("1 category of {0}", "{0} categories of {1}", "unchanged", "written", "would be written"),
+    *("{0} for {1}", "at line {0}, column {1}", " in {0}", "but not {0}", "the residual"),
+    "[[report.exceptions]] with check = {0} records who allows it",
+    (
+        "without [ledger] nobody compares requests with what was published: "
+        "two tables that differ by one person give that person away"
+    ),
+    (
+        "not audited: what all tables of this service tell together was not examined; "
+        "ckm audit {0} -o audit.json does it, and report in [audit] names it"
+    ),
+    '{0} may filter: {1}; filters = "officer" in [access] prevents it',
+    *("everybody", "everybody with a token", "every researcher with a token"),
+    (
+        "whoever may filter can reconstruct the true counts from some hundred tables, "
+        "with a ledger too"
+    ),
+    "the account bounds what each project finds by itself, not what several find together",
+    (
+        "[ledger] reserves nothing: a table that a caller asks for first may keep one of the "
+        'office from publication; official = ["job.toml"] prevents it'
+    ),
     (
         "The measure {0} cannot be published: "
         "a range is the difference of two persons' amounts, which no noise for sums hides."

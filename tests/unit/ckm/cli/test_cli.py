@@ -425,7 +425,7 @@ def test_exit_4_when_no_ptable_satisfies_the_request(folder):
     (folder / "job.toml").write_text(text)
     result = run("release", "job.toml", "-o", "out")
     assert result.exit_code == 4
-    assert "error: No p-table has max_noise 2" in result.stderr
+    assert "job.toml:9: No p-table has max_noise 2" in result.stderr
     build = run("ptable", "build", "--max-noise", 2, "--variance", 10, "-o", "x.json")
     assert build.exit_code == 4
     assert "2" in failure_of(build)

@@ -64,6 +64,7 @@ def test_what_messages_nested_in_messages_cost_is_bounded(monkeypatch):
         ("The file 'p.csv' is no p-table: it is empty.", "de perturbation : il est vide"),
         # every part of a list is said, not the last one alone; values stay as they are
         ("No oracle: beta is missing; line 3, count 1.", "beta manque ; ligne 3, effectif 1"),
+        ("Fewer than 554,844", "Moins de 554 844"),
         ("No oracle: 'it is empty' is missing; line 3.", ": 'it is empty' manque"),
     ],
 )
