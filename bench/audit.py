@@ -79,9 +79,9 @@ def audited(folder: Path, text: str, *, areas: int | None) -> dict[str, Any]:
         "areas": f"{found.n_areas_drawn} of {found.n_areas}",
         "tables": sum(one.n_tables for one in found.exposures),
         "cells": sum(one.n_cells for one in found.exposures),
-        "small": found.together.n_small,
-        "alone": f"{found.alone.share:.1%}",
-        "together": f"{found.together.share:.1%}",
+        "small": found.whole.together.n_small,
+        "alone": f"{found.whole.alone.share:.1%}",
+        "together": f"{found.whole.together.share:.1%}",
         "CPU s": time.process_time() - started,
         "MB": peak_mb(),
     }

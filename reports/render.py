@@ -217,7 +217,8 @@ def exposure_report(facts: ExposureFacts, *, language: str, links: Links = None)
 
     Examples
     --------
-    >>> from reports.facts.exposure import ExposureFacts, PartFact, PersonsFact
+    >>> from reports.facts.exposure import ExposureFacts, PartFact
+    >>> from risk.reconstruction.attributes import FoundAttributes
     >>> whole = PartFact(name="", n_tables=9, n_cells=80, n_small=0, alone=0, together=0)
     >>> facts = ExposureFacts(
     ...     title="Jobseekers",
@@ -235,7 +236,7 @@ def exposure_report(facts: ExposureFacts, *, language: str, links: Links = None)
     ...     sure_wrong=0,
     ...     certain=0,
     ...     remaining=whole,
-    ...     persons=PersonsFact(n=0, by_frequency=0, alone=0, together=0),
+    ...     persons=FoundAttributes(),
     ...     sizes=(),
     ...     variables=(),
     ...     areas=(),

@@ -145,16 +145,6 @@ class Audit:
         return summed(self.exposures)
 
     @property
-    def alone(self) -> Found:
-        """All tables, each by itself."""
-        return self.whole.alone
-
-    @property
-    def together(self) -> Found:
-        """All tables beside each other."""
-        return self.whole.together
-
-    @property
     def largest_share(self) -> float:
         """The largest share found: of all tables, those of one size, or all remainders.
 

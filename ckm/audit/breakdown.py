@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,6 @@ from reports.facts.exposure import (
     ExposureFacts,
     GrowthFact,
     PartFact,
-    PersonsFact,
     PointFact,
 )
 
@@ -75,10 +73,10 @@ def _part(name: str, found: Exposure) -> PartFact:
 def _areas(space: QuerySpace, attacked: Sequence[Attacked]) -> Iterator[PartFact]:
     """Tell what is found of each of the coarsest areas, in all tables by area."""
     on_axis = space.area
-    by_area = [] if on_axis is None else [o for o in attacked if _is_by_area(space, o)]
-    if on_axis is None or not by_area:
+    if on_axis is None:
         return
     size, axis = len(on_axis.codes), on_axis.axis
+    by_area = [one for one in attacked if one.table[axis] in on_axis.levels]
     groups = space.lattice.groups[axis]
     numbers = np.zeros((4, size), np.int64)
     for one in by_area:
@@ -94,10 +92,6 @@ def _areas(space: QuerySpace, attacked: Sequence[Attacked]) -> Iterator[PartFact
     for code, those in zip(on_axis.codes, numbers.T.tolist(), strict=True):
         given = dict(zip(names, those, strict=True))
         yield PartFact(name=code, n_tables=len(by_area), **given)
-
-
-def _is_by_area(space: QuerySpace, one: Attacked) -> bool:
-    return space.area is not None and one.table[space.area.axis] in space.area.levels
 
 
 def growth_of(
@@ -174,7 +168,7 @@ def exposure_facts(
     told += [("", found.whole.posterior)]
     given: dict[str, Any] = {name: getattr(found, name) for name in named}
     of_all = ("guessed", "sure", "sure_wrong", "certain")
-    given |= {name: getattr(found.together, name) for name in of_all}
+    given |= {name: getattr(found.whole.together, name) for name in of_all}
     return ExposureFacts(
         title=service.about.title,
         version=__version__,
@@ -184,7 +178,7 @@ def exposure_facts(
         whole=_part("", found.whole),
         remaining=_part("", summed(found.remainders)),
         differences=_worst(_part(one.name, one) for one in found.remainders),
-        persons=PersonsFact(**asdict(found.attributes)),
+        persons=found.attributes,
         sizes=tuple(_part(str(one.n_variables), one) for one in found.exposures),
         posterior=tuple((name, one) for name, one in told if one is not None),
         **parts,

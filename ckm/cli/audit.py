@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,13 +19,12 @@ from ckm.errors import CheckFailedError
 from footing.files import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from ckm.audit.advice import Step
     from ckm.audit.audit import Audit, Exposure
     from ckm.cli.terminal.console import Terminal
     from reports.facts.exposure import ClosureFact, ExposureFacts
-    from risk.reconstruction.attributes import FoundAttributes
     from risk.reconstruction.posterior import FoundByPosterior
 
 _PATH = click.Path(path_type=Path)
@@ -143,7 +142,7 @@ def audit(
     from ckm.config.read import read_job
     from ckm.config.service.sections import ServiceAudit
     from ckm.config.service.service import is_service_file, read_service
-    from ckm.release.audit_gate import KIND, digests_of
+    from ckm.release.audit_gate import digests_of
     from ckm.release.run import InputFiles
 
     require_web()
@@ -192,37 +191,30 @@ def audit(
         again: dict[str, Any] = {"limit": limit, "progress": report_progress}
         steps = advise(space, auditor, is_release=is_release, **again) if is_advised else ()
         noise = stronger_noise(space, auditor, seed=seed, **again) if is_advised else ()
+    facts = exposure_facts(
+        plan,
+        found,
+        parts_of(space, attacked),
+        limit=limit,
+        steps=steps,
+        noise=noise,
+        growth=growth,
+        release=release,
+    )
     if output is not None:
         inputs.require_rest()
-        facts = exposure_facts(
-            plan,
+        digests = digests_of(service or job, auditor.ptable)
+        _write(
+            output,
+            replace(facts, digests=digests),
             found,
-            {
-                **parts_of(space, attacked),
-                "finished": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-                "digests": digests_of(service or job, auditor.ptable),
-            },
-            limit=limit,
-            steps=steps,
-            noise=noise,
-            growth=growth,
-            release=release,
+            steps,
+            lang=lang or terminal.language,
         )
-        figures = {
-            "kind": KIND,
-            "version": __version__,
-            "finished": facts.finished,
-            "digests": facts.digests,
-            **found.to_dict(),
-            "limit": limit,
-            "advice": [asdict(one) for one in steps],
-        }
-        _write(output, facts, figures, lang)
     _show_found(terminal, found)
     for name, why in (release.left_out if release else {}).items():
         terminal.tell(f"left out: {name}, as {why}")
-    for text in _sentences(found):
-        terminal.tell(text)  # results, and not for a log: their figures are disclosive
+    _tell(terminal, facts)
     if is_over and limit is not None:
         _show_advice(terminal, steps, noise, limit=limit)
         raise CheckFailedError(
@@ -246,17 +238,28 @@ def _beside(output: Path) -> Path:
 
 
 def _write(
-    output: Path, facts: ExposureFacts, figures: Mapping[str, Any], lang: str | None
+    output: Path, facts: ExposureFacts, found: Audit, steps: Sequence[Step], *, lang: str
 ) -> None:
     """Write the figures, and the page where one is wanted."""
+    from ckm.release.audit_gate import KIND
     from reports import exposure_report
     from reports.report import plain_facts
 
+    facts = replace(facts, finished=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"))
     more = ("variables", "areas", "tables", "growth", "noise", "release", "left_out")
-    told = {**figures, **{name: plain_facts(getattr(facts, name)) for name in more}}
+    told = {
+        "kind": KIND,
+        "version": __version__,
+        "finished": facts.finished,
+        "digests": facts.digests,
+        **found.to_dict(),
+        "limit": facts.limit,
+        "advice": [asdict(one) for one in steps],
+        **{name: plain_facts(getattr(facts, name)) for name in more},
+    }
     write_whole(_beside(output), json.dumps(told, indent=2) + "\n", is_private=True)
     if output != _beside(output):
-        page = exposure_report(facts, language=lang or "en").html
+        page = exposure_report(facts, language=lang).html
         write_whole(output, page, is_private=True)
 
 
@@ -312,49 +315,14 @@ def _show_found(terminal: Terminal, found: Audit) -> None:
         )
 
 
+def _tell(terminal: Terminal, facts: ExposureFacts) -> None:
+    """Tell the findings: results, and not for a log, as their figures are disclosive."""
+    from reports.i18n.languages import words_of
+    from reports.pages.exposure import findings
+
+    for text in findings(words_of(terminal.language), facts):
+        terminal.tell(text)
+
+
 def _left(one: ClosureFact) -> list[str]:
     return [f"{one.n_tables:,}", f"{one.n_cells:,}", f"{one.n_small:,}", f"{one.share:.1%}"]
-
-
-def _sentence(found: Audit) -> str:
-    alone, together = found.alone, found.together
-    areas = ""
-    if found.n_areas_drawn < found.n_areas:
-        areas = f" (in {found.n_areas_drawn} of {found.n_areas} areas)"
-    if not together.n_small:
-        return f"no small count is published{areas}: there was nothing to find"
-    return (
-        f"whoever asks for all tables finds {together.share:.1%} of {together.n_small:,} "
-        f"small counts{areas} with {together.guessed:,} guesses, {alone.share:.1%} from the "
-        f"table of each alone, and is sure of {together.sure:,}, of which "
-        f"{together.sure_wrong:,} wrongly"
-    )
-
-
-def _sentences(found: Audit) -> Iterator[str]:
-    yield _sentence(found)
-    from ckm.audit.audit import summed
-
-    remaining = summed(found.remainders)
-    alone, together = remaining.alone, remaining.together
-    if together.n_small:
-        yield (
-            f"of {together.n_small:,} sets of 1 to {found.small} records that no table shows, "
-            f"but that two tables differ by, {together.share:.1%} are found from all tables "
-            f"with {together.guessed:,} guesses, {alone.share:.1%} from these two alone, and "
-            f"somebody is sure of {together.sure:,}, of which {together.sure_wrong:,} wrongly"
-        )
-    yield _sentence_of_persons(found.attributes)
-
-
-def _sentence_of_persons(found: FoundAttributes) -> str:
-    if not found.n:
-        return "no table tells a category apart of somebody who is alone in its other variables"
-    together, alone, by_frequency = (
-        one / found.n for one in (found.together, found.alone, found.by_frequency)
-    )
-    return (
-        f"of {found.n:,} persons alone in a cell one more category is guessed rightly for "
-        f"{together:.1%} from all tables, {alone:.1%} from the table alone, and "
-        f"{by_frequency:.1%} by taking the most frequent"
-    )

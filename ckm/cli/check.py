@@ -68,19 +68,25 @@ def check(terminal: Terminal, /, *, file: Path, as_json: bool, **options: Any) -
 
 def _told(file: Path, failure: Failure | None, events: list[dict[str, Any]]) -> dict[str, Any]:
     """Return what a check found, for programs."""
-    problems = [] if failure is None else [*failure.problems]
-    if failure is not None and not problems:
+    problems: list[dict[str, Any]] = []
+    if failure is not None:
+        line = re.search(r" at line (\d+),", failure.message)  # of what is no TOML
+        whole: dict[str, Any] = {
+            "code": failure.code,
+            "message": failure.message,
+            "hint": failure.hint,
+            "where": "",
+            "file": file.name,
+            "line": int(line[1]) if line else None,
+            "key": None,
+        }
         placed = rf"^(?: *- )?{re.escape(file.name)}:(\d+): (.*)(?:\n +hint: (.*))?"
-        told = [
-            {"message": text, "hint": hint or failure.hint, "line": int(line)}
-            for line, text, hint in re.findall(placed, failure.message, re.MULTILINE)
-        ]
-        if not told:
-            line = re.search(r" at line (\d+),", failure.message)  # of what is no TOML
-            what = {"message": failure.message, "hint": failure.hint}
-            told = [what | {"line": int(line[1]) if line else None}]
-        common = {"code": failure.code, "where": "", "file": file.name, "key": None}
-        problems = [common | one for one in told]
+        for one in failure.problems or [whole]:
+            told = re.findall(placed, one["message"], re.MULTILINE)
+            problems += [
+                one | {"message": text, "hint": hint or one["hint"], "line": int(number)}
+                for number, text, hint in told
+            ] or [one]
     tables = [event for event in events if event["event"] == "table written"]
     return {
         "ok": failure is None,

@@ -10,7 +10,8 @@ import click
 
 from ckm.cli.terminal.click_group import PATH, Command, Group, common_options, with_terminal
 from ckm.cli.terminal.output import check_output, printable
-from footing.files import new_file
+from ckm.errors import ConfigError
+from footing.files import write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,15 +69,15 @@ def init(
     ckm job init register.duckdb --table persons -o march.toml --schema
     """
     from ckm.config.draft import draft_job
-    from ckm.config.read import job_schema
 
-    check_output(output, force=force)
+    check_output(output, force=force, endings=(".toml",))  # never the data
     draft = draft_job(data, output=output.absolute(), table=table)
     if has_schema:
-        text = json.dumps(job_schema(), indent=2, ensure_ascii=False)
-        _write(output.with_name("job.schema.json"), text + "\n", force=True)
+        text = _schema_text("job")
+        write_whole(output.with_name("job.schema.json"), text, is_private=False)
     head = "#:schema ./job.schema.json\n" if has_schema else ""
-    _write(output, head + draft.text, force=force)
+    # Its owner alone may read it: it tells of the data.
+    write_whole(output, head + draft.text, error=ConfigError, overwrite=force)
     for name, columns in draft.hierarchies.items():
         terminal.step("hierarchy found", f"{name}: {' > '.join(map(printable, columns))}")
     terminal.step("tables drafted", f"tables: {', '.join(draft.tables)}")
@@ -87,9 +88,10 @@ def init(
     click.echo(str(output))
 
 
-def _write(path: Path, text: str, *, force: bool) -> None:
-    with new_file(path, overwrite=force, is_private=False) as draft:
-        draft.write_text(text, encoding="utf-8")
+def _schema_text(kind: str) -> str:
+    module, _, name = _KINDS[kind].partition(":")
+    schema = getattr(import_module(module), name)()
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
 @click.command(cls=Command)
@@ -120,10 +122,9 @@ def schema(*, kind: str, output: Path | None, force: bool) -> None:
     one file alone: ckm check also knows your data.
     """
     check_output(output, force=force)
-    module, _, name = _KINDS[kind].partition(":")
-    text = json.dumps(getattr(import_module(module), name)(), indent=2, ensure_ascii=False)
     if output is None:
-        click.echo(text)
+        click.echo(_schema_text(kind), nl=False)
         return
-    _write(output, text + "\n", force=force)
+    text = _schema_text(kind)
+    write_whole(output, text, error=ConfigError, overwrite=force, is_private=False)
     click.echo(str(output))

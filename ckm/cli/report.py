@@ -116,8 +116,9 @@ def explain(
         return
     click.echo(found.pop("notice"))
     for name, value in found.items():
-        if not isinstance(value, list):
-            click.echo(printable(f"{name + ':':<20}{value}"))
+        if not name.startswith("in "):  # a step, and not where else the records are
+            said = ", ".join(map(str, value)) if isinstance(value, list) else value
+            click.echo(printable(f"{name + ':':<20}{said}"))
             continue
         click.echo(f"the same records {name}:")
         for one in value or ["nowhere else"]:

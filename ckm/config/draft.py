@@ -203,7 +203,8 @@ def _plain(name: str) -> str:
 
 def _quoted(value: object) -> str:
     """Write a text, a number or a list as TOML does, in one line."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    text = json.dumps(value, ensure_ascii=False)  # leaves some signs that steer terminals
+    return "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in text)
 
 
 def _key(name: str) -> str:
@@ -267,7 +268,7 @@ def _data(found: Draft, path: str, table: str | None) -> list[str]:
         words = [path, *(["--table", table] if table is not None else []), "-o", keyed]
         shown = " ".join(shlex.quote(w) if w.isprintable() else _quoted(w) for w in words)
         lines += [
-            "# No column tells all records apart. Draw keys here, once, and keep the file:",
+            "# No column tells all records apart. Draw keys in this folder, once; keep them:",
             f"#     ckm keys draw {shown}",
             '# id = "…"                    # or a column that does, in place of record_key',
             'record_key = "record_key"',
@@ -283,11 +284,6 @@ def _secret(folder: Path) -> str:
     is_set = bool(os.environ.get(SECRET_VARIABLE)) and not (folder / "secret.key").exists()
     setting = f'{"# " if is_set else ""}secret = "secret.key"'
     return _line(setting, "made once by: ckm keys secret secret.key; without it CKM_SECRET")
-
-
-def _is_amount(found: Draft, column: ColumnProfile) -> bool:
-    is_number = column.kind in ("integer", "number") and column.distinct > _FEW
-    return is_number and column.name not in {*found.unique, *found.weights}
 
 
 def _columns(found: Draft, used: set[str]) -> Sequence[str]:
@@ -308,9 +304,12 @@ def _columns(found: Draft, used: set[str]) -> Sequence[str]:
             facts.append("in a table")
         elif name in found.categories:
             facts.append("may be a dimension")
-        elif _is_amount(found, column):
+        elif column.kind in ("integer", "number") and column.distinct > _FEW:
             sums = _quoted(["count", f"sum:{name}"])
-            facts.append(f"measures = {sums}, or a dimension once cut into bands")
+            facts.append(f"measures = {sums}")
+            facts[-1] += ' with missing_values = "skip"' if column.missing else ""
+            facts += [] if column.is_positive else ["signed = true in its [[magnitude]]"]
+            facts.append("or a dimension once cut into bands")
         elif _FEW < column.distinct <= found.records // _PER_VALUE:
             facts.append("a dimension of many categories")
         lines.append(f"{_quoted(name)}: {', '.join(facts)}")

@@ -47,6 +47,8 @@ class Lines:
 
     def at(self, place: Place) -> tuple[Place, int | None]:
         """Return what stands there, or what is nearest above it, and its line."""
+        if place not in self._lines and (*place, 0) in self._lines:
+            place = (*place, 0)  # the first of repeated sections
         while place and place not in self._lines:
             place = place[:-1]
         return place, self._lines.get(place)
@@ -58,10 +60,12 @@ class Lines:
         for place in self._lines:
             if place[: len(section)] == section and place != section:
                 value, key = self._values.get(place), str(place[-1])
-                words = [value] if isinstance(value, str) else []
+                # A text, or the variable of a measure, such as sum:income.
+                words = {value, value.partition(":")[2]} if isinstance(value, str) else set()
                 if key == "where":  # a filter: any of its words
-                    words += re.findall(r"\w+", str(value))
-                starts = [text.find(repr(word)) for word in words]
+                    words |= set(re.findall(r"\w+", str(value)))
+                starts = [text.find(repr(word)) for word in words if word]
+                starts += [text.find("The filter")] if key == "where" else []
                 is_key = len(place) == len(section) + 1 and (section or repr(key) in text)
                 if is_key and key in text:
                     found = re.search(rf"(?<![\w-]){re.escape(key)}(?![\w-])", text)

@@ -83,28 +83,26 @@ def did_you_mean(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str
     return f"did you mean {close[0]!r}?" if close else None
 
 
-_KINDS = {
-    "string_type": "a text in quotes",
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
-    "finite_number": "a finite number",
-    "bool_type": "true or false",
-    "list_type": "a list in square brackets",
-    "dict_type": "a table of names and values",
-    "model_type": "a table of keys and values",
-    "model_attributes_type": "a table of keys and values",
-    "date_type": "a date without quotes, such as 2027-03-15",
-}
 _REPEATED = ("table", "variable", "population", "magnitude", "column")
-_BOUNDS = {
-    "greater_than_equal": "must be at least {ge:g}",
-    "greater_than": "must be greater than {gt:g}",
-    "less_than_equal": "must be at most {le:g}",
-    "less_than": "must be less than {lt:g}",
-    "string_too_short": "must not be empty",
-    "too_short": "must not be empty",
-    "string_pattern_mismatch": "must be letters, digits, - and _, and begin with no sign",
+_RULES = {
+    "string_type": "must be a text in quotes.",
+    "int_type": "must be a whole number.",
+    "int_from_float": "must be a whole number.",
+    "float_type": "must be a number.",
+    "finite_number": "must be a finite number.",
+    "bool_type": "must be true or false.",
+    "list_type": "must be a list in square brackets.",
+    "dict_type": "must be a table of names and values.",
+    "model_type": "must be a table of keys and values.",
+    "model_attributes_type": "must be a table of keys and values.",
+    "date_type": "must be a date without quotes, such as 2027-03-15.",
+    "greater_than_equal": "must be at least {ge:g}.",
+    "greater_than": "must be greater than {gt:g}.",
+    "less_than_equal": "must be at most {le:g}.",
+    "less_than": "must be less than {lt:g}.",
+    "string_too_short": "must not be empty.",
+    "too_short": "must not be empty.",
+    "string_pattern_mismatch": "must be letters, digits, - and _, and begin with no sign.",
 }
 _UNIONS = {
     "hierarchies": (
@@ -164,12 +162,10 @@ def problem_from_pydantic(
         return Problem(where=where, text=text)
     if kind == "literal_error":
         return Problem(
-            where=where, text=f"{key} must be {context['expected']}.".replace("'", '"')
+            where=where, text=f"{key} must be one of {context['expected']}.".replace("'", '"')
         )
-    if kind in _KINDS:
-        return Problem(where=where, text=f"{key} must be {_KINDS[kind]}.".lstrip())
-    bound = _BOUNDS.get(kind, "has a value that is not allowed")
-    return Problem(where=where, text=f"{key} {bound.format(**context)}.")
+    rule = _RULES.get(kind, "has a value that is not allowed.")
+    return Problem(where=where, text=f"{key} {rule.format(**context)}".lstrip())
 
 
 def _place(
@@ -206,6 +202,5 @@ def _unknown(
         hint = "known here: " + ", ".join(sections[section])
         if section == "keys":  # the value is not echoed: it may be the secret itself
             return Problem(where=where, text="has a key that is unknown.", hint=hint)
-    return Problem(
-        where=where, text=f"{'' if where else 'The '}key {key!r} is unknown.", hint=hint
-    )
+    text = f"key {key!r} is unknown." if where else f"The key {key!r} is unknown."
+    return Problem(where=where, text=text, hint=hint)

@@ -86,13 +86,14 @@ class SettingsFile(Section):
         """What the file says."""
         return self._reading.text
 
-    def place(self, error: ExplainedError) -> None:
-        """Say in an error about the data which line of the file it is about."""
-        error.reword(_NAMED.sub(partial(self._placed, Lines(self.text)), error.problem))
+    def place(self, error: ExplainedError, section: str = "") -> None:
+        """Say in an error about the data, or a section, which line of the file it is about."""
+        placed = partial(self._placed, Lines(self.text), section)
+        error.reword(_NAMED.sub(placed, error.problem))
 
-    def _placed(self, lines: Lines, said: re.Match[str]) -> str:
+    def _placed(self, lines: Lines, section: str, said: re.Match[str]) -> str:
         dash, table, what = said.groups()
-        number = lines.about(f"[[table]] {table}" if table else "", what)[1]
+        number = lines.about(f"[[table]] {table}" if table else section, what)[1]
         place = f"{self.path.name}:{number}: " if number and what else ""
         return f"{dash or ''}{place}{said[0][len(dash or '') :]}"
 

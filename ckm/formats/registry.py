@@ -125,19 +125,18 @@ _FORMATS = (
         needs_cube=True,
         max_cells=MAX_CELLS,
     ),
-    Format(
-        name="sdmx-csv",
-        media_type="application/vnd.sdmx.data+csv; version=2.0.0; charset=utf-8",
-        suffixes=(".sdmx.csv",),
-        write=partial(write_sdmx_csv, version="2.0"),
-        keeps=frozenset({"dataflow"}),
-    ),
-    Format(
-        name="sdmx-csv-1",
-        media_type="application/vnd.sdmx.data+csv; version=1.0.0; charset=utf-8",
-        suffixes=(".sdmx1.csv",),
-        write=partial(write_sdmx_csv, version="1.0"),
-        keeps=frozenset({"dataflow"}),
+    *(
+        Format(
+            name=name,
+            media_type=f"application/vnd.sdmx.data+csv; version={version}.0; charset=utf-8",
+            suffixes=(suffix,),
+            write=partial(write_sdmx_csv, version=version),
+            keeps=frozenset({"dataflow"}),
+        )
+        for name, suffix, version in (
+            ("sdmx-csv", ".sdmx.csv", "2.0"),
+            ("sdmx-csv-1", ".sdmx1.csv", "1.0"),
+        )
     ),
     Format(
         name="csvw",

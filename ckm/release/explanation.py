@@ -100,7 +100,9 @@ def explain(
                 noise = VariableNoises(opened.noises)[variable]
                 steps.update(_sum_steps(job, noise, cells, here, variable))
             elif measure != "count" and cells.weight is not None:
-                steps["original weight"] = float(cells.weight[here].sum())
+                weight = float(cells.weight[here].sum())
+                noisy = weight / max(steps["original count"], 1) * steps["count with noise"]
+                steps.update({"original weight": weight, "weight with noise": noisy})
             steps["published"] = _number(shown, words, request, measure)
             if opened.ledger is not None:
                 entry = opened.ledger.entry(cells, Definition(name=name), shown=here)

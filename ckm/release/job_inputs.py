@@ -52,10 +52,14 @@ def load_ptable(job: Job) -> PTable:
             f"The job {job.path.name!r} has no noise: it is one for suppression.",
             hint="ckm suppress takes it; ckm release needs [ptable] instead of [suppression]",
         )
-    from ptable import NoiseSpec
+    from ptable import InfeasibleError, NoiseSpec
     from ptable.design.stack import StackedSpec
 
-    table = _read_or_solve(job.ptable)
+    try:
+        table = _read_or_solve(job.ptable)
+    except InfeasibleError as error:
+        job.place(error, "[ptable]")
+        raise
     proof, spec = table.certificate, table.spec
     if proof is not None and isinstance(spec, NoiseSpec | StackedSpec):
         from ptable.advice.figures import name_few_outcomes

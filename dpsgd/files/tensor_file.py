@@ -60,7 +60,7 @@ def opened(path: StrPath, *, kind: str) -> tuple[bytes, dict[str, Any]]:
             f"The file {file.name!r} is damaged: it is not what was written.",
             hint="take a copy of it",
         )
-    facts = _json(about["facts"])
+    facts = parsed_json(about["facts"])
     if not isinstance(facts, dict):
         raise CheckpointError(f"The file {file.name!r} holds no facts.")
     return content, facts
@@ -76,7 +76,7 @@ def _read(file: Path) -> tuple[bytes, dict[str, Any]]:
             length = int.from_bytes(first := stream.read(_WIDTH), "little")
             if not 2 <= length <= min(_LONGEST_HEADER, size - _WIDTH):
                 raise _unreadable(file)
-            tensors = _json(head := stream.read(length))
+            tensors = parsed_json(head := stream.read(length))
             if not isinstance(tensors, dict) or _end(tensors) != size - _WIDTH - length:
                 raise _unreadable(file)
             return first + head + stream.read(), tensors
@@ -119,7 +119,8 @@ def _digest(about: dict[str, str], tensors: dict[str, Any], data: memoryview) ->
     return found.hexdigest()
 
 
-def _json(text: str | bytes) -> Any:
+def parsed_json(text: str | bytes) -> Any:
+    """Return what JSON says; None for what is none."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -96,14 +96,10 @@ class Intervals(Labels):
 
     Parameters
     ----------
-    amount, names
-        The names of the axis of amounts and of that of names.
     found, other
         What filled and outlined marks are.
     """
 
-    amount: str
-    names: str
     found: str
     other: str
 
@@ -115,18 +111,18 @@ def interval_lines(words: Words, data: Intervals, lines: Sequence[Interval]) -> 
     drawing = Drawing(words, data, size=(_WIDTH, low + 74))
     at = ticks(min(0.0, *(line.low for line in lines)), max(line.high for line in lines))
     along = Axis(at, (left, right))
-    drawing.across(along, low=low, high=top, name=data.amount)
+    drawing.across(along, low=low, high=top)
     for place, line in enumerate(lines):
         y = top + (place + 0.5) * step
         name = line.name if len(line.name) <= _LONGEST else f"{line.name[: _LONGEST - 1]}…"
         drawing.text((left - 10, y + 4), name, anchor="end")
-        drawing.whisker((along(line.low), along(line.high)), y, cap=4)
+        drawing.whisker((along(line.low), along(line.high)), y)
         css = "drawn" if line.is_found else "designed"
         drawing.circle((along(line.estimate), y), 4.5, css=css)
     drawing.line((along(0), top), (along(0), low), css="axis")
     marks = [("drawn", data.found)] * any(line.is_found for line in lines)
     marks += [("designed", data.other)] * (not all(line.is_found for line in lines))
-    drawing.dots(low + 50, marks, step=260, left=left + 8, radius=4.5)
+    drawing.legend(low + 44, marks, step=260, left=left + 8, radius=4.5)
     return drawing.finish()
 
 
@@ -136,7 +132,7 @@ def interval_bars(words: Words, data: Intervals, bars: Sequence[Interval]) -> st
     drawing = Drawing(words, data, size=(_WIDTH, low + 76))
     at = ticks(min(0.0, *(bar.low for bar in bars)), max(bar.high for bar in bars))
     up = Axis(at, (low, top))
-    drawing.upwards(up, left=left, right=right, name=data.amount)
+    drawing.upwards(up, left=left, right=right)
     wide = (right - left) / len(bars)
     longest = max(len(bar.name) for bar in bars)
     every = math.ceil((longest * 7.5 + 6) / wide)
@@ -150,7 +146,7 @@ def interval_bars(words: Words, data: Intervals, bars: Sequence[Interval]) -> st
         if place % every == 0:
             drawing.text((middle, low + 16), bar.name, anchor="middle")
     drawing.line((left, up(0)), (right, up(0)), css="axis")
-    drawing.text(((left + right) / 2, low + 34), data.names, anchor="middle")
+    drawing.text(((left + right) / 2, low + 34), data.across, anchor="middle")
     entries = [("drawn", data.found), ("designed", data.other)]
     drawing.legend(low + 50, entries, step=260, left=left)
     return drawing.finish()

@@ -254,12 +254,12 @@ def points(words: Words, data: Points, designs: Sequence[Design]) -> str:
         drawing.circle(place, 5, css="drawn" if design.is_front else "designed")
         if design.is_chosen:
             drawing.circle(place, 9, css="home")
-    labels = _Labels((left, top, right, low))
-    labels.keep_free([(along(d.across), up(d.upwards)) for d in designs], front)
+    spots = [(along(d.across), up(d.upwards)) for d in designs]
+    labels = _Labels((left, top, right, low), spots, front)
     for design in sorted(designs, key=lambda d: (not d.is_chosen, not d.is_front)):
         labels.write(drawing, design, (along(design.across), up(design.upwards)))
     entries = (("drawn", data.front), ("designed", data.other), ("home", data.chosen))
-    drawing.dots(_MAP_HEIGHT + 4, entries, step=230, left=12, radius=5)
+    drawing.legend(_MAP_HEIGHT - 2, entries, step=230, left=12, radius=5)
     return drawing.finish()
 
 
@@ -284,17 +284,16 @@ def _meet(one: _Box, other: _Box) -> bool:
 
 
 class _Labels:
-    """Places for the labels of points: the first free one, near ones first."""
+    """Places for the labels of points: the first free one, near ones first.
 
-    def __init__(self, frame: _Box) -> None:
+    The points and a line between some of them stay free.
+    """
+
+    def __init__(self, frame: _Box, spots: Sequence[_Place], line: Sequence[_Place]) -> None:
         self._frame = frame
-        self._taken: list[_Box] = []
-        self._written: list[_Box] = []
-
-    def keep_free(self, spots: Sequence[_Place], line: Sequence[_Place]) -> None:
-        """Take the room of the points and of a line between some of them."""
-        self._taken += [(x - 10, y - 10, x + 10, y + 10) for x, y in spots]
+        self._taken = [(x - 10, y - 10, x + 10, y + 10) for x, y in spots]
         self._taken += [box for pair in pairwise(line) for box in _steps(*pair)]
+        self._written: list[_Box] = []
 
     def write(self, drawing: Drawing, design: Design, spot: _Place) -> None:
         """Write number and name where there is room, or the number; a line leads far off."""

@@ -65,7 +65,6 @@ class Drawing(Board):
         *,
         low: float,
         high: float,
-        name: str | None = None,
         said: Mapping[float, str] = MappingProxyType({}),
     ) -> None:
         """Draw an axis to the right, with lines up to `high`, and words where there is room."""
@@ -80,20 +79,17 @@ class Drawing(Board):
                 self.text((x, low + 14), text, anchor="middle")
                 taken = x + half
         middle = (axis(axis.at[0]) + axis(axis.at[-1])) / 2
-        name = self.labels.across if name is None else name
+        name = self.labels.across
         middle = min(middle, max(self.width / 2, self.width - text_width(name, 12) / 2))
         self.text((middle, low + 30), name, anchor="middle")
 
-    def upwards(
-        self, axis: Axis, *, left: float, right: float, name: str | None = None
-    ) -> None:
+    def upwards(self, axis: Axis, *, left: float, right: float) -> None:
         """Draw an axis from bottom to top, with lines to the right; its name stands above."""
         for number in axis.at:
             y = axis(number)
             self.line((left, y), (right, y), css="grid")
             self.text((left - 6, y + 4), self._written(axis, number), anchor="end")
-        name = self.labels.upwards if name is None else name
-        self.text((4, axis(axis.at[-1]) - 10), name)
+        self.text((4, axis(axis.at[-1]) - 10), self.labels.upwards)
 
     def _written(self, axis: Axis, number: float) -> str:
         if axis.is_log and (number < 1e-3 or number > 9e4):
@@ -102,38 +98,30 @@ class Drawing(Board):
                 return f"10{str(power).translate(_POWERS)}"
         return self.words.numbers.plain(number)
 
-    def whisker(
-        self, ends: tuple[float, float], y: float, *, cap: float, css: str = "axis"
-    ) -> None:
+    def whisker(self, ends: tuple[float, float], y: float) -> None:
         """Draw an interval from left to right, with a cap at each end."""
-        low, high = ends
-        self.line((low, y), (high, y), css=css)
+        self.line((ends[0], y), (ends[1], y), css="axis")
         for end in ends:
-            self.line((end, y - cap), (end, y + cap), css=css)
+            self.line((end, y - 4), (end, y + 4), css="axis")
 
     def legend(
-        self, top: float, entries: Sequence[tuple[str, str]], *, step: float, left: float = 4
-    ) -> None:
-        """Explain fillings: their class and their words, side by side."""
-        for number, (css, words) in enumerate(entries):
-            start = left + number * step
-            self.rect((start, top, 14, 12), css=css)
-            if words:
-                self.text((start + 20, top + 10), words)
-
-    def dots(
         self,
-        y: float,
+        top: float,
         entries: Sequence[tuple[str, str]],
         *,
         step: float,
-        left: float,
-        radius: float,
+        left: float = 4,
+        radius: float = 0,
     ) -> None:
-        """Explain dots: their class and their words, side by side."""
+        """Explain fillings, or dots of a radius: their class and their words, side by side."""
         for number, (css, words) in enumerate(entries):
-            self.circle((left + number * step, y), radius, css=css)
-            self.text((left + 12 + number * step, y + 4), words)
+            start = left + number * step
+            if radius:
+                self.circle((start, top + 6), radius, css=css)
+            else:
+                self.rect((start, top, 14, 12), css=css)
+            if words:
+                self.text((start + (12 if radius else 20), top + 10), words)
 
     def finish(self) -> str:
         """Give the finished SVG."""

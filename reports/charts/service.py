@@ -92,7 +92,7 @@ def _drawn(
         if along(margin) - left >= _SEEN:
             ends = (along(max(0, number - margin)), along(number + margin))
             drawing.line((ends[0], middle), (ends[1], middle), css="halo")
-            drawing.whisker(ends, middle, cap=4)
+            drawing.whisker(ends, middle)
             end = ends[1]
         drawing.text((end + 6, middle + 4), _written(words, number))
     drawing.line((left, top), (left, low), css="axis")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from reports.facts.release import Text  # noqa: TC001  (whoever parses facts needs it)
 
 if TYPE_CHECKING:
+    from risk.reconstruction.attributes import FoundAttributes
     from risk.reconstruction.posterior import FoundByPosterior
 
 
@@ -77,24 +78,6 @@ class ClosureFact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PersonsFact:
-    """For how many persons alone in a cell one more category is guessed rightly.
-
-    Parameters
-    ----------
-    n
-        How many there are.
-    by_frequency, alone, together
-        By taking the most frequent, from the table alone, and from all tables.
-    """
-
-    n: int
-    by_frequency: int
-    alone: int
-    together: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ExposureFacts:
     """What all tables of a service or of a release give away together.
 
@@ -159,7 +142,7 @@ class ExposureFacts:
     sure_wrong: int
     certain: int
     remaining: PartFact
-    persons: PersonsFact
+    persons: FoundAttributes
     sizes: tuple[PartFact, ...]
     variables: tuple[PartFact, ...]
     areas: tuple[PartFact, ...]

@@ -108,14 +108,10 @@ class Unpublished:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Withheld:
+class Withheld(Unpublished):
     """Areas that one rule does not let through, why, and tables to try."""
 
-    rule: str
-    detail: str
-    advice: tuple[str, ...]
     areas: tuple[str, ...]
-    tries: tuple[Try, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -149,8 +149,8 @@ def _pictures(
             name=(largest := max(lines, key=lambda line: line.estimate)).name,
             amount=words.numbers.count(largest.estimate),
         ),
-        amount=words.say("reports"),
-        names=words.say("value"),
+        across=words.say("value") if is_ordered else words.say("reports"),
+        upwards=words.say("reports"),
         found=words.say("found"),
         other=words.say("not found"),
     )

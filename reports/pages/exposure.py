@@ -21,52 +21,50 @@ def exposure_page(words: Words, facts: ExposureFacts) -> tuple[str, dict[str, An
     """Arrange what was found in all tables of a service."""
     parts = ("growth", "posterior", "advice")
     without = [name for name in parts if not getattr(facts, name)]
-    say = words.say
+    verdict, *remarks = findings(words, facts)
+    sizes = (words.say("Variables"), words.say("Tables by number of variables"))
     return "exposure.html", {
         "title": words.text(facts.title),
         "headings": headings(words, "exposure", without=without),
-        "verdict": _verdict(words, facts),
-        "remarks": _remarks(words, facts),
+        "verdict": verdict,
+        "remarks": remarks,
         "is_over": facts.limit is not None and facts.largest_share > facts.limit,
         "largest": words.numbers.share(facts.largest_share),
         "limit": "" if facts.limit is None else words.numbers.share(facts.limit),
         "sure": words.numbers.share(facts.confidence),
-        "sizes": _parts(
-            words, facts.sizes, "sizes", say("Variables"), say("Tables by number of variables")
-        ),
+        "sizes": _parts(words, facts.sizes, "sizes", *sizes),
         "picture": None if facts.growth is None else _picture(words, facts, facts.growth),
         "posterior": _posterior(words, facts),
-        "places": [
-            *(
-                []
-                if facts.release
-                else [
-                    _parts(
-                        words, facts.areas, "areas", say("Area"), say("Areas with most found")
-                    )
-                ]
-            ),
-            _parts(
-                words, facts.variables, "variables", say("Variable"), say("Tables by variable")
-            ),
-            _parts(words, facts.tables, "tables", say("Table"), say("Tables with most found")),
-            *(
-                [
-                    _parts(
-                        words,
-                        facts.differences,
-                        "differences",
-                        say("Two tables"),
-                        say("What two tables differ by, and no table shows"),
-                    )
-                ]
-                if facts.differences
-                else []
-            ),
-        ],
+        "places": _places(words, facts),
         "advice": _advice(words, facts),
         "digests": _digests(words, facts),
     }
+
+
+def findings(words: Words, facts: ExposureFacts) -> list[str]:
+    """Say what is found, in which areas, what is certain, and what is found of persons."""
+    return [_verdict(words, facts), *_remarks(words, facts)]
+
+
+def _places(words: Words, facts: ExposureFacts) -> list[Table]:
+    """List where most is found."""
+    say = words.say
+    named = {
+        "areas": (say("Area"), say("Areas with most found")),
+        "variables": (say("Variable"), say("Tables by variable")),
+        "tables": (say("Table"), say("Tables with most found")),
+        "differences": (
+            say("Two tables"),
+            say("What two tables differ by, and no table shows"),
+        ),
+    }
+    without = {"areas"} if facts.release else set()
+    without |= set() if facts.differences else {"differences"}
+    return [
+        _parts(words, getattr(facts, name), name, *said)
+        for name, said in named.items()
+        if name not in without
+    ]
 
 
 def _verdict(words: Words, facts: ExposureFacts) -> str:

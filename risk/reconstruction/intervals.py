@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from risk.errors import RiskError
-from risk.reconstruction.program import Program, Rows
+from risk.reconstruction.program import Rows
 from risk.reconstruction.search import TOLERANCE, Search
 
 if TYPE_CHECKING:
@@ -29,8 +28,6 @@ class Intervals:
         The least and the largest count of each base cell over all tables that fit.
     n_programs
         How many linear programs were solved.
-    n_whole_programs
-        How many programs in whole numbers were solved.
     n_unproven
         How many bounds a limit on nodes left wider than they may be.
     """
@@ -40,7 +37,6 @@ class Intervals:
     lower: NDArray[np.int64]
     upper: NDArray[np.int64]
     n_programs: int
-    n_whole_programs: int
     n_unproven: int
 
     @property
@@ -137,7 +133,7 @@ def intervals(
     upper = np.floor(search.bounds[1] + TOLERANCE).astype(np.int64)
     if (lower > upper).any():
         return Contradiction()
-    last, n_whole_programs = search, 0
+    last = search
     if whole:
         ends = (lower.astype(np.float64), upper.astype(np.float64))
         last = Search(_rows(counts), ends, most_nodes=most_nodes)
@@ -145,48 +141,12 @@ def intervals(
         if not last.run():
             return Contradiction()
         lower, upper = (np.rint(bound).astype(np.int64) for bound in last.bounds)
-        n_whole_programs = last.n_programs
     return Intervals(
         lower=lower,
         upper=upper,
         n_programs=search.n_programs,
-        n_whole_programs=n_whole_programs,
         n_unproven=last.n_unproven,
     )
-
-
-def least_max_noise(counts: PublishedCounts) -> int:
-    """Find the least bound on the noise with which some table fits: what an intruder rules out.
-
-    One linear program with the bound as a further column, rounded up; the true bound is never
-    less.
-    """
-    from scipy.sparse import block_array, csr_array
-
-    n_sums, n_cells = counts.n_sums, counts.n_cells
-    shape = (n_sums, n_cells)
-    sums = csr_array((counts.weights.astype(float), counts.cells, counts.starts), shape=shape)
-    seen, free = counts.published.astype(np.float64), np.full(n_sums, np.inf)
-    noise = np.ones((n_sums, 1))
-    # three rows per sum: not less than published - t, not more than published + t, above 0
-    blocks: Any = [[sums, noise], [sums, -noise], [sums, 0 * noise]]
-    matrix: Any = block_array(blocks).tocsr()
-    least = (seen > 0) if counts.zeros_stay else np.zeros(n_sums)
-    program = Program(
-        Rows(
-            starts=matrix.indptr,
-            columns=matrix.indices,
-            weights=matrix.data,
-            lower=np.concatenate([seen, -free, least]),
-            upper=np.concatenate([free, seen, free]),
-        ),
-        lower=np.zeros(n_cells + 1),
-        upper=np.full(n_cells + 1, np.inf),
-    )
-    answer = program.least([n_cells], [1.0])
-    if answer is None:
-        raise RiskError("No bound on the noise makes a table fit: the sums contradict.")
-    return math.ceil(answer.bound - TOLERANCE)
 
 
 def _rows(counts: PublishedCounts) -> Rows:

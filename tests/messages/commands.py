@@ -56,12 +56,39 @@ _FOREIGN = (
     ),
     *("File {0} does not exist.", "Directory {0} does not exist.", "Path {0} does not exist."),
     *("File {0} is a directory.", "Directory {0} is a file.", "File {0} is not readable."),
+    # Why there is no p-table, and what to do.
+    *("use variance={0}", "use variance=({0})", "the largest noise is {0}"),
+    *("relax {0}: count {1} has no law with mean zero at all", "the noise values"),
+    *(
+        "{0} leaves too little freedom",
+        "a count of {0} has no noise whose opposite is in reach",
+    ),
+    "no noise strictly between {0} and {1} is allowed",
+    "the noise of a count of {0} cannot go below {1}",
+    "symmetric noise of a count of {0} cannot go beyond {1}",
+    "change the variance of the parts that these rows belong to",
+    "no single variance suits every row; use {0}",
+    *("another p_stay", "{0} or more", "{0} or less", "or variance_rule='at-most'"),
+    "or variance_rule='nearest' for the nearest variance of each row",
+    "where these rows have less",
+    # What is put together where it is raised.
+    (
+        "The measure {0} cannot be published: "
+        "a range is the difference of two persons' amounts, which no noise for sums hides."
+    ),
+    *("an empty cell", "weighted by {0}"),
+    # What is wrong with record keys.
+    *("{0} of the records have no key.", "About {0}", "Fewer than {0}"),
+    "{0} of the identifiers repeat another, more than chance explains.",
+    "{0} of the record keys repeat another, more than chance explains.",
+    "The record keys are not uniform over their range.",
+    *("not {0}", "and {0} more", "The frame", "column", "folder", "dimension", "weights"),
     *("No such file or directory", "Permission denied", "Is a directory", "Not a directory"),
     *("No space left on device", "File exists", "Read-only file system", "File name too long"),
     *("Input/output error", "Disk quota exceeded", "Too many open files", "Broken pipe"),
     *("error:", "hint:", "in the data:", "{0} or {1}", "{0} and {1}"),
 )
-_SINKS = frozenset({"step", "warn", "warning", "add", "add_error", "fail", "table"})
+_SINKS = frozenset({"step", "warn", "warning", "add", "add_error", "fail", "table", "__init__"})
 #: Functions whose texts are shown by the commands, and are words of pages elsewhere.
 _OF_COMMANDS = frozenset({"add_task", "say", "tell"})
 _KEYWORDS = frozenset({"hint", "problem", "message", "title", "caption", "inside", "text"})
@@ -273,7 +300,7 @@ class Collector:
         parts = list(self._parts(module, node))
         text = "".join(part if isinstance(part, str) else "{}" for part in parts)
         text = template(text.replace("{}", "{hole}"))
-        if is_message(text) or (inline and len(_WORD.findall(text)) == 1 and text.islower()):
+        if is_message(text) or (inline and text.strip().isalpha() and len(text.strip()) > 1):
             self.found.setdefault(text, f"{module.path}")
 
     def _parts(self, module: Module, node: Any) -> Iterator[Any]:

@@ -17,7 +17,6 @@ from risk.reconstruction.intervals import (
     Intervals,
     _rows,
     intervals,
-    least_max_noise,
     propagate,
 )
 from risk.reconstruction.program import Program
@@ -98,21 +97,6 @@ def test_whole_intervals_equal_those_of_all_tables(release):
     assert isinstance(found, Intervals)
     assert found.lower.tolist() == every.min(axis=0).tolist()
     assert found.upper.tolist() == every.max(axis=0).tolist()
-
-
-@given(releases())
-@settings(max_examples=examples(40))
-def test_the_least_bound_on_the_noise_never_exceeds_the_true_one(release):
-    shape, tables, _, noise, cube = release
-    counts = PublishedCounts.from_tables(shape, tables=tables, max_noise=noise)
-    least = least_max_noise(counts)
-    assert least <= noise
-    found = intervals(counts)
-    assert (found.lower <= cube.ravel()).all()
-    assert (cube.ravel() <= found.upper).all()
-    if least:
-        below = PublishedCounts.from_tables(shape, tables=tables, max_noise=least - 1)
-        assert not intervals(below).is_feasible
 
 
 records = st.lists(

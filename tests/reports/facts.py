@@ -13,7 +13,6 @@ from reports.facts.exposure import (
     ExposureFacts,
     GrowthFact,
     PartFact,
-    PersonsFact,
 )
 from reports.facts.exposure import PointFact as GrowthPoint
 from reports.facts.release import (
@@ -65,6 +64,7 @@ from reports.facts.training import (
     SweepFacts,
     TuningFact,
 )
+from risk.reconstruction.attributes import FoundAttributes
 from risk.reconstruction.posterior import FoundByPosterior
 
 LAW = {-5: 0.004, -4: 0.022, -3: 0.07, -2: 0.14, -1: 0.17, 0: 0.188}
@@ -978,7 +978,7 @@ def exposure(**changes) -> ExposureFacts:
         certain=3,
         remaining=part("", 2, 3330, 107, 13, 55),
         differences=(part("geo \N{MINUS SIGN} geo, population (adults)", 2, 180, 107, 13, 55),),
-        persons=PersonsFact(n=146, by_frequency=50, alone=80, together=88),
+        persons=FoundAttributes(n=146, by_frequency=50, alone=80, together=88),
         sizes=(part("2", 15, 1459, 63, 0, 25), part("3", 26, 17_432, 2193, 77, 605)),
         variables=(part("geo", 16, 13_620, 1735, 31, 462),),
         areas=(part("D06", 16, 681, 106, 3, 34), part("D07", 16, 681, 0, 0, 0)),

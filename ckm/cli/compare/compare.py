@@ -191,7 +191,7 @@ def _finish(terminal: Terminal, found: _Found, output: Path | None, lang: str | 
         if found.designs is not None:
             _show(terminal, found.designs)
         return
-    text = _WRITERS[output.suffix.lower()](found, lang or "en")
+    text = _WRITERS[output.suffix.lower()](found, lang or terminal.language)
     write_whole(output, text, is_private=True)
     terminal.step("comparison written", "it follows from original counts: keep it inside")
     click.echo(str(output))

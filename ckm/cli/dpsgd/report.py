@@ -203,6 +203,7 @@ def _card(card: PrivacyCard, about: dict[str, Any]) -> _Page:
 def _card_in_model(file: Path) -> PrivacyCard:
     """Read the card in the head of a model's file; its tensors are left alone."""
     from dpsgd.errors import CheckpointError
+    from dpsgd.files.tensor_file import parsed_json
 
     try:
         with file.open("rb") as stream:
@@ -214,7 +215,7 @@ def _card_in_model(file: Path) -> PrivacyCard:
             f"The file {file.name!r} cannot be read.", hint="it may be cut short"
         ) from None
     if "card" not in found and isinstance(found.get("facts"), str):
-        inner = _parsed(found["facts"])
+        inner = parsed_json(found["facts"])
         found = inner if isinstance(inner, dict) else {}
     if "card" not in found:
         raise CheckpointError(
@@ -232,19 +233,14 @@ def _as_card(content: Any, file: Path) -> PrivacyCard:
     return PrivacyCard.from_json(content if isinstance(content, str) else json.dumps(content))
 
 
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
 def _read_json(file: Path) -> dict[str, Any]:
+    from dpsgd.files.tensor_file import parsed_json
+
     try:
         text = file.read_text(encoding="utf-8") if file.stat().st_size <= _LARGEST else ""
     except (OSError, UnicodeDecodeError):
         raise click.UsageError(f"The file {file.name!r} cannot be read.") from None
-    found = _parsed(text)
+    found = parsed_json(text)
     if not isinstance(found, dict):
         raise _unknown(file)
     return found

@@ -52,4 +52,7 @@ def read_json(file: Path, what: str = "file") -> Any:
 
 def printable(text: str) -> str:
     r"""Write signs that steer a terminal as escapes: names of columns are foreign."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return "".join(
+        c if c.isprintable() or c in "\xa0\u202f" else c.encode("unicode_escape").decode()
+        for c in text
+    )

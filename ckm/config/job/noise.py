@@ -59,7 +59,11 @@ def noise_spec(section: PTableSection, reading: Reading) -> NoiseSpec | None:
     missing = [name for name in ("max_noise", "variance") if name not in given]
     if missing:
         hint = "give max_noise and variance, or the path of a p-table"
-        text = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing."
+        text = (
+            "max_noise and variance are missing."
+            if missing[1:]
+            else f"{missing[0]} is missing."
+        )
         reading.add("[ptable]", text, hint)
         return None
     try:

@@ -106,6 +106,6 @@ def common_texts(job: Job) -> tuple[str, ...]:
         ]
         if codes:
             shown = ", ".join(codes[:_SHOWN]) + ", …" * (len(codes) > _SHOWN)
-            number = f"{len(codes)} categor{'ies' if len(codes) > 1 else 'y'}"
+            number = f"{len(codes)} categories" if len(codes) > 1 else "1 category"
             found.append(f"{number} of {name!r}: {shown}")
     return tuple(found)

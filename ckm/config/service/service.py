@@ -211,7 +211,8 @@ def _place(ledger: JobLedger) -> tuple[Path | str, str]:
 def is_service_file(path: Path) -> bool:
     """Return whether a TOML file describes a service rather than a job."""
     keys = keys_in(path)
-    return "service" in keys or ("variable" in keys and "table" not in keys)
+    of_jobs = {"table", "tables", "magnitude", "output", "report"}
+    return "service" in keys or ("variable" in keys and not keys & of_jobs)
 
 
 def service_schema() -> dict[str, Any]:

@@ -60,18 +60,6 @@ def published_ratio(published: ArrayLike, by: ArrayLike) -> Floats:
     return found
 
 
-def mean_before_sum(published: ArrayLike, totals: ArrayLike) -> Floats:
-    """Give the totals that cellKey publishes when asked for means before sums.
-
-    ``P**2 / X``, and 0 for a total of 0: the relative noise counts twice. It is here to repeat
-    past releases.
-    """
-    seen, total = np.asarray(published, np.float64), np.asarray(totals, np.float64)
-    found = np.zeros_like(total)
-    np.divide(seen * seen, total, out=found, where=total != 0)
-    return found
-
-
 def noise_name(variable: str, weight: str | None) -> str:
     """Return the name that a variable's noise is derived from.
 

@@ -6,8 +6,9 @@ records alone tell of are listed only where their published count is not zero.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from ckm.formats.words import MISSING
 from ckm.service.answering.messages import say
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -85,12 +86,9 @@ class Variable:
 
     def label(self, rank: int, language: str) -> str:
         """Return what readers call a category."""
-        known = self.offer.categories.get(self.codes[rank])
-        if known is None:
-            known = self.offer.categories.get(self.own(rank))
-        if known is not None:
+        named, own = self.offer.categories, self.own(rank)
+        if known := named.get(self.codes[rank]) or named.get(own):
             return known[language]
-        own = self.own(rank)
         if rank and (own == MISSING or not own.strip()):
             return say(own.strip() or "no_text", language)
         return say("total", language) if rank == 0 else own
@@ -197,12 +195,7 @@ def _by_code(
     level_of: NDArray[np.int64],
 ) -> dict[str, int]:
     """Find categories by their code, and by its last part where that is of one alone."""
-    ranks = {codes[int(rank)]: int(rank) for rank in np.flatnonzero(listed)}
-    own: dict[str, Any] = {}
-    for rank in np.flatnonzero(listed):
-        text = _own_text(axis, int(rank), int(level_of[rank]))
-        own[text] = None if text in own else int(rank)
-    short: Mapping[str, int] = {
-        text: rank for text, rank in own.items() if rank is not None and text not in ranks
-    }
-    return {**short, **ranks}
+    ranks = {codes[rank]: rank for rank in np.flatnonzero(listed).tolist()}
+    own = {rank: _own_text(axis, rank, int(level_of[rank])) for rank in ranks.values()}
+    times = Counter(own.values())
+    return {text: rank for rank, text in own.items() if times[text] == 1} | ranks

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import takewhile
+from operator import eq
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from ckm.service.answering.answer import Answer
     from ckm.service.answering.variables import Variable
     from ckm.service.page.page_state import PageState, View
-    from reports.facts.service import ShareOf
+    from reports.facts.service import Order, ShareOf
 
 _MAX_ACROSS = 12  # categories across the columns where nobody asked
 _MAX_COLUMNS = 60
@@ -110,11 +112,12 @@ def grid_of(answer: Answer, view: View) -> Grid:
     most = max(_FEWEST_ROWS, min(_MAX_ROWS, _NUMBERS // max(1, len(columns))))
     first = min(asked.first // most, (n_rows - 1) // most) * most
     sorted_by = abs(asked.sort) if order is not None else 0
+    direction: Order = "descending" if asked.sort < 0 else "ascending"
     titled = [
         replace(
             column,
             href=_sort_href(asked, place),
-            order="none" if place != sorted_by else _word(asked.sort),
+            order="none" if place != sorted_by else direction,
         )
         for place, column in enumerate(
             [*(Column(heading=head.name, href="") for head in layout.down), *columns], start=1
@@ -307,11 +310,12 @@ def _rows(layout: _Layout, chosen: NDArray[np.int64]) -> tuple[Row, ...]:
         index = tuple(map(int, np.unravel_index(number, layout.shape))) if layout.down else ()
         pairs = list(zip(layout.down, index, strict=True))
         above = [bool(one.has_parts[place]) for one, place in pairs]
+        same = [*takewhile(bool, map(eq, before, index))]
         rows.append(
             Row(
                 heads=tuple(one.head(place) for one, place in pairs),
                 numbers=tuple(layout.numbers[number].tolist()),
-                n_again=_n_same(before, index),
+                n_again=min(len(same), len(index) - 1),
                 is_total=any(
                     one.ranks[place] == 0 and a
                     for (one, place), a in zip(pairs, above, strict=True)
@@ -323,22 +327,8 @@ def _rows(layout: _Layout, chosen: NDArray[np.int64]) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _n_same(before: Sequence[int], here: Sequence[int]) -> int:
-    """Count the categories at the left that stand in the row above, too."""
-    same = 0
-    for above, own in zip(before, here, strict=False):
-        if above != own:
-            break
-        same += 1
-    return min(same, len(here) - 1)
-
-
 def _sort_href(asked: PageState, place: int) -> str:
     return replace(asked, sort=-place if asked.sort == place else place, first=0).href()
-
-
-def _word(sort: int) -> Any:
-    return "descending" if sort < 0 else "ascending"
 
 
 def _pages(asked: PageState, n_rows: int, most: int, first: int) -> tuple[Choice, ...]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ckm.service.rules.shape import Finding
+from tables.magnitudes.limbs import sum_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -92,20 +93,13 @@ def distinct(*codes: Integers) -> tuple[Integers, int]:
     return number, size
 
 
-def summed(groups: Integers, values: Integers, *, size: int) -> Integers:
-    """Sum values by group."""
-    sums = np.zeros(size, np.int64)
-    np.add.at(sums, groups, values)
-    return sums
-
-
 def permille_dominant(slices: Slices, settings: RuleSettings, *, variable: str) -> Flags:
     """Tell in which areas one category of a variable holds too large a share of the persons."""
     group, size = distinct(slices.area, slices.codes[variable])
-    inside = summed(group, slices.published, size=size)
+    inside = sum_at(group, slices.published, size)
     largest = np.zeros(slices.n_areas, np.int64)
     np.maximum.at(largest, _areas(slices, group, size), inside)
-    every = summed(slices.area, slices.published, size=slices.n_areas)
+    every = sum_at(slices.area, slices.published, slices.n_areas)
     return 1000 * largest > (settings.permille_dominant or 0) * every
 
 
@@ -116,7 +110,7 @@ def group_disclosure(slices: Slices, settings: RuleSettings, *, variable: str) -
     """
     others = (code for name, code in slices.codes.items() if name != variable)
     group, size = distinct(slices.area, *others)
-    persons = summed(group, slices.published, size=size)
+    persons = sum_at(group, slices.published, size)
     largest = np.zeros(size, np.int64)
     np.maximum.at(largest, group, slices.published)
     area = _areas(slices, group, size)

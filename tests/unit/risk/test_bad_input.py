@@ -71,7 +71,6 @@ from risk.attacks.reconstruction.linear import rebuild_counts
 from risk.attacks.reconstruction.linkage import link
 from risk.attacks.reconstruction.subset_sums import decode_bits, expected_share_right
 from risk.reconstruction.counts import PublishedCounts
-from risk.reconstruction.differences import sliver_posterior
 from risk.utility import (
     Pairs,
     additivity,
@@ -344,12 +343,6 @@ WITH_NUMBERS = {
     "PublishedCounts, small": lambda bad: PublishedCounts.from_matrix(
         [[1]], [3], max_noise=1, small=bad
     ),
-    "sliver_posterior": lambda bad: sliver_posterior(
-        TABLE, published_larger=bad, published_part=5, largest=2
-    ),
-    "sliver_posterior, largest": lambda bad: sliver_posterior(
-        TABLE, published_larger=5, published_part=5, largest=bad
-    ),
     "find_slivers": lambda bad: find_slivers(["A", "A"], ["a", "b"], largest=bad),
     "expected_share_right": lambda bad: expected_share_right(
         n_people=bad, n_queries=9, variance=1.0
@@ -412,9 +405,6 @@ WITH_WEIGHTS = {
     "Prior": lambda bad: Prior(probabilities=bad),
     "Prior.supplied": Prior.supplied,
     "Law": lambda bad: Law(lowest=0, probabilities=bad),
-    "sliver_posterior, prior": lambda bad: sliver_posterior(
-        TABLE, published_larger=5, published_part=5, largest=1, prior=_given(bad)
-    ),
 }
 
 
@@ -561,9 +551,6 @@ WRONG = {
     "rebuild_counts of nothing": lambda: rebuild_counts([], []),
     "find_slivers of two lengths": lambda: find_slivers(["A"], ["a", "b"], largest=1),
     "find_slivers of nobody": lambda: find_slivers([], [], largest=1),
-    "sliver_posterior that nothing explains": lambda: sliver_posterior(
-        TABLE, published_larger=90, published_part=5, largest=2
-    ),
     "link of no columns": lambda: link({"a": [1]}, {"a": [1]}, quasi_identifiers=[]),
     "link of absent columns": lambda: link({"a": [1]}, {"a": [1]}, quasi_identifiers=["b"]),
     "link of no records": lambda: link({"a": []}, {"a": [1]}, quasi_identifiers=["a"]),

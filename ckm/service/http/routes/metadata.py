@@ -85,16 +85,14 @@ async def get_config(call: Call) -> Response:
     service = call.table_service.service
     max_cells = call.table_service.answerer.settings.maximum_cells
     names = {"en": "English", "fr": "Français"}
-    notices = [
-        {"key": language, "value": notice}
-        for language in service.about.languages
-        if (notice := notice_of(service, language))
-    ]
-    audit = [
-        {"key": language, "value": told}
-        for language in service.about.languages
-        if (told := audit_notice(service, language))
-    ]
+    notices, audit = (
+        [
+            {"key": language, "value": told}
+            for language in service.about.languages
+            if (told := said_of(service, language))
+        ]
+        for said_of in (notice_of, audit_notice)
+    )
     audited = {"key": "audited", "value": str(service.audit.report is not None)}
     described = {
         "apiVersion": "2.0.0",

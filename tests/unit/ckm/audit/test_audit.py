@@ -485,7 +485,7 @@ class Formula:
 
 
 def test_advice_closes_what_helps_most_and_no_more_than_is_needed(space):
-    before = Formula().audit(space).together.share
+    before = Formula().audit(space).whole.together.share
     steps = advise(space, Formula(), limit=0.1)
     assert [one.chosen.what for one in steps] == [
         "no variable 'sex'",
@@ -577,7 +577,8 @@ def test_the_command_tells_and_writes_its_figures(service_file, tmp_path):
             assert total == sum(one[part][name] for one in told["exposures"])
     assert told["alone"]["n_small"] == told["together"]["n_small"] > 0
     share = told["together"]["right"] / told["together"]["n_small"]
-    assert f"finds {share:.1%} of {told['together']['n_small']:,} small" in done.stdout
+    small = told["together"]["n_small"]
+    assert f"finds {100 * share:.1f}\N{NO-BREAK SPACE}% of {small:,} small" in done.stdout
     assert (tmp_path / "a.json").stat().st_mode & 0o077 == 0
     again = run("audit", service_file, "-o", tmp_path / "a.json")
     assert again.exit_code == 2
@@ -739,8 +740,8 @@ def assert_found_as_told(people, rules, tmp_path):
             n_areas_drawn=1,
         )
     )
-    assert found.together.n_small == told.together.n_small > 0
-    assert found.together.share == pytest.approx(told.together.share, abs=0.02)
+    assert found.whole.together.n_small == told.whole.together.n_small > 0
+    assert found.whole.together.share == pytest.approx(told.whole.together.share, abs=0.02)
 
 
 def _add(shown, names, answer, codes):

@@ -164,7 +164,7 @@ def test_no_picture_is_drawn_of_few_tables_or_of_no_small_counts(opened):
 def test_the_page_and_its_figures_stand_side_by_side(service_file, tmp_path, monkeypatch):
     monkeypatch.setattr("ckm.audit.breakdown._POINTS", 3)
     page, figures = tmp_path / "a.html", tmp_path / "a.json"
-    done = run("audit", service_file, "-o", page, "--lang", "fr")
+    done = run("--lang", "fr", "audit", service_file, "-o", page)
     assert done.exit_code == 0, done.stderr
     told = json.loads(figures.read_text())
     assert told["growth"]["points"][-1]["found"] == told["together"]["right"]

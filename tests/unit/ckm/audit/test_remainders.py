@@ -144,8 +144,8 @@ def test_one_person_outside_a_population_is_named_and_counts_for_the_limit(tmp_p
     assert by_place.together.n_small == 30
     assert by_place.together.right == n_unlike > 15 > by_place.alone.right
     assert by_place.together.guessed == n_unlike
-    assert found.together.n_small == 0
+    assert found.whole.together.n_small == 0
     assert found.largest_share == summed(found.remainders).together.share > 0.5
     done = CliRunner().invoke(app, ["audit", str(file), "--limit", "0.5"])
     assert done.exit_code == 1
-    assert "of 30 sets of 1 to 2 records that no table shows" in done.stdout
+    assert "Of 30 sets of 1 to 2 records that no table shows" in done.stdout

@@ -147,6 +147,7 @@ def test_check_tells_infeasible_noise_apart(folder):
     result = run("check", "job.toml")
     assert result.exit_code == 4
     assert "no: the noise of a count of 1 cannot go" in result.stdout
+    assert "job.toml:9: No p-table has max_noise 2" in result.stderr
 
 
 def test_check_shows_infeasible_noise_and_wrong_columns_together(folder):
@@ -156,6 +157,9 @@ def test_check_shows_infeasible_noise_and_wrong_columns_together(folder):
     assert "No p-table has max_noise 2" in result.stderr
     assert "  - job.toml:15: table 'people': Column 'sexe' is not in the data" in result.stderr
     assert "did you mean 'sex'?" in result.stderr
+    told = json.loads(run("check", "job.toml", "--json").stdout)["problems"]
+    assert [one["line"] for one in told] == [9, 15]
+    assert told[1]["message"].startswith("table 'people'")
 
 
 def test_ptable_build_show_and_check(folder):

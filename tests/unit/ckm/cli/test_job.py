@@ -73,7 +73,12 @@ def test_a_draft_names_what_it_found(folder):
     assert '"code": integer, 60 values, divides the records as "commune" does' in text
     missing = f"{100 * people()['sex'].null_count / N:.3g} % missing"
     assert f'"sex": text, 2 values, {missing}, in a table' in text
-    assert 'measures = ["count", "sum:income"]' in text
+    sums, bands = 'measures = ["count", "sum:income"]', "or a dimension once cut into bands\n"
+    assert f"{sums}, {bands}" in text
+    income = pa.array([None, *[-0.5] * 9, *np.arange(N - 10) / 7], pa.float64())
+    _, text = drafted(people(income=income))
+    more = 'with missing_values = "skip", signed = true in its [[magnitude]]'
+    assert f"{sums} {more}, {bands}" in text
 
 
 def test_a_value_in_two_places_or_with_and_without_one_nests_in_none():
@@ -130,6 +135,7 @@ HOSTILE = {
     "new\nline": ["x\ny", 'q"', "z\\"] * (N // 3),
     "dot.ted": ["'''", '"""'] * (N // 2),
     "été π \x7f": ["", "é", "é", "", "é"] * (N // 5),
+    "\x9b2J\u202e": ["\x85", "\u2028"] * (N // 2),
     "nulls": pa.nulls(N),
     "lists": [[1]] * N,
     "Total": ["Total", "b"] * (N // 2),
@@ -137,7 +143,8 @@ HOSTILE = {
 
 
 def test_hostile_names_and_values_are_quoted(folder):
-    job, _ = drafted(pa.table(HOSTILE))
+    job, text = drafted(pa.table(HOSTILE))
+    assert all(map(str.isprintable, text.split("\n")))
     assert job["data"]["id"] == 'a "quoted"\n[id]'
     assert job["categories"]["new\nline"] == ['q"', "x\ny", "z\\"]
     assert job["categories"]["été π \x7f"] == ["", "é"]
@@ -176,6 +183,16 @@ def test_a_job_that_exists_stays(folder):
     (folder / "job.toml").write_text("mine")
     assert run("job", "init", "people.parquet").exit_code == 2
     assert (folder / "job.toml").read_text() == "mine"
+
+
+def test_a_draft_is_private_and_never_replaces_the_data(folder):
+    drafted(people())
+    assert (folder / "job.toml").stat().st_mode & 0o77 == 0
+    result = run("job", "init", "people.parquet", "-o", "people.parquet", "--force")
+    assert (result.exit_code, pq.read_table("people.parquet").num_rows) == (2, N)
+    (folder / "link.toml").symlink_to(folder / "gone.toml")
+    for words in (["job", "init", "people.parquet"], ["schema", "job"]):
+        assert run(*words, "-o", "link.toml").exit_code == 2
 
 
 def test_the_schema_lies_beside_the_job_that_names_it(folder):

@@ -8,8 +8,10 @@ from babel.messages.pofile import read_po
 from click.testing import CliRunner
 
 from ckm.cli.app import app
+from ckm.cli.terminal.console import Terminal
+from ckm.cli.terminal.exit_codes import Failure
 from reports.i18n.languages import LOCALE
-from reports.i18n.messages import DOMAINS, HOLE, translated
+from reports.i18n.messages import DOMAINS, HOLE, _Form, translated
 
 FOLDER = LOCALE / "fr" / "LC_MESSAGES"
 SAMPLES = ("'alpha'", "3", "'bêta'", "0.25", "'x', 'y'", "7", "'z'", "12", "'k'", "5")
@@ -37,6 +39,52 @@ def test_a_message_has_its_own_translation_and_not_that_of_another():
         if translated(filled(one.id), "fr") != filled(one.string)
     }
     assert not wrong
+
+
+def test_what_messages_nested_in_messages_cost_is_bounded(monkeypatch):
+    looked, values = [], _Form.values
+    monkeypatch.setattr(_Form, "values", lambda *a: looked.append(0) or values(*a))
+    translated("a 'b'", "fr")
+    forms = len(looked)  # what is looked at for one part
+    form = "posterior must be below prior, not {0} with {1}."
+    within = form.replace("{0}", "").replace("{1}", "") * 12
+    for message in (form.format(within, within), "a: " * 3000, "- " * 3000, "x, y; " * 99):
+        looked.clear()
+        assert translated(message, "fr")
+        assert len(looked) <= 2000 * forms
+    assert translated("error: " * 80, "fr").startswith("erreur")
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        # "{0} must be {1}{2}, not {3}": what stands in two places is cut where both are known
+        ("base must be an integer of at least 2, not 1.", "un entier d'au moins 2, et non 1"),
+        # a form of few words does not take a message from the form that says all of it
+        ("The file 'p.csv' is no p-table: it is empty.", "de perturbation : il est vide"),
+        # every part of a list is said, not the last one alone; values stay as they are
+        ("No oracle: beta is missing; line 3, count 1.", "beta manque ; ligne 3, effectif 1"),
+        ("No oracle: 'it is empty' is missing; line 3.", ": 'it is empty' manque"),
+    ],
+)
+def test_of_several_forms_the_one_that_leaves_the_least_english_is_taken(message, said):
+    plain = translated(message, "fr").replace("\N{NO-BREAK SPACE}", " ")
+    assert said in plain.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+
+
+@pytest.mark.parametrize(
+    ("message", "french"),
+    [
+        ("[ptable] variance must be a number.", "[ptable] variance doit être un nombre."),
+        ("small, entry 2, must be at least 1.", "small, élément 2, doit être au moins 1."),
+        (
+            "[[table]] 'a': title must not be empty.",
+            "[[table]] 'a': title ne doit pas être vide.",
+        ),
+    ],
+)
+def test_a_rule_is_translated_after_the_key_that_breaks_it(message, french):
+    assert translated(message, "fr") == french
 
 
 @pytest.mark.parametrize(
@@ -83,6 +131,22 @@ def test_errors_are_french_with_the_same_exit_code(tmp_path, monkeypatch, words,
     assert not [text for text in said if text not in plain]
     same = set(french.stderr.splitlines()) & set(english.stderr.splitlines())
     assert not same
+
+
+def test_spaces_before_signs_are_no_escapes(capsys):
+    Terminal("text").failure(Failure(exit=2, code="x", message="at most 5\xa0%, not \x9b1m"))
+    assert capsys.readouterr().err == "error: at most 5\xa0%, not \\x9b1m\n"
+
+
+def test_each_problem_of_a_job_is_said_in_its_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    job = 'schema = 1\ntitel = "x"\n[ptable]\nmax_noise = "a"\n[[table]]\nmargins = 5\n'
+    (tmp_path / "job.toml").write_text(job)
+    french = run("check", "job.toml", LANG="fr").stderr.splitlines()
+    english = run("check", "job.toml", LANG="C").stderr.splitlines()
+    assert len(french) == len(english) > 5
+    assert not set(french) & set(english)
+    assert not [line for line in french if " must " in line or " is " in line or "hint" in line]
 
 
 def test_json_stays_english_for_scripts():

@@ -173,7 +173,7 @@ def test_a_glob_stands_for_its_files(folder):
         (
             'secret = "secret.key"',
             'checks = "maybe"',
-            '[keys] checks must be "stop", "warn" or "skip".',
+            '[keys] checks must be one of "stop", "warn" or "skip".',
             None,
         ),
         (

@@ -27,6 +27,7 @@ where = "agee > 3"
 [table.more]
 key = 1
 [[report.exceptions]]
+who = ["sum:income"]
 '''
 
 
@@ -43,7 +44,8 @@ key = 1
         (("table", 0, "dimensions", 1, "list[str]"), 13),
         (("table", 1, "name"), 19),
         (("table", 1, "more", "key"), 22),
-        (("report", "exceptions", 1, "who"), 23),
+        (("report", "exceptions", 1, "why"), 23),
+        (("report", "exceptions"), 17),
         (("nowhere",), None),
     ],
 )
@@ -59,7 +61,9 @@ def test_a_place_has_the_line_of_what_stands_there_or_above(place, line):
         ("[[table]] 'a':", "dimensions must differ from each other.", 13),
         ("[[table]] 'a':", "Column 'region' is no column.", 13),
         ("[[table]] number 2:", "Column 'agee' is no column.", 20),
-        ("[[report.exceptions]] number 2:", "who is missing.", 23),
+        ("[[table]] number 2:", "The filter needs a number at character 7.", 20),
+        ("", "Column 'income' is not in the data; it has 'x', 'sex'.", 24),
+        ("[[report.exceptions]] number 2:", "why is missing.", 23),
         ("", "The key 'title' is unknown.", 3),
         ("", "This title says little.", None),
     ],

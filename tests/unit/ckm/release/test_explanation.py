@@ -107,6 +107,8 @@ def test_every_number_of_a_file_is_explained(folder):
         found = explain(job, "places", cell, measure="weighted")
         assert found["published"] == float(row["weighted"])
         assert found["count with noise"] == int(row["count"])
+        noisy = found["weight with noise"] * found["original count"]
+        assert noisy == pytest.approx(found["original weight"] * found["count with noise"])
         seen.add((found["original count"] > 0, found["count with noise"] > 0))
     assert seen == {(True, True), (True, False), (False, False)}
     counts = {row["age"]: int(row["count"]) for row in rows(folder, "ages")}
@@ -192,6 +194,9 @@ def test_same_records_are_told_of_the_job_and_of_the_ledger_which_stays_as_it_is
         "  entry 3, history 'public': perhaps in 'known': all its sets were recorded before",
         "  entry 4, history 'public': in 'mixed', in a cell that the ledger does not name",
     ]
+    lines = run(folder, "places", "--measure", "sum:income").stdout.splitlines()
+    assert sum(line.startswith("the same records in ") for line in lines) == 2
+    assert "the same records noises:" not in lines
     told = json.loads(run(folder, "places", "sex=X", "--json").stdout)
     assert next(iter(told)) == "notice"
     assert (told["original count"], told["published"]) == (0, 0)

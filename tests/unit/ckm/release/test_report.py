@@ -850,6 +850,6 @@ def test_the_internal_page_calls_categories_as_readers_know_them(folder, languag
     again = ("report", folder / "out", "--internal", "--lang", language)
     assert run(*again, "--full").exit_code == 0
     assert page.read_text(encoding="utf-8") == shown
-    assert "differs" in run(*again).stderr  # without the long lists it is another page
+    assert run(*again).exit_code == 2  # without the long lists it is another page
     assert run(*again, "--force").exit_code == 0
     assert women not in page.read_text(encoding="utf-8")

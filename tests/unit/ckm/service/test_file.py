@@ -44,6 +44,8 @@ def test_a_service_is_read_with_its_words_paths_and_defaults(file):
     assert service.limits.per_hour("officer") > service.limits.per_hour("public")
     assert is_service_file(file)
     assert not is_service_file(file.parent / "nothing.toml")
+    file.write_text('[[variable]]\nname = "sex"\n[output]\n')  # a job, its tables misspelt
+    assert not is_service_file(file)
 
 
 def test_all_problems_are_told_at_once_with_hints(file):

@@ -16,7 +16,6 @@ from risk.reconstruction.intervals import (
     Contradiction,
     Intervals,
     intervals,
-    least_max_noise,
     propagate,
 )
 
@@ -99,7 +98,6 @@ def test_a_guess_below_the_true_noise_is_refuted():
     found = intervals(counts)
     assert isinstance(found, Contradiction)
     assert "max_noise" in str(found)
-    assert least_max_noise(counts) == 2
     again = PublishedCounts.from_tables((2, 2), tables=published, max_noise=2)
     assert intervals(again).is_feasible
 
