@@ -94,15 +94,15 @@ def _found(words: Words, facts: ExposureFacts) -> str:
     }
     if not facts.sure:
         return words.say(
-            "Whoever asks for all tables finds %(share)s of %(small)s counts from 1 to %(most)s "
-            "with %(guessed)s guesses, %(alone)s from the table of each alone, and is sure of "
+            "Whoever asks for all tables finds %(share)s of %(small)s counts from 1 to "
+            "%(most)s with %(guessed)s guesses, %(alone)s from the table of each alone, and is sure of "
             "none.",
             **values,
         )
     return words.say(
-        "Whoever asks for all tables finds %(share)s of %(small)s counts from 1 to %(most)s with "
-        "%(guessed)s guesses, %(alone)s from the table of each alone, and is sure of %(sure)s, "
-        "of which %(wrong)s wrongly.",
+        "Whoever asks for all tables finds %(share)s of %(small)s counts from 1 to %(most)s "
+        "with %(guessed)s guesses, %(alone)s from the table of each alone, and is sure of "
+        "%(sure)s, of which %(wrong)s wrongly.",
         sure=numbers.count(facts.sure),
         wrong=numbers.count(facts.sure_wrong),
         **values,
