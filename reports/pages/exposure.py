@@ -95,8 +95,8 @@ def _found(words: Words, facts: ExposureFacts) -> str:
     if not facts.sure:
         return words.say(
             "Whoever asks for all tables finds %(share)s of %(small)s counts from 1 to "
-            "%(most)s with %(guessed)s guesses, %(alone)s from the table of each alone, and is sure "
-            "of none.",
+            "%(most)s with %(guessed)s guesses, %(alone)s from the table of each alone, "
+            "and is sure of none.",
             **values,
         )
     return words.say(
