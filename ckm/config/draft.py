@@ -169,7 +169,7 @@ def _find_categories(found: Draft, source: Source) -> None:
     nested = {name for chain in found.hierarchies.values() for name in chain}
     for column in found.columns.values():
         is_few = 2 <= column.distinct <= _FEW and _is_grouping(column)
-        if is_few and column.name not in {*nested, *found.same, *found.weights}:
+        if is_few and column.name not in {*nested, *found.same, *found.weights, *found.unique}:
             values = [
                 int(value) if isinstance(value, float | Decimal) else value
                 for value in categories_of(source, column.name)

@@ -107,9 +107,8 @@ def test_compare_writes_a_picture_a_page_in_two_languages_and_its_numbers(folder
     assert '<html lang="en"' in (folder / "page.html").read_text()
     numbers = json.loads((folder / "page.json").read_text())
     assert {design["name"] for design in numbers["scenarios"]["designs"]} >= {"rounded", "one"}
-    french = run(
-        "compare", "job.toml", "designs.toml", "-o", "page.html", "--lang", "fr", "--force"
-    )
+    words = ("compare", "job.toml", "designs.toml", "-o", "page.html", "--force")
+    french = run("--lang", "fr", *words)  # pages are in the language of the messages
     assert french.exit_code == 0
     assert '<html lang="fr"' in (folder / "page.html").read_text()
     modes = {(folder / name).stat().st_mode & 0o077 for name in ("map.svg", "page.html")}

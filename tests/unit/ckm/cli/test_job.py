@@ -164,6 +164,7 @@ def test_one_column_makes_a_table_whose_name_a_file_can_have(folder):
         (people().slice(0, 0), "has no records"),
         (people().select(["serial"]), "has 2 to 30 categories"),
         (pa.table({"a": pa.nulls(9, pa.string())}), "has 2 to 30 categories"),
+        (people().select(["person_id", "weight"]).slice(0, 9), "has 2 to 30 categories"),
     ],
 )
 def test_data_that_give_no_table_are_refused(folder, table, message):
