@@ -43,22 +43,16 @@ def amount_fact(
     three or more contributors have amounts of both signs, the rest may cancel out, and nobody
     knows how near the estimate is: these cells are not judged.
     """
-    fact = AmountFact(table=table, variable=magnitudes.variable, cells=0)
-    fact = _deviating(fact, magnitudes.total, published)
+    fact = deviation_fact(table, magnitudes.variable, magnitudes.total, published)
     if not fact.cells:
         return fact
     exposed, expected, found = _exposure(magnitudes, published, noise)
     return replace(fact, exposed=exposed, expected=expected, found=found)
 
 
-def weight_fact(
-    table: str, weight: NDArray[np.float64], published: NDArray[np.float64]
-) -> AmountFact:
-    """Measure how far published weighted counts lie from the original ones."""
-    return _deviating(AmountFact(table=table, variable="", cells=0), weight, published)
-
-
-def _deviating(fact: AmountFact, original: Any, published: Any) -> AmountFact:
+def deviation_fact(table: str, variable: str, original: Any, published: Any) -> AmountFact:
+    """Measure how far published sums, or weighted counts, lie from the original ones."""
+    fact = AmountFact(table=table, variable=variable, cells=0)
     try:
         deviations = amount_deviations(original, published)
     except RiskError:  # nobody contributes

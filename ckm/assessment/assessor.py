@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckm.assessment.amounts import amount_fact, weight_fact
+from ckm.assessment.amounts import amount_fact, deviation_fact
 from ckm.assessment.grouping import margins_of
 from ckm.assessment.noise.applied import Design, applied_table
 from ckm.assessment.observed import ObservedCells, ObservedTable, drawn_places
@@ -91,7 +91,7 @@ class Assessor:
             shown = published_numbers(
                 cells, published, measures=("weighted",), round_weighted=True
             )
-            self.amounts.append(weight_fact(name, cells.weight, shown["weighted"]))
+            self.amounts.append(deviation_fact(name, "", cells.weight, shown["weighted"]))
         own = ObservedCells(
             count=cells.count,
             noise=pairs.noise,

@@ -103,8 +103,8 @@ def _check_job(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) ->
     from ckm.config import read_job
     from ckm.config.job.output import common_texts
     from ckm.release.files.table_files import TableFiles
-    from ckm.release.perturbed import rehearse
-    from ckm.release.suppressed import rehearse_true_numbers
+    from ckm.release.perturbed import NoiseRun
+    from ckm.release.suppressed import SuppressionRun
     from ptable import NoiseSpec, feasible
 
     plan = read_job(file)
@@ -121,9 +121,10 @@ def _check_job(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) ->
     if quick:  # else all categories of the tables are looked at
         for caution in TableFiles(plan).cautions():
             terminal.warn("caution", caution)
-    run = rehearse if plan.suppression is None else rehearse_true_numbers
+    kind = NoiseRun if plan.suppression is None else SuppressionRun
     with terminal.progress() as report_progress:
-        run(plan, quick=quick, step=terminal.step, progress=report_progress, **limits)
+        run = kind(plan, progress=report_progress, is_kept=False)
+        run.rehearse(quick=quick, step=terminal.step, **limits)
 
 
 def _check_swap(terminal: Terminal, file: Path, **options: Any) -> None:

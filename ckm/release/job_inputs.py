@@ -117,7 +117,7 @@ def zero_sums_caution(job: Job, ptable: PTable) -> str | None:
         kept[count] = 1 - units.get(-count * ptable.step, 0) / ptable.key_range
     if not names or kept.get(1, 1.0) == 1:
         return None
-    listed = ", ".join(f"{share:.2f} for {count}" for count, share in sorted(kept.items()))
+    listed = ", ".join(f"{share:.2f} ({count})" for count, share in sorted(kept.items()))
     return (
         f"[[table]] {' and '.join(map(repr, names))}: a sum is 0 where the noisy count is, so "
         "that sums of small cells are too low on average. The mean of published over true, by "

@@ -26,7 +26,7 @@ from ckm.release.files.manifest import (
     write_manifest,
 )
 from ckm.release.files.output_folder import resolve_target
-from ckm.release.job_inputs import load_secret, opened_job, silent, zero_sums_caution
+from ckm.release.job_inputs import load_secret, opened_job, zero_sums_caution
 from ckm.release.pages.report_pages import LeakCheck, write_report
 from ckm.release.run import ReleaseRun
 from ckm.release.verdict import judge
@@ -110,28 +110,11 @@ def release(
     >>> from ckm.config import read_job
     >>> release(read_job("job.toml"), "out/")  # doctest: +SKIP
     """
-    run = _Run(job, formats=formats, progress=progress, is_kept=not dry_run)
+    run = NoiseRun(job, formats=formats, progress=progress, is_kept=not dry_run)
     run.is_full = full
     words = ["ckm", "release", job.path.name, "-o", resolve_target(out).name]
     run.command = shlex.join(words) + run.options if command is None else command
     return run.release(out, force=force, memory_limit=memory_limit, threads=threads)
-
-
-def rehearse(
-    job: Job,
-    *,
-    quick: bool = False,
-    step: Step = silent,
-    progress: Callable[[str, int, int], None] | None = None,
-    **resources: Unpack[Resources],
-) -> None:
-    """Make the release of a job in a private folder that goes again.
-
-    What stops the release of the job, stops this; only the folder of the release is not there
-    to be looked at.
-    """
-    run = _Run(job, progress=progress, is_kept=False)
-    run.rehearse(quick=quick, step=step, **resources)
 
 
 def _designs(job: Job) -> dict[str, MapDesign]:
@@ -143,7 +126,7 @@ def _designs(job: Job) -> dict[str, MapDesign]:
     return read_designs(job.report.designs)
 
 
-class _Run(ReleaseRun["OpenedJob"]):
+class NoiseRun(ReleaseRun["OpenedJob"]):
     """A release by noise."""
 
     kind, event = KIND, "release complete"

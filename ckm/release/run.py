@@ -227,7 +227,11 @@ class ReleaseRun(ABC, Generic[_Opened]):
     def rehearse(
         self, *, quick: bool = False, step: Step = silent, **resources: Unpack[Resources]
     ) -> None:
-        """Do all of it in a private folder that goes again, telling what is found right."""
+        """Do all of it in a private folder that goes again, telling what is found right.
+
+        What stops the release of the job, stops this; only the folder of the release is not
+        there to be looked at.
+        """
         formats = ", ".join(self.job.output.formats)
         step("formats checked", f"names and words fit into every format: {formats}")
         place = SpillFolder()

@@ -20,7 +20,6 @@ from ckm.release.files.manifest import (
     record_file,
     write_manifest,
 )
-from ckm.release.job_inputs import silent
 from ckm.release.run import Release, ReleaseRun
 from ckm.suppression.cell_selection import Choice, choose_hidden
 from ckm.suppression.original_cells import open_originals
@@ -90,24 +89,11 @@ def release_true_numbers(
     >>> from ckm.config import read_job
     >>> release_true_numbers(read_job("job.toml"), "out/")  # doctest: +SKIP
     """
-    run = _Run(job, formats=formats, progress=progress, is_kept=not dry_run)
+    run = SuppressionRun(job, formats=formats, progress=progress, is_kept=not dry_run)
     return run.release(out, force=force, memory_limit=memory_limit, threads=threads)
 
 
-def rehearse_true_numbers(
-    job: Job,
-    *,
-    quick: bool = False,
-    step: Step = silent,
-    progress: Tell | None = None,
-    **resources: Unpack[Resources],
-) -> None:
-    """Make the suppression of a job in a private folder that goes again."""
-    run = _Run(job, progress=progress, is_kept=False)
-    run.rehearse(quick=quick, step=step, **resources)
-
-
-class _Run(ReleaseRun["Originals"]):
+class SuppressionRun(ReleaseRun["Originals"]):
     """A release by suppression."""
 
     kind, event, is_original = SUPPRESSION_KIND, "suppression complete", True

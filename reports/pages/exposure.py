@@ -85,16 +85,27 @@ def _found(words: Words, facts: ExposureFacts) -> str:
     whole, numbers = facts.whole, words.numbers
     if not whole.n_small:
         return words.say("No small count is published: there was nothing to find.")
+    values = {
+        "share": numbers.share(whole.together / whole.n_small),
+        "small": numbers.count(whole.n_small),
+        "most": numbers.count(facts.small),
+        "guessed": numbers.count(facts.guessed),
+        "alone": numbers.share(whole.alone / whole.n_small),
+    }
+    if not facts.sure:
+        return words.say(
+            "Whoever asks for all tables finds %(share)s of %(small)s counts from 1 to "
+            "%(most)s with %(guessed)s guesses, %(alone)s from the table of each alone, "
+            "and is sure of none.",
+            **values,
+        )
     return words.say(
-        "Whoever asks for all tables finds %(share)s of %(small)s small counts with "
-        "%(guessed)s guesses, %(alone)s from the table of each alone, and is sure of %(sure)s, "
-        "of which %(wrong)s wrongly.",
-        share=numbers.share(whole.together / whole.n_small),
-        small=numbers.count(whole.n_small),
-        guessed=numbers.count(facts.guessed),
-        alone=numbers.share(whole.alone / whole.n_small),
+        "Whoever asks for all tables finds %(share)s of %(small)s counts from 1 to %(most)s "
+        "with %(guessed)s guesses, %(alone)s from the table of each alone, and is sure of "
+        "%(sure)s, of which %(wrong)s wrongly.",
         sure=numbers.count(facts.sure),
         wrong=numbers.count(facts.sure_wrong),
+        **values,
     )
 
 
@@ -158,9 +169,13 @@ def _parts(
         share = words.numbers.share(number / part.n_small) if part.n_small else ""
         return Cell(text=words.numbers.count(number), small=share)
 
+    def named(part: PartFact) -> str:
+        is_whole = not part.name or part.name.startswith("\N{MINUS SIGN}")
+        return f"{words.say('total')} {part.name}".strip() if is_whole else part.name
+
     return (
         Lines(words, parts)
-        .text(heading, lambda part: part.name or words.say("total"))
+        .text(heading, named)
         .number("Tables", lambda part: part.n_tables, "count")
         .number("Cells", lambda part: part.n_cells, "count")
         .number("Small counts", lambda part: part.n_small, "count")

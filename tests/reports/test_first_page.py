@@ -204,13 +204,13 @@ def test_the_figures_of_risk_follow_from_files_records_and_ptable(page, out, peo
     probability, original, published, name = worst
     assert found["Surest guess of one small count"] == (
         share(probability),
-        f"that it is {original}, where {published} is published; {name}",
+        f"that it is {original}, where {published} is published; Table of {name}",
         "✓ at most 99 %",
     )
     part, known, all_of, name = sure
     assert 0 < part < 1
     assert found["Small counts known as small"] == (
-        share(part), f"{known:,} of {all_of:,} cells; {name}", "✓ at most 98 %",
+        share(part), f"{known:,} of {all_of:,} cells; Table of {name}", "✓ at most 98 %",
     )  # fmt: skip
     attack = found["Small counts found from these tables together"]
     assert attack == ("not examined", "", "no limit set")
@@ -220,7 +220,8 @@ def test_the_figures_of_use_follow_from_files_and_records(page, cells, distinct)
     found = figures(page)
     off = {n: np.mean([abs(p - c) for c, p in v.values()]) for n, v in cells.items()}
     name = max(off, key=off.get)
-    assert found["Mean deviation, in counts"] == (f"{off[name]:.3f}", name, "✓ at most 4")
+    where = f"Table of {name}"
+    assert found["Mean deviation, in counts"] == (f"{off[name]:.3f}", where, "✓ at most 4")
     count, published = distinct.T
     for words, part, most in (
         ("Cells changed", (count != published).sum(), 97),

@@ -34,15 +34,22 @@ def decision_parts(words: Words, facts: ReleaseFacts) -> dict[str, Any]:
         "The largest counts %(records)s people or other units.",
         records=words.numbers.count(max((t.records for t in facts.tables), default=0)),
     )
+    titles = list(_titles(words, facts).values())
+    more = ["…"] if len(titles) > _MAX_TITLES else []
     warnings = [translated(text, words.language) for text in facts.warnings]
     return {
         "released": f"{released(words, facts.tables)} {records}",
-        "titles": [words.text(t.title) or t.name for t in facts.tables[:_MAX_TITLES]],
+        "titles": words.listed([*titles[:_MAX_TITLES], *more]) + "." * (not more),
         "figures": _table(words, facts),
         "warnings": warnings[:_MAX_WARNINGS],
         "more_warnings": len(warnings[_MAX_WARNINGS:]),
         "all_warnings": warnings,
     }
+
+
+def _titles(words: Words, facts: ReleaseFacts) -> dict[str, str]:
+    """Give each table its title, or its name where it has none."""
+    return {table.name: words.text(table.title) or table.name for table in facts.tables}
 
 
 def _table(words: Words, facts: ReleaseFacts) -> Table:
@@ -86,7 +93,8 @@ def _figures(words: Words, facts: ReleaseFacts) -> Iterator[_Figure]:
     use = checks.get("utility")
     found = absent
     if use is not None and use.found:
-        found = Cell(text=amount(use.found["aad"]), small=use.where)
+        where = _titles(words, facts).get(use.where, use.where)
+        found = Cell(text=amount(use.found["aad"]), small=where)
     yield limited("aad", "utility", "aad", found)
     for name, check in (("changed_pct", "changed"), ("false_zeros", "false-zeros")):
         yield limited(name, check, "share", _counted(words, measures.get(name)))
@@ -111,7 +119,7 @@ def _worst(words: Words, facts: ReleaseFacts) -> Entry:
         "that it is %(original)s, where %(published)s is published; %(table)s",
         original=words.numbers.count(worst.original),
         published=words.numbers.count(worst.published),
-        table=worst.table,
+        table=_titles(words, facts).get(worst.table, worst.table),
     )
     return Cell(text=words.numbers.share(worst.probability), small=where)
 
@@ -122,7 +130,7 @@ def _sure(words: Words, facts: ReleaseFacts) -> Entry:
     if not tables:
         return words.say("no small count is published")
     most = max(tables, key=lambda fact: fact.sure / fact.small)
-    return sure_entry(words, most, most.table)
+    return sure_entry(words, most, _titles(words, facts).get(most.table, most.table))
 
 
 def _by_table(facts: ReleaseFacts) -> Sequence[WorstFact]:

@@ -61,7 +61,7 @@ def size_picture(words: Words, sizes: Sequence[SizeFact]) -> list[Figure]:
         )
         for fact in sizes
     ]
-    figure = (
+    return [
         Lines(words, sizes)
         .text("Original count", lambda fact: class_name(words, fact.low, fact.high))
         .number("Cells", lambda fact: fact.cells, "count")
@@ -70,8 +70,7 @@ def size_picture(words: Words, sizes: Sequence[SizeFact]) -> list[Figure]:
         .number("Nine tenths, ±", lambda fact: fact.most, "count")
         .number("as a share", lambda fact: fact.most_share, "share")
         .figure(bars, lines_of_shares(words, bars, lines))
-    )
-    return [figure]
+    ]
 
 
 def class_name(words: Words, low: int, high: int | None) -> str:

@@ -135,7 +135,7 @@ def _shares(words: Words, noise: NoiseFacts) -> list[Figure]:
     said = PICTURES["noise-shares"]
     least, most = lines[0][0], lines[-1][0]
     bars = Bars(**said.say(words, "noise-shares", least=least, most=most, gap=gap))
-    figure = (
+    return [
         Lines(words, lines)
         .number("Noise", lambda line: line[0], "signed")
         .number("Designed", lambda line: line[1], "probability")
@@ -145,8 +145,7 @@ def _shares(words: Words, noise: NoiseFacts) -> list[Figure]:
             paired_bars(words, bars, lines),
             caption=words.say("Share of draws with each noise"),
         )
-    )
-    return [figure]
+    ]
 
 
 def _transition(words: Words, noise: NoiseFacts) -> list[Figure]:
@@ -176,7 +175,7 @@ def _transition(words: Words, noise: NoiseFacts) -> list[Figure]:
     if rows < len(law) or columns < max(map(len, law)):
         notes.append(NOTES["cut"].say(words, {"n": _MAX_LINES}))
     shown = law[: max(1, min(rows, _MAX_CELLS // columns))]
-    figure = (
+    return [
         Lines(words, list(zip(names, shown, strict=False)))
         .number("Original", lambda line: line[0])
         .numbers(
@@ -192,8 +191,7 @@ def _transition(words: Words, noise: NoiseFacts) -> list[Figure]:
             ),
             notes=notes,
         )
-    )
-    return [figure]
+    ]
 
 
 def _row_name(words: Words, row: int, *, last: int, cycle: int) -> str:

@@ -79,7 +79,7 @@ def posterior_picture(words: Words, posteriors: Sequence[PosteriorFact]) -> list
     bars = Bars(**said)
     number = words.numbers
     lines = [(number.count(f.published), f.sensitive, number.share(f.sensitive)) for f in shown]
-    figure = (
+    return [
         Lines(words, shown)
         .number("Published", lambda fact: fact.published, "count")
         .number("P(X is sensitive | X′)", lambda fact: fact.sensitive, "probability")
@@ -88,8 +88,7 @@ def posterior_picture(words: Words, posteriors: Sequence[PosteriorFact]) -> list
             lines_of_shares(words, bars, lines),
             caption=words.say("Probability that the original count is sensitive"),
         )
-    )
-    return [figure]
+    ]
 
 
 def _worst(words: Words, risk: RiskFacts) -> Table:

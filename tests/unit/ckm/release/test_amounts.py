@@ -277,7 +277,7 @@ def test_check_and_the_internal_report_say_by_how_much_sums_of_small_cells_are_t
     words = "a sum is 0 where the noisy count is"
     result = CliRunner().invoke(app, ["check", "job.toml"])
     assert words in " ".join(result.output.split())
-    assert "0.60 for 1, 0.94 for 2, 1.00 for 3" in " ".join(result.output.split())
+    assert "0.60 (1), 0.94 (2), 1.00 (3)" in " ".join(result.output.split())
     release(read_job("job.toml"), "out")
     internal = (folder / "out" / "internal" / "report.json").read_text(encoding="utf-8")
     assert words in internal
