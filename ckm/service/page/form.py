@@ -150,14 +150,8 @@ def example_of(kinds: Mapping[str, str], variables: Mapping[str, Variable]) -> s
 
 def across_choices(view: View) -> tuple[Choice, ...]:
     """Return what can stand across the columns."""
-    heading = view.asked.heading
-    return (
-        Choice(value="", label=view.say("automatic"), is_chosen=not heading),
-        *(
-            Choice(value=name, label=view.label(name), is_chosen=name == heading)
-            for name in view.variables
-        ),
-    )
+    titles = {"": view.say("automatic")} | {name: view.label(name) for name in view.variables}
+    return _choices(titles, view.asked.heading)
 
 
 def population_choices(view: View) -> tuple[Choice, ...]:
@@ -165,10 +159,11 @@ def population_choices(view: View) -> tuple[Choice, ...]:
     declared = view.service.populations
     titles = {"": view.say("all_records")} if declared else {}
     titles |= {name: one.title[view.language] for name, one in declared.items()}
-    return tuple(
-        Choice(value=name, label=title, is_chosen=name == view.asked.population)
-        for name, title in titles.items()
-    )
+    return _choices(titles, view.asked.population)
+
+
+def _choices(titles: Mapping[str, str], chosen: str) -> tuple[Choice, ...]:
+    return tuple(Choice(value=n, label=t, is_chosen=n == chosen) for n, t in titles.items())
 
 
 def measure_choices(view: View) -> tuple[Choice, ...]:
