@@ -114,12 +114,13 @@ def explain(
     if as_json:
         click.echo(json.dumps(found, indent=2, ensure_ascii=False))
         return
-    click.echo(found.pop("notice"))
+    say = terminal.say
+    click.echo(say(found.pop("notice")))
     for name, value in found.items():
         if not name.startswith("in "):  # a step, and not where else the records are
-            said = ", ".join(map(str, value)) if isinstance(value, list) else value
-            click.echo(printable(f"{name + ':':<20}{said}"))
+            said = ", ".join(map(str, value)) if isinstance(value, list) else say(str(value))
+            click.echo(printable(f"{say(name) + ':':<20} {said}"))
             continue
-        click.echo(f"the same records {name}:")
-        for one in value or ["nowhere else"]:
+        click.echo(say(f"the same records {name}:"))
+        for one in value or [say("nowhere else")]:
             click.echo(printable(f"  {one}"))

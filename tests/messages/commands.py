@@ -71,6 +71,15 @@ _FOREIGN = (
     *("another p_stay", "{0} or more", "{0} or less", "or variance_rule='at-most'"),
     "or variance_rule='nearest' for the nearest variance of each row",
     "where these rows have less",
+    # The steps of ckm explain.
+    *("INTERNAL: original counts and keys", "number", "cell key", "range of cell keys"),
+    *("mixed key", "row of p-table", "keys of this noise", "noise", "count with noise"),
+    *("published", "original weight", "weight with noise", "original sum", "contributors"),
+    *("their key", "is sensitive", "row of its p-table", "units of noise", "noises"),
+    *("sum with noise", "nowhere else", "the same records in the ledger:"),
+    "the same records in this job, by count and cell key:",
+    "none: a cell without records has no key and stays 0",
+    "nothing: the file leaves this cell out, as others whose published count is 0",
     # What is put together where it is told.
     *("table", "{0} table in {1}", "{0} tables in {1}", "table {0}", "measure", "check"),
     *("original count", "from", "to", "feasible", "yes", "{0} and more", "the total"),
