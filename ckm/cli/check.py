@@ -196,7 +196,7 @@ def show_feasibility(terminal: Terminal, answer: Feasibility) -> None:
     """Draw which variances each row of a p-table can reach."""
     last = len(answer.rows)
     terminal.table(
-        ("original count", "from", "to", "asked for", "feasible"),
+        ("counts", "from", "to", "asked for", "feasible"),
         (
             (
                 f"{row.count}{' and more' if row.count == last else ''}",

@@ -239,7 +239,9 @@ def _text(found: Draft, path: str, *, table: str | None, folder: Path) -> str:
     used = {name for dimensions in found.tables.values() for name in dimensions}
     listed = {name: found.categories[name] for name in found.categories if name in used}
     if listed:
-        note = "decide: add what may occur and did not, so that its zeros are known"
+        note = (
+            "decide: these codes are printed; add what may occur, so that its zeros are known"
+        )
         lines.append(_line("[categories]", note))
         lines += [f"{_key(name)} = {_quoted(values)}" for name, values in listed.items()]
         lines.append("")

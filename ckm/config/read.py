@@ -259,10 +259,12 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
         # The parser's own words may quote the file; its place is enough.
         place = re.search(r"\(at (line \d+, column \d+|end of document)\)", str(error))
         where = f" at {place[1]}" if place else ""
-        raise ConfigError(
-            f"{path.name!r} is not valid TOML{where}.",
-            hint='texts stand in quotes, lists in square brackets: dimensions = ["sex", "age"]',
-        ) from None
+        number = re.search(r"line (\d+)", where)
+        line = text.splitlines()[int(number[1]) - 1] if number else ""
+        hint = 'texts stand in quotes, lists in square brackets: dimensions = ["sex", "age"]'
+        if re.search(r"=\s*-?\d+,\d", line):
+            hint = "decimals have a point: variance = 3.0"
+        raise ConfigError(f"{path.name!r} is not valid TOML{where}.", hint=hint) from None
 
 
 def _names(document: dict[str, Any]) -> dict[str, list[str]]:

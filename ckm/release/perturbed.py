@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from reports.facts.release import ReleaseFacts
     from risk.risk_map.designs import MapDesign
     from tables import KeyQuality
+    from tables.cells.axes import Axis
 
 logger = logging.getLogger(__name__)
 
@@ -280,15 +281,22 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
         return records
 
     def _observer(self, assessor: Assessor) -> Observer:
-        restorer = self.restorer
-        if restorer is None:
-            return assessor.observe
-
-        def both(*seen: Any) -> None:
+        def observe(*seen: Any) -> None:
             assessor.observe(*seen)
-            restorer.observe(*seen)
+            if self.restorer is not None:
+                self.restorer.observe(*seen)
+            for columns in filter(_is_reversed, seen[2].axes):
+                self._warn_of_order(columns.columns)
 
-        return both
+        return observe
+
+    def _warn_of_order(self, columns: Sequence[str]) -> None:
+        listed = ", ".join(map(repr, columns))
+        text = (
+            f"Each level of {listed} has one category of the next: are they from broad to fine?"
+        )
+        if text not in self.warnings:
+            self._warn(text, event="order of a hierarchy")
 
     def _warn(self, text: str, **extra: str) -> None:
         logger.warning(text, extra=extra)
@@ -359,3 +367,13 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
             return None
         secret = self.job.keys.secret
         return secret.name if secret else SECRET_VARIABLE
+
+
+def _is_reversed(axis: Axis) -> bool:
+    """Tell whether the finest column of a hierarchy has fewer categories than its parent."""
+    if len(axis.columns) < 2 or len(axis.levels) < 2:
+        return False
+    finest, broader = axis.levels[:2]
+    fine, broad = axis.labels[-1], axis.labels[-2]
+    n_fine, n_broad = len({*fine[finest.ranks]}), len({*broad[broader.ranks]})
+    return n_fine < n_broad == finest.size

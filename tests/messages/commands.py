@@ -72,6 +72,7 @@ _FOREIGN = (
     "or variance_rule='nearest' for the nearest variance of each row",
     "where these rows have less",
     # The steps of ckm explain.
+    "original count",
     *("INTERNAL: original counts and keys", "number", "cell key", "range of cell keys"),
     *("mixed key", "row of p-table", "keys of this noise", "noise", "count with noise"),
     *("published", "original weight", "weight with noise", "original sum", "contributors"),
@@ -82,7 +83,7 @@ _FOREIGN = (
     "nothing: the file leaves this cell out, as others whose published count is 0",
     # What is put together where it is told.
     *("table", "{0} table in {1}", "{0} tables in {1}", "table {0}", "measure", "check"),
-    *("original count", "from", "to", "feasible", "yes", "{0} and more", "the total"),
+    *("counts", "from", "to", "feasible", "yes", "{0} and more", "the total"),
     *("the title", "the title of {0}", "the unit of {0}", "the label of {0}", "nothing"),
     *("1 category of {0}", "{0} categories of {1}", "unchanged", "written", "would be written"),
     *("{0} for {1}", "at line {0}, column {1}", " in {0}", "but not {0}", "the residual"),

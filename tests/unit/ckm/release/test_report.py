@@ -325,6 +325,18 @@ def test_a_broken_file_of_designs_is_told_before_anything_is_read(folder):
     assert run("release", "job.toml", "-o", "out", "--dry-run").exit_code == 2
 
 
+def test_a_hierarchy_from_fine_to_broad_is_told(folder):
+    people = pq.read_table(folder / "people.parquet")
+    north = [place == "North" for place in people["place"].to_pylist()]
+    pq.write_table(people.append_column("north", pa.array(north)), folder / "people.parquet")
+    for columns, is_told in ((["place", "north"], True), (["north", "place"], False)):
+        table = '[[table]]\nname = "geo"\ndimensions = ["geo"]\n'
+        begin = JOB.partition("[[table]]")[0]
+        write(folder, f"{begin}[hierarchies]\ngeo = {columns}\n{table}")
+        result = run("check", "job.toml")
+        assert ("'place', 'north' has one category of the next" in result.stderr) is is_told
+
+
 @pytest.mark.slow
 def test_warnings_of_the_release_stand_in_its_report(folder):
     write(
