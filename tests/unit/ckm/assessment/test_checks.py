@@ -436,7 +436,9 @@ def test_a_failed_check_does_not_tell_a_share_of_few_small_counts(tables):
     found = found_in(observed(tables, NOISY), limits=JobLimits(known_small=0.0))
     with pytest.raises(CheckFailedError) as caught:
         judge(found.checks, job_of(tables))
-    assert caught.value.problem.endswith("with more than 75 %. Nothing was published.")
+    assert caught.value.problem.endswith(
+        "with more than 75\N{NO-BREAK SPACE}%. Nothing was published."
+    )
 
 
 def test_a_failed_check_warns_where_the_job_says_so_or_somebody_allowed_it(tables):

@@ -78,7 +78,7 @@ def test_controls_are_measured_once_and_given_to_every_set(files):
         (("evaluate", "{t}", "{t}", "--class", "agee"), "'agee' is not in the data"),
         (("evaluate", "{t}", "{t}", "--sensitive", "age"), "at least one --key"),
         (("evaluate", "{t}", "{t}", "-o", "page.pdf"), "must end in"),
-        (("evaluate", "{t}", "{t}", "--lang", "fr"), "goes with --output"),
+        (("evaluate", "{t}", "{t}", "--lang", "fr"), "--lang va avec --output"),
         (("compare", "{t}", "{t}", "{t}"), "same name"),
     ],
 )
