@@ -230,6 +230,8 @@ class _ForEditors(GenerateJsonSchema):
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
         form = self.generate_inner(schema["schema"])
         default = schema.get("default")
+        if default == ():
+            return {**form, "default": []}
         return {**form, "default": default} if isinstance(default, str | int | float) else form
 
     def field_title_should_be_set(self, schema: Any) -> bool:
