@@ -95,8 +95,10 @@ def test_the_reach_is_what_a_linear_program_finds(spec):
         ends = variance_bounds(problem)
         found = [(_program(shape, noise**2), _program(shape, -(noise**2))) for shape in shapes]
         known = [(low, -high) for low, high in found if low is not None and high is not None]
-        assert (ends is None) == (not known)
-        if ends is not None:
+        if ends is None:  # a program that meets its rows to 1e-7 may find a point beside them
+            assert all(high - low < 1e-6 for low, high in known)
+        else:
+            assert known
             square = float(problem.mean) ** 2
             slack = 1e-6 * max(1.0, float(ends[1].value))
             assert float(ends[0].value) + square == pytest.approx(
