@@ -91,6 +91,8 @@ def _measure_words(name: str, *, is_original: bool) -> str:
     if statistic == "mean" and variable:
         of_published = ": published sum over published count, none where that is 0"
         return f"Mean of {variable!r}" + ("" if is_original else of_published)
+    if statistic in {"median", "quantile"} and variable:
+        return f"Quantile of {variable!r}, of which 'median' is that of one half"
     return "Weighted number of units" if statistic == "weighted" else "Number of units"
 
 
