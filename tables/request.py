@@ -186,9 +186,9 @@ class Request:
             if column not in kinds:
                 yield unknown_name("Column", column, kinds)
             elif kinds[column] not in {"integer", "number", "boolean"}:
+                noun = _NOUNS[kinds[column]]
                 yield (
-                    f"Column {column!r} holds {_NOUNS[kinds[column]]}, which have neither "
-                    "sum nor quantiles.",
+                    f"Column {column!r} holds {noun}, which have neither sum nor quantiles.",
                     "a variable to add up or to order holds numbers, or true and false",
                 )
 
