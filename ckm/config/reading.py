@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ckm.config.lines import Lines
 from ckm.config.problems import JobError, Problem, did_you_mean
+from footing.places import list_files
 
 if TYPE_CHECKING:
     from footing.errors import ExplainedError
@@ -89,8 +90,6 @@ class Reading:
 
 
 def files_of(path: Path) -> tuple[Path, ...]:
-    """Return the files that a path or a glob stands for, sorted."""
-    if not glob.has_magic(str(path)) or path.exists():
-        return (path,)
-    found = glob.glob(str(path), recursive=True)  # noqa: PTH207 (an absolute pattern)
-    return tuple(sorted(path for path in map(Path, found) if path.is_file()))
+    """Return the files that a path, a folder or a glob stands for, sorted."""
+    is_one = not glob.has_magic(str(path)) and not path.is_dir()
+    return (path,) if is_one else tuple(map(Path, list_files(str(path))))

@@ -215,9 +215,10 @@ def open_engine(
     """Open the data of a job with its keys and its p-table."""
     from ckm.engine.engine import Engine
 
+    data = job.data.local
     return Engine(
-        str(job.data.path),
-        **{name: getattr(job.data, name) for name in _OF_DATA},
+        data.location,
+        **{name: getattr(data, name) for name in _OF_DATA},
         secret=load_secret(job),
         ptable=ptable,
         hierarchies=dict(job.hierarchies) or None,

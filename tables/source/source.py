@@ -1,4 +1,4 @@
-"""Where the records are: Parquet, CSV, Arrow, pandas, polars or a DuckDB file.
+"""Where the records are: files, data in memory, databases, or a stream.
 
 A source keeps one DuckDB connection. Records stay in DuckDB; what leaves are column
 names, kinds of columns, and aggregates.
@@ -18,20 +18,24 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import duckdb
 
+from footing.places import is_elsewhere
 from tables.deadline import Deadline, stopped
 from tables.errors import RequestError, SourceError, unknown_name
 from tables.filtering.filters import quote
 from tables.filtering.values import kind_of
+from tables.source.copies import LocalCopy, told
 from tables.source.files import (
+    FILE_COLUMN,
     attach,
-    check_same_columns,
     create_csv_view,
+    create_parquet_view,
     file_format,
-    file_list,
     find_files,
+    find_partitions,
     sql_text,
+    with_partitions,
 )
-from tables.source.frames import as_arrow
+from tables.source.frames import arrow_batches, as_arrow, as_reader, write_parquet
 from tables.source.spill import SpillFolder
 
 if TYPE_CHECKING:
@@ -316,19 +320,26 @@ def open_source(
     data: object,
     *,
     table: str | None = None,
+    query: str | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
     is_text: bool = False,
 ) -> Source:
-    """Open records for tabulation; nothing is read yet but the columns.
+    """Open records for tabulation; of files and data in memory, the columns alone are read.
+
+    What lies elsewhere, or can be read once, is first copied into a private folder.
 
     Parameters
     ----------
     data
-        A Parquet or CSV file, a glob of them, a DuckDB file, or anything that speaks the
-        Arrow stream protocol (pandas, polars, pyarrow).
+        Parquet, CSV or Arrow (Feather) files: a path, a glob, a folder, or a list of these;
+        folders such as ``region=A`` become a column of texts. ``"-"`` for standard input,
+        ``s3://…`` for objects, or the URI of a database. Or a DuckDB file, or a table of
+        pandas, polars (lazy ones too) or PyArrow (datasets too).
     table
-        The table inside a DuckDB file.
+        The table inside a DuckDB file or a database.
+    query
+        The query of a database, instead of a table.
     memory_limit
         DuckDB's memory, such as ``"3GB"``; beyond it, work spills to disk.
     threads
@@ -358,10 +369,19 @@ def open_source(
         opened.callback(spill.remove)
         connection = _connect(memory_limit, threads, spill)
         opened.callback(connection.close)
-        if isinstance(data, (str, os.PathLike)):
-            source = _open_path(connection, os.fspath(data), table, is_text=is_text)
+        if query is not None and not is_elsewhere(data):
+            raise SourceError("query goes with a database.", hint="name the columns of files")
+        copy = LocalCopy(str(data), table=table, query=query) if is_elsewhere(data) else None
+        if copy is not None:
+            opened.callback(copy.remove)
+            data, table = copy.path, None
+        paths = _paths(data)
+        if paths:
+            source = _open_files(connection, paths, table, spill.path, is_text=is_text)
         else:
-            source = _open_object(connection, data)
+            source = _open_object(connection, data, spill.path)
+        if copy is not None:
+            source.label = copy.label
         if memory_limit is not None:
             source.is_prepared = True
         source._sweep = weakref.finalize(source, opened.pop_all().close)  # noqa: SLF001
@@ -407,6 +427,19 @@ def read_categories(path: str | os.PathLike[str], columns: Sequence[str]) -> lis
     return list(dict.fromkeys(rows if len(columns) > 1 else (row[0] for row in rows)))
 
 
+def _paths(data: object) -> list[str]:
+    """Return the paths that data are given by; none for data in memory."""
+    given = data if isinstance(data, (list, tuple)) else [data]
+    paths = [os.fspath(path) for path in given if isinstance(path, (str, os.PathLike))]
+    if len(paths) < len(given):
+        return []
+    if any(map(is_elsewhere, paths)):
+        raise SourceError(
+            "A list names files of this machine alone.", hint="name one folder or glob instead"
+        )
+    return paths
+
+
 def _connect(
     memory_limit: str | None, threads: int | None, spill: SpillFolder
 ) -> duckdb.DuckDBPyConnection:
@@ -434,42 +467,65 @@ def _connect(
     return connection
 
 
-def _open_path(
-    connection: duckdb.DuckDBPyConnection, path: str, table: str | None, *, is_text: bool
+def _open_files(
+    connection: duckdb.DuckDBPyConnection,
+    paths: Sequence[str],
+    table: str | None,
+    folder: Path,
+    *,
+    is_text: bool,
 ) -> Source:
-    if re.match(r"^[a-z][a-z0-9+]+://", path):
-        raise SourceError(
-            "Only files of this machine can be read.", hint="export the table to Parquet first"
-        )
-    files = find_files(path)
-    suffix = Path(files[0]).suffix.lower()
-    label = Path(path).name
-    if table is not None or suffix in _DUCKDB_SUFFIXES:
+    files = find_files(paths)
+    label = Path(paths[0]).name if len(paths) == 1 else f"{len(files)} files"
+    if table is not None or Path(files[0]).suffix.lower() in _DUCKDB_SUFFIXES:
         with _explained(label):
             attach(connection, files[0], table, _VIEW)
         return Source(connection, files=files, label=label)
     kinds = {file_format(file) for file in files}
     if len(kinds) > 1:
-        raise SourceError("All files of a glob must have one format, Parquet or CSV.")
+        raise SourceError("All files must have one format: Parquet, Arrow or CSV.")
+    keys = find_partitions(paths, files)
+    view = "ckm_files" if keys else _VIEW
     with _explained(label):
-        if kinds == {"parquet"}:
-            connection.execute(
-                f"CREATE VIEW {_VIEW} AS SELECT * FROM read_parquet({file_list(files)}, "
-                "hive_partitioning=false, union_by_name=false)"
-            )
-            check_same_columns(connection, files)
+        if kinds == {"csv"}:
+            extra = FILE_COLUMN if keys else ""
+            create_csv_view(connection, files, view, is_text=is_text, extra=extra)
         else:
-            create_csv_view(connection, files, _VIEW, is_text=is_text)
+            read = files
+            if kinds == {"arrow"}:
+                read = tuple(_as_parquet(file, folder, label) for file in files)
+            create_parquet_view(connection, read, view, extra=FILE_COLUMN if keys else "")
+        if keys:
+            query = with_partitions(connection, view, keys)
+            connection.execute(f"CREATE VIEW {_VIEW} AS {query}")
     source = Source(connection, files=files, label=label)
     source.is_prepared = kinds == {"csv"}  # counting its records would take a scan
     return source
 
 
-def _open_object(connection: duckdb.DuckDBPyConnection, data: object) -> Source:
-    table, orders = as_arrow(data)
+def _as_parquet(file: str, folder: Path, label: str) -> str:
+    """Write an Arrow file as Parquet, below folders of the same names."""
+    path = Path(file).absolute()
+    copy = folder / "arrow" / path.relative_to(path.anchor)
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    with told(label):
+        write_parquet(arrow_batches(file), copy)
+    return str(copy)
+
+
+def _open_object(connection: duckdb.DuckDBPyConnection, data: object, folder: Path) -> Source:
     label = type(data).__module__.split(".")[0] + " table"
+    with told(label):
+        planned = as_reader(data, folder)
+        if planned is not None:
+            write_parquet(planned[0], folder / "frame.parquet")
     with _explained(label):
-        connection.register(_VIEW, table)
+        if planned is None:
+            table, orders = as_arrow(data)
+            connection.register(_VIEW, table)
+        else:
+            orders = planned[1]
+            create_parquet_view(connection, (str(folder / "frame.parquet"),), _VIEW)
     source = Source(connection, files=(), label=label)
     source.orders.update(orders)
     return source
