@@ -15,14 +15,7 @@ if TYPE_CHECKING:
 
 STANDARD_INPUT = "-"
 #: Scheme of a database's URI → its ADBC driver.
-DRIVERS = {
-    "postgresql": "adbc_driver_postgresql",
-    "postgres": "adbc_driver_postgresql",
-    "sqlite": "adbc_driver_sqlite",
-    "snowflake": "adbc_driver_snowflake",
-    "grpc": "adbc_driver_flightsql",
-    "grpc+tls": "adbc_driver_flightsql",
-}
+DRIVERS = {"postgresql": "postgresql", "postgres": "postgresql", "sqlite": "sqlite"}
 
 
 def scheme_of(data: str) -> str:
@@ -43,8 +36,7 @@ def masked(uri: str) -> str:
 
 def has_password(uri: str) -> bool:
     """Tell whether a URI gives a password away."""
-    pattern = r"//[^/@]*:.*@|(password|secret\w*|token)="
-    return re.search(pattern, uri, re.IGNORECASE) is not None
+    return bool(re.search(r"//[^/@]*:.*@|(password|secret\w*|token)=", uri, re.IGNORECASE))
 
 
 def list_files(path: str) -> list[str]:
@@ -53,17 +45,14 @@ def list_files(path: str) -> list[str]:
     Below a folder, what begins with ``.`` or ``_`` is left out, as by other programs.
     """
     found = [path] if Path(path).exists() else sorted(glob.glob(path, recursive=True))  # noqa: PTH207  (keeps paths as given)
-    files = []
+    files: dict[str, None] = {}
     for one in found:
-        below = sorted(Path(one).rglob("*")) if Path(one).is_dir() else []
-        files += [str(file) for file in below if file.is_file() and _is_shown(file, one)]
-        files += [] if Path(one).is_dir() else [one]
-    return list(dict.fromkeys(files))
-
-
-def _is_shown(file: Path, folder: str) -> bool:
-    parts = file.relative_to(folder).parts
-    return not any(part[0] in "._" and "=" not in part for part in parts)
+        for file in sorted(Path(one).rglob("*")) if Path(one).is_dir() else [one]:
+            parts = Path(os.path.relpath(file, one)).parts if file != one else ()
+            is_hidden = any(part[0] in "._" and "=" not in part for part in parts)
+            if not is_hidden and Path(file).is_file():
+                files[str(file)] = None
+    return list(files)
 
 
 def before_wildcards(path: str) -> str:
@@ -85,3 +74,8 @@ def is_matched(path: Path, pattern: str) -> bool:
         )
 
     return fits(path.parts, Path(os.path.normpath(pattern)).parts)
+
+
+def is_below(path: str, pattern: str) -> bool:
+    """Tell whether a path, or a folder that it lies in, matches a glob pattern."""
+    return any(is_matched(one, pattern) for one in (Path(path), *Path(path).parents))

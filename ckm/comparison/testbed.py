@@ -158,7 +158,7 @@ def open_testbed(
     geography, target = _roles(job, experiment, tuple(requests))
     data = job.data.local
     with open_source(
-        data.location, table=data.table, memory_limit=memory_limit, threads=threads
+        data.paths, table=data.table, memory_limit=memory_limit, threads=threads
     ) as source:
         sample = read_sample(
             source,

@@ -5,14 +5,11 @@ from __future__ import annotations
 import glob
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ckm.config.lines import Lines
 from ckm.config.problems import JobError, Problem, did_you_mean
+from footing.errors import ExplainedError
 from footing.places import list_files
-
-if TYPE_CHECKING:
-    from footing.errors import ExplainedError
 
 
 class Reading:

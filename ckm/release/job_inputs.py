@@ -217,7 +217,7 @@ def open_engine(
 
     data = job.data.local
     return Engine(
-        data.location,
+        data.paths,
         **{name: getattr(data, name) for name in _OF_DATA},
         secret=load_secret(job),
         ptable=ptable,

@@ -106,7 +106,7 @@ def open_originals(
     """Open the records of a job for the time of a block, and check that its tables fit."""
     data = job.data.local
     source = open_records(
-        data.location,
+        data.paths,
         engine=data.engine,
         master=data.master,
         table=data.table,

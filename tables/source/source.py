@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import re
 import threading
 import weakref
 from concurrent.futures import Future
@@ -23,7 +22,8 @@ from tables.deadline import Deadline, stopped
 from tables.errors import RequestError, SourceError, unknown_name
 from tables.filtering.filters import quote
 from tables.filtering.values import kind_of
-from tables.source.copies import LocalCopy, told
+from tables.source.copies import LocalCopy
+from tables.source.explaining import explained
 from tables.source.files import (
     FILE_COLUMN,
     attach,
@@ -88,6 +88,8 @@ class Source:
         self.label = label
         self.orders: dict[str, pa.Array] = {}  # categories that came in an order, in that order
         self.sound: set[Any] = set()  # record keys already found sound, see tables.keys
+        # Columns of whole numbers: least, largest, whether some are missing.
+        self.spans: dict[str, tuple[int | None, int | None, bool]] = {}
         self.spreads: dict[str, Spread] = {}  # what columns of numbers hold, by column
         rows = self.fetch(f"DESCRIBE SELECT * FROM {_VIEW}")
         self.columns: dict[str, str] = {name: kind for name, kind, *_ in rows}
@@ -181,7 +183,7 @@ class Source:
         try:
             with (
                 deadline.interrupting(cursor.interrupt, within_s=timeout_s),
-                _explained(self.label),
+                explained(self.label),
             ):
                 if beside is not None:
                     cursor.register(self.beside, beside)
@@ -197,7 +199,7 @@ class Source:
 
     def keep(self, name: str, table: pa.Table) -> None:
         """Keep a small table of ours beside the records, under a name of ours."""
-        with self._lock, _explained(self.label):
+        with self._lock, explained(self.label):
             self._connection.register(name + "_given", table)
             self._connection.execute(f"CREATE TABLE {name} AS SELECT * FROM {name}_given")
             self._connection.unregister(name + "_given")
@@ -212,7 +214,7 @@ class Source:
 
     def batches(self, sql: str, *, rows: int) -> Iterator[pa.RecordBatch]:
         """Stream the answer of a query in batches of at most `rows` rows."""
-        with self._lock, _explained(self.label):
+        with self._lock, explained(self.label):
             yield from self._connection.sql(sql).to_arrow_reader(rows)
 
     def copy(
@@ -271,7 +273,7 @@ class Source:
             except BaseException as error:  # noqa: BLE001  (raised again by result)
                 outcome.set_exception(error)
 
-        with self._lock, _explained(self.label):
+        with self._lock, explained(self.label):
             worker = threading.Thread(target=settle, daemon=True)
             worker.start()
             try:
@@ -301,19 +303,6 @@ class Source:
         replaced = ", ".join(changes)
         self.fetch(f"CREATE VIEW {_CLEAN} AS SELECT * REPLACE ({replaced}) FROM {_VIEW}")
         return _CLEAN
-
-
-@contextlib.contextmanager
-def _explained(label: str) -> Iterator[None]:
-    """Turn DuckDB's errors, whose texts may quote records, into ours, which do not."""
-    try:
-        yield
-    except duckdb.InterruptException:
-        raise KeyboardInterrupt from None
-    except (duckdb.Error, RuntimeError) as error:
-        explained = _explain(error, label)
-        error.args = ()  # the chain of exceptions must not carry the text either
-        raise explained from None
 
 
 def open_source(
@@ -478,7 +467,7 @@ def _open_files(
     files = find_files(paths)
     label = Path(paths[0]).name if len(paths) == 1 else f"{len(files)} files"
     if table is not None or Path(files[0]).suffix.lower() in _DUCKDB_SUFFIXES:
-        with _explained(label):
+        with explained(label):
             attach(connection, files[0], table, _VIEW)
         return Source(connection, files=files, label=label)
     kinds = {file_format(file) for file in files}
@@ -486,7 +475,7 @@ def _open_files(
         raise SourceError("All files must have one format: Parquet, Arrow or CSV.")
     keys = find_partitions(paths, files)
     view = "ckm_files" if keys else _VIEW
-    with _explained(label):
+    with explained(label):
         if kinds == {"csv"}:
             extra = FILE_COLUMN if keys else ""
             create_csv_view(connection, files, view, is_text=is_text, extra=extra)
@@ -508,18 +497,18 @@ def _as_parquet(file: str, folder: Path, label: str) -> str:
     path = Path(file).absolute()
     copy = folder / "arrow" / path.relative_to(path.anchor)
     copy.parent.mkdir(parents=True, exist_ok=True)
-    with told(label):
+    with explained(label, Exception):
         write_parquet(arrow_batches(file), copy)
     return str(copy)
 
 
 def _open_object(connection: duckdb.DuckDBPyConnection, data: object, folder: Path) -> Source:
     label = type(data).__module__.split(".")[0] + " table"
-    with told(label):
+    with explained(label, Exception):
         planned = as_reader(data, folder)
         if planned is not None:
             write_parquet(planned[0], folder / "frame.parquet")
-    with _explained(label):
+    with explained(label):
         if planned is None:
             table, orders = as_arrow(data)
             connection.register(_VIEW, table)
@@ -529,23 +518,3 @@ def _open_object(connection: duckdb.DuckDBPyConnection, data: object, folder: Pa
     source = Source(connection, files=(), label=label)
     source.orders.update(orders)
     return source
-
-
-def _explain(error: BaseException, label: str) -> SourceError:
-    """Say what DuckDB could not do, without its text."""
-    text = str(error)
-    if isinstance(error, duckdb.OutOfMemoryException):
-        return SourceError(
-            "The work does not fit into the memory and the disk space for spilling.",
-            hint="raise memory_limit, free disk space, or ask for fewer dimensions",
-        )
-    line = re.search(r"[Ll]ine:?\s*(\d+)", text)
-    where = f" (line {line.group(1)})" if line else ""
-    what = {
-        "InvalidInputException": f"is damaged or not of its format{where}",
-        "IOException": f"cannot be read from disk{where}",
-        "ConversionException": f"holds values that do not fit their column's type{where}",
-    }.get(type(error).__name__, f"cannot be read ({type(error).__name__}){where}")
-    return SourceError(
-        f"The source {label!r} {what}.", hint="check the file with another reader"
-    )

@@ -47,7 +47,8 @@ class Records(Section):
 
         It is made once, when it is first asked for, and removed with the section.
         """
-        if (place := self._elsewhere) is None:
+        place = self.database or self.path
+        if not isinstance(place, str):
             return self
         if not self._copies:
             from tables.source.copies import LocalCopy
@@ -57,27 +58,15 @@ class Records(Section):
         return self.changed(path=path, database=None, table=None, query=None)
 
     @property
-    def _elsewhere(self) -> str | None:
-        return self.path if isinstance(self.path, str) else self.database
-
-    @property
-    def _paths(self) -> tuple[Path, ...]:
-        """The paths on this machine."""
-        return tuple(
-            map(Path, (self.path,) if isinstance(self.path, Path) else self.path or ())
-        )
-
-    @property
-    def location(self) -> list[str]:
-        """What to open, of records on this machine."""
-        return [str(path) for path in self._paths]
+    def paths(self) -> tuple[Path, ...]:
+        """What `path` names on this machine."""
+        given = self.path if isinstance(self.path, tuple) else (self.path,)
+        return tuple(path for path in given if isinstance(path, Path))
 
     @property
     def patterns(self) -> list[str]:
         """The globs of files that the next reading would find."""
-        if self._elsewhere is not None:
-            return []
-        return [f"{path}/**/*" if path.is_dir() else str(path) for path in self._paths]
+        return [f"{path}/**/*" if path.is_dir() else str(path) for path in self.paths]
 
     def files(self) -> tuple[Path, ...]:
         """Return the files on this machine that hold the records, sorted.
@@ -88,7 +77,7 @@ class Records(Section):
         >>> Records(path=Path("people.parquet")).files()
         (PosixPath('people.parquet'),)
         """
-        return tuple(file for path in self.local._paths for file in files_of(path))  # noqa: SLF001
+        return tuple(file for path in self.local.paths for file in files_of(path))
 
     def name_of(self, file: Path) -> str | None:
         """Return what a file of a copy stands for; None for other files."""
@@ -96,28 +85,26 @@ class Records(Section):
 
     def add_problems(self, reading: Reading) -> None:
         """Note a place that cannot be, and files that are not there."""
-        where, place = "[data]", self._elsewhere
+        for path in self.paths:
+            reading.require_file("[data]", "path", path, is_glob=True)
+        place = self.database or self.path
+        key = "database" if self.database else "path"
         if (self.path is None) == (self.database is None):
-            reading.add(where, "needs path or database, one of the two.", 'path = "…"')
-        elif place is None:
-            for path in self._paths:
-                reading.require_file(where, "path", path, is_glob=True)
-        elif has_password(place):  # not echoed
-            key = "path" if self.database is None else "database"
-            hint = "programs find it in their own files or variables, such as PGPASSWORD"
-            reading.add(where, f"{key} must not hold a password.", hint)
-        elif self.database is None:
-            if place != STANDARD_INPUT and scheme_of(place) != "s3":
-                hint = "export it to Parquet first; database names a database"
-                reading.add(where, "path must be of this machine, or s3://….", hint)
-        elif scheme_of(place) not in DRIVERS:
-            reading.add(
-                where, "database must begin with postgresql:// or so.", "path names files"
-            )
-        elif (self.table is None) == (self.query is None):
-            reading.add(where, "a database needs table or query, one of the two.")
+            reading.add("[data]", "needs path or database, one of the two.", 'path = "…"')
+        elif isinstance(place, str) and has_password(place):  # not echoed
+            hint = "PostgreSQL finds it in ~/.pgpass or in PGPASSWORD, S3 in AWS_… or ~/.aws"
+            reading.add("[data]", f"{key} must not hold a password.", hint)
+        elif isinstance(place, str) and not _can_be(key, place):
+            hint = "files, s3://… and - are a path, postgresql://… is a database"
+            reading.add("[data]", f"{key} names no place that can be read.", hint)
         if self.query is not None and self.database is None:
-            reading.add(where, "query goes with a database.", "remove query")
+            reading.add("[data]", "query goes with a database.", "remove query")
+
+
+def _can_be(key: str, place: str) -> bool:
+    if key == "database":
+        return scheme_of(place) in DRIVERS
+    return place == STANDARD_INPUT or scheme_of(place) == "s3"
 
 
 class JobData(Records):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import glob
 import json
 import logging
 import os
@@ -264,10 +263,9 @@ def refuse_overlap(job: Job, target: Path) -> None:
                 f"The output {target.name!r} holds {path.name!r}, which the job reads.",
                 hint="choose a folder of its own for the output",
             )
-    patterns = [pattern for pattern in job.data.patterns if glob.has_magic(pattern)]
     names = [name for _, _, names in files_of("table", job.output) for name in names]
     written = [target / "public" / name for name in names]
-    if any(is_matched(path, pattern) for path in written for pattern in patterns):
+    if any(is_matched(path, pattern) for path in written for pattern in job.data.patterns):
         raise ReleaseError(
             f"The output {target.name!r} would be read as data by the next release.",
             hint="choose a folder that the pattern of [data] path does not reach",
