@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 from dataclasses import replace
 from pathlib import Path
 
@@ -78,15 +77,9 @@ class Reading:
         if self.is_elsewhere(path):
             text = f"{key} must be a file of this machine."
             self.add(where, text, "export it to Parquet first")
-        elif not (path.exists() or (is_glob and files_of(path) not in ((), (path,)))):
+        elif not (path.exists() or (is_glob and list_files(str(path)))):
             near = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
             hint = did_you_mean(path.name, near) or "relative paths start at the file's folder"
             self.add(where, f"{key} {name!r} does not exist.", hint)
         elif not is_glob and path.is_dir():
             self.add(where, f"{key} {name!r} is a folder, not a file.")
-
-
-def files_of(path: Path) -> tuple[Path, ...]:
-    """Return the files that a path, a folder or a glob stands for, sorted."""
-    is_one = not glob.has_magic(str(path)) and not path.is_dir()
-    return (path,) if is_one else tuple(map(Path, list_files(str(path))))

@@ -28,10 +28,12 @@ def explained(label: str, *kinds: type[Exception]) -> Iterator[None]:
         raise
     except duckdb.InterruptException:
         raise KeyboardInterrupt from None
-    except (duckdb.Error, RuntimeError, *kinds) as error:
-        explained = _explain(error, label)
+    except Exception as error:
+        if not isinstance(error, (duckdb.Error, RuntimeError, *kinds)):
+            raise
+        told = _explain(error, label)
         error.args = ()  # the chain of exceptions must not carry the text either
-        raise explained from None
+        raise told from None
 
 
 def _explain(error: BaseException, label: str) -> SourceError:
@@ -49,7 +51,8 @@ def _explain(error: BaseException, label: str) -> SourceError:
         "IOException": f"cannot be read from disk{where}",
         "ConversionException": f"holds values that do not fit their column's type{where}",
     }.get(type(error).__name__, f"cannot be read ({type(error).__name__}){where}")
-    hint = "check the file with another reader"
+    is_ours = isinstance(error, duckdb.Error)
+    hint = "check the file with another reader" if is_ours else "look at the address and rights"
     if state := getattr(error, "sqlstate", None):
         what, hint = f"cannot be read (SQLSTATE {state})", _STATES
     return SourceError(f"The source {label!r} {what}.", hint=hint)

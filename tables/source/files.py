@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 #: The column of a file's path, before partitions are read from it.
-FILE_COLUMN = "ckm_file"
+_FILE = "ckm_file"
 ARROW_FILE, _ARROW_STREAM = b"ARROW1\0\0", b"\xff\xff\xff\xff"
 _COLUMNS_A_PASS = 50
 
@@ -29,8 +29,6 @@ def find_files(paths: Sequence[str]) -> tuple[str, ...]:
     files = []
     for path in paths:
         found = list_files(path)
-        if not found and Path(path).is_dir():
-            raise SourceError(f"The folder {Path(path).name!r} holds no file of records.")
         if not found:
             raise SourceError(f"No file matches {path!r}.", hint="look at the path's spelling")
         files += found
@@ -56,23 +54,23 @@ def find_partitions(paths: Sequence[str], files: Sequence[str]) -> tuple[str, ..
     return shapes.pop()
 
 
-def with_partitions(
-    connection: duckdb.DuckDBPyConnection, view: str, keys: Sequence[str]
-) -> str:
-    """Return the query of a view with the partitions of its files as columns of texts."""
-    rows = connection.execute(f"DESCRIBE {view}").fetchall()
+def create_view(
+    connection: duckdb.DuckDBPyConnection, view: str, given: str, keys: Sequence[str]
+) -> None:
+    """Make a view of records that know their files, with partitions as columns of texts."""
+    rows = connection.execute(f"DESCRIBE {given}").fetchall()
     names = [row[0].lower() for row in rows] + [key.lower() for key in keys]
-    if twice := sorted(key for key in keys if names.count(key.lower()) > 1):
-        raise SourceError(
-            f"Column {twice[0]!r} is named by folders, and again by files or folders.",
-            hint=f"rename the folders {twice[0]}=…, or the column",
-        )
-    columns = []
+    columns = [f"* EXCLUDE ({_FILE})"]
     for key in keys:
+        if names.count(key.lower()) > 1:
+            raise SourceError(
+                f"Column {key!r} is named by folders, and again by files or folders.",
+                hint=f"rename the folders {key}=…, or the column",
+            )
         pattern = rf".*[/\\]{re.escape(key)}=([^/\\]*)[/\\]"
-        value = f"url_decode(regexp_extract({FILE_COLUMN}, {sql_text(pattern)}, 1))"
+        value = f"url_decode(regexp_extract({_FILE}, {sql_text(pattern)}, 1))"
         columns.append(f"nullif({value}, '__HIVE_DEFAULT_PARTITION__') AS {quote(key)}")
-    return f"SELECT * EXCLUDE ({FILE_COLUMN}), {', '.join(columns)} FROM {view}"
+    connection.execute(f"CREATE VIEW {view} AS SELECT {', '.join(columns)} FROM {given}")
 
 
 def file_format(file: str) -> str:
@@ -93,13 +91,12 @@ def file_format(file: str) -> str:
 
 
 def create_parquet_view(
-    connection: duckdb.DuckDBPyConnection, files: tuple[str, ...], view: str, *, extra: str = ""
+    connection: duckdb.DuckDBPyConnection, files: tuple[str, ...], view: str
 ) -> None:
     """Make a view of the records of Parquet files, which must have the same columns."""
-    path = f", filename={sql_text(extra)}" if extra else ""
     connection.execute(
         f"CREATE VIEW {view} AS SELECT * FROM read_parquet({file_list(files)}, "
-        f"hive_partitioning=false, union_by_name=false{path})"
+        f"hive_partitioning=false, union_by_name=false, filename={sql_text(_FILE)})"
     )
     _check_same_columns(connection, files)
 
@@ -167,7 +164,6 @@ def create_csv_view(
     view: str,
     *,
     is_text: bool = False,
-    extra: str = "",
 ) -> None:
     """Read every column as text, then give numbers and dates their type where all values agree.
 
@@ -182,8 +178,8 @@ def create_csv_view(
     connection.execute(
         f"CREATE VIEW ckm_text AS SELECT * FROM read_csv({file_list(files)}, "
         f"columns={{{shape}}}, delim={sql_text(delimiter)}, quote='\"', escape='\"', "
-        "auto_detect=false, header=true, nullstr='', strict_mode=true, ignore_errors=false"
-        f"{f', filename={sql_text(extra)}' if extra else ''}, hive_partitioning=false)"
+        "auto_detect=false, header=true, nullstr='', strict_mode=true, ignore_errors=false, "
+        f"filename={sql_text(_FILE)}, hive_partitioning=false)"
     )
     kinds: list[str | None] = [None] * len(names)
     for start in [] if is_text else range(0, len(names), _COLUMNS_A_PASS):
@@ -193,8 +189,9 @@ def create_csv_view(
         f"CAST({quote(name)} AS {kind}) AS {quote(name)}" if kind else quote(name)
         for name, kind in zip(names, kinds, strict=True)
     ]
-    parts += [extra] if extra else []
-    connection.execute(f"CREATE VIEW {view} AS SELECT {', '.join(parts)} FROM ckm_text")
+    connection.execute(
+        f"CREATE VIEW {view} AS SELECT {', '.join([*parts, _FILE])} FROM ckm_text"
+    )
 
 
 def _detect(connection: duckdb.DuckDBPyConnection, names: tuple[str, ...]) -> list[str | None]:

@@ -25,15 +25,14 @@ from tables.filtering.values import kind_of
 from tables.source.copies import LocalCopy
 from tables.source.explaining import explained
 from tables.source.files import (
-    FILE_COLUMN,
     attach,
     create_csv_view,
     create_parquet_view,
+    create_view,
     file_format,
     find_files,
     find_partitions,
     sql_text,
-    with_partitions,
 )
 from tables.source.frames import arrow_batches, as_arrow, as_reader, write_parquet
 from tables.source.spill import SpillFolder
@@ -52,7 +51,7 @@ _DUCKDB_SUFFIXES = {".duckdb", ".ddb", ".db"}
 _FEW_BITS, _MAX_BITS = 16, 22
 # Sums and largest contributions take a kilobyte a combination there, and gain no time.
 _BITS_WITH_SUMS = 12
-_VIEW = "ckm_records"
+_VIEW, _FILES = "ckm_records", "ckm_files"
 _CLEAN = "ckm_clean_records"
 _BESIDE = "ckm_beside"
 _TICK_S = 0.2
@@ -358,19 +357,18 @@ def open_source(
         opened.callback(spill.remove)
         connection = _connect(memory_limit, threads, spill)
         opened.callback(connection.close)
-        if query is not None and not is_elsewhere(data):
+        label = None
+        if is_elsewhere(data):
+            copy = LocalCopy(str(data), table=table, query=query)
+            opened.callback(lambda kept: kept.remove(), copy)
+            data, table, query, label = copy.path, None, None, copy.label
+        if query is not None:
             raise SourceError("query goes with a database.", hint="name the columns of files")
-        copy = LocalCopy(str(data), table=table, query=query) if is_elsewhere(data) else None
-        if copy is not None:
-            opened.callback(copy.remove)
-            data, table = copy.path, None
-        paths = _paths(data)
-        if paths:
+        if paths := _paths(data):
             source = _open_files(connection, paths, table, spill.path, is_text=is_text)
         else:
             source = _open_object(connection, data, spill.path)
-        if copy is not None:
-            source.label = copy.label
+        source.label = label or source.label
         if memory_limit is not None:
             source.is_prepared = True
         source._sweep = weakref.finalize(source, opened.pop_all().close)  # noqa: SLF001
@@ -420,13 +418,7 @@ def _paths(data: object) -> list[str]:
     """Return the paths that data are given by; none for data in memory."""
     given = data if isinstance(data, (list, tuple)) else [data]
     paths = [os.fspath(path) for path in given if isinstance(path, (str, os.PathLike))]
-    if len(paths) < len(given):
-        return []
-    if any(map(is_elsewhere, paths)):
-        raise SourceError(
-            "A list names files of this machine alone.", hint="name one folder or glob instead"
-        )
-    return paths
+    return paths if len(paths) == len(given) else []
 
 
 def _connect(
@@ -473,20 +465,14 @@ def _open_files(
     kinds = {file_format(file) for file in files}
     if len(kinds) > 1:
         raise SourceError("All files must have one format: Parquet, Arrow or CSV.")
-    keys = find_partitions(paths, files)
-    view = "ckm_files" if keys else _VIEW
     with explained(label):
         if kinds == {"csv"}:
-            extra = FILE_COLUMN if keys else ""
-            create_csv_view(connection, files, view, is_text=is_text, extra=extra)
+            create_csv_view(connection, files, _FILES, is_text=is_text)
         else:
-            read = files
             if kinds == {"arrow"}:
                 read = tuple(_as_parquet(file, folder, label) for file in files)
-            create_parquet_view(connection, read, view, extra=FILE_COLUMN if keys else "")
-        if keys:
-            query = with_partitions(connection, view, keys)
-            connection.execute(f"CREATE VIEW {_VIEW} AS {query}")
+            create_parquet_view(connection, files if kinds == {"parquet"} else read, _FILES)
+        create_view(connection, _VIEW, _FILES, find_partitions(paths, files))
     source = Source(connection, files=files, label=label)
     source.is_prepared = kinds == {"csv"}  # counting its records would take a scan
     return source
@@ -514,7 +500,8 @@ def _open_object(connection: duckdb.DuckDBPyConnection, data: object, folder: Pa
             connection.register(_VIEW, table)
         else:
             orders = planned[1]
-            create_parquet_view(connection, (str(folder / "frame.parquet"),), _VIEW)
+            create_parquet_view(connection, (str(folder / "frame.parquet"),), _FILES)
+            create_view(connection, _VIEW, _FILES, ())
     source = Source(connection, files=(), label=label)
     source.orders.update(orders)
     return source

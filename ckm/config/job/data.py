@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr
 
-from ckm.config.reading import files_of
 from ckm.config.section import Name, ReadAs, Section, Some, optional
-from footing.places import DRIVERS, STANDARD_INPUT, has_password, is_elsewhere, scheme_of
+from footing.places import has_password, is_elsewhere, list_files
 
 if TYPE_CHECKING:
     from typing import Self
@@ -24,6 +24,8 @@ def _places(given: str | tuple[str, ...], reading: Reading) -> Path | str | tupl
     return tuple(reading.resolve(name) for name in given)
 
 
+#: What is no file of this machine.
+_PLACES = {"path": "-$|s3://", "database": "(postgresql|postgres|sqlite)://"}
 Places = Annotated[Path | str | tuple[Path, ...], ReadAs(Name | Some[Name], _places)]
 
 
@@ -77,7 +79,11 @@ class Records(Section):
         >>> Records(path=Path("people.parquet")).files()
         (PosixPath('people.parquet'),)
         """
-        return tuple(file for path in self.local.paths for file in files_of(path))
+        return tuple(
+            Path(file)
+            for path in self.local.paths
+            for file in list_files(str(path)) or [str(path)]
+        )
 
     def name_of(self, file: Path) -> str | None:
         """Return what a file of a copy stands for; None for other files."""
@@ -94,17 +100,11 @@ class Records(Section):
         elif isinstance(place, str) and has_password(place):  # not echoed
             hint = "PostgreSQL finds it in ~/.pgpass or in PGPASSWORD, S3 in AWS_… or ~/.aws"
             reading.add("[data]", f"{key} must not hold a password.", hint)
-        elif isinstance(place, str) and not _can_be(key, place):
+        elif isinstance(place, str) and not re.match(_PLACES[key], place):
             hint = "files, s3://… and - are a path, postgresql://… is a database"
             reading.add("[data]", f"{key} names no place that can be read.", hint)
         if self.query is not None and self.database is None:
             reading.add("[data]", "query goes with a database.", "remove query")
-
-
-def _can_be(key: str, place: str) -> bool:
-    if key == "database":
-        return scheme_of(place) in DRIVERS
-    return place == STANDARD_INPUT or scheme_of(place) == "s3"
 
 
 class JobData(Records):
