@@ -222,7 +222,8 @@ def _require_plain(described: Source) -> None:
             )
         if pq.read_schema(file).names != list(described.columns):
             raise SourceError(
-                f"Columns of {Path(file).name!r} differ in upper and lower case alone, or lie in the names of folders.",
+                f"Columns of {Path(file).name!r} differ in upper and lower case alone, or are "
+                "names of folders.",
                 hint='rename them, or use engine = "duckdb"',
             )
 
