@@ -99,9 +99,7 @@ def draft_job(data: str, *, output: Path, table: str | None = None) -> Draft:
         The table of a DuckDB file.
     """
     if has_password(data):
-        raise SourceError(
-            "The address must not hold a password.", hint="set PGPASSWORD"
-        )
+        raise SourceError("The address must not hold a password.", hint="set PGPASSWORD")
     with open_source(data, table=table) as source:
         records, columns = profile_columns(source)
         found = Draft(records=records, columns={column.name: column for column in columns})
