@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from risk.utility.catalogue import Measure, defined, undefined
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from risk.utility.pairs import Pairs
-
+from risk.utility.pairs import Pairs
 
 _NAMES = ("hellinger_raw", "hd_utility", "hellinger_probability", "euclid", "manhattan")
 
