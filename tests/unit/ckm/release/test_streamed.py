@@ -76,7 +76,7 @@ def test_streamed_files_are_those_of_tables_in_memory(folder, monkeypatch):
     assert done.cells == sum(
         pq.read_metadata(path).num_rows for path in tables if path.suffix == ".parquet"
     )
-    report = (folder / "streamed" / "internal" / "report.en.html").read_text()
+    report = (folder / "streamed" / "internal" / "report-internal.en.html").read_text()
     assert "was streamed" in report
 
 
