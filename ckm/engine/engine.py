@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import time
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
@@ -24,6 +25,7 @@ from tables import (
     check_keys,
     cube,
     prepare,
+    values_at,
 )
 from tables.cells.sketch import require_sketchable
 
@@ -344,7 +346,8 @@ class Engine:
             cells = named_keys.flag(found.pop(0))
             if watch is not None:
                 watch.add_table(name, built[name], cells, where=request.where)
-            protected = protection.protect(cells, request, secret=secret)
+            values = functools.partial(values_at, self._source, built[name], cells)
+            protected = protection.protect(cells, request, secret=secret, values=values)
             if observe is not None:
                 observe(name, request, cells, protected.counts, protected.table)
             if observe_sums is not None and protected.sums:
@@ -397,8 +400,11 @@ class Engine:
         protection, built = self._protection, self._fitter.fit({"": request})[""]
         secret = protection.sums_secret([request])
         protection.require_keys([request], quality=self.check_keys())
-        if self._named_requests({"": request}):
-            raise ConfigError("A table with sums that need named contributors is not streamed.")
+        if request.quantiles or self._named_requests({"": request}):
+            raise ConfigError(
+                "Quantiles, and sums with named contributors, need whole tables in memory.",
+                hint="leave them out, or ask for a smaller table",
+            )
         spool = TableSpool(folder, empty_cells=request.empty_cells)
         parts = cube_parts(
             self._source,

@@ -193,6 +193,7 @@ def _require_streamable(job: Job) -> None:
         'engine = "spark"': job.data.engine == "spark",
         "[suppression]": job.suppression,
         "additive = true": job.output.additive,
+        "a quantile": any(t.quantiles for t in job.tables.values()),
         "a table without dimensions": not all(t.dimensions for t in job.tables.values()),
     }
     needs |= {f"the format {kind!r}": kind not in _ROOMY for kind in job.output.formats}

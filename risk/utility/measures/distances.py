@@ -100,7 +100,7 @@ def ranks(pairs: Pairs) -> tuple[Measure, ...]:
 
 def double_ranks(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Give twice the mean rank of each count, a whole number."""
-    if len(counts) and int(counts.max()) <= 4 * len(counts) + 1000:
+    if len(counts) and int(counts.max()) <= 4 * len(counts) + 1_000_000:
         codes, numbers = counts, np.bincount(counts)
     else:
         _, codes, numbers = np.unique(counts, return_inverse=True, return_counts=True)

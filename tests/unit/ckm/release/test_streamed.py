@@ -35,6 +35,8 @@ dimensions = ["age"]
 empty_cells = "grid"
 """
 
+MEDIAN = '[[table]]\nname = "m"\ndimensions = ["sex"]\nmeasures = ["median:age"]'
+
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
@@ -92,7 +94,7 @@ def test_a_streamed_release_that_stops_leaves_nothing(folder, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "line", ["additive = true", '[ledger]\npath = "ledger.db"\nthreshold = 2']
+    "line", ["additive = true", MEDIAN, '[ledger]\npath = "ledger.db"\nthreshold = 2']
 )
 def test_what_needs_whole_tables_is_refused(folder, line):
     with pytest.raises(ConfigError, match=r"stream = true.* does not go with"):
