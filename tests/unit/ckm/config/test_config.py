@@ -270,7 +270,7 @@ def test_a_glob_stands_for_its_files(folder):
             "max_noise = 5",
             "",
             "[ptable] max_noise is missing.",
-            "give max_noise and variance, or the path of a p-table",
+            "give max_noise and variance, a preset, or the path of a p-table",
         ),
         (
             "max_noise = 5",
@@ -512,7 +512,8 @@ def test_the_keys_of_a_section_are_the_options_of_a_specification():
     from ckm.config.job.noise import PTableSection
     from ptable import NoiseSpec
 
-    assert set(PTableSection.model_fields) - {"path"} == set(NoiseSpec.__dataclass_fields__)
+    names = {"path", "preset", "rule"}
+    assert set(PTableSection.model_fields) - names == set(NoiseSpec.__dataclass_fields__)
 
 
 @pytest.mark.parametrize(

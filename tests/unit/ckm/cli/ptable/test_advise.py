@@ -84,7 +84,7 @@ def test_without_a_variance_tables_are_proposed():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "Give SPEC.toml, or at least --max-noise."),
+        ([], "Give SPEC.toml, --preset, or at least --max-noise."),
         (["spec.toml", "--small", "1"], "Give a file or --small, not both."),
         (["--max-noise", "5", "--variance", "1", "--tolerance", "0.1"], "with --stay-about"),
         (["--max-noise", "5", "--tolerance", "0.1"], "with --stay-about"),
