@@ -290,7 +290,7 @@ def _name_bias(spec: NoiseSpec | StackedSpec) -> str:
     said = ", ".join(f"{mean:+g} for count {count}" for count, mean in means.items())
     return (
         f"No positive count is published as 0. The mean noise is {said}, and a published 0 "
-        "says for certain that nobody is there: empty cells are not protected."
+        "says that nobody is there: empty cells are not protected."
     )
 
 
