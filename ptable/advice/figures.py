@@ -289,8 +289,8 @@ def _name_bias(spec: NoiseSpec | StackedSpec) -> str:
     means = {count: float(spec.row(count).mean) for count in range(1, spec.small + 2)}
     said = ", ".join(f"{mean:+g} for count {count}" for count, mean in means.items())
     return (
-        f"No positive count is published as 0. The mean noise is {said}, and a published 0 "
-        "says that nobody is there: empty cells are not protected."
+        f"No positive count is published as 0. The mean noise is {said}, and a published 0 is "
+        "a true one: empty cells are not protected."
     )
 
 
