@@ -62,10 +62,10 @@ def load_ptable(job: Job) -> PTable:
         raise
     proof, spec = table.certificate, table.spec
     if proof is not None and isinstance(spec, NoiseSpec | StackedSpec):
-        from ptable.advice.figures import name_few_outcomes
+        from ptable.advice.figures import cautions
 
-        if text := name_few_outcomes(spec, proof=proof):
-            logger.warning("%s", text, extra={"event": "noise of few outcomes"})
+        for text in cautions(spec, proof=proof):
+            logger.warning("%s", text, extra={"event": "noise"})
     return table
 
 
