@@ -32,13 +32,16 @@ from tables.cells.sketch import require_sketchable
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
 
     from ckm.engine.cell_histogram import CountHistogram
     from ckm.engine.magnitudes import MagnitudeNoise
+    from ckm.engine.protection import ProtectedCells
     from ckm.engine.published_table import PublishedTable
+    from ckm.engine.streamed_table import StreamedTable
     from ckm.ledger.watch import Watch
     from ptable import PTable
     from tables import Cells, Prepared
@@ -66,7 +69,7 @@ class Engine:
     Parameters
     ----------
     data
-        A Parquet or CSV file, a glob, a DuckDB file, or a pandas, polars or Arrow table.
+        Whatever `tables.open_source` takes: files, a database, a pandas or Arrow table, …
     id
         Column of a stable identifier, from which record keys are hashed.
     record_key
@@ -99,7 +102,7 @@ class Engine:
     total_label, missing_label
         What totals and missing categories are called in the tables.
     table
-        The table inside a DuckDB file.
+        The table inside a DuckDB file or a database.
     engine
         What tabulates: ``"duckdb"``, or ``"spark"`` for Parquet files that one machine is too
         small for. The numbers are the same to the bit.
@@ -359,6 +362,68 @@ class Engine:
             },
         )
         return answers
+
+    def stream(
+        self,
+        request: TableRequest,
+        folder: Path,
+        *,
+        most: int = 2_000_000,
+        progress: Progress | None = None,
+        observe: Callable[[Cells, ProtectedCells], None] | None = None,
+    ) -> StreamedTable:
+        """Tabulate and protect a table that need not fit into memory, part by part.
+
+        Its numbers are those of `tabulate_all`. Each part costs a scan of the records.
+
+        Parameters
+        ----------
+        request
+            The table. Its parts are categories of its first dimension.
+        folder
+            A private folder, for this table alone; the table lives as long as it.
+        most
+            How many cells a part may hold at most, see `tables.cells.parts`.
+        progress
+            As for `tabulate_all`.
+        observe
+            Called with the cells of one part, and what protection made of them.
+
+        Raises
+        ------
+        tables.TablesError, ConfigError
+            If the request is wrong, or the data do not fit it.
+        """
+        from ckm.engine.streamed_table import TableSpool
+        from tables.cells.parts import cube_parts
+
+        protection, built = self._protection, self._fitter.fit({"": request})[""]
+        secret = protection.sums_secret([request])
+        protection.require_keys([request], quality=self.check_keys())
+        if request.quantiles or self._named_requests({"": request}):
+            raise ConfigError(
+                "Quantiles, and sums with named contributors, need whole tables in memory.",
+                hint="leave them out, or ask for a smaller table",
+            )
+        spool = TableSpool(folder, empty_cells=request.empty_cells)
+        parts = cube_parts(
+            self._source,
+            self._keys,
+            built,
+            most=most,
+            lists_empty={"grid": True, "drop": False}.get(request.empty_cells),
+            tolerate_missing_keys=self._checks == "warn",
+        )
+        for number, (share, cells) in enumerate(parts):
+            if not number:
+                protection.require_amounts([request], source=self._source)
+            if observe is not None and (number or share == 1) and len(cells):
+                observe(cells, protection.protect(cells, request, secret=secret))
+                observe = None
+            spool.add(cells, *protection.columns(cells, request, secret=secret))
+            if progress is not None:
+                progress("scan", int(100 * share), 100)
+        return spool.table()
 
     def count_histogram(
         self,

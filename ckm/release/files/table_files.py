@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import glob
 import json
 import logging
 import os
 from collections import Counter
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +22,7 @@ from ckm.formats.registry import format_named
 from ckm.release.files.manifest import KIND, SUPPRESSION_KIND
 from ckm.release.files.table_metadata import TableWords
 from ckm.release.pages.report_pages import FILES, is_draft
+from footing.places import is_matched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -94,6 +93,8 @@ class TableFiles:
 
     def require_fit(self) -> None:
         """Refuse what no data are needed to see: names and words that a format cannot hold."""
+        if self._job.output.stream:
+            _require_streamable(self._job)
         self._require_names()
         for name in self._job.tables:
             table = self._rehearsal(name)
@@ -148,7 +149,7 @@ class TableFiles:
 
     def _escaped(self, table: PublishedTable, kind: str) -> PublishedTable:
         escapes = kind == "csv" and self._job.output.csv_formulas == "escape"
-        return without_formulas(table) if escapes else table
+        return table.mapped(without_formulas) if escapes else table
 
     def _require_names(self) -> None:
         wanted = Counter(each.lower() for each in _OTHERS)
@@ -181,6 +182,26 @@ class TableFiles:
                 column: np.zeros(size, np.int64 if measure == "count" else np.float64)
                 for column, measure in measure_columns(request.measures, dimensions).items()
             },
+        )
+
+
+def _require_streamable(job: Job) -> None:
+    """Refuse what needs a whole table at once."""
+    needs = {
+        "[ledger]": job.ledger,
+        'engine = "spark"': job.data.engine == "spark",
+        "[suppression]": job.suppression,
+        "additive = true": job.output.additive,
+        "a quantile": any(t.quantiles for t in job.tables.values()),
+        "a table without dimensions": not all(t.dimensions for t in job.tables.values()),
+    }
+    needs |= {f"the format {kind!r}": kind not in _ROOMY for kind in job.output.formats}
+    wrong = [what for what, is_there in needs.items() if is_there]
+    if wrong:
+        raise ConfigError(
+            f"stream = true under [output] does not go with {' and '.join(wrong)}: that needs "
+            "whole tables in memory.",
+            hint=f"leave one of them out; streamed formats are {', '.join(_ROOMY)}",
         )
 
 
@@ -264,26 +285,10 @@ def refuse_overlap(job: Job, target: Path) -> None:
                 f"The output {target.name!r} holds {path.name!r}, which the job reads.",
                 hint="choose a folder of its own for the output",
             )
-    pattern = str(job.data.path)
     names = [name for _, _, names in files_of("table", job.output) for name in names]
-    written = (target / "public" / name for name in names)
-    if glob.has_magic(pattern) and any(is_matched(path, pattern) for path in written):
+    written = [target / "public" / name for name in names]
+    if any(is_matched(path, pattern) for path in written for pattern in job.data.patterns):
         raise ReleaseError(
             f"The output {target.name!r} would be read as data by the next release.",
             hint="choose a folder that the pattern of [data] path does not reach",
         )
-
-
-def is_matched(path: Path, pattern: str) -> bool:
-    """Tell whether a path matches a glob pattern, in which ``**`` stands for any folders."""
-
-    def fits(parts: Sequence[str], patterns: Sequence[str]) -> bool:
-        if not patterns:
-            return not parts
-        if patterns[0] == "**":
-            return any(fits(parts[i:], patterns[1:]) for i in range(len(parts) + 1))
-        return (
-            bool(parts) and fnmatchcase(parts[0], patterns[0]) and fits(parts[1:], patterns[1:])
-        )
-
-    return fits(path.parts, Path(os.path.normpath(pattern)).parts)
