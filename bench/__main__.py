@@ -28,6 +28,7 @@ ALL: dict[str, str | None] = {
     "largest": None,
     "ledger": None,
     "spill": None,
+    "streamed": None,
     "utility": "--cells 100000",
     "risk_map": None,
     "assess": None,
@@ -53,10 +54,10 @@ def lines_of(name: str, sizes: str, collected: Path) -> list[Line]:
     command = [sys.executable, "-m", f"bench.{name}", *sizes.split()]
     done = subprocess.run(command, env={**os.environ, LINES: str(collected)}, check=False)
     after = os.times()
-    if done.returncode:
-        return [Line(f"bench.{name} FAILED", float("nan"), "")]
     found = [Line(**json.loads(line)) for line in collected.read_text().splitlines()]
     collected.write_text("")
+    if done.returncode:
+        return [*found, Line(f"bench.{name} FAILED", float("nan"), "")]
     spent = sum(after[2:4]) - sum(before[2:4])
     return found or [Line(f"bench.{name}, all of it", spent, "CPU s")]
 

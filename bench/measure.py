@@ -156,10 +156,10 @@ def show(
                 break
             words.append(value if isinstance(value, str) else f"{name} {value:,}")
         label = ": ".join(filter(None, [title.partition(" (")[0], ", ".join(words)]))
-        if ours in cells:
+        if isinstance(cells.get(ours), float):
             beside = (theirs, cells.get(theirs), cells.get(goal))
             lines.append(Line(label, cells[ours], "CPU s", *beside))
-        if "peak MB" in cells:
+        if isinstance(cells.get("peak MB"), float):
             lines.append(Line(f"{label}, peak", cells["peak MB"], "MB"))
     _hand_over(lines)
 

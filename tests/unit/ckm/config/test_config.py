@@ -249,8 +249,8 @@ def test_a_glob_stands_for_its_files(folder):
             '"count", "weighted"',
             '"cuont"',
             (
-                "[[table]] 'first': measures are 'count', 'weighted' and 'sum:' or 'mean:' "
-                "with a variable, each once, not 'cuont'."
+                "[[table]] 'first': measures are 'count', 'weighted' and 'sum:', 'mean:', "
+                "'median:' or 'quantile:' with a variable, each once, not 'cuont'."
             ),
             "did you mean 'count'?",
         ),
