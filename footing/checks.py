@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from decimal import Decimal
 from numbers import Integral, Real
 from operator import ge, gt, le, lt
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
+from typing import Any, TypeAlias, TypedDict, Unpack
 
 from footing.errors import ExplainedError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Unpack
 
 _Error: TypeAlias = type[ExplainedError]
 _FITS = {"above": gt, "minimum": ge, "below": lt, "maximum": le}

@@ -10,21 +10,17 @@ or three variables, so a damped Newton method finds λ.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ptable.errors import InternalError
 from ptable.solver.polish import decimal_law
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from ptable.solver.row import RowProblem
+from ptable.solver.row import RowProblem
 
 Float: TypeAlias = "NDArray[np.float64]"
 _Point: TypeAlias = tuple[float, ...]

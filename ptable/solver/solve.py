@@ -10,34 +10,27 @@ import logging
 import math
 import operator
 import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from importlib.metadata import version
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ptable.design.spec import NoiseSpec
 from ptable.design.stack import StackedSpec
 from ptable.errors import InfeasibleError, InternalError, PTableError, PTableWarning
-from ptable.proof.certificate import certify
+from ptable.proof.certificate import Certificate, certify
 from ptable.solver.dual import maximise
-from ptable.solver.feasibility import feasible
+from ptable.solver.feasibility import Feasibility, RowFeasibility, feasible
+from ptable.solver.row import RowProblem
 from ptable.solver.thresholds import UnitRow, apportion
 from ptable.solver.unimodal import best_peak, shaped
-from ptable.solver.variance_range import resolve
+from ptable.solver.variance_range import ResolvedRow, resolve
 from ptable.table import PTable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from ptable.design.spec import NoiseSpec
-    from ptable.proof.certificate import Certificate
-    from ptable.solver.feasibility import Feasibility, RowFeasibility
-    from ptable.solver.row import RowProblem
-    from ptable.solver.variance_range import ResolvedRow
 
 logger = logging.getLogger(__name__)
 

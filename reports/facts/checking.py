@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import TYPE_CHECKING, TypeAlias, get_args
+from typing import TypeAlias, get_args
 
 from reports.catalogues import comparison as comparison_words
 from reports.catalogues import pages as page_words
@@ -16,9 +16,6 @@ from reports.catalogues import synthesis as synthesis_words
 from reports.catalogues import training as training_words
 from reports.errors import ReportError
 from reports.facts import decoding, exposure, methods, release, synthesis, training
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
 
 #: What pages are made of.
 Facts: TypeAlias = (

@@ -87,6 +87,8 @@ class Source:
         self.sound: dict[Any, Any] = {}  # what was found sound already, see tables.keys
         self._hashes: dict[tuple[str, bytes], str] = {}
         self._stamp: object = None
+        # Columns of whole numbers: least, largest, whether some are missing.
+        self.spans: dict[str, tuple[int | None, int | None, bool]] = {}
         self.spreads: dict[str, Spread] = {}  # what columns of numbers hold, by column
         rows = self.fetch(f"DESCRIBE SELECT * FROM {_VIEW}")
         self.columns: dict[str, str] = {name: kind for name, kind, *_ in rows}
