@@ -72,9 +72,11 @@ class KeyedHash:
         is_integer = pa.types.is_integer(messages.type)
         blocks = _of_integers(messages) if is_integer else _of_bytes(messages)
         hashed = np.empty(blocks.nbytes + _BLOCK, np.uint8)
-        self._cipher.encryptor().update_into(blocks.view(np.uint8).ravel(), hashed)
+        self._cipher.encryptor().update_into(blocks.view(np.uint8).ravel().data, hashed.data)
         words = hashed[: blocks.nbytes].view(">u8")[::2].astype(np.uint64)
-        missing = messages.is_null().to_numpy(zero_copy_only=False) if messages.null_count else None
+        missing = (
+            messages.is_null().to_numpy(zero_copy_only=False) if messages.null_count else None
+        )
         return pa.array(words, mask=missing)
 
     def __repr__(self) -> str:
@@ -84,7 +86,9 @@ class KeyedHash:
 def _of_bytes(messages: pa.Array) -> NDArray[np.uint8]:
     """Return one padded block for each message."""
     messages = pc.fill_null(messages.cast(pa.large_binary()), b"")
-    offsets = np.frombuffer(messages.buffers()[1], np.int64)[messages.offset :][: len(messages) + 1]
+    offsets = np.frombuffer(messages.buffers()[1], np.int64)[messages.offset :][
+        : len(messages) + 1
+    ]
     text = np.frombuffer(messages.buffers()[2] or b"", np.uint8)
     starts, sizes = offsets[:-1], np.diff(offsets)
     blocks = np.repeat((_BLOCK - sizes).astype(np.uint8), _BLOCK).reshape(-1, _BLOCK)
@@ -129,10 +133,12 @@ def _digits(numbers: Words) -> Words:
     hundreds = (pairs * np.uint64(10486) >> np.uint64(20)) & np.uint64(0x7F0000007F)
     pairs = hundreds | (pairs - hundreds * np.uint64(100)) << np.uint64(16)
     tens = (pairs * np.uint64(103) >> np.uint64(10)) & np.uint64(0x000F000F000F000F)
-    return tens | (pairs - tens * np.uint64(10)) << np.uint64(8)
+    digits: Words = tens | (pairs - tens * np.uint64(10)) << np.uint64(8)
+    return digits
 
 
 def _leading_zeros(digits: Words) -> Words:
     """Return how many of eight digits are zeros before the first that is not."""
     below = (digits & -digits) - np.uint64(1)  # ones below the lowest bit that is set
-    return np.bitwise_count(below & _HIGH).astype(np.uint64) >> np.uint64(2)
+    zeros: Words = np.bitwise_count(below & _HIGH).astype(np.uint64) >> np.uint64(2)
+    return zeros

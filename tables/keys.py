@@ -225,6 +225,7 @@ def attach_keys(
             f"POSITIONAL JOIN {hashed} AS t",
             parameters,
             os.fspath(draft),
+            metadata={"ckm_record_key_version": str(KEY_VERSION)},
             progress=progress,
         )
 
@@ -306,9 +307,9 @@ def _require_new(source: Source, column: str) -> None:
 def require_sound(
     source: Source, keys: RecordKeys, *, tolerate_missing: bool = False
 ) -> tuple[int, int]:
-    """Raise unless every record has a key in range; return how many records and how many lack one.
+    """Raise unless every record has a key in range; the answer is kept for this source.
 
-    The answer is kept for this source.
+    Return how many records there are, and how many without a key.
     """
     mark = (keys, tolerate_missing)
     if mark in source.sound:

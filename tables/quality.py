@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from tables.errors import KeyQualityError, KeyQualityWarning, RequestError
-from tables.filtering.filters import quote
-from tables.keys import HashedKeys, RecordKeys, StoredKeys, require_sound
+from tables.keys import HashedKeys, RecordKeys, require_sound
 
 if TYPE_CHECKING:
     from tables.source.source import Source
@@ -185,7 +184,7 @@ def _histogram(source: Source, keys: RecordKeys, modulus: int) -> tuple[dict[int
         f"WHERE key IS NOT NULL {chosen} GROUP BY key) GROUP BY bin",
         parameters,
     )
-    return {int(bin): n for bin, n, _ in rows}, sum(row[2] for row in rows)
+    return {int(place): n for place, n, _ in rows}, sum(row[2] for row in rows)
 
 
 def _repeats_by_chance(n: int, space: float) -> float:

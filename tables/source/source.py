@@ -289,11 +289,15 @@ class Source:
         parameters: Mapping[str, object],
         path: str,
         *,
+        metadata: Mapping[str, str] | None = None,
         progress: Callable[[float], None] | None = None,
     ) -> None:
-        """Stream the answer of a query into a Parquet file."""
+        """Stream the answer of a query into a Parquet file, with texts of its metadata."""
         # A temporary file of DuckDB's own is for all to read, and stays after a kill.
         options = "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false"
+        if metadata:
+            texts = ", ".join(f"{quote(k)}: {sql_text(v)}" for k, v in metadata.items())
+            options += f", KV_METADATA {{{texts}}}"
         copy = f"COPY ({sql}) TO {sql_text(path)} ({options})"
         self._run(lambda: self._connection.execute(copy, parameters), progress)
 
