@@ -23,7 +23,7 @@ _ONES = np.uint64(0x0101010101010101)
 _ASCII, _HIGH = np.uint64(0x30) * _ONES, np.uint64(0xF0) * _ONES
 
 
-def message_sql(column: str) -> str:
+def plaintext_sql(column: str) -> str:
     """Return the SQL of a column's messages: its text, or a digest where that is long."""
     text = f"{quote(column)}::VARCHAR"
     digest = f"unhex(left(sha256({text}), {2 * MOST_BYTES}))"

@@ -132,7 +132,7 @@ def _measure(source: Source, keys: RecordKeys, *, tolerate_missing: bool) -> Key
     # Chernoff: repeats beyond this bound have probability below _ALPHA.
     bound = by_chance + math.sqrt(3 * by_chance * -math.log(_ALPHA)) - math.log(_ALPHA)
     is_hashed = isinstance(keys, HashedKeys)
-    repeated = 0 if key_range <= _NARROW else looked - distinct
+    repeated = looked - distinct
     excess = repeated if is_hashed or repeated > bound else 0
     inside = [
         f"{n:,} of {of:,} {what}"

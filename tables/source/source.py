@@ -228,19 +228,19 @@ class Source:
         parameters
             Those of the statement; the SQL may need more.
         """
-        from tables.keyed_hash import KeyedHash, is_short_sql, message_sql
+        from tables.keyed_hash import KeyedHash, is_short_sql, plaintext_sql
 
         with self._lock:
             if (column, key) not in self._hashes:
-                expression = message_sql(column)
+                expression = plaintext_sql(column)
                 if self.kinds[column] == "integer":
                     is_short = f"SELECT {is_short_sql(column)} FROM {self._relation}"
                     if self.fetch(is_short)[0][0]:
                         expression = f"{quote(column)}::BIGINT"
-                self._hashes[column, key] = self._add(expression, KeyedHash(key).words)
+                self._hashes[column, key] = self._join_words(expression, KeyedHash(key).words)
             return self._hashes[column, key]
 
-    def _add(self, expression: str, compute: Callable[[pa.Array], pa.Array]) -> str:
+    def _join_words(self, expression: str, compute: Callable[[pa.Array], pa.Array]) -> str:
         """Give the records a column of words that is computed from an expression.
 
         Its values stand in a table of their own, which the records meet by position: DuckDB

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import pyarrow as pa
 
 from tables.errors import SourceError
-from tables.keyed_hash import message_sql
+from tables.keyed_hash import plaintext_sql
 from tables.source.files import file_format
 from tables.source.source import Source, open_source
 from tables.spark.session import LOCAL, open_session, quiet
@@ -114,7 +114,7 @@ class SparkSource(Source):
     def keyed_hash(self, column: str, key: bytes, parameters: dict[str, object]) -> str:
         """Return the SQL of a column's keyed hash, which Spark computes itself."""
         parameters["key"] = key
-        return f"('0x' || left(ckm_aes({message_sql(column)}, $key), 16))::UBIGINT"
+        return f"('0x' || left(ckm_aes({plaintext_sql(column)}, $key), 16))::UBIGINT"
 
     def aside(self, *_given: Any, **_options: Any) -> NoReturn:
         """Refuse: there is no answer on the fly."""
