@@ -57,8 +57,11 @@ def is_number(value: object, **limits: Unpack[Limits]) -> bool:
 
 
 def _is_within(found: float, limits: Limits) -> bool:
-    ends = _ends(limits)
-    return all(_FITS[name](found, end) for name, end in ends.items())
+    given: dict[str, Any] = {**limits}
+    for name, end in given.items():
+        if end is not None and name in _FITS and not _FITS[name](found, end):
+            return False
+    return True
 
 
 def _ends(limits: Limits) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from tables.cells.axes import Axis, Level
 from tables.cells.blocks import Cells
 from tables.cells.cube import cube, record_groups
 from tables.cells.hierarchy import CodeTree, Hierarchy
+from tables.cells.order import values_at
 from tables.deadline import Deadline
 from tables.errors import (
     DataError,
@@ -68,4 +69,5 @@ __all__ = [
     "read_categories",
     "record_groups",
     "require_fit",
+    "values_at",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import time
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
@@ -24,19 +25,23 @@ from tables import (
     check_keys,
     cube,
     prepare,
+    values_at,
 )
 from tables.cells.sketch import require_sketchable
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
 
     from ckm.engine.cell_histogram import CountHistogram
     from ckm.engine.magnitudes import MagnitudeNoise
+    from ckm.engine.protection import ProtectedCells
     from ckm.engine.published_table import PublishedTable
+    from ckm.engine.streamed_table import StreamedTable
     from ckm.ledger.watch import Watch
     from ptable import PTable
     from tables import Cells, Prepared
@@ -341,7 +346,8 @@ class Engine:
             cells = named_keys.flag(found.pop(0))
             if watch is not None:
                 watch.add_table(name, built[name], cells, where=request.where)
-            protected = protection.protect(cells, request, secret=secret)
+            values = functools.partial(values_at, self._source, built[name], cells)
+            protected = protection.protect(cells, request, secret=secret, values=values)
             if observe is not None:
                 observe(name, request, cells, protected.counts, protected.table)
             if observe_sums is not None and protected.sums:
@@ -356,6 +362,68 @@ class Engine:
             },
         )
         return answers
+
+    def stream(
+        self,
+        request: TableRequest,
+        folder: Path,
+        *,
+        most: int = 2_000_000,
+        progress: Progress | None = None,
+        observe: Callable[[Cells, ProtectedCells], None] | None = None,
+    ) -> StreamedTable:
+        """Tabulate and protect a table that need not fit into memory, part by part.
+
+        Its numbers are those of `tabulate_all`. Each part costs a scan of the records.
+
+        Parameters
+        ----------
+        request
+            The table. Its parts are categories of its first dimension.
+        folder
+            A private folder, for this table alone; the table lives as long as it.
+        most
+            How many cells a part may hold at most, see `tables.cells.parts`.
+        progress
+            As for `tabulate_all`.
+        observe
+            Called with the cells of one part, and what protection made of them.
+
+        Raises
+        ------
+        tables.TablesError, ConfigError
+            If the request is wrong, or the data do not fit it.
+        """
+        from ckm.engine.streamed_table import TableSpool
+        from tables.cells.parts import cube_parts
+
+        protection, built = self._protection, self._fitter.fit({"": request})[""]
+        secret = protection.sums_secret([request])
+        protection.require_keys([request], quality=self.check_keys())
+        if request.quantiles or self._named_requests({"": request}):
+            raise ConfigError(
+                "Quantiles, and sums with named contributors, need whole tables in memory.",
+                hint="leave them out, or ask for a smaller table",
+            )
+        spool = TableSpool(folder, empty_cells=request.empty_cells)
+        parts = cube_parts(
+            self._source,
+            self._keys,
+            built,
+            most=most,
+            lists_empty={"grid": True, "drop": False}.get(request.empty_cells),
+            tolerate_missing_keys=self._checks == "warn",
+        )
+        for number, (share, cells) in enumerate(parts):
+            if not number:
+                protection.require_amounts([request], source=self._source)
+            if observe is not None and (number or share == 1) and len(cells):
+                observe(cells, protection.protect(cells, request, secret=secret))
+                observe = None
+            spool.add(cells, *protection.columns(cells, request, secret=secret))
+            if progress is not None:
+                progress("scan", int(100 * share), 100)
+        return spool.table()
 
     def count_histogram(
         self,

@@ -100,14 +100,9 @@ def cube(
     >>> found.total.tolist(), found.top.tolist()
     ([-19.5, 31.0, 11.5], [[-40.0], [31.0], [-40.0]])
     """
-    require_fit(requests, source)
-    require_sound(source, keys, tolerate_missing=tolerate_missing_keys and not sketch)
-    for weight in sorted({r.weight for r in requests if r.weight is not None}):
-        _require_weights(source, weight)
-    for request in requests:
-        if request.sums:
-            require_addable(source, request.sums, weight=request.weight)
-    source.prepare_grouping(has_sums=any(request.sums for request in requests))
+    require_records(
+        source, keys, requests, tolerate_missing_keys=tolerate_missing_keys and not sketch
+    )
     tables: list[Cells] = []
     scan_s = 0.0
     started = time.perf_counter()
@@ -133,6 +128,53 @@ def cube(
         },
     )
     return tables
+
+
+def require_records(
+    source: Source,
+    keys: RecordKeys,
+    requests: Sequence[Request],
+    *,
+    tolerate_missing_keys: bool = False,
+) -> None:
+    """Refuse records that the requests do not fit, and get ready to group them."""
+    require_fit(requests, source)
+    require_sound(source, keys, tolerate_missing=tolerate_missing_keys)
+    for weight in sorted({r.weight for r in requests if r.weight is not None}):
+        _require_weights(source, weight)
+    for request in requests:
+        if request.sums:
+            require_addable(source, request.sums, weight=request.weight)
+    source.prepare_grouping(has_sums=any(request.sums for request in requests))
+
+
+def finest_cells(
+    source: Source,
+    keys: RecordKeys,
+    request: Request,
+    *,
+    known: Mapping[str, pa.Table],
+    beside: pa.Table | None = None,
+) -> tuple[tuple[Axis, ...], Block, int]:
+    """Find the finest cells of a request, with axes that also hold known values.
+
+    Parameters
+    ----------
+    source, keys, request
+        As for `cube`.
+    known
+        Dimension → values of its columns that its axis holds besides those of the records.
+    beside
+        One column: only records with one of its values are looked at.
+
+    Returns
+    -------
+    tuple
+        The axes, the cells and the range of their keys.
+    """
+    plan = _Plan(source, keys, [request], within=beside)
+    answer = source.arrow(plan.sql, plan.parameters, beside=beside)
+    return *plan.finest(request, answer, known), plan.key_range
 
 
 def record_groups(
@@ -229,7 +271,13 @@ class _Plan:
     """
 
     def __init__(
-        self, source: Source, keys: RecordKeys, requests: Sequence[Request], *, sketch: int = 0
+        self,
+        source: Source,
+        keys: RecordKeys,
+        requests: Sequence[Request],
+        *,
+        sketch: int = 0,
+        within: pa.Table | None = None,
     ) -> None:
         self._source = source
         self._width = sketch
@@ -276,7 +324,14 @@ class _Plan:
         ]
         for variable in self._variables.values():
             selected += variable.aggregates(self.key_range)
-        records = f"SELECT {', '.join(inner)} FROM {source.relation} {where}"
+        relation = source.relation
+        if within is not None:
+            column = quote(within.column_names[0])
+            relation = (
+                f"(SELECT * FROM {relation} r SEMI JOIN {source.beside} b "
+                f"ON r.{column} IS NOT DISTINCT FROM b.{column})"
+            )
+        records = f"SELECT {', '.join(inner)} FROM {relation} {where}"
         if sketch:
             keyed, aggregates = sketch_columns(sketch, self.key_range)
             records = f"SELECT *, {', '.join(keyed)} FROM ({records})"
@@ -295,10 +350,12 @@ class _Plan:
             read = ", ".join(f"{value} AS {alias}" for alias, value in values.items())
             self.sql = f"SELECT {read}, * EXCLUDE (p) FROM ({self.sql})"
 
-    def finest(self, request: Request, answer: pa.Table) -> tuple[tuple[Axis, ...], Block]:
+    def finest(
+        self, request: Request, answer: pa.Table, known: Mapping[str, pa.Table] | None = None
+    ) -> tuple[tuple[Axis, ...], Block]:
         """Return the axes of a request and its finest cells."""
         rows = self._rows(request, answer)
-        pairs = axes_of(self._source, request, rows, self._column_alias)
+        pairs = axes_of(self._source, request, rows, self._column_alias, known=known)
         weight: tuple[Integers, ...] = ()
         if request.weight is not None:
             alias = self._weight_alias[request.weight]
@@ -398,11 +455,29 @@ def _variables(
 
 
 def axes_of(
-    source: Source, request: Request, rows: pa.Table, columns: Mapping[str, str]
+    source: Source,
+    request: Request,
+    rows: pa.Table,
+    columns: Mapping[str, str],
+    *,
+    known: Mapping[str, pa.Table] | None = None,
 ) -> list[tuple[Axis, Codes]]:
-    """Build the axes of a request, and code the rows' values on the finest level of each."""
-    values = {c: _in_order(rows[columns[c]], source.orders.get(c)) for c in request.columns}
-    return [build_axis(request, dimension, values) for dimension in request.dimensions]
+    """Build the axes of a request, and code the rows' values on the finest level of each.
+
+    An axis also holds the values that are `known` of its dimension's columns.
+    """
+    found = []
+    for dimension in request.dimensions:
+        more = (known or {}).get(dimension)
+        values = {}
+        for column in request.columns_of(dimension):
+            listed = rows[columns[column]]
+            if more is not None:
+                listed = pa.chunked_array([*listed.chunks, *more[column].chunks], listed.type)
+            values[column] = _in_order(listed, source.orders.get(column))
+        axis, codes = build_axis(request, dimension, values)
+        found.append((axis, codes[: rows.num_rows]))
+    return found
 
 
 def _in_order(values: pa.ChunkedArray, order: pa.Array | None) -> pa.ChunkedArray:
