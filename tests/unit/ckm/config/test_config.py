@@ -105,6 +105,8 @@ def test_a_glob_stands_for_its_files(folder):
     (folder / "people2.csv").write_text("person_id,sex\nb,M\n")
     job = read_job(write(folder, JOB.replace('"people.csv"', '"people*.csv"')))
     assert [path.name for path in job.data.files()] == ["people.csv", "people2.csv"]
+    job = read_job(write(folder, JOB.replace('"people.csv"', '["people2.csv", "people.csv"]')))
+    assert [path.name for path in job.data.files()] == ["people2.csv", "people.csv"]
 
 
 @pytest.mark.parametrize(
@@ -233,8 +235,38 @@ def test_a_glob_stands_for_its_files(folder):
         (
             '"people.csv"',
             '"postgres://host/db"',
-            "[data] path must be a file of this machine.",
-            "export it to Parquet first",
+            "[data] path names no place that can be read.",
+            "files, s3://… and - are a path, postgresql://… is a database",
+        ),
+        (
+            'path = "people.csv"',
+            'database = "people.csv"',
+            "[data] database names no place that can be read.",
+            "files, s3://… and - are a path, postgresql://… is a database",
+        ),
+        (
+            'path = "people.csv"',
+            'path = "people.csv"\ndatabase = "postgresql://host/db"',
+            "[data] needs path or database, one of the two.",
+            'path = "…"',
+        ),
+        (
+            'path = "people.csv"',
+            'database = "postgresql://me:hunter2@host/db"',
+            "[data] database must not hold a password.",
+            "PostgreSQL finds it in ~/.pgpass or in PGPASSWORD, S3 in AWS_… or ~/.aws",
+        ),
+        (
+            'path = "people.csv"',
+            'path = "s3://bucket/people.csv?secret_key=hunter2"',
+            "[data] path must not hold a password.",
+            "PostgreSQL finds it in ~/.pgpass or in PGPASSWORD, S3 in AWS_… or ~/.aws",
+        ),
+        (
+            'path = "people.csv"',
+            'path = "people.csv"\nquery = "SELECT 1"',
+            "[data] query goes with a database.",
+            "remove query",
         ),
         (
             '"count", "weighted"',
