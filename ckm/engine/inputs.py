@@ -54,7 +54,7 @@ def open_records(
         return open_source(data, table=table, memory_limit=memory_limit, threads=threads)
     if engine != "spark":
         raise ConfigError(f"engine must be 'duckdb' or 'spark', not {engine!r}.")
-    if not isinstance(data, (str, os.PathLike)):
+    if not isinstance(data, (str, os.PathLike, tuple)):
         raise ConfigError(
             "Spark tabulates Parquet files, not data in memory.",
             hint="write them to Parquet, or leave engine out",

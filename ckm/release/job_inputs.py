@@ -14,6 +14,7 @@ from ckm.config.problems import JobError, Problem
 from ckm.errors import ConfigError
 from footing.errors import ExplainedError
 from tables import Secret, SourceError
+from tables.keys import KEY_VERSION
 from tables.secret import SECRET_VARIABLE
 from tables.source.spill import SpillFolder
 
@@ -62,10 +63,10 @@ def load_ptable(job: Job) -> PTable:
         raise
     proof, spec = table.certificate, table.spec
     if proof is not None and isinstance(spec, NoiseSpec | StackedSpec):
-        from ptable.advice.figures import name_few_outcomes
+        from ptable.advice.figures import cautions
 
-        if text := name_few_outcomes(spec, proof=proof):
-            logger.warning("%s", text, extra={"event": "noise of few outcomes"})
+        for text in cautions(spec, proof=proof):
+            logger.warning("%s", text, extra={"event": "noise"})
     return table
 
 
@@ -179,12 +180,13 @@ def opened_ledger(
             folder = SpillFolder()
             stack.callback(folder.remove)
             create, target = True, folder.path / "ledger.db"
+        keys = f" keys {KEY_VERSION}" if job.data.id else ""
         opened = stack.enter_context(
             Ledger.open(
                 target,
                 secret=secret,
                 threshold=ledger.threshold,
-                noise=f"{ptable.id} {'mixed' if job.keys.mix else 'plain'}",
+                noise=f"{ptable.id} {'mixed' if job.keys.mix else 'plain'}{keys}",
                 create=create,
                 smallest=ledger.smallest,
             )
@@ -215,9 +217,10 @@ def open_engine(
     """Open the data of a job with its keys and its p-table."""
     from ckm.engine.engine import Engine
 
+    data = job.data.local
     return Engine(
-        str(job.data.path),
-        **{name: getattr(job.data, name) for name in _OF_DATA},
+        data.paths,
+        **{name: getattr(data, name) for name in _OF_DATA},
         secret=load_secret(job),
         ptable=ptable,
         hierarchies=dict(job.hierarchies) or None,

@@ -104,9 +104,9 @@ def open_originals(
     job: Job, *, memory_limit: str | None = None, threads: int | None = None
 ) -> Iterator[Originals]:
     """Open the records of a job for the time of a block, and check that its tables fit."""
-    data = job.data
+    data = job.data.local
     source = open_records(
-        str(data.path),
+        data.paths,
         engine=data.engine,
         master=data.master,
         table=data.table,

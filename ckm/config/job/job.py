@@ -174,7 +174,8 @@ class Job(SettingsFile):
     def shown(self, path: Path) -> str:
         """Return a path as people wrote it: relative to the job file where it lies below."""
         folder = self.path.parent
-        return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)
+        near = path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)
+        return self.data.name_of(path) or near
 
     def add_problems(self, reading: Reading) -> None:
         """Note what several sections contradict each other in."""
@@ -226,6 +227,9 @@ class Job(SettingsFile):
                 "additive gives the same cell other numbers in other tables, and a ledger "
                 "stands for the same number everywhere."
             )
+            reading.add(where, text, "remove one of the two")
+        if getattr(self.ptable, "positive_bias", 0):
+            text = "additive may take positive counts to 0, and [ptable] has positive_bias."
             reading.add(where, text, "remove one of the two")
         for table in self.table:
             others = [measure for measure in table.measures if measure != "count"]
