@@ -6,7 +6,8 @@ which are disclosive until `ckm` has perturbed them.
 
 from tables.cells.axes import Axis, Level
 from tables.cells.blocks import Cells
-from tables.cells.cube import cube, record_groups
+from tables.cells.cube import cube, finest_cells, record_groups
+from tables.cells.given import GivenCells
 from tables.cells.hierarchy import CodeTree, Hierarchy
 from tables.deadline import Deadline
 from tables.errors import (
@@ -41,6 +42,7 @@ __all__ = [
     "Deadline",
     "Filter",
     "FilterError",
+    "GivenCells",
     "HashedKeys",
     "Hierarchy",
     "KeyQuality",
@@ -62,6 +64,7 @@ __all__ = [
     "check_keys",
     "cube",
     "draw_keys",
+    "finest_cells",
     "open_source",
     "parse_filter",
     "prepare",
