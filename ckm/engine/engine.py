@@ -505,8 +505,8 @@ class Engine:
         """
         if self._source.cells is not None:
             raise ConfigError(
-                "Requests on the fly are answered from records, not from a table of cells.",
-                hint="release its tables: ckm release",
+                "Requests on the fly and audits need records, and the data are cells.",
+                hint="release tables of the cells: ckm release",
             )
         self.check_keys()
         wanted = {name: TableRequest(dimensions=[name], margins="none") for name in dimensions}

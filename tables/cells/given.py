@@ -6,6 +6,7 @@ out, so that cells are tabulated as records are: what is counted is summed inste
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 
 from tables.cells.axes import encode
 from tables.cells.hierarchy import CodeTree, Hierarchy
-from tables.errors import DataError, RequestError
+from tables.errors import DataError, DataWarning, RequestError
 from tables.filtering.filters import Filter, quote
 from tables.keys import StoredKeys
 from tables.magnitudes.variables import largest_columns
@@ -35,8 +36,9 @@ if TYPE_CHECKING:
     #: ``"weight"`` or ``"sums"``, and a column; None for counts and keys.
     Part = tuple[str, str] | None
 
-_NO_KEY = "ckm no key"
+_NO_KEY = "ckm_no_key"
 _LARGEST = 2**53
+_WIDE = 2**32  # keys of a smaller range add up to others by chance
 _NEAR = 1e-9  # sums of others were rounded on the way
 
 
@@ -96,7 +98,8 @@ class GivenCells:
             source.require(column)
         if source.kinds[self.count] not in {"integer", "number"}:
             raise RequestError(
-                f"The counts {self.count!r} must be numbers, not {source.kinds[self.count]}s."
+                f"The counts {self.count!r} must be numbers, not {source.kinds[self.count]}s.",
+                hint="count names the column of numbers of records",
             )
         no_key = "" if self.cell_key else f", 0::UTINYINT AS {quote(_NO_KEY)}"
         source.narrow(
@@ -141,6 +144,8 @@ class GivenCells:
                 source.sound.add(("given", part))
                 self._require_rows(source, part)
                 self._require_margins(source, part, tabulate)
+                if part is None:
+                    self._require_no_total(source)
 
     def _total(self, column: str) -> str:
         tree = self.trees.get(column)
@@ -160,63 +165,63 @@ class GivenCells:
     def _require_rows(self, source: Source, part: Part) -> None:
         """Refuse rows that no table of cells has, and cells that are there twice."""
         asked = self._wrong_part(source, *part) if part else self._wrong_counts(source)
-        filters = ", ".join(f"count(*) FILTER ({wrong})" for wrong in asked.values())
+        filters = ", ".join(f"count(*) FILTER ({sql})" for sql in asked)
         rows = source.fetch(f"SELECT count(*), {filters} FROM {source.records}")
         total, *numbers = rows[0]
-        wrong = dict(zip(asked, numbers, strict=True))
-        if not part:
-            listed = ", ".join(map(quote, self.dimensions))
-            grouped = f"SELECT count(*) AS n FROM {source.records} GROUP BY {listed}"
-            wrong["are there more than once"] = source.fetch(
-                f"SELECT coalesce(sum(n), 0) FROM ({grouped} HAVING count(*) > 1)"
-            )[0][0]
         if not total:
             raise DataError(f"The table of cells {source.label!r} has no row.")
-        if found := [what for what, number in wrong.items() if number]:
+        for number, problem in zip(numbers, asked.values(), strict=True):
+            if number:
+                raise DataError(
+                    f"In the table of cells {source.label!r}, some rows {problem}.",
+                    hint="repair them, or have the table made again",
+                    inside=f"{number:,} of {total:,} rows",
+                )
+        listed = ", ".join(map(quote, self.dimensions))
+        grouped = f"SELECT 1 FROM {source.records} GROUP BY {listed} HAVING count(*) > 1"
+        if part is None and source.fetch(f"SELECT count(*) FROM ({grouped})")[0][0]:
             raise DataError(
-                f"In the table of cells {source.label!r}, some rows {' and '.join(found)}.",
-                hint="repair them; cells has to name every column that tells cells apart",
-                inside=", ".join(f"{n:,} of {total:,} {w}" for w, n in wrong.items() if n),
+                f"In the table of cells {source.label!r}, some cells are there more than once.",
+                hint="cells has to name every column that tells them apart",
             )
 
     def _wrong_counts(self, source: Source) -> dict[str, str]:
-        """Return what may be wrong with counts and keys, and SQL that finds it."""
+        """Return SQL that finds what is wrong with counts and keys → what that is."""
         count = f"{quote(self.count)}::DOUBLE"
         bad = f"{count} < 0 OR {count} <> trunc({count}) OR {count} > {_LARGEST}"
         asked = {
-            f"have no {self.count!r}": f"{count} IS NULL",
-            f"have a {self.count!r} that is no whole number of 0 or more": bad,
+            f"{count} IS NULL": f"have no {self.count!r}",
+            bad: f"have a {self.count!r} that is no whole number of 0 or more",
         }
         if self.cell_key is None:
             return asked
         for problem, hint in self.keys.problems(source):
             raise RequestError(problem, hint=hint)
-        key = quote(self.cell_key)
+        key, name = quote(self.cell_key), self.cell_key
         top = 1 if self.keys.has_decimals(source) else self.keys.resolve(source)
         is_cell = f"{count} > 0 AND NOT {self._is_margin()}"
         return asked | {
-            f"have records and no {self.cell_key!r}": f"{key} IS NULL AND {is_cell}",
-            f"have a {self.cell_key!r} outside [0, {top})": f"{key} < 0 OR {key} >= {top}",
-            f"have no records and a {self.cell_key!r}": f"{count} = 0 AND {key} <> 0",
+            f"{key} IS NULL AND {is_cell}": f"have records and no {name!r}",
+            f"{key} < 0 OR {key} >= {top}": f"have a {name!r} outside [0, {top})",
+            f"{count} = 0 AND {key} <> 0": f"have no records and a {name!r}",
         }
 
     def _wrong_part(self, source: Source, kind: str, column: str) -> dict[str, str]:
-        """Return what may be wrong with numbers of a weight or a variable, and SQL."""
+        """Return SQL that finds what is wrong with a weight or a variable → what that is."""
         value, number = f"{quote(column)}::DOUBLE", f"{quote(column + '_n')}::DOUBLE"
         wrong = f"{number} IS NULL OR {number} < 0 OR {number} <> trunc({number})"
         wrong += f" OR {number} > {quote(self.count)} OR ({number} = 0 AND {value} <> 0)"
-        asked = {f"have a '{column}_n' that is no number of records of theirs": wrong}
+        asked = {wrong: f"have a '{column}_n' that is no number of records of theirs"}
         if kind == "sums" and (columns := largest_columns(source, column)):
             n, top = len(columns), [f"coalesce({quote(c)}::DOUBLE, 0)" for c in columns]
             total, near = " + ".join(top), f"{_NEAR} * abs({value})"
             is_some = " + ".join(f"({each} <> 0)::INTEGER" for each in top)
-            falls = [f"{a} < {b}" for a, b in pairwise(top)]
-            unlike = f"{total} > {value} + {near}"
-            unlike += f" OR ({number} <= {n} AND {total} < {value} - {near})"
-            wrong = " OR ".join([f"{is_some} <> least({number}, {n})", *falls, unlike])
-            is_cell = f"NOT {self._is_margin()}"
-            asked[f"have largest contributions to {column!r} that are not those of a sum"] = (
-                f"{is_cell} AND ({wrong})"
+            unlike = [f"{is_some} <> least({number}, {n})", f"{total} > {value} + {near}"]
+            unlike += [f"({number} <= {n} AND {total} < {value} - {near})"]
+            unlike += [f"{a} < {b}" for a, b in pairwise(top)]
+            wrong = f"NOT {self._is_margin()} AND ({' OR '.join(unlike)})"
+            asked[wrong] = (
+                f"have largest contributions to {column!r} that are not those of a sum"
             )
         return asked
 
@@ -254,14 +259,35 @@ class GivenCells:
             is_off = _differ(both[f"m{place}"], both[f"s{place}"])
             if is_off.any():
                 over = is_total[both["at"].to_numpy()[is_off]].any(axis=0)
-                listed = ", ".join(repr(c) for c in np.array(self.dimensions)[over].tolist())
+                totals = np.array(self.dimensions)[over].tolist() or [*self.trees]
                 raise DataError(
                     f"Margins of the table of cells {source.label!r} are not the sums of their "
                     f"cells in {name!r}: {is_off.sum():,} of {len(is_off):,}, totals of "
-                    f"{listed or 'codes'}.",
+                    f"{', '.join(map(repr, totals))}.",
                     hint="is a cell missing, or were margins rounded? repair them, or leave "
                     "them out: cells are added up in any case",
                 )
+
+    def _require_no_total(self, source: Source) -> None:
+        """Refuse a category that is all others together: a total of another name."""
+        key_range = self.keys.resolve(source)
+        numbers = (
+            f"sum({self.keys.sql(source, {})}::HUGEINT) AS k, sum({quote(self.count)}) AS n"
+        )
+        whole = f"(SELECT {numbers} FROM {source.relation}) t"
+        is_same = f"2 * c.n = t.n AND (2 * c.k - t.k) % {key_range} = 0"
+        for column in self.dimensions:
+            parts = f"SELECT {numbers}, count(*) OVER () AS size FROM {source.relation}"
+            found = f"({parts} GROUP BY {quote(column)}) c, {whole}"
+            sql = f"SELECT count(*) FROM {found} WHERE c.size > 2 AND {is_same}"
+            if source.fetch(sql)[0][0]:
+                text = (
+                    f"A category of {column!r} is all others together: is it a total? "
+                    f"Totals are called {self._total(column)!r}, see total_label."
+                )
+                if key_range >= _WIDE:
+                    raise DataError(text)
+                warnings.warn(text, DataWarning, stacklevel=5)
 
     def _margins(self, is_total: Flags, part: Part) -> Request:
         """Ask for the margins of these shapes."""

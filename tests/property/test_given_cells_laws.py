@@ -25,7 +25,7 @@ from tests.strategies import (
     worked_ptable,
 )
 
-pytestmark = MAY_BE_TINY
+pytestmark = [MAY_BE_TINY, pytest.mark.filterwarnings("ignore:A category of")]
 
 COLUMNS = ("sex", "age", "region", "department", "zone")
 REQUESTS = {
@@ -73,7 +73,7 @@ def whole_cube(records, key_range):
 @given(populations(), st.data())
 def test_cells_give_the_numbers_of_their_records_with_and_without_margins(drawn, data):
     records, key_range = drawn
-    assume(records)
+    assume(0 < len(records) == len({r["key"] for r in records}))
     with_records = engine(
         as_arrow(records, key_range), record_key="key", key_range=stored_range(key_range)
     )

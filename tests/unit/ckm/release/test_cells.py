@@ -189,7 +189,7 @@ def test_an_engine_of_cells_answers_no_requests_on_the_fly_and_sums_nothing():
     cells = cells.append_column("pay_n", pa.array([9]))
     options = {"secret": Secret(bytes(16)), "ptable": ptable}
     engine = ckm.Engine(cells, cells=["sex"], cell_key="k", **options)
-    with pytest.raises(ConfigError, match="from records"):
+    with pytest.raises(ConfigError, match="need records"):
         engine.prepare(["sex"])
     with pytest.raises(ConfigError, match="noise of sums"):
         engine.tabulate(["sex"], measures=["sum:pay"])

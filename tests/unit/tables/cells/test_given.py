@@ -3,7 +3,16 @@
 import pyarrow as pa
 import pytest
 
-from tables import DataError, GivenCells, Request, RequestError, cube, finest_cells, open_source
+from tables import (
+    DataError,
+    DataWarning,
+    GivenCells,
+    Request,
+    RequestError,
+    cube,
+    finest_cells,
+    open_source,
+)
 
 GOOD = {
     "sex": ["F", "M", "Total"],
@@ -84,6 +93,21 @@ def test_margins_need_no_keys_and_a_sum_may_be_rounded_in_its_last_digit():
 def test_what_the_columns_do_not_hold_is_refused(columns, request_, problem):
     with pytest.raises(RequestError, match=problem):
         tabulate(GOOD | columns, **request_)
+
+
+def test_a_total_of_another_name_is_no_category():
+    """Its numbers would be in every sum twice; by counts or short keys it may be chance."""
+    columns = {"sex": ["F", "M", "Ensemble"], "n": [1, 2, 3], "key": [200, 100, 44]}
+    with pytest.warns(DataWarning, match="category of 'sex' is all others together"):
+        tabulate(columns)
+    tabulate(columns | {"key": [200, 100, 45]})
+    tabulate({"sex": ["F", "M"], "n": [3, 3], "key": [7, 7]})
+    wide = GivenCells(dimensions=("sex",), count="n", cell_key="key", key_range=2**32)
+    columns |= {"key": [2**32 - 1, 2, 1]}
+    with open_source(pa.table(columns)) as source:
+        wide.take(source)
+        with pytest.raises(DataError, match="see total_label"):
+            cube(source, wide.keys, [Request(dimensions=["sex"])])
 
 
 def test_a_file_without_rows_is_refused():
