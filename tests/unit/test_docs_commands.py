@@ -145,6 +145,7 @@ def write_settings() -> None:
     for name, page, word in (
         ("job.toml", "README.md", "jobseekers"),
         ("hiding.toml", "docs/suppression.md", "[suppression]"),
+        ("protecting.toml", "docs/job-file.md", "cells = ["),
         ("swap.toml", "docs/swapping.md", "[swap]"),
         ("plan.toml", "docs/dpsgd.md", "[plan]"),
         ("service.toml", "docs/service.md", "[service]"),
@@ -152,10 +153,6 @@ def write_settings() -> None:
         ("methods.toml", "docs/criteria.md", "[methods."),
     ):
         Path(name).write_text(toml(page, word), encoding="utf-8")
-    # Of whoever protects the cells of the job, all but [data] is that of the job.
-    job = Path("job.toml").read_text(encoding="utf-8")
-    cells = toml("docs/job-file.md", "cells = [") + job[job.index("[keys]") :]
-    Path("protecting.toml").write_text(f"schema = 1\n{cells}", encoding="utf-8")
     # The page's sweep takes hours: two folds of its first method do here.
     sweep = Path("sweep.toml").read_text(encoding="utf-8").replace("folds = 5", "folds = 2")
     first = '[[ways]]\nmethod = "copula-shirley"'
