@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,41 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 DATA = Path(__file__).parent / "results"
+LINES = "CKM_BENCH_LINES"  # the file that `python -m bench` collects lines in
+COLUMNS = ["what", "ours", "unit", "peer", "peer's", "ratio", "goal", "met"]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A figure and a peer's; the goal is on their ratio, or on ours where there is no peer."""
+
+    name: str
+    ours: float
+    unit: str
+    peer: str = ""
+    theirs: float | None = None
+    goal: float | None = None
+    is_least: bool = False
+
+    def row(self) -> list[object]:
+        """Return the line of the table."""
+        ratio = self.ours / self.theirs if self.theirs else None
+        figure, goal, met = ratio if self.theirs else self.ours, "", ""
+        if self.goal is not None and figure is not None:
+            sign = "≥" if self.is_least else "≤"
+            goal = f"{sign} {self.goal:.3g}{' times' if self.theirs else ''}"
+            is_met = figure >= self.goal if self.is_least else figure <= self.goal
+            met = "yes" if is_met else "no"
+        numbers = [self.ours, self.unit, self.peer, self.theirs, ratio, goal, met]
+        return [self.name, *("" if number is None else number for number in numbers)]
+
+
+def report(title: str, lines: list[Line]) -> None:
+    """Print lines, and hand them to `python -m bench`."""
+    show(title, COLUMNS, [line.row() for line in lines])
+    if collected := os.environ.get(LINES):
+        with Path(collected).open("a") as file:
+            file.writelines(json.dumps(asdict(line)) + "\n" for line in lines)
 
 
 def arguments(text: str, **defaults: int) -> argparse.Namespace:
@@ -69,6 +105,15 @@ def in_process(function: Callable[..., dict[str, Any]], *given: Any) -> dict[str
         )
         result: dict[str, Any] = json.load(answer)
         return result
+
+
+def best_of_turns(*calls: tuple[Any, ...], turns: int) -> list[dict[str, Any]]:
+    """Run functions in turn, each in fresh processes, and keep the least of every figure."""
+    answers = [[in_process(*call) for call in calls] for _ in range(turns)]
+    return [
+        {name: min(one[name] for one in column) for name in column[0]}
+        for column in zip(*answers, strict=True)
+    ]
 
 
 def show(title: str, columns: list[str], rows: list[list[object]]) -> None:

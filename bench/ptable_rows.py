@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable
 
-import cvxpy
 import numpy as np
 
 from ptable import NoiseSpec, solve
@@ -23,7 +22,6 @@ def best_cpu(action: Callable[[], object], *, repeat: int = 3) -> float:
 
 
 def main() -> None:
-    print(f"cvxpy {cvxpy.__version__} is loaded before the clock starts")
     for max_noise, (low, high) in R_PTABLE.items():
         for monotone in ("none", "left"):
             spec = NoiseSpec(max_noise=max_noise, variance=0.3 * max_noise, monotone=monotone)

@@ -21,7 +21,7 @@ from synth.marginals.spending import Settings
 
 if TYPE_CHECKING:
     from dp import DiscreteGaussian, Exponential
-    from synth.arrays import Floats, Integers
+    from footing.arrays import Floats, Integers
     from synth.marginals.measuring import NoiseSource
 
 _COLUMNS = 2

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from dp.errors import DPError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 class Adjacency(StrEnum):

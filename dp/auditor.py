@@ -8,10 +8,11 @@ proves a fault. A bound below proves nothing.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from dp.bisection import bisected
 from dp.checking import (
@@ -21,11 +22,6 @@ from dp.checking import (
     checked_probability,
 )
 from dp.errors import DPError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from numpy.typing import ArrayLike, NDArray
 
 _CUTS = 60
 _ROUNDS = 60

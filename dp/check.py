@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from dp.checking import checked_epsilon
 from dp.errors import DPError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import ArrayLike, NDArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

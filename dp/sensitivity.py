@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from dp.adjacency import Adjacency, common, units_changed
 from dp.checking import checked_count, checked_positive
 from dp.errors import DPError, UnboundedError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 #: One of two neighbours lacks the unit, or its values.
 _BLANK = {Adjacency.ADD_REMOVE, Adjacency.ZERO_OUT}

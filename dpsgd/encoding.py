@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpsgd.errors import TrainingDataError
-from dpsgd.schema import Number
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from dpsgd.schema import Category, Schema
-    from footing.arrays import Floats
+from dpsgd.schema import Category, Number, Schema
+from footing.arrays import Floats
 
 
 def features(table: Any, *, schema: Schema) -> NDArray[np.float32]:

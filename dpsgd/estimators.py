@@ -4,34 +4,30 @@ from __future__ import annotations
 
 import inspect
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
 from torch.nn import functional
 
+from dp import BudgetLedger
+from dpsgd.accounting.cost import Cost
 from dpsgd.card import PrivacyCard, card_of
 from dpsgd.encoding import column_of, features, targets
 from dpsgd.errors import DPSGDError, PlanError, TrainingDataError
 from dpsgd.files.model_file import read_model, write_model
 from dpsgd.networks import image_network, linear_network, started
+from dpsgd.plan import Plan
 from dpsgd.schema import Category, Number
 from dpsgd.training.callbacks import Callbacks
 from dpsgd.training.sampler import check_size
 from dpsgd.training.training import PrivateTraining
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-    from torch import Tensor, nn
-
-    from dp import BudgetLedger
-    from dpsgd.accounting.cost import Cost
-    from dpsgd.plan import Plan
-    from footing.arrays import Floats
+from footing.arrays import Floats
 
 _LARGEST = float(torch.finfo(torch.float32).max)
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import nn
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 
 def linear_network(inputs: int, outputs: int, *, hidden: Sequence[int] = ()) -> nn.Sequential:

@@ -1,19 +1,22 @@
-"""Short names for the types of arrays; numpy is imported for annotations alone."""
+"""Short names for the types of arrays."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import NDArray
 
-    Flags: TypeAlias = NDArray[np.bool_]
-    Floats: TypeAlias = NDArray[np.float64]
-    Integers: TypeAlias = NDArray[np.int64]
-    Codes: TypeAlias = NDArray[np.int32]
-    Words: TypeAlias = NDArray[np.uint64]
-    Levels: TypeAlias = tuple[int, ...]
+Flags: TypeAlias = NDArray[np.bool_]
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+#: Integers of any width.
+AnyIntegers: TypeAlias = NDArray[np.integer]
+Codes: TypeAlias = NDArray[np.int32]
+Words: TypeAlias = NDArray[np.uint64]
+Levels: TypeAlias = tuple[int, ...]
+#: The places of columns, ascending.
+Columns: TypeAlias = tuple[int, ...]
 
 
 def along(values: NDArray[Any], axis: int, n_axes: int) -> NDArray[Any]:

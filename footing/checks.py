@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from decimal import Decimal
 from numbers import Integral, Real
 from operator import ge, gt, le, lt
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
+from typing import Any, TypeAlias, TypedDict, Unpack
 
 from footing.errors import ExplainedError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Unpack
 
 _Error: TypeAlias = type[ExplainedError]
 _FITS = {"above": gt, "minimum": ge, "below": lt, "maximum": le}
@@ -60,8 +57,11 @@ def is_number(value: object, **limits: Unpack[Limits]) -> bool:
 
 
 def _is_within(found: float, limits: Limits) -> bool:
-    ends = _ends(limits)
-    return all(_FITS[name](found, end) for name, end in ends.items())
+    given: dict[str, Any] = {**limits}
+    for name, end in given.items():
+        if end is not None and name in _FITS and not _FITS[name](found, end):
+            return False
+    return True
 
 
 def _ends(limits: Limits) -> dict[str, Any]:

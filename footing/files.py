@@ -8,13 +8,10 @@ import io
 import os
 import re
 import secrets
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from footing.errors import ExplainedError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 _OTHERS = 0o077
 _DRAFT = re.compile(r"\..{0,40}\.[0-9a-f]{16}\.tmp(\.|$)")

@@ -5,10 +5,8 @@ from __future__ import annotations
 import html
 import math
 import re
-from typing import TYPE_CHECKING, Any, ClassVar
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
 
 _NARROW, _WIDE = "iljtfrI.,:;'|!()[] \xa0\u202f", "mwMW@%"
 #: French keeps punctuation and figures together by spaces that do not break.

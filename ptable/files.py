@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from footing.files import new_file
 from ptable.design.design import design_from_dict
@@ -15,10 +17,6 @@ from ptable.errors import PTableError
 from ptable.lookup import intervals
 from ptable.proof.certificate import Certificate
 from ptable.table import PTable
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Mapping
 
 _FORMAT = "ptable"
 _VERSION = 1

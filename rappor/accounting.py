@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from footing.checks import require_integer, require_number
 from rappor.errors import RapporError
-
-if TYPE_CHECKING:
-    from rappor.parameters import Parameters
+from rappor.parameters import Parameters
 
 
 def epsilon_after(parameters: Parameters, *, reports: int) -> float:

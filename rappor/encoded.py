@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from footing.arrays import Flags, Integers
 from rappor.counts import Counts, EqualByContent
 from rappor.errors import RapporError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from footing.arrays import Flags, Integers
-    from rappor.parameters import Parameters
+from rappor.parameters import Parameters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from footing.checks import require_integer, require_number
 from rappor.errors import RapporError, RapporInfeasibleError
 from rappor.parameters import Parameters
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _BITS = tuple(2**power for power in range(3, 13))
 _COHORTS = tuple(2**power for power in range(11))

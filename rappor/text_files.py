@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from rappor.errors import ReportFileError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def read_text(path: Path) -> str:

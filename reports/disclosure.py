@@ -6,18 +6,16 @@ import html
 import json
 import re
 from collections import Counter
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cache
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from reports.errors import ReportError
 from reports.facts.checking import walk
 from reports.facts.release import PublicFacts
 from reports.i18n.languages import LANGUAGES
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
 
 #: Numbers in the words of the public templates, and why they stand there.
 CONSTANTS = {

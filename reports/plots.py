@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from footing.svg import html_table, safe, text_width
 from ptable.pictures.picture import Picture
 from reports.charts.service import charts
 from reports.errors import ReportError
 from reports.facts.methods import MethodFacts
+from reports.facts.release import ScenarioFacts
 from reports.facts.service import Chart
-from reports.i18n.languages import words_of
+from reports.i18n.languages import Words, words_of
 from reports.pages.methods import methods_map
 from reports.pages.scenarios import designs_map
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reports.facts.release import ScenarioFacts
-    from reports.i18n.languages import Words
 
 _STYLE = Path(__file__).parent / "templates" / "style.css"
 _SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)"')

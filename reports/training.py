@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from reports.facts.training import AuditFacts, CardFacts, StudyFacts, SweepFacts
 from reports.pages.training.audits import audits_page
 from reports.pages.training.card import card_page
 from reports.pages.training.study import study_page
 from reports.pages.training.sweep import sweep_page
 from reports.render import rendered, require_kind
-
-if TYPE_CHECKING:
-    from reports.report import Links, Report
+from reports.report import Links, Report
 
 
 def study_report(facts: StudyFacts, *, language: str, links: Links = None) -> Report:

@@ -7,16 +7,13 @@ units. Everything here has a closed form.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from footing.checks import require_number
 from risk.errors import RiskError
 from risk.wellformed import read_numbers, require_between
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 _TOTAL = 1e-9
 

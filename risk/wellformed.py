@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from footing.checks import problems_of, require_integer, require_number
+from ptable.table import PTable
 from risk.errors import RiskError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from ptable.table import PTable
 
 
 def read_array(values: ArrayLike, *, name: str) -> NDArray[Any]:

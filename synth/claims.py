@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from footing.checks import is_number
 from synth.errors import SynthError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _ROUNDING = 1 + 1e-9
 

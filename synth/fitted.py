@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from footing.arrays import Flags
 from footing.files import new_file, write_whole
 from synth.errors import DomainError, RuleError, SynthError
 from synth.frames import CONTAINERS, from_codes
 from synth.marginals.spending import Call
-from synth.methods import is_unprotected, reader_of
+from synth.methods import CodeModel, is_unprotected, reader_of
 from synth.sampling import Drawn, draw_kept
 from synth.schema.coding import draw_numbers, encode_column, grid_numbers
 from synth.schema.columns import Numeric, Plain
 from synth.schema.rules.constraints import constraints_of, judge_records
-from synth.schema.rules.rules import EditRule
+from synth.schema.rules.rules import EditRule, ParsedRule
 from synth.schema.schema import Schema
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Mapping, Sequence
-
-    from synth.arrays import Bools
-    from synth.methods import CodeModel
-    from synth.schema.rules.rules import ParsedRule
 
 _FORMAT = "ckm-synth-fitted"
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
@@ -172,7 +167,7 @@ class Model:
                 numbers[name][:] = exact
             return Drawn(np.asarray(found, np.int32), numbers)
 
-        def is_kept(drawn: Drawn) -> Bools:
+        def is_kept(drawn: Drawn) -> Flags:
             kept = np.ones(len(drawn.codes), bool)
             for verdict in self._judged(parsed, drawn):
                 kept &= ~verdict.false

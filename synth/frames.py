@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from synth.arrays import AnyIntegers, Integers
+    from footing.arrays import AnyIntegers, Integers
     from synth.schema.columns import Column
     from synth.schema.schema import Schema
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from footing.checks import require_one_of
 from synth.errors import SynthError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from numpy.typing import NDArray
 
 _COPULAS = "synth.baselines.engines"
 _NETWORKS = "synth.baselines.networks.network_engines"

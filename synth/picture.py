@@ -13,7 +13,7 @@ from synth.errors import SynthError
 from synth.marginals.model import TableModel
 
 if TYPE_CHECKING:
-    from synth.arrays import Floats
+    from footing.arrays import Floats
     from synth.fitted import Model
 
 _SIZE, _RADIUS, _WIDEST = 760, 250, 9.0

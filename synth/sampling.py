@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from footing.arrays import Flags, Integers
 from synth.errors import RuleError, SynthWarning
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from synth.arrays import Bools, Integers
 
 _CHUNK = 250_000
 _MAX_TRIES = 50
@@ -54,7 +49,7 @@ def draw_kept(
     number: int,
     *,
     draw: Callable[[int], Drawn],
-    is_kept: Callable[[Drawn], Bools],
+    is_kept: Callable[[Drawn], Flags],
     rng: np.random.Generator,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Drawn:

@@ -9,6 +9,7 @@ from tables.cells.blocks import Cells
 from tables.cells.cube import cube, finest_cells, record_groups
 from tables.cells.given import GivenCells
 from tables.cells.hierarchy import CodeTree, Hierarchy
+from tables.cells.order import values_at
 from tables.deadline import Deadline
 from tables.errors import (
     DataError,
@@ -71,4 +72,5 @@ __all__ = [
     "read_categories",
     "record_groups",
     "require_fit",
+    "values_at",
 ]

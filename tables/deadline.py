@@ -5,12 +5,9 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 from tables.errors import StoppedError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _AGAIN_S = 0.05
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from footing.errors import ExplainedError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 class TablesError(ExplainedError):

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from tables.errors import SourceError
 from tables.filtering.filters import quote
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from tables.source.source import Source
+from tables.source.source import Source
 
 _SAMPLE = 100_000
 _AMOUNTS = ("integer", "number")

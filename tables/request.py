@@ -58,6 +58,8 @@ class Request:
         Columns of numbers, or of true and false, to add up in every cell.
     top
         How many of the largest contributions to these sums to keep, at most 6.
+    ordered
+        Columns of numbers of which quantiles will be asked, see `tables.cells.order`.
     missing_values
         What a record without a value in `sums` does: ``"stop"`` raises, ``"skip"`` lets it
         contribute nothing.
@@ -83,6 +85,7 @@ class Request:
     missing_label: str = "(missing)"
     sums: Sequence[str] = ()
     top: int = 0
+    ordered: Sequence[str] = ()
     missing_values: MissingValues = "stop"
 
     def __post_init__(self) -> None:
@@ -180,13 +183,14 @@ class Request:
                 yield unknown_name("Column", column, kinds)
             elif kinds[column] not in {"integer", "number"}:
                 yield f"The weight {column!r} must hold numbers.", ""
-        for column in self.sums:
+        for column in dict.fromkeys((*self.sums, *self.ordered)):
             if column not in kinds:
                 yield unknown_name("Column", column, kinds)
             elif kinds[column] not in {"integer", "number", "boolean"}:
+                noun = _NOUNS[kinds[column]]
                 yield (
-                    f"Column {column!r} holds {_NOUNS[kinds[column]]}, which have no sum.",
-                    "a variable to add up holds numbers, or true and false",
+                    f"Column {column!r} holds {noun}, which have neither sum nor quantiles.",
+                    "a variable to add up or to order holds numbers, or true and false",
                 )
 
     def _contradictions(self) -> Iterator[Problem]:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from ckm.additivity.equations import TableSums
 from ckm.errors import ReleaseError
-
-if TYPE_CHECKING:
-    from ckm.additivity.equations import TableSums
-    from footing.arrays import Floats, Integers
-
+from footing.arrays import Floats, Integers
 
 _MAX_SWEEPS = 20
 _FEW = 1e-4  # moves per inner cell that are not worth another sweep

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ckm.additivity.equations import TableSums
 from ckm.additivity.least_squares import nearest_additive
+from ckm.engine.published_table import PublishedTable
 from ckm.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ckm.engine.published_table import PublishedTable
-    from footing.arrays import Flags, Floats, Integers
-    from tables import CodeTree
-
+from footing.arrays import Flags, Floats, Integers
+from tables import CodeTree
 
 _MAX_INNER = 200
 _SLACK = 1e-4

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from ckm.engine.published_table import PublishedTable
 from ckm.errors import ReleaseError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from ckm.engine.published_table import PublishedTable
-    from footing.arrays import Codes, Flags, Integers
-    from tables import CodeTree
+from footing.arrays import Codes, Flags, Integers
+from tables import CodeTree
 
 _NONE = -1
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from ckm.additivity.equations import TableSums
 from ckm.errors import ReleaseError
-
-if TYPE_CHECKING:
-    from ckm.additivity.equations import TableSums
-    from footing.arrays import Floats
-
+from footing.arrays import Floats
 
 _MAX_TURNS = 1_000
 _MAX_PIVOTS = 50

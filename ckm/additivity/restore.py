@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ckm.additivity.controlled_rounding import round_additive, round_exactly
 from ckm.additivity.equations import TableSums
 from ckm.additivity.least_squares import nearest_additive
+from ckm.engine.published_table import PublishedTable
 from ckm.errors import ConfigError, ReleaseError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from ckm.engine.published_table import PublishedTable
-    from footing.arrays import Floats
-    from tables import CodeTree
-
+from footing.arrays import Floats
+from tables import CodeTree
 
 _LARGEST = 2.0**50
 

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ckm.assessment.amounts import amount_fact, deviation_fact
 from ckm.assessment.grouping import margins_of
 from ckm.assessment.noise.applied import Design, applied_table
 from ckm.assessment.observed import ObservedCells, ObservedTable, drawn_places
 from ckm.assessment.utility import all_measures, table_measures
-from ckm.engine.cell_histogram import CountHistogramBuilder
-from ckm.engine.published_table import grid_size, published_numbers, shows_grid
+from ckm.engine.cell_histogram import CountHistogram, CountHistogramBuilder
+from ckm.engine.magnitudes import MagnitudeNoise
+from ckm.engine.published_table import PublishedTable, grid_size, published_numbers, shows_grid
+from ckm.engine.request import TableRequest
+from ptable import PTable
+from reports.facts.release import AmountFact, MeasureFact
 from risk.utility.pairs import Pairs
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from ckm.engine.cell_histogram import CountHistogram
-    from ckm.engine.magnitudes import MagnitudeNoise
-    from ckm.engine.published_table import PublishedTable
-    from ckm.engine.request import TableRequest
-    from ptable import PTable
-    from reports.facts.release import AmountFact, MeasureFact
-    from tables import Cells
+from tables import Cells
 
 _MIXED_RANGE = 2**32
 _LARGEST_GRID = 2**53

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ptable import PTable
 from reports.facts.release import AttackFact
+from risk.attacks import AttackResult
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from numpy.typing import NDArray
-
-    from ptable import PTable
-    from risk.attacks import AttackResult
-
-    _Counts: TypeAlias = NDArray[np.int64]
+_Counts: TypeAlias = NDArray[np.int64]
 
 _SEED = 2027
 _CATEGORIES, _REPEATS, _PAIRS, _SLIVER = 7, 20, 100, 3

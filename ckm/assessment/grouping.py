@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from tables import Cells
+from tables.cells.axes import Axis
 
-    from numpy.typing import NDArray
-
-    from tables import Cells
-    from tables.cells.axes import Axis
-
-    Codes = NDArray[np.int64]
+Codes = NDArray[np.int64]
 
 _NONE = np.int32(-1)
 _DENSE = 16  # places per cell up to which a list of all combinations is faster than sorting

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from reports.facts.release import MeasureFact
+from reports.facts.release import MeasureFact
 
 _COLUMNS = {"count": np.int64, "noise": np.int64, "key": np.uint64, "is_finest": np.bool_}
 

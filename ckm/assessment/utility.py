@@ -7,13 +7,15 @@ with a single part repeats the noise of its part, and is no draw of its own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ckm.assessment.grouping import categories, parents
+from ckm.assessment.grouping import Margins, categories, parents
+from ptable import PTable
 from reports.facts.release import MeasureFact
-from risk.utility.catalogue import defined
+from risk.utility.catalogue import Measure, defined
 from risk.utility.classes import CLASSES, class_cells
 from risk.utility.measures.additivity import additivity
 from risk.utility.measures.deviations import bias, deviations, summaries
@@ -21,17 +23,8 @@ from risk.utility.measures.distances import distances, ranks
 from risk.utility.measures.noise import zeros
 from risk.utility.measures.significance import significance
 from risk.utility.measures.variation import variation
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from numpy.typing import NDArray
-
-    from ckm.assessment.grouping import Margins
-    from ptable import PTable
-    from risk.utility.catalogue import Measure
-    from risk.utility.pairs import Pairs
-    from tables import Cells
+from risk.utility.pairs import Pairs
+from tables import Cells
 
 #: What is measured of every class, margin and category.
 CORE = (

@@ -3,45 +3,39 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ckm.audit.query_space import query_space
+from ckm.audit.query_space import QuerySpace, query_space
 from ckm.audit.remainders import remainders
 from ckm.config.service.sections import ServiceAudit
+from ckm.config.service.service import Service
 from ckm.service.process.server import open_answerer
+from footing.arrays import Flags, Floats, Integers, Levels
+from ptable import PTable
 from ptable.lookup import moments
 from risk.reconstruction.attributes import FoundAttributes, found_attributes
 from risk.reconstruction.counts import possible_origins
 from risk.reconstruction.lattice import (
     Found,
+    Guesses,
     Lattice,
     guessed_counts,
     most_probable_counts,
 )
-from risk.reconstruction.lattice_bounds import count_bounds, equal_siblings
+from risk.reconstruction.lattice_bounds import CountBounds, count_bounds, equal_siblings
 from risk.reconstruction.posterior import (
     FoundByPosterior,
+    Posterior,
     exact_posterior,
     found_by,
     sample_posterior,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from ckm.audit.query_space import QuerySpace
-    from ckm.config.service.service import Service
-    from footing.arrays import Flags, Floats, Integers, Levels
-    from ptable import PTable
-    from risk.reconstruction.lattice import Guesses
-    from risk.reconstruction.lattice_bounds import CountBounds
-    from risk.reconstruction.posterior import Posterior
 
 _ENOUGH = 100
 

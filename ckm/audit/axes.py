@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from footing.arrays import Flags, Integers, Levels
 from risk.reconstruction.lattice import MAX_JOINT, Shown
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from footing.arrays import Flags, Integers, Levels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ckm import __version__
-from ckm.audit.audit import summed
+from ckm.audit.advice import Step
+from ckm.audit.audit import Attacked, Audit, Auditor, Exposure, summed
+from ckm.audit.job_tables import ReleaseTables
+from ckm.audit.query_space import QuerySpace
+from ckm.config.service.service import Service
 from footing.arrays import along
 from reports.facts.exposure import (
+    ClosureFact,
     ExposureFacts,
     GrowthFact,
     PartFact,
     PointFact,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-
-    from ckm.audit.advice import Step
-    from ckm.audit.audit import Attacked, Audit, Auditor, Exposure
-    from ckm.audit.job_tables import ReleaseTables
-    from ckm.audit.query_space import QuerySpace
-    from ckm.config.service.service import Service
-    from reports.facts.exposure import ClosureFact
 
 _WORST = 10
 #: The least share of the small counts that the tables asked for first hold.

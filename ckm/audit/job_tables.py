@@ -5,33 +5,29 @@ from __future__ import annotations
 import itertools
 import json
 import operator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, get_args
+from pathlib import Path
+from typing import Any, get_args
 
 from ckm.audit.audit import Auditor
-from ckm.audit.query_space import query_space
+from ckm.audit.query_space import QuerySpace, query_space
+from ckm.config.job.job import Job
 from ckm.config.read import build, open_settings, read_job
 from ckm.config.service.rules import RuleSettings
 from ckm.config.service.service import Service
 from ckm.engine.request import TableRequest
 from ckm.errors import ConfigError
+from ckm.ledger import Definition
 from ckm.ledger.ledger import list_published
 from ckm.ledger.storage.store import has_ledger
 from ckm.release.job_inputs import open_engine
+from ckm.service.answering.answer import Answerer
 from ckm.service.answering.query import Query, Selection
+from ckm.service.answering.variables import Variable
 from ckm.service.process.server import open_answerer
 from footing.errors import ExplainedError
 from ptable import NoiseSpec, solve
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from ckm.audit.query_space import QuerySpace
-    from ckm.config.job.job import Job
-    from ckm.ledger import Definition
-    from ckm.service.answering.answer import Answerer
-    from ckm.service.answering.variables import Variable
 
 _OF_A_JOB = ("data", "keys", "ptable")
 _NO_RULES = {

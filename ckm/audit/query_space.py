@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ckm.audit.axes import Areas, Axes, SpaceTables
+from ckm.config.service.service import Service
 from ckm.errors import ConfigError
+from ckm.service.answering.answer import Answerer, Permitted
 from ckm.service.answering.query import Query, Selection
-from footing.arrays import along
+from footing.arrays import Flags, Integers, Levels, along
 from risk.reconstruction.lattice import MAX_JOINT, Lattice, Shown
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from ckm.config.service.service import Service
-    from ckm.service.answering.answer import Answerer, Permitted
-    from footing.arrays import Flags, Integers, Levels
-    from tables import Axis
+from tables import Axis
 
 _MAX_TABLES = 5_000
 

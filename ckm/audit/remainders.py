@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial, reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from footing.arrays import along
+from ckm.audit.query_space import QuerySpace
+from footing.arrays import Flags, Integers, Levels, along
 from risk.reconstruction.lattice import added
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from ckm.audit.query_space import QuerySpace
-    from footing.arrays import Flags, Integers, Levels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

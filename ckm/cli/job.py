@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 from importlib import import_module
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 
 from ckm.cli.terminal.click_group import PATH, Command, Group, common_options, with_terminal
+from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import check_output, printable
 from ckm.errors import ConfigError
 from footing.files import new_file, write_whole
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ckm.cli.terminal.console import Terminal
 
 _KINDS = {
     "job": "ckm.config.read:job_schema",

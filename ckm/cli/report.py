@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
+from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import printable
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ckm.cli.terminal.console import Terminal
 
 
 @click.command(cls=Command)

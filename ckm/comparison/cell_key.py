@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ckm.additivity.restore import restore_additivity
+from ckm.comparison.testbed import Testbed
 from ckm.engine.engine import Engine
 from ckm.engine.perturbation import perturb
 from ckm.engine.published_table import PublishedTable
 from ckm.engine.request import TableRequest
 from ckm.errors import ConfigError
 from ckm.ledger import Ledger, ThinDifferenceError, Watch
-from tables import Cells
+from ckm.ledger.ledger import Policy
+from ptable import PTable
+from risk.criteria.coded import CountingMethod, CubeRequest
+from tables import Cells, Secret
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from ckm.comparison.testbed import Testbed
-    from ckm.ledger.ledger import Policy
-    from ptable import PTable
-    from risk.criteria.coded import CountingMethod, CubeRequest
-    from tables import Secret
-
-    Numbers = NDArray[np.float64]
+Numbers = NDArray[np.float64]
 
 _TOTAL = "total"
 _ROW, _KEY = "row", "key"

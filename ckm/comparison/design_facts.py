@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterator, Mapping
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ckm import __version__
 from ckm.assessment.risk_utility_scenarios import LOSS, RISK
+from ckm.comparison.compare_designs import Comparison
 from ptable.design.mechanisms import Mechanism
 from ptable.design.spec import NoiseSpec
+from ptable.table import PTable
 from reports.facts.release import (
     ComparisonFacts,
     MeasureFact,
     PosteriorFact,
     SetFact,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from numpy.typing import NDArray
-
-    from ckm.comparison.compare_designs import Comparison
-    from ptable.table import PTable
-    from risk.distributions.histogram import Histogram
-    from risk.inference.inverse import Inverse
-    from risk.risk_map.findings import Case, Rules
+from risk.distributions.histogram import Histogram
+from risk.inference.inverse import Inverse
+from risk.risk_map.findings import Case, Rules
 
 #: Expected measures by variable; the catalogue of utility defines them.
 _MEASURES = ("aad", "rmse", "rmad_pct", "changed_pct", "false_zeros", "hellinger_raw")

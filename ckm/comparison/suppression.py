@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ckm.suppression import Frequency, Grid, Problem, Relations, primary_cells
-from ckm.suppression.secondary.search import suppress
+from ckm.suppression import Frequency, Grid, Problem, Relations, Suppression, primary_cells
+from ckm.suppression.secondary.search import Method, suppress
+from risk.criteria.coded import CodedRecords, CubeRequest
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from ckm.suppression import Suppression
-    from ckm.suppression.secondary.search import Method
-    from risk.criteria.coded import CodedRecords, CubeRequest
-
-    Numbers = NDArray[np.float64]
+Numbers = NDArray[np.float64]
 
 #: An audit solves a program or two for every hidden cell.
 _MAX_AUDITED = 3_000

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ckm.comparison.testbed import dimensions_of
+from ckm.comparison.testbed import Testbed, dimensions_of
+from ckm.config.job.job import Job
 from ckm.errors import ConfigError
-from risk.criteria.coded import CodedRecords
+from risk.criteria.coded import CodedRecords, CubeRequest
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from ckm.comparison.testbed import Testbed
-    from ckm.config.job.job import Job
-    from risk.criteria.coded import CubeRequest
-
-    Numbers = NDArray[np.float64]
+Numbers = NDArray[np.float64]
 
 _PLACE, _HOME = "place", "home"
 _MAX_SYNTHETIC = 5_000_000

@@ -6,21 +6,22 @@ import json
 import os
 import re
 import shlex
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from tables import SourceError, open_source
-from tables.profile import COUNTED, categories_of, is_unique, nestings, profile_columns
+from tables import Source, SourceError, open_source
+from tables.profile import (
+    COUNTED,
+    ColumnProfile,
+    categories_of,
+    is_unique,
+    nestings,
+    profile_columns,
+)
 from tables.secret import SECRET_VARIABLE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from tables import Source
-    from tables.profile import ColumnProfile
 
 _STORED = ("record_key", "rkey")
 _ID = re.compile(

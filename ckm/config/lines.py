@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
+from typing import Any, TypeAlias
 
 #: Keys and numbers of entries, from the top of the file.
 Place: TypeAlias = tuple[str | int, ...]

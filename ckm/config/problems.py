@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from ckm.config.lines import Place
 from ckm.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from ckm.config.lines import Place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

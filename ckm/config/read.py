@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import re
 import tomllib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -18,10 +19,6 @@ from ckm.config.reading import Reading
 from ckm.config.section import ReadAs, Section, keys_of, schema_of
 from ckm.errors import ConfigError
 from ptable import NoiseSpec
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
 
 _S = TypeVar("_S", bound=Section)
 

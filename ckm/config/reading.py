@@ -5,13 +5,10 @@ from __future__ import annotations
 import glob
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ckm.config.lines import Lines
 from ckm.config.problems import JobError, Problem, did_you_mean
-
-if TYPE_CHECKING:
-    from footing.errors import ExplainedError
+from footing.errors import ExplainedError
 
 
 class Reading:

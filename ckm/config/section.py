@@ -4,42 +4,27 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    Literal,
-    Self,
-    TypeAlias,
-    TypeVar,
-    get_args,
-)
+from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar, get_args
 
 from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
     PrivateAttr,
     ValidationInfo,
     model_validator,
 )
-from pydantic.json_schema import GenerateJsonSchema
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from ckm.config.lines import Lines
 from ckm.config.reading import Reading
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from pydantic import GetCoreSchemaHandler
-    from pydantic.json_schema import JsonSchemaValue
-
-    from footing.errors import ExplainedError
-
+from footing.errors import ExplainedError
 
 #: A line of a message: a dash, the name of a table, what is wrong with it.
 _NAMED = re.compile(r"^( *- )?(?:table ('.+?'): )?(.*)$", re.MULTILINE)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from pydantic import Field
 
 from ckm.config.job.data import Records, SecretPath
 from ckm.config.read import build, keys_in, open_settings
+from ckm.config.reading import Reading
 from ckm.config.section import Items, Name, Section, SettingsFile, Some, optional, schema_of
 from tables import RequestError
 from tables.swapping.plan import SwapPlan
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ckm.config.reading import Reading
 
 
 class SwapKeys(Section):

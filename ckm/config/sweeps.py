@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import Any, Literal
 
 from pydantic import Field
 
 from ckm.config.read import build, open_settings
+from ckm.config.reading import Reading
 from ckm.config.section import FilePath, Items, Section, SettingsFile, optional, schema_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ckm.config.reading import Reading
 
 
 class SweepMeasure(Section):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import time
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
@@ -31,6 +32,7 @@ from tables import (
     cube,
     finest_cells,
     prepare,
+    values_at,
 )
 from tables.cells.sketch import require_sketchable
 
@@ -374,7 +376,8 @@ class Engine:
             cells = named_keys.flag(found.pop(0))
             if watch is not None:
                 watch.add_table(name, built[name], cells, where=request.where)
-            protected = protection.protect(cells, request, secret=secret)
+            values = functools.partial(values_at, self._source, built[name], cells)
+            protected = protection.protect(cells, request, secret=secret, values=values)
             if observe is not None:
                 observe(name, request, cells, protected.counts, protected.table)
             if observe_sums is not None and protected.sums:

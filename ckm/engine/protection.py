@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from ckm.engine.magnitudes.measures import noise_identities, noise_name, publish
 from ckm.engine.magnitudes.noise.perturb import perturb_magnitudes
 from ckm.engine.perturbation import perturb
 from ckm.engine.published_table import PublishedTable, publish, published_numbers
+from ckm.engine.quantiles import published_quantiles, quantile_noise
 from ckm.engine.request import variable_of
-from ckm.errors import MagnitudeError
+from ckm.errors import InternalError, MagnitudeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckm.engine.magnitudes.settings import VariableNoises
+    from ckm.engine.quantiles import Values
     from ckm.engine.request import TableRequest
     from footing.arrays import Floats, Integers
     from ptable import PTable
@@ -93,9 +96,14 @@ class Protection:
         )
 
     def protect(
-        self, cells: Cells, request: TableRequest, *, secret: Secret | None = None
+        self,
+        cells: Cells,
+        request: TableRequest,
+        *,
+        secret: Secret | None = None,
+        values: Values | None = None,
     ) -> ProtectedCells:
-        """Protect and lay out the cells of one table."""
+        """Protect and lay out the cells of one table; `values` reads ranks for quantiles."""
         published = self.counts(cells)
         sums = self._sums(cells, published, request, secret)
         table = publish(
@@ -104,14 +112,18 @@ class Protection:
             measures=request.measures,
             empty_cells=request.empty_cells,
             round_weighted=self.rounds_weighted,
-            amounts=self._amounts(cells, published, request, sums),
+            amounts=self._amounts(cells, published, request, sums)
+            | self._quantiles(cells, published, request, secret, values),
         )
         return ProtectedCells(published, sums, table)
 
     def sums_secret(self, requests: Iterable[TableRequest]) -> Secret | None:
-        """Return the secret of the noise of sums, or say at once that it is missing."""
+        """Return the secret of the noise of amounts, or say at once that it is missing."""
         variables = {name for request in requests for name in request.variables}
         is_needed = any(self.noises[name].rules == "ckm" for name in variables)
+        for measure in chain.from_iterable(request.quantiles for request in requests):
+            quantile_noise(measure, ptable=self.ptable, noises=self.noises)
+            is_needed = True
         return self.secret or find_secret(None, is_needed=is_needed)
 
     def noise_identities(self, requests: Iterable[TableRequest]) -> dict[str, str]:
@@ -125,11 +137,12 @@ class Protection:
         A contributor without a key does not change the noise: two cells that differ by this
         contributor alone would differ by the exact amount.
         """
-        summed = [name for request in requests for name in request.variables]
-        if summed and quality.missing_share > 0:
+        measures = (measure for request in requests for measure in request.measures)
+        used = [name for name in map(variable_of, measures) if name is not None]
+        if used and quality.missing_share > 0:
             raise MagnitudeError(
-                f"Some records have no key, and the sums of {summed[0]!r} would give their "
-                "amounts away: they would have no part in the noise.",
+                f"Some records have no key, and what is published of {used[0]!r} would give "
+                "their amounts away: they would have no part in the noise.",
                 hint="give every record a key, or leave these out beforehand",
             )
 
@@ -183,9 +196,32 @@ class Protection:
         found = {}
         for measure in request.measures:
             variable = variable_of(measure)
-            if variable is not None:
+            if variable is not None and measure not in request.quantiles:
                 total = sums[variable]
                 is_sum = measure.startswith("sum:")
                 noise = self.noises[variable]
                 found[measure] = total if is_sum else published_mean(total, divisor, noise)
         return found
+
+    def _quantiles(
+        self,
+        cells: Cells,
+        published: Integers,
+        request: TableRequest,
+        secret: Secret | None,
+        values: Values | None,
+    ) -> dict[str, Floats]:
+        """Return the published quantiles of cells."""
+        if not request.quantiles:
+            return {}
+        if secret is None or values is None:
+            raise InternalError("Quantiles were asked for without records or a secret.")
+        return published_quantiles(
+            list(request.quantiles),
+            cells,
+            published,
+            values,
+            ptable=self.ptable,
+            noises=self.noises,
+            secret=secret,
+        )

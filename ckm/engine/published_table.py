@@ -213,16 +213,16 @@ def published_numbers(
         numbers["weighted"] = published * (cells.weight / np.maximum(cells.count, 1))
         if round_weighted and cells.weighted_count is not None:
             mean = cells.weight / np.maximum(cells.weighted_count, 1)
-            numbers["weighted"] = _round_to_weight(numbers["weighted"], mean)
+            numbers["weighted"] = round_to_unit(numbers["weighted"], mean)
     return numbers
 
 
-def _round_to_weight(weighted: Floats, mean: Floats) -> Floats:
-    """Round to the least 1, 2 or 5 times a power of ten that is no less than the mean weight.
+def round_to_unit(weighted: Floats, mean: Floats) -> Floats:
+    """Round to the least 1, 2 or 5 times a power of ten that is no less than a mean weight.
 
-    The mean is that of the weights that are not zero. More digits give the original count
-    away: they tell how many records the mean was taken over, as soon as weights are multiples
-    of something, and no weights are multiples of more than their mean.
+    For weighted counts the mean is that of the weights that are not zero. More digits give the
+    original count away: they tell how many records the mean was taken over, as soon as weights
+    are multiples of something, and no weights are multiples of more than their mean.
     """
     exponent = np.floor(np.log10(np.where(mean > 0, mean, 1.0)))
     unit = 10.0**exponent

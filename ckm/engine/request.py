@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 EmptyCells = Literal["auto", "grid", "drop"]
 MissingValues = Literal["stop", "skip"]
 
-#: What is published of a variable: ``"sum:income"``.
-STATISTICS = ("sum", "mean")
+#: What is published of a variable: ``"sum:income"``, ``"quantile:income:0.9"``.
+STATISTICS = ("sum", "mean", "median", "quantile")
+#: The quantiles that are published; with any other, all values of a cell could be read.
+SHARES = ("0.1", "0.2", "0.25", "0.3", "0.4", "0.5", "0.6", "0.7", "0.75", "0.8", "0.9")
 
 _MEASURES = ("count", "weighted")
 _NO_RANGE = (
@@ -40,15 +42,16 @@ class TableRequest:
     where
         A filter, see `tables.filtering.filters`.
     measures
-        ``"count"``, ``"weighted"``, and of a variable ``"sum:income"`` and ``"mean:income"``;
-        each once.
+        ``"count"``, ``"weighted"``, and of a variable ``"sum:income"``, ``"mean:income"``,
+        ``"median:income"`` and quantiles such as ``"quantile:income:0.9"``; each once.
     empty_cells
         ``"grid"`` writes every combination of categories, zeros included; ``"drop"`` leaves
         out every cell whose published count is zero, whether it was empty or not;
         ``"auto"`` is ``"grid"`` where all categories are declared, else ``"drop"``.
     missing_values
         ``"stop"`` refuses records without a value of a variable that is summed; ``"skip"``
-        passes over them, for sums alone: a mean would be divided by all records.
+        passes over them, for sums alone: a mean would be divided by all records, and a
+        quantile have a rank among all.
 
     Raises
     ------
@@ -91,8 +94,8 @@ class TableRequest:
             if ranges:
                 raise ConfigError(_NO_RANGE.format(ranges[0]), hint=_INSTEAD)
             raise ConfigError(
-                "measures are 'count', 'weighted' and 'sum:' or 'mean:' with a variable, each "
-                f"once, not {shown}.",
+                "measures are 'count', 'weighted' and 'sum:', 'mean:', 'median:' or "
+                f"'quantile:' with a variable, each once, not {shown}.",
                 hint=_hint(unknown[0]) if unknown else 'for example measures = ["count"]',
             )
         if self.empty_cells not in {"auto", "grid", "drop"}:
@@ -103,44 +106,71 @@ class TableRequest:
             raise ConfigError(
                 f"missing_values must be 'stop' or 'skip', not {self.missing_values!r}."
             )
-        means = [m for m in self.measures if m.startswith("mean:")]
-        if means and self.missing_values == "skip":
+        whole = [m for m in self.measures if ":" in m and not m.startswith("sum:")]
+        if whole and self.missing_values == "skip":
             raise ConfigError(
-                f"The measure {means[0]!r} would divide by records without a value: means need "
-                "missing_values = 'stop'.",
-                hint=f'leave them out: where = "{means[0].partition(":")[2]} is not missing"',
+                f"The measure {whole[0]!r} would count records without a value: means and "
+                "quantiles need missing_values = 'stop'.",
+                hint=f'leave them out: where = "{variable_of(whole[0])} is not missing"',
             )
 
     @property
     def variables(self) -> tuple[str, ...]:
         """The columns whose sums or means are asked for, each once."""
-        found = (variable_of(measure) for measure in self.measures)
+        found = (variable_of(m) for m in self.measures if m not in self.quantiles)
         return tuple(dict.fromkeys(column for column in found if column is not None))
+
+    @property
+    def quantiles(self) -> dict[str, tuple[str, str]]:
+        """Measure → its column and share, of the medians and other quantiles asked for."""
+        pairs = ((measure, quantile_of(measure)) for measure in self.measures)
+        return {measure: pair for measure, pair in pairs if pair is not None}
 
 
 def variable_of(measure: object) -> str | None:
     """Return the column of a measure such as ``"sum:income"``; None where there is none."""
+    pair = quantile_of(measure)
+    if pair is not None:
+        return pair[0]
     statistic, _, column = measure.partition(":") if isinstance(measure, str) else ("", "", "")
-    return column if column and statistic in STATISTICS else None
+    return column if column and statistic in {"sum", "mean"} else None
+
+
+def quantile_of(measure: object) -> tuple[str, str] | None:
+    """Return the column and the share of a quantile that is published; None of others."""
+    statistic, _, column = measure.partition(":") if isinstance(measure, str) else ("", "", "")
+    share = "0.5"
+    if statistic == "quantile":
+        column, _, share = column.rpartition(":")
+    is_one = statistic in {"median", "quantile"} and column and share in SHARES
+    return (column, share) if is_one else None
 
 
 def column_of(measure: str) -> str:
     """Return what a measure's column is called in a published table.
 
-    A colon would be refused by SDMX and need quotes in SQL.
+    A colon or a point would be refused by SDMX and need quotes in SQL.
     """
+    if measure.startswith("quantile:") and (pair := quantile_of(measure)) is not None:
+        return f"quantile_{pair[0]}_{round(100 * float(pair[1]))}"
     return measure if variable_of(measure) is None else measure.replace(":", "_", 1)
 
 
 def _hint(unknown: object) -> str:
     """Tell what may have been meant by an unknown measure."""
     statistic, _, column = str(unknown).partition(":")
+    if statistic == "quantile" and column:
+        name = column.rpartition(":")[0] or column
+        return f"for example 'quantile:{name}:0.9'; the shares are {', '.join(SHARES)}"
     known = STATISTICS if column else (*_MEASURES, *STATISTICS)
     wanted = statistic.strip().lower()
     close = difflib.get_close_matches(wanted, known, n=1)
     if not close or abs(len(close[0]) - len(wanted)) > 1:  # a slip, not another statistic
         if column:
-            return f"of a variable there are 'sum:{column}' and 'mean:{column}'"
+            return (
+                f"of a variable there are 'sum:{column}', 'mean:{column}', 'median:{column}' "
+                f"and quantiles such as 'quantile:{column}:0.9'"
+            )
         return 'for example measures = ["count", "sum:income"]'
     meant = f"{close[0]}:{column or '…'}" if close[0] in STATISTICS else close[0]
     return f"did you mean {meant!r}?"

@@ -80,6 +80,12 @@ class RequestFitter:
             raise ConfigError(
                 "The measure 'weighted' needs a weight.", hint='name its column: weight = "w"'
             )
+        if request.quantiles and self._weight is not None:
+            raise ConfigError(
+                f"The measure {next(iter(request.quantiles))!r} would be one of records, and "
+                f"the data have the weight {self._weight!r}: there are no weighted quantiles.",
+                hint="publish them in a job without a weight, and say that they are unweighted",
+            )
         built = Request(
             dimensions=request.dimensions,
             hierarchies=self._hierarchies,
@@ -88,6 +94,7 @@ class RequestFitter:
             weight=self._weight if is_weighted or sums else None,
             sums=sums,
             top=max((_LOOKED_AT, *(self._noises[name].n_top for name in sums))) if sums else 0,
+            ordered=tuple(dict.fromkeys(column for column, _ in request.quantiles.values())),
             missing_values=request.missing_values,
             categories=self._categories,
             total_label=self._labels[0],
@@ -100,7 +107,7 @@ class RequestFitter:
         """Refuse the column that tells persons apart, and sums of a dimension."""
         identity = self._keys.column
         filtered = built.where.columns if isinstance(built.where, Filter) else ()
-        if identity in {*built.columns, *filtered, *built.sums}:
+        if identity in {*built.columns, *filtered, *built.sums, *built.ordered}:
             raise RequestError(
                 f"Column {identity!r} tells persons apart: it is no dimension, no filter and "
                 "no variable.",

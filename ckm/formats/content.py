@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 _EXACT = 2**53
-_DECIMAL = ("weighted", "sum_", "mean_")
+_DECIMAL = ("weighted", "sum_", "mean_", "median_", "quantile_")
 
 
 def checked(table: PublishedTable) -> PublishedTable:

@@ -7,19 +7,15 @@ an annotation of the table. An empty number is a suppressed one, an empty text i
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from itertools import zip_longest
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 from urllib.parse import quote
 
 import numpy as np
 
-from ckm.formats.about import about_table, to_plain
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ckm.engine.published_table import PublishedTable
-    from ckm.formats.about import TableAbout
+from ckm.engine.published_table import PublishedTable
+from ckm.formats.about import TableAbout, about_table, to_plain
 
 METADATA_SUFFIX = "-metadata.json"
 

@@ -5,26 +5,21 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
+import os
 import re
 import secrets
 import tempfile
 import zipfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO
 
+from ckm.engine.published_table import PublishedTable
 from ckm.errors import ConfigError, FormatError, ReleaseError
 from ckm.formats.about import TableAbout
 from ckm.formats.content import checked
 from ckm.formats.csvw import METADATA_SUFFIX
-from ckm.formats.registry import FORMATS, format_named, format_of
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Iterator
-    from typing import IO
-
-    from ckm.engine.published_table import PublishedTable
-    from ckm.formats.registry import Format
+from ckm.formats.registry import FORMATS, Format, format_named, format_of
 
 _IN_MEMORY = 1 << 24
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from functools import partial
-from typing import IO, TYPE_CHECKING
+from pathlib import Path
+from typing import IO
 
+from ckm.engine.published_table import PublishedTable
 from ckm.errors import FormatError
 from ckm.formats.about import TableAbout
 from ckm.formats.csv_text import read_csv, write_csv, write_labelled_csv
@@ -17,13 +20,6 @@ from ckm.formats.cubes.px import write_px
 from ckm.formats.parquet_file import read_parquet, write_parquet
 from ckm.formats.sdmx_csv import write_sdmx_csv
 from ckm.formats.xlsx import MAX_ROWS, write_xlsx
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from ckm.engine.published_table import PublishedTable
-
 
 _ALL = frozenset(part.name for part in fields(TableAbout))
 _CUBED = _ALL - {"units", "decimals", "reliable_from", "dataflow"}

@@ -5,12 +5,9 @@ Batch jobs and services say the same, so that the same table is the same file.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from footing.data_files import read_data
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 LANGUAGES = ("en", "fr")
 MISSING = "(missing)"  # the code of missing categories, where a job names no other

@@ -13,22 +13,18 @@ from __future__ import annotations
 
 import re
 import zipfile
+from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
-from typing import IO, TYPE_CHECKING
+from typing import IO
 from xml.sax.saxutils import escape
 
 import numpy as np
 
+from ckm.engine.published_table import PublishedTable
 from ckm.errors import FormatError
-from ckm.formats.about import about_table, to_plain
+from ckm.formats.about import TableAbout, about_table, to_plain
 from ckm.formats.content import free_name, hidden, labelled, require_doubles, shown
 from ckm.formats.words import say
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from ckm.engine.published_table import PublishedTable
-    from ckm.formats.about import TableAbout
 
 XML = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"

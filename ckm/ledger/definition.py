@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
-if TYPE_CHECKING:
-    from tables import Request
+from tables import Request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

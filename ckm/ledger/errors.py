@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from ckm.errors import CkmError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ckm.ledger.storage.record import ThinPair
+from ckm.ledger.storage.record import ThinPair
 
 
 class LedgerError(CkmError):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import logging
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from ckm.errors import ConfigError
 from ckm.ledger.definition import Definition
 from ckm.ledger.record_sets.entry import Entry
 from ckm.ledger.record_sets.histories import Histories
+from ckm.ledger.storage.record import Record, ThinPair
 from ckm.ledger.storage.seal import Seal
 from ckm.ledger.storage.settings import (
     Head,
@@ -23,17 +26,10 @@ from ckm.ledger.storage.settings import (
     sealed_noises,
     width_of,
 )
-from ckm.ledger.storage.store import Row, open_store
+from ckm.ledger.storage.store import Database, Row, open_store
 from ckm.ledger.storage.writer import Submission, Writer
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from ckm.ledger.storage.record import Record, ThinPair
-    from ckm.ledger.storage.store import Database
-    from footing.arrays import Flags
-    from tables import Cells, Secret
+from footing.arrays import Flags
+from tables import Cells, Secret
 
 logger = logging.getLogger(__name__)
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping, Sequence
 
 from ckm.ledger.definition import Definition
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from ckm.ledger.ledger import Ledger, Policy
-    from ckm.ledger.record_sets.entry import Entry
-    from ckm.ledger.storage.record import ThinPair
-    from tables import Cells, Request
+from ckm.ledger.ledger import Ledger, Policy
+from ckm.ledger.record_sets.entry import Entry
+from ckm.ledger.storage.record import ThinPair
+from tables import Cells, Request
 
 
 class Watch:

@@ -16,11 +16,12 @@ from ckm.engine.magnitudes.measures import noise_name
 from ckm.engine.magnitudes.noise.perturb import trace_own
 from ckm.engine.magnitudes.settings import VariableNoises
 from ckm.engine.published_table import measure_columns
-from ckm.engine.request import variable_of
+from ckm.engine.quantiles import quantile_noise
+from ckm.engine.request import quantile_of, variable_of
 from ckm.errors import ConfigError, InternalError
 from ckm.ledger import CellName, Definition
 from ckm.ledger.release_check import ReleaseCheck
-from ckm.release.job_inputs import load_secret, opened_job
+from ckm.release.job_inputs import OpenedJob, load_secret, opened_job
 from ptable.lookup import intervals, row_of
 from tables.errors import DataError
 
@@ -82,7 +83,8 @@ def explain(
     _require_explained(job, table, cell, measure)
     steps: dict[str, Any] = {"notice": "INTERNAL: original counts and keys"}
     same: list[str] = []
-    variable = variable_of(measure)
+    is_quantile = quantile_of(measure) is not None
+    variable = None if is_quantile else variable_of(measure)
 
     def observe(
         name: str, request: TableRequest, cells: Cells, counts: Integers, shown: PublishedTable
@@ -99,6 +101,8 @@ def explain(
             if variable is not None and here.any():
                 noise = VariableNoises(opened.noises)[variable]
                 steps.update(_sum_steps(job, noise, cells, here, variable))
+            elif is_quantile and here.any():
+                steps.update(_rank_steps(job, opened, cells, here, measure))
             elif measure != "count" and cells.weight is not None:
                 weight = float(cells.weight[here].sum())
                 noisy = weight / max(steps["original count"], 1) * steps["count with noise"]
@@ -184,6 +188,22 @@ def _sum_steps(
     }
     named = noise_name(variable, job.data.weight)
     return trace_own(replace(all_of_it, variable=named, **arrays), noise, secret=secret)
+
+
+def _rank_steps(
+    job: Job, opened: OpenedJob, cells: Cells, here: Flags, measure: str
+) -> dict[str, Any]:
+    """Return the steps to the rank of a quantile."""
+    noises = VariableNoises(opened.noises)
+    noise = quantile_noise(measure, ptable=opened.ptable, noises=noises)
+    keys, secret = cells.cell_key[here], load_secret(job)
+    if secret is None:
+        raise InternalError("A quantile was published without noise.")
+    return {
+        "rank": int(noise.ranks(cells)[here][0]),
+        "noise of the rank": int(noise.noise(keys, secret=secret)[0]),
+        "least published count": noise.least_count,
+    }
 
 
 def _ranks(cells: Cells, wanted: Mapping[str, str]) -> list[int]:

@@ -10,9 +10,11 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import Any, Literal
 
 from ckm.errors import ReleaseError
 from ckm.service.answering.messages import ClientError, Refusal
@@ -20,11 +22,7 @@ from ckm.service.answering.render import Rendered, etag_of
 from footing.files import write_whole
 from tables import Deadline, StoppedError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    Work = Callable[[Deadline], Rendered | Refusal]
+Work = Callable[[Deadline], Rendered | Refusal]
 
 logger = logging.getLogger(__name__)
 

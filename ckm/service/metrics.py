@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 from prometheus_client import (
     CollectorRegistry,
@@ -15,10 +16,6 @@ from prometheus_client import (
     generate_latest,
 )
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 #: The variable of the environment that names the folder in which processes add up figures; the
 #: library reads it when it is imported.

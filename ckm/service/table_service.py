@@ -7,33 +7,26 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from ckm.config.service.service import Service
 from ckm.errors import FormatError
 from ckm.service.access.audit_log import AuditLog, shape_of
 from ckm.service.access.projects import Projects
 from ckm.service.access.rate_limits import Budget, Rates
 from ckm.service.access.sessions import Sessions
 from ckm.service.access.tokens import ROLES, Caller, TokenFile, Tokens
+from ckm.service.answering.answer import Answer, Answerer
 from ckm.service.answering.cells.lru_cache import Cache
 from ckm.service.answering.filtered_sets import FilteredSets
-from ckm.service.answering.messages import ClientError, Phrase, explained
+from ckm.service.answering.messages import ClientError, Phrase, Refusal, explained
+from ckm.service.answering.query import Query
 from ckm.service.answering.render import Rendered, render
-from ckm.service.jobs import Jobs
+from ckm.service.answering.variables import Variable
+from ckm.service.jobs import Job, Jobs
 from ckm.service.metrics import Metrics
-from ckm.service.rules import Finding
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ckm.config.service.service import Service
-    from ckm.service.answering.answer import Answer, Answerer
-    from ckm.service.answering.messages import Refusal
-    from ckm.service.answering.query import Query
-    from ckm.service.answering.variables import Variable
-    from ckm.service.jobs import Job
-    from ckm.service.rules import RuleSettings
-    from tables import Deadline
+from ckm.service.rules import Finding, RuleSettings
+from tables import Deadline
 
 logger = logging.getLogger(__name__)
 

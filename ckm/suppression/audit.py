@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ckm.errors import ConfigError
-from ckm.suppression.secondary.cover import Cover
+from ckm.suppression.secondary.cover import Change, Cover
+from ckm.suppression.secondary.problem import Demands, Problem
 from ckm.suppression.secondary.region import FARTHEST, Attack, ranges
+from footing.arrays import Flags, Floats, Integers
 from risk.reconstruction.program import Rows
 from risk.reconstruction.search import Search
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import ArrayLike
-
-    from ckm.suppression.secondary.cover import Change
-    from ckm.suppression.secondary.problem import Demands, Problem
-    from footing.arrays import Flags, Floats, Integers
-
 
 #: Intervals are computed in units of which the largest hidden value has so many.
 _UNITS = 1e6

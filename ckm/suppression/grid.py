@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ckm.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from footing.arrays import Integers
-    from tables import Cells
-
+from footing.arrays import Integers
+from tables import Cells
 
 _MAX_PLACES = 2**62
 

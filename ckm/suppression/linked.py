@@ -7,20 +7,17 @@ of groups, and a relation between cells one between these sets.
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from ckm.errors import CheckFailedError
+from ckm.suppression.grid import Grid
+from footing.arrays import Integers
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from ckm.suppression.grid import Grid
-    from footing.arrays import Integers
-
-    #: Cells and their weights, whose sum is 0.
-    Sum = tuple[Integers, Integers]
+#: Cells and their weights, whose sum is 0.
+Sum = tuple[Integers, Integers]
 
 #: Sums of 2**15 products stay below 2**63.
 _PRIME = 2**24 - 3

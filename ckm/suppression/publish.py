@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ckm.engine.published_table import PublishedTable, measure_columns, publish
 from ckm.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import ArrayLike
-
-    from ckm.suppression.secondary.search import Suppression
-    from tables import Cells
+from ckm.suppression.secondary.search import Suppression
+from tables import Cells
 
 
 def publish_true_numbers(

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ckm.errors import ConfigError, InternalError
 from ckm.suppression.grid import Grid
-from ckm.suppression.linked import remainders, same_cells, sums_between
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from ckm.suppression.linked import Sum
-    from footing.arrays import Floats, Integers
-    from tables import Cells
+from ckm.suppression.linked import Sum, remainders, same_cells, sums_between
+from footing.arrays import Floats, Integers
+from tables import Cells
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

@@ -8,15 +8,12 @@ costs fixed beforehand.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from dp.adjacency import Adjacency, common, units_changed
 from dp.checking import checked_count, checked_delta
 from dp.errors import DPError
 from dp.guarantee import Guarantee
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 def basic(guarantees: Iterable[Guarantee]) -> Guarantee:

@@ -10,9 +10,11 @@ import math
 import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dp.adjacency import Adjacency, common
 from dp.checking import (
@@ -24,11 +26,6 @@ from dp.checking import (
 )
 from dp.errors import DPError, MissingPackageError
 from dp.guarantee import Guarantee
-
-if TYPE_CHECKING:
-    from types import ModuleType
-
-    from numpy.typing import NDArray
 
 _RELATIONS = {
     Adjacency.ADD_REMOVE: "ADD_OR_REMOVE_ONE",

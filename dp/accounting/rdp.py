@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from dp.accounting.subsampled import subsampled_gaussian_loss
 from dp.adjacency import Adjacency, common
@@ -18,11 +20,6 @@ from dp.checking import (
     checked_positive,
 )
 from dp.errors import DPError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, NDArray
 
 #: 1.1 to 10.9 by tenths, then 12 to 63: what the first libraries used.
 CLASSIC_ORDERS = tuple([1 + x / 10 for x in range(1, 100)] + [float(x) for x in range(12, 64)])

@@ -8,16 +8,12 @@ computed is ``A - 1``, of positive terms only, so that nothing cancels.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dp.checking import checked_probability
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
 _TAIL = 40.0  # standard deviations beyond which nothing is left
 _FINEST = 0.03  # below this noise, whole orders only

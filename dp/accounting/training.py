@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from dp.accounting.rdp import CLASSIC_ORDERS, WIDE_ORDERS, RenyiCurve
 from dp.adjacency import Adjacency
 from dp.checking import checked_count, checked_delta, checked_epsilon, checked_loss
 from dp.errors import DPError, DPWarning
 from dp.guarantee import Guarantee
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _DIGITS = 1e-6
 _MAX_NOISE = 1e6

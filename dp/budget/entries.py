@@ -8,17 +8,15 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, astuple, dataclass, fields, replace
 from decimal import Context, Decimal, Inexact, InvalidOperation
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dp.adjacency import Adjacency, common
 from dp.checking import checked_delta, checked_epsilon, checked_positive
 from dp.errors import DPError, LedgerFileError
 from dp.guarantee import Guarantee
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _LONGEST = 500
 #: Sums of floats written as decimals have fewer digits than this, so none is ever rounded.

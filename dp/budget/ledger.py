@@ -10,20 +10,17 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from dp.adjacency import Adjacency
 from dp.budget.entries import ARITHMETIC, Entry, Settings, amount, chained, checked_text, exact
 from dp.errors import BudgetSpentError, DPError, LedgerFileError
 from dp.guarantee import Guarantee
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from dp.adjacency import Adjacency
 
 _APPLICATION = 0x64704C64  # "dpLd" in the header of the file
 _TABLES = (

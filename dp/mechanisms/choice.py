@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from dp.adjacency import Adjacency
 from dp.checking import checked_count, checked_epsilon, checked_positive, checked_probability
 from dp.errors import DPError
 from dp.guarantee import Guarantee
 from dp.mechanisms.opendp import check_scores, choose_largest
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 _LAWS = {"exponential": "gumbel", "permute-and-flip": "exponential"}
 _SAFETY = 1 + 1e-12

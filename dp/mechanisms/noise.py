@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from dp.accounting.concentrated import rho_of_epsilon
 from dp.accounting.gaussian import gaussian_epsilon, gaussian_scale
@@ -20,11 +21,7 @@ from dp.checking import (
 from dp.errors import DPError
 from dp.guarantee import Guarantee
 from dp.mechanisms.opendp import add_noise, noise_loss, numbers_of
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from dp.sensitivity import Sensitivity
+from dp.sensitivity import Sensitivity
 
 _NUDGES = 64
 _WIDE = 1e4

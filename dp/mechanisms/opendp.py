@@ -12,14 +12,12 @@ import warnings
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dp.errors import DPError, MissingPackageError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _WIDEST = 2**62
 #: Below, the discrete Laplace law of OpenDP is wrong: at scale 3 the largest log-ratio of

@@ -15,18 +15,15 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from dp.adjacency import Adjacency
 from dp.bisection import bisected
 from dp.checking import checked_epsilon, checked_positive, checked_probability
 from dp.errors import DPError
 from dp.guarantee import Guarantee
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 # How far a computed report may lie from the exact one, for 1 of `reach`. Angle, sine, distance
 # and sum are right to some 2**-49 of reach, or of a coordinate of 512 times as much to 2**-44.

@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from dp.adjacency import Adjacency
 from dp.checking import checked_count, checked_epsilon, checked_probability
 from dp.errors import DPError
 from dp.guarantee import Guarantee
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, NDArray
 
 _ONE = 1 << 64
 _FLAT = 1e10

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from dp.accounting.rdp import CLASSIC_ORDERS, WIDE_ORDERS, RenyiCurve
 from dp.accounting.training import training_cost
 from dp.checking import checked_count, checked_epsilon
 from dp.errors import DPError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 _MAX_EPOCHS = 1 << 40
 

@@ -7,22 +7,19 @@ data sets are called neighbours, far more than on the accountant.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 from dp.accounting.rdp import CLASSIC_ORDERS, WIDE_ORDERS
 from dp.adjacency import Adjacency
 from dp.errors import DPError
+from dp.guarantee import Guarantee
 from dpsgd.accounting.budget import steps_of
 from dpsgd.accounting.cost import Sampling, cost_of
 from dpsgd.accounting.published import strong_composition
 from dpsgd.accounting.sensitivity import Choices
 from dpsgd.accounting.shuffling import shuffled_lower_bound
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from dp.guarantee import Guarantee
 
 __all__ = ["Claim", "Sampling", "Worth", "claims"]
 

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from dp import Adjacency, Guarantee
 from dpsgd.accounting.accounts import epsilon_of_run, guessed_noise
 from dpsgd.errors import PlanError
 from footing.checks import require_number
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 _SLACK = 1e-4
 _MAX_NOISE = 1e6

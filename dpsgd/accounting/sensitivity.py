@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dp.accounting.rdp import CLASSIC_ORDERS, RenyiCurve
-from dp.accounting.training import training_cost
+from dp.accounting.training import TrainingCost, training_cost
 from dp.errors import DPError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dp.accounting.training import TrainingCost
 
 #: Those of the surface.
 BATCHES = (1, 4, 16, 64, 256, 512)

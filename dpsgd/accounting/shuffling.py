@@ -7,15 +7,12 @@ batches it can be far too low; this bound shows by how much.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dp.accounting.pld import finite_epsilon_below
 from dp.checking import checked_count, checked_delta, checked_positive
-
-if TYPE_CHECKING:
-    from footing.arrays import Floats
+from footing.arrays import Floats
 
 _CUTS = 1500
 _NEGLIGIBLE = 1e-14

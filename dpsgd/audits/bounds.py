@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from dp.accounting.pld import PrivacyLoss
 from dp.belief import advantage_bound, true_positive_bound
 from dp.checking import checked_delta, checked_epsilon, checked_probability
-
-if TYPE_CHECKING:
-    from dp.accounting.pld import PrivacyLoss
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

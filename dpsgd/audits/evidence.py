@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping  # noqa: TC003  (whoever parses evidence needs it)
+from collections.abc import (
+    Mapping,
+    Sequence,
+)
 from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from dp.adjacency import Adjacency
 from dp.checking import checked_delta, checked_epsilon
@@ -16,9 +19,6 @@ from dpsgd.audits.rates import AttackRates, Rate
 from dpsgd.audits.rebuilding import Rebuilt
 from dpsgd.errors import DPSGDError
 from footing.checks import is_number
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _FORMAT = "ckm-dpsgd-audit"
 _VERSION = 1

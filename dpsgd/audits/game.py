@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dpsgd.audits.bounds import Ceiling
 from dpsgd.audits.membership import (
     lira_scores,
     loss_scores,
@@ -15,16 +17,9 @@ from dpsgd.audits.membership import (
     shadow_scores,
     signals_of,
 )
-from dpsgd.audits.rates import attack_rates
+from dpsgd.audits.rates import AttackRates, attack_rates
 from dpsgd.errors import DPSGDError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from dpsgd.audits.bounds import Ceiling
-    from dpsgd.audits.rates import AttackRates
-    from footing.arrays import Flags, Floats
-
+from footing.arrays import Flags, Floats
 
 #: Trains on some records, and returns what gives each record its cross-entropy.
 Fit: TypeAlias = Callable[[Any], Callable[[Any], Any]]

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from dpsgd.audits.bounds import Ceiling
 from dpsgd.audits.rates import MemberShares, require_confidence
 from dpsgd.errors import DPSGDError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import ArrayLike
-
-    from dpsgd.audits.bounds import Ceiling
-    from footing.arrays import Floats, Integers
+from footing.arrays import Floats, Integers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,17 +6,14 @@ models are models of the same kind, trained on other draws of the data; `is_in` 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dpsgd.errors import DPSGDError
+from footing.arrays import Flags, Floats
 from footing.checks import require_number
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from footing.arrays import Flags, Floats
 
 _LEAST_VARIANCE = 1e-12
 _LARGEST = 30.0

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dp.auditor import one_run_bound
 from dp.checking import checked_epsilon
 from dpsgd.errors import DPSGDError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
 
 _SHARES = (0.02, 0.1, 0.3)
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dp.checking import checked_probability
+from dpsgd.audits.bounds import Ceiling
 from dpsgd.errors import DPSGDError
+from footing.arrays import Floats
 from footing.checks import require_number
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
-
-    from dpsgd.audits.bounds import Ceiling
-    from footing.arrays import Floats
 
 _LOW_RATES = (0.001, 0.01, 0.1)
 _POINTS = 41

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from dpsgd.audits.bounds import Ceiling
 from dpsgd.audits.rates import MemberShares, require_confidence
 from dpsgd.errors import DPSGDError
+from footing.arrays import Floats
 from footing.checks import require_number
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from dpsgd.audits.bounds import Ceiling
-    from footing.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

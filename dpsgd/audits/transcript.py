@@ -6,21 +6,15 @@ is tight, the bound comes close to the claimed epsilon, so that small faults sho
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from dp.auditor import audit
+from dp.auditor import Audit, audit
 from dp.checking import checked_positive, checked_probability
 from dpsgd.errors import DPSGDError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import ArrayLike
-
-    from dp.auditor import Audit
-    from footing.arrays import Floats
+from footing.arrays import Floats
 
 
 def transcript_scores(

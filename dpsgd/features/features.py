@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
+from torch import Tensor, nn
 from torch.nn import functional
 
 from dpsgd.errors import TrainingDataError
-
-if TYPE_CHECKING:
-    from torch import Tensor, nn
 
 
 def frozen_features(network: nn.Module, inputs: Tensor, *, piece: int = 512) -> Tensor:

@@ -9,15 +9,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from dpsgd.errors import TrainingDataError
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 _SIDE = 32
 _HALF = _SIDE // 2

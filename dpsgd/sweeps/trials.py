@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from dpsgd.encoding import column_of, features, targets
 from dpsgd.errors import DPSGDError, PlanError
 from dpsgd.estimators import DPClassifier
 from dpsgd.networks import started
+from dpsgd.plan import Plan
+from dpsgd.schema import Schema
 from dpsgd.training.training import PrivateTraining
 from footing.checks import require_integer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-    from torch import Tensor
-
-    from dpsgd.plan import Plan
-    from dpsgd.schema import Schema
 
 
 class Trials:

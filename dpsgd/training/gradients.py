@@ -7,23 +7,16 @@ Models with other layers go through Opacus, which writes every gradient out.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
-from torch import nn
-from torch.autograd.graph import get_gradient_edge
+from torch import Tensor, nn
+from torch.autograd.graph import GradientEdge, get_gradient_edge
 
 from dpsgd.errors import DPSGDError, UnsupportedLayerError
-from dpsgd.training.layers import part_of, supported, written
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from torch import Tensor
-    from torch.autograd.graph import GradientEdge
-
-    from dpsgd.training.layers import Part
+from dpsgd.training.layers import Part, part_of, supported, written
 
 _BATCH_NORMS = nn.modules.batchnorm._BatchNorm  # noqa: SLF001 (what its kinds share)
 _PRECISE = (torch.float32, torch.float64)

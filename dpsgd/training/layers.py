@@ -7,16 +7,12 @@ row for each record. Norms and weighted sums follow from them by products.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeAlias
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from torch import Tensor
 
 _ROUNDING = 8.0
 

@@ -5,17 +5,13 @@ from __future__ import annotations
 import math
 import multiprocessing
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from dp.checking import checked_count
 from dpsgd.errors import DPSGDError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 #: After which memory is read.
 STAGES = ("model", "batch", "backward", "step")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import torch
 
 from dpsgd.networks import linear_network
 from dpsgd.plan import Plan
 from dpsgd.training.training import PrivateTraining
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 
 def table_stages(configuration: Mapping[str, Any]) -> Iterator[str]:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dp import Adjacency
 from dpsgd.accounting.cost import Sampling
 from dpsgd.errors import TrainingDataError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from dpsgd.plan import Plan
+from dpsgd.plan import Plan
 
 
 def check_size(plan: Plan, size: int) -> None:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import torch
 
 from dp.checking import checked_count
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @contextlib.contextmanager

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ptable.dialects.numbers import (
     MAX_DIGITS,
@@ -19,15 +20,9 @@ from ptable.dialects.numbers import (
     parse_whole,
     places,
 )
-from ptable.dialects.text import Problems, sheet_of_frame
+from ptable.dialects.text import Problems, Sheet, sheet_of_frame
 from ptable.errors import PTableError
 from ptable.table import PTable
-
-if TYPE_CHECKING:
-    from decimal import Decimal
-    from typing import Any
-
-    from ptable.dialects.text import Sheet
 
 #: Names that other tools give to the columns.
 ALIASES = {

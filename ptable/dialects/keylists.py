@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import Any
 
-from ptable.dialects.numbers import MAX_NOISE, Reading, parse_whole
-from ptable.dialects.text import Problems, sheet_of_frame
+from ptable.dialects.numbers import MAX_NOISE, Reading, Writing, parse_whole
+from ptable.dialects.text import Problems, Sheet, sheet_of_frame
 from ptable.errors import PTableError
 from ptable.lookup import intervals, row_of
 from ptable.table import PTable
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ptable.dialects.numbers import Writing
-    from ptable.dialects.text import Sheet
 
 #: More keys than any such tool has; lists name every one of them.
 MAX_KEYS = 2**16

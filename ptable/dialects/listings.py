@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from ptable.dialects.numbers import digits_for, print_decimal
+from ptable.dialects.numbers import Writing, digits_for, print_decimal
 from ptable.errors import PTableError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from ptable.dialects.numbers import Writing
-    from ptable.table import PTable
+from ptable.table import PTable
 
 _EXPORT_DIGITS = 8
 _MAX_NOISE_DIGITS = 8

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from ptable.lookup import cycle_length, row_of
-
-if TYPE_CHECKING:
-    from ptable.table import PTable
+from ptable.table import PTable
 
 _MAX_COMPARED = 20_000
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,23 +14,19 @@ from ptable.dialects.intervals import Builder, Line
 from ptable.dialects.keylists import in_keys
 from ptable.dialects.numbers import (
     MAX_NOISE,
+    Reading,
+    Writing,
     choose_scale,
     digits_for,
     parse_decimal,
     parse_whole,
     print_decimal,
 )
-from ptable.dialects.text import Problems
+from ptable.dialects.text import Problems, Sheet
 from ptable.errors import PTableError
 from ptable.lookup import cycle_length, row_of
 from ptable.quantisation.key_matrix import table_from_key_matrix
-
-if TYPE_CHECKING:
-    from decimal import Decimal
-
-    from ptable.dialects.numbers import Reading, Writing
-    from ptable.dialects.text import Sheet
-    from ptable.table import PTable
+from ptable.table import PTable
 
 _KEYS = 256
 _USUAL_COLUMNS = 30

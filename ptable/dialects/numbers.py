@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from footing.checks import require_integer
 from ptable.errors import PTableError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 Boundary: TypeAlias = Literal["[)", "(]"]
 

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from footing.files import write_whole
 from ptable.dialects import intervals, keylists, listings, matrices
 from ptable.dialects.losses import losses_between
 from ptable.dialects.numbers import Reading, Writing, parse_decimal, parse_whole
-from ptable.dialects.text import sheet_of_bytes, sheet_of_path
+from ptable.dialects.text import Sheet, sheet_of_bytes, sheet_of_path
 from ptable.errors import PTableError
 from ptable.files import read_table, write_table
 from ptable.table import PTable
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable
-
-    from ptable.dialects.text import Sheet
 
 logger = logging.getLogger(__name__)
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from collections.abc import Sequence
+from typing import Any, ClassVar, TypeAlias
 
 from footing.svg import Board, attributes, clean, clip, coordinate, text_width
 from ptable.errors import PTableError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 INK = "#111111"
 MUTED = "#555555"

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from ptable.errors import PTableError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 MINUS = "\N{MINUS SIGN}"
 

@@ -127,8 +127,7 @@ class Certificate:
     solver
         Programs that took part, with versions.
     solver_distance
-        The largest difference between the convex solver's probabilities and the final ones;
-        None where it gave no answer.
+        Of older tables: how far a convex solver's first answer was from the final one.
 
     Examples
     --------
@@ -140,7 +139,7 @@ class Certificate:
     rows: tuple[RowCertificate, ...]
     variance_rule: str | tuple[str, ...]
     solver: Mapping[str, str]
-    solver_distance: float | None
+    solver_distance: float | None = None
 
     @property
     def largest_bias(self) -> float:
@@ -358,7 +357,7 @@ def certify(
     found: Sequence[tuple[tuple[float, ...] | None, int | None]],
     *,
     solver: Mapping[str, str],
-    solver_distance: float | None,
+    solver_distance: float | None = None,
 ) -> Certificate:
     """Compute the certificate of a p-table from its integers and multipliers."""
     counts = spec.counts

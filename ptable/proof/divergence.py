@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from footing.checks import require_number
 from ptable.errors import PTableError
 from ptable.lookup import cycle_length, intervals, serving_row
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from ptable.table import PTable
+from ptable.table import PTable
 
 Outcomes: TypeAlias = "Sequence[tuple[int, int]]"
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from footing.checks import require_integer
 from ptable.errors import PTableError
 from ptable.table import PTable
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 _MAX_CELLS = 2**24
 

@@ -7,9 +7,10 @@ they can have follows from arithmetic; only where bounds stand in the way is it 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -19,17 +20,11 @@ from ptable.errors import PTableError
 from ptable.lookup import moments
 from ptable.solver.integer.exchange import sums
 from ptable.solver.integer.integers import Program
-from ptable.solver.integer.lattice import basis_of, next_values
-from ptable.solver.least_cost import cheapest, least_cost
+from ptable.solver.integer.lattice import Basis, basis_of, next_values
+from ptable.solver.least_cost import Answer, cheapest, least_cost
 from ptable.solver.row import RowProblem
 from ptable.solver.unimodal import has_one_peak
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from ptable.solver.integer.lattice import Basis
-    from ptable.solver.least_cost import Answer
-    from ptable.table import PTable
+from ptable.table import PTable
 
 _Groups: TypeAlias = tuple[tuple[int, ...], ...]
 #: Drift, then divergence, then the keys themselves: the smallest is taken.

@@ -8,14 +8,12 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from ptable.errors import PTableError
-
-if TYPE_CHECKING:
-    from ptable.table import PTable
+from ptable.table import PTable
 
 logger = logging.getLogger(__name__)
 

@@ -10,21 +10,17 @@ or three variables, so a damped Newton method finds λ.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ptable.errors import InternalError
 from ptable.solver.polish import decimal_law
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from ptable.solver.row import RowProblem
+from ptable.solver.row import RowProblem
 
 Float: TypeAlias = "NDArray[np.float64]"
 _Point: TypeAlias = tuple[float, ...]
@@ -66,9 +62,7 @@ class _Response:
     gradient: _Point
 
 
-def maximise(
-    problem: RowProblem, *, start: tuple[float, float] | None = None, polish: bool = True
-) -> DualRow:
+def maximise(problem: RowProblem, *, polish: bool = True) -> DualRow:
     """Find the law of greatest entropy of a row whose variance lies strictly in reach.
 
     Bounds are first left out, then taken as equalities one after the other, until the
@@ -77,7 +71,7 @@ def maximise(
     dual = _Dual(problem)
     best, best_miss = None, math.inf
     for active in dual.active_sets():
-        point = dual.settle(active, start)
+        point = dual.settle(active)
         miss = dual.miss(point, active)
         if miss < best_miss:
             best, best_miss = (point, active), miss
@@ -157,21 +151,16 @@ class _Dual:
         ]
         return float(max(np.array(gaps) / self.scales))
 
-    def settle(self, active: _Active, start: tuple[float, float] | None) -> _Point:
+    def settle(self, active: _Active) -> _Point:
         """Find the multipliers where the active constraints hold with equality."""
-        starts = [self.cold_start(active)]
-        if start and all(map(math.isfinite, start)) and active[1]:
-            across = start[0] if active[0] else 0.0
-            starts.append((across, start[1], *[0.0] * (len(self.goal) - 2)))
-        warm = min(starts, key=lambda point: self.respond(point).value)
-        point = self.minimise(warm, active)
+        point = self.minimise(self.start_at(active), active)
         if not self.size_at(point, active) <= _GOOD_RESIDUAL:
             again = self.minimise(self.bisect(active), active)
             if self.size_at(again, active) < self.size_at(point, active):
                 point = again
         return point
 
-    def cold_start(self, active: _Active) -> _Point:
+    def start_at(self, active: _Active) -> _Point:
         rest = [0.0] * (len(self.goal) - 2)
         moment = float(self.goal[1])
         if not active[1]:
@@ -222,7 +211,7 @@ class _Dual:
 
         Each moment rises with its own multiplier when those inside keep theirs at the goal.
         """
-        start = self.cold_start(active)
+        start = self.start_at(active)
 
         def inner(outer: _Point) -> _Point:
             """Complete the multipliers, given the last ones."""

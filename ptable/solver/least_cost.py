@@ -6,17 +6,12 @@ Floating point is believed when it says that a search is finished, and in nothin
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from ptable.errors import InternalError
-from ptable.solver.integer.integers import Model
+from ptable.solver.integer.integers import Cost, Model, Prices, Program, Windows
 from ptable.solver.integer.lattice import basis_of, coordinates
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from ptable.solver.integer.integers import Cost, Prices, Program, Windows
 
 _HALF_WINDOW = 2
 #: Windows that hold more numbers than this together take too long.

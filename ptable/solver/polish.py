@@ -6,14 +6,11 @@ between two integers would differ with it. Fifty decimal digits leave no such ed
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ptable.solver.row import RowProblem
+from ptable.solver.row import RowProblem
 
 _DIGITS = 60
 _LAST_PLACE = Decimal("1e-50")

@@ -12,16 +12,13 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ptable.solver.row import RowProblem
 from ptable.solver.simplex import minimise_exactly
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from ptable.solver.row import RowProblem
 
 #: A requested variance this close to a bound, relative to ``max(1, bound)``, is the bound.
 BOUND_TOLERANCE = Fraction(1, 10**12)

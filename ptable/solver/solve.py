@@ -1,43 +1,26 @@
-"""From a specification to a certified p-table.
-
-A convex solver treats all rows in one problem; its answer starts Newton's method on each row's
-dual, which reaches the optimum even where the solver stops short or fails.
-"""
+"""From a specification to a certified p-table, by Newton's method on the dual of each row."""
 
 from __future__ import annotations
 
 import logging
-import math
-import operator
 import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from importlib.metadata import version
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from ptable.design.spec import NoiseSpec
 from ptable.design.stack import StackedSpec
 from ptable.errors import InfeasibleError, InternalError, PTableError, PTableWarning
-from ptable.proof.certificate import certify
+from ptable.proof.certificate import Certificate, certify
 from ptable.solver.dual import maximise
-from ptable.solver.feasibility import feasible
+from ptable.solver.feasibility import Feasibility, RowFeasibility, feasible
+from ptable.solver.row import RowProblem
 from ptable.solver.thresholds import UnitRow, apportion
 from ptable.solver.unimodal import best_peak, shaped
-from ptable.solver.variance_range import resolve
+from ptable.solver.variance_range import ResolvedRow, resolve
 from ptable.table import PTable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from ptable.design.spec import NoiseSpec
-    from ptable.proof.certificate import Certificate
-    from ptable.solver.feasibility import Feasibility, RowFeasibility
-    from ptable.solver.row import RowProblem
-    from ptable.solver.variance_range import ResolvedRow
 
 logger = logging.getLogger(__name__)
 
@@ -93,12 +76,9 @@ def solve(
     resolved = resolve(spec)
     _warn_relaxed(resolved)
     alike = {_alike(row): row for row in reversed(resolved)}
-    guesses = _solve_together(
-        [row for row in alike.values() if row.law is None and not row.problem.unimodal]
-    )
     solutions: dict[RowProblem, _Solution] = {}
     for problem, row in alike.items():
-        solutions[problem] = _solve_row(row, guesses.get(row.problem.count))
+        solutions[problem] = _solve_row(row)
         if progress is not None:
             progress(len(solutions), len(alike))
     found = [solutions[_alike(row)] for row in resolved]
@@ -113,10 +93,7 @@ def solve(
         spec,
         bare,
         [(solution.multipliers, solution.peak) for solution in found],
-        solver={name: version(name) for name in ("cvxpy", "clarabel", "numpy")},
-        solver_distance=max(
-            (s.distance for s in solutions.values() if s.distance is not None), default=None
-        ),
+        solver={"numpy": version("numpy")},
     )
     table = bare.with_proof(spec, certificate)
     _require_proof(table, certificate)
@@ -134,7 +111,6 @@ class _Solution:
     units: dict[int, int]
     multipliers: tuple[float, ...] | None
     peak: int | None
-    distance: float | None
 
 
 def _alike(row: ResolvedRow) -> RowProblem:
@@ -154,27 +130,22 @@ def _require_proof(table: PTable, certificate: Certificate) -> None:
         ) from None
 
 
-def _solve_row(row: ResolvedRow, guess: NDArray[np.float64] | None) -> _Solution:
+def _solve_row(row: ResolvedRow) -> _Solution:
     """Solve a row; where its peak may lie anywhere, at the best place."""
     peak, problem = row.peak, row.problem
     law, prices = row.law, None
     if law is None:
-        start = None if guess is None else _multipliers(row, guess)
         if problem.unimodal:
             peak, law, prices = best_peak(problem)
         else:
-            best = maximise(problem, start=start)
+            best = maximise(problem)
             law, prices = best.law, best.multipliers
     if problem.unimodal:
         problem = shaped(problem, peak)
-    distance = None
-    if guess is not None:
-        distance = float(np.abs(guess - [float(p) for p in law]).max())
     return _Solution(
         units=_in_units(problem, law, prices),
         multipliers=prices,
         peak=None if peak is None else problem.noise[peak],
-        distance=distance,
     )
 
 
@@ -271,94 +242,3 @@ def _warn_relaxed(resolved: Sequence[ResolvedRow]) -> None:
             PTableWarning,
             stacklevel=3,
         )
-
-
-def _solve_together(rows: Sequence[ResolvedRow]) -> dict[int, NDArray[np.float64]]:
-    """Maximise the entropy of all rows in one convex problem; empty when that fails."""
-    if not rows:
-        return {}
-    # heavy, and lookups must not load it
-    import cvxpy
-
-    cp: Any = cvxpy
-    problems = [row.problem for row in rows]
-    if sum(len(problem.noise) for problem in problems) > _MAX_TOGETHER:
-        return {}  # Newton's method alone is faster then
-    ends = np.cumsum([0, *(len(problem.noise) for problem in problems)])
-    law = cp.Variable(int(ends[-1]))
-    constraints = _moments(problems, law) + _shapes(problems, ends[:-1].tolist(), law)
-    problem = cp.Problem(cp.Maximize(cp.sum(cp.entr(law))), constraints)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            problem.solve(solver=cp.CLARABEL)
-    except (cp.SolverError, ValueError, ArithmeticError):
-        logger.info("the convex solver gave no answer; Newton's method starts cold")
-        return {}
-    if law.value is None or not np.isfinite(law.value).all():
-        return {}
-    parts = np.split(np.asarray(law.value, dtype=np.float64), ends[1:-1])
-    return {row.problem.count: part for row, part in zip(rows, parts, strict=True)}
-
-
-def _moments(problems: Sequence[RowProblem], law: Any) -> list[Any]:
-    """State the sum, the mean, the variance and the floor of every row."""
-    from scipy import sparse
-
-    sizes = [len(problem.noise) for problem in problems]
-    noise = np.concatenate([np.array(problem.noise, dtype=np.float64) for problem in problems])
-    owner = np.repeat(np.arange(len(problems)), sizes)
-
-    def moment(numbers: NDArray[np.float64]) -> Any:
-        shape = len(problems), len(noise)
-        return sparse.csr_array((numbers, (owner, np.arange(len(noise)))), shape=shape)
-
-    goal = np.array([float(problem.second_moment) for problem in problems])
-    at_most = np.array([problem.at_most for problem in problems])
-    spread = moment(noise**2 / goal[owner]) @ law
-    constraints = [
-        moment(np.ones_like(noise)) @ law == 1,
-        moment(noise) @ law == np.array([float(problem.mean) for problem in problems]),
-    ]
-    if at_most.any():
-        constraints.append(spread[at_most] <= 1)
-    if not at_most.all():
-        constraints.append(spread[~at_most] == 1)
-    floor = np.array([float(problem.floor) for problem in problems])[owner]
-    if floor.any():
-        constraints.append(law >= floor)
-    return constraints
-
-
-def _shapes(problems: Sequence[RowProblem], starts: Sequence[int], law: Any) -> list[Any]:
-    """State where the probabilities may not fall or rise, and how likely staying is."""
-    pairs: list[tuple[int, int]] = []
-    constraints: list[Any] = []
-    for start, row in zip(starts, problems, strict=True):
-        pairs += [(start + low, start + high) for low, high in row.rising_pairs]
-        if row.stays_at is not None and row.p_stay is not None:
-            stay, asked = law[start + row.stays_at], float(row.p_stay)
-            compare = {"exact": operator.eq, "at-least": operator.ge, "at-most": operator.le}
-            constraints.append(compare[row.p_stay_rule](stay, asked))
-    if pairs:
-        low, high = (list(places) for places in zip(*pairs, strict=True))
-        constraints.append(law[low] <= law[high])
-    return constraints
-
-
-def _multipliers(row: ResolvedRow, law: NDArray[np.float64]) -> tuple[float, float] | None:
-    """Read the multipliers off a law, whose logarithm is quadratic where no bound is active."""
-    noise = np.array(row.problem.noise, dtype=np.float64)
-    level = float(row.problem.floor) * 2 + 1e-6
-    usable = law > level
-    if row.problem.n_left:
-        usable &= noise > 0
-    if row.problem.n_right or row.problem.stays_at is not None:
-        usable &= noise != 0
-    if usable.sum() < 3:
-        return None
-    weight = np.sqrt(law[usable])
-    design = np.vander(noise[usable], 3, increasing=True) * weight[:, None]
-    answer = np.linalg.lstsq(design, np.log(law[usable]) * weight)[0]
-    point = float(answer[1]), float(answer[2])
-    return point if all(map(math.isfinite, point)) else None

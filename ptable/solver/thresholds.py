@@ -8,21 +8,18 @@ rest. Rows with few noise values try every small change instead.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from fractions import Fraction
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ptable.errors import InternalError
 from ptable.solver.integer.exchange import approach, exchange, grid, sums
 from ptable.solver.integer.mirrored import apportion_symmetric
 from ptable.solver.row import RowProblem
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from fractions import Fraction
-
-    from numpy.typing import NDArray
 
 _Int: TypeAlias = "NDArray[np.int64]"
 _Settled: TypeAlias = tuple[tuple[int, int, int, int], list[int]]

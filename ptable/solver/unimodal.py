@@ -7,18 +7,15 @@ so far: greatest entropy alone already gives them a single peak.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from ptable.solver.dual import dual_bound, maximise
 from ptable.solver.reach import meets, place_in, variance_bounds
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from fractions import Fraction
-
-    from ptable.solver.row import RowProblem
+from ptable.solver.row import RowProblem
 
 _Law: TypeAlias = "tuple[Fraction, ...]"
 

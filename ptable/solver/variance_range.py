@@ -7,17 +7,12 @@ multipliers would be infinite; the law is then known in fractions and needs no s
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from fractions import Fraction
 
-from ptable.solver.reach import meets, nearest_bound, place_in, reaches, variance_bounds
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from ptable.design.spec import NoiseSpec
-    from ptable.design.stack import StackedSpec
-    from ptable.solver.reach import Place
-    from ptable.solver.row import RowProblem
+from ptable.design.spec import NoiseSpec
+from ptable.design.stack import StackedSpec
+from ptable.solver.reach import Place, meets, nearest_bound, place_in, reaches, variance_bounds
+from ptable.solver.row import RowProblem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

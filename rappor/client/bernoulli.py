@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from footing.arrays import Flags
+from footing.arrays import Flags
 
 _LOW = 2**56 - 1  # what the first byte of a 64-bit number leaves
 

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Sequence
+from typing import TypeAlias
 
 import mmh3
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from footing.arrays import Integers
 from rappor.errors import RapporError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from footing.arrays import Integers
-    from rappor.parameters import Parameters
+from rappor.parameters import Parameters
 
 #: Values in any list or array, and the names of their clients.
 Values: TypeAlias = "Sequence[object] | NDArray[np.generic]"

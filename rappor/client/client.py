@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
+from footing.arrays import Flags, Integers
 from rappor.client.bernoulli import bytes_source, flip
+from rappor.client.bloom import Clients, Values
 from rappor.client.bloom import bits as bits_of
-from rappor.client.permanent import cohorts_of, permanent, permanent_key
+from rappor.client.permanent import SecretKey, cohorts_of, permanent, permanent_key
 from rappor.encoded import Reports
 from rappor.errors import RapporError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from footing.arrays import Flags, Integers
-    from rappor.client.bloom import Clients, Values
-    from rappor.client.permanent import SecretKey
-    from rappor.parameters import Parameters
+from rappor.parameters import Parameters
 
 _CHUNK_BITS = 2**20  # work in pieces that stay near the processor
 

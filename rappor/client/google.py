@@ -6,17 +6,14 @@ import dataclasses
 import hashlib
 import hmac
 import math
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 
+from footing.arrays import Flags
 from rappor.errors import RapporError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from footing.arrays import Flags
-    from rappor.parameters import Parameters
+from rappor.parameters import Parameters
 
 Language = Literal["python", "cpp", "java"]
 

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
+from footing.arrays import Flags, Integers
 from rappor.client.bernoulli import threshold
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from footing.arrays import Flags, Integers
-    from rappor.parameters import Parameters
+from rappor.parameters import Parameters
 
 _LOW = 2**48 - 1  # what the first two bytes of a 64-bit number leave
 _COHORT_PURPOSE = "rappor cohort"

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
-from rappor.client.bloom import every_bit
+from footing.arrays import Integers
+from rappor.client.bloom import Values, every_bit
 from rappor.counts import Counts
 from rappor.errors import RapporError
-
-if TYPE_CHECKING:
-    from footing.arrays import Integers
-    from rappor.client.bloom import Values
-    from rappor.parameters import Parameters
+from rappor.parameters import Parameters
 
 Shape = Literal["uniform", "normal", "exponential", "zipf"]
 

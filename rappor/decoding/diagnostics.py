@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rappor.counts import Counts
 from rappor.decoding.testing import binomial_tail
 from rappor.errors import RapporError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rappor.counts import Counts
 
 #: The chance of a false alarm, over all cohorts and bits of a test together.
 _LEVEL = 1e-4

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations, product
 from operator import add
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.arrays import Integers
 from rappor.decoding.candidates import Candidates
 from rappor.decoding.decode import decode
 from rappor.decoding.joint import joint
+from rappor.encoded import Reports
 from rappor.errors import RapporError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from footing.arrays import Integers
-    from rappor.encoded import Reports
 
 #: What fills strings that are too short; no string may hold it.
 _FILLER = "\N{SYMBOL FOR SPACE}"

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.lapack import dpstrf
 from scipy.sparse import csc_array, hstack
 
+from footing.arrays import Floats, Integers
+from rappor.counts import Counts
 from rappor.errors import RapporError
-
-if TYPE_CHECKING:
-    from footing.arrays import Floats, Integers
-    from rappor.counts import Counts
-    from rappor.parameters import Parameters
+from rappor.parameters import Parameters
 
 #: A share of all clients, and its variance.
 Share: TypeAlias = tuple[float, float]

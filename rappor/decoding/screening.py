@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from rappor.decoding.regression import fit, solved
+from footing.arrays import Flags, Integers
+from rappor.decoding.regression import Normal, fit, solved
 from rappor.decoding.testing import adjusted, upper_tail
-
-if TYPE_CHECKING:
-    from footing.arrays import Flags, Integers
-    from rappor.decoding.regression import Normal
 
 #: More candidates than this share of the bits are not fitted all together.
 _CROWDED = 0.8

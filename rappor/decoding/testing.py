@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from footing.arrays import Floats
 from rappor.errors import RapporError
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from footing.arrays import Floats
 
 #: How many tests at once are allowed for.
 Correction: TypeAlias = Literal[

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.arrays import Floats, Integers
 from rappor.client.bernoulli import bytes_source, flip
 from rappor.client.permanent import permanent
 from rappor.errors import RapporError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from footing.arrays import Floats, Integers
-    from rappor.parameters import Parameters
+from rappor.parameters import Parameters
 
 
 def averaging_attack(

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from footing.arrays import Flags, Floats, Integers
 from rappor.accounting import epsilon_after
 from rappor.client.account import ValueLedger
 from rappor.client.client import encode
-from rappor.client.permanent import permanent_key
+from rappor.client.permanent import SecretKey, permanent_key
+from rappor.counts import Counts
 from rappor.errors import CapError, RapporError
+from rappor.location.areas import Areas
 from rappor.parameters import Parameters
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from footing.arrays import Flags, Floats, Integers
-    from rappor.client.permanent import SecretKey
-    from rappor.counts import Counts
-    from rappor.location.areas import Areas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from footing.arrays import Floats
+from rappor.client.permanent import SecretKey
 from rappor.errors import RapporError
+from rappor.location.areas import Grid
 from rappor.location.attacks import averaging_attack
-from rappor.location.collect import collect
-from rappor.location.map import finest_shares, population_map
+from rappor.location.collect import Collection, collect
+from rappor.location.map import LevelMap, finest_shares, population_map
 from rappor.location.noisy import geo_indistinguishable, rappor_cells
-from rappor.location.outcome import shares_of
-from rappor.location.people import HOURS, moving_people
+from rappor.location.outcome import Outcome, shares_of
+from rappor.location.people import HOURS, Traces, moving_people
 from rappor.location.strategies import cloaking, dummies, mix_zones, open_traces
-
-if TYPE_CHECKING:
-    from footing.arrays import Floats
-    from rappor.client.permanent import SecretKey
-    from rappor.location.areas import Grid
-    from rappor.location.collect import Collection
-    from rappor.location.map import LevelMap
-    from rappor.location.outcome import Outcome
-    from rappor.location.people import Traces
 
 _REPORTS = (1, 10, 30, 100, 300)
 _ATTACKED = 300

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.arrays import Flags, Floats
 from footing.checks import require_number
+from rappor.counts import Counts
 from rappor.errors import MismatchError, RapporError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from footing.arrays import Flags, Floats
-    from rappor.counts import Counts
-    from rappor.location.areas import Areas
+from rappor.location.areas import Areas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dp.mechanisms.planar import PlanarLaplace
+from footing.arrays import Flags, Floats
 from rappor.client.bernoulli import bytes_source, flip
-from rappor.client.permanent import permanent, permanent_key
+from rappor.client.permanent import SecretKey, permanent, permanent_key
 from rappor.errors import RapporError
+from rappor.location.areas import Grid
 from rappor.location.collect import Collection, charged, collect, sampled_hours
 from rappor.location.map import finest_shares, population_map
-from rappor.location.outcome import Seen, judge, shares_of
-from rappor.location.people import HOURS
-
-if TYPE_CHECKING:
-    from footing.arrays import Flags, Floats
-    from rappor.client.permanent import SecretKey
-    from rappor.location.areas import Grid
-    from rappor.location.outcome import Outcome
-    from rappor.location.people import Traces
+from rappor.location.outcome import Outcome, Seen, judge, shares_of
+from rappor.location.people import HOURS, Traces
 
 _POINTS = 64  # of the grid of reports along the side of a finest cell
 

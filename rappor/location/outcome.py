@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.arrays import Flags, Floats, Integers
 from rappor.location.attacks import best_guess, linked
-
-if TYPE_CHECKING:
-    from footing.arrays import Flags, Floats, Integers
-    from rappor.location.people import Traces
+from rappor.location.people import Traces
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.arrays import Flags, Floats, Integers
 from rappor.errors import RapporError
-
-if TYPE_CHECKING:
-    from footing.arrays import Flags, Floats, Integers
-    from rappor.location.areas import Grid
+from rappor.location.areas import Grid
 
 HOURS = 24
 _EVENING, _MORNING = 22, 6  # the hours between are night

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from footing.arrays import Flags
 from rappor.errors import RapporError
-from rappor.location.outcome import Seen, judge, seen_cells, shares_of
-
-if TYPE_CHECKING:
-    from footing.arrays import Flags
-    from rappor.location.areas import Grid
-    from rappor.location.outcome import Outcome
-    from rappor.location.people import Traces
+from rappor.location.areas import Grid
+from rappor.location.outcome import Outcome, Seen, judge, seen_cells, shares_of
+from rappor.location.people import Traces
 
 
 def open_traces(traces: Traces, *, grid: Grid, rng: np.random.Generator) -> Outcome:

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from reports.catalogues.wording import WordLists
-
-if TYPE_CHECKING:
-    from reports.catalogues.wording import Sentence
+from reports.catalogues.wording import Sentence, WordLists
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

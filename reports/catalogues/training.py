@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from reports.catalogues.wording import WordLists
-
-if TYPE_CHECKING:
-    from reports.catalogues.wording import Kind
+from reports.catalogues.wording import Kind, WordLists
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import TYPE_CHECKING, TypeAlias, get_args
+from typing import TypeAlias, get_args
 
 from reports.catalogues import comparison as comparison_words
 from reports.catalogues import pages as page_words
@@ -16,9 +16,6 @@ from reports.catalogues import synthesis as synthesis_words
 from reports.catalogues import training as training_words
 from reports.errors import ReportError
 from reports.facts import decoding, exposure, methods, release, synthesis, training
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
 
 #: What pages are made of.
 Facts: TypeAlias = (
@@ -34,6 +31,7 @@ Facts: TypeAlias = (
     | training.CardFacts
 )
 
+_PLAIN = (str, int, float, type(None))
 _OUTCOMES = get_args(release.Outcome)
 #: Facts about how batches are drawn, and about neighbours.
 _SCHEMES = (
@@ -50,7 +48,9 @@ _BROKEN = re.compile("[\ud800-\udfff]")
 
 def walk(facts: object, place: str = "") -> Iterator[tuple[str, object]]:
     """Give every text and number of facts with its place."""
-    if is_dataclass(facts):
+    if isinstance(facts, _PLAIN):  # most of all, and quick to tell
+        yield place, facts
+    elif is_dataclass(facts):
         for member in fields(facts):
             yield from walk(getattr(facts, member.name), f"{place}.{member.name}".strip("."))
     elif isinstance(facts, Mapping):
@@ -141,6 +141,8 @@ def _known() -> Mapping[tuple[type, str], tuple[str, Container[object]]]:
 
 def _unknown_names(facts: object) -> Iterator[str]:
     """Tell of names, in facts and in all that is in them, that have no words."""
+    if isinstance(facts, _PLAIN):
+        return
     if isinstance(facts, Mapping):
         facts = tuple(facts.values())
     if isinstance(facts, (tuple, list)):

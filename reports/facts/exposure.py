@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from reports.facts.release import Text  # noqa: TC001  (whoever parses facts needs it)
+from reports.facts.release import Text
 
 if TYPE_CHECKING:
     from risk.reconstruction.attributes import FoundAttributes

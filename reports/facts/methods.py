@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003  (whoever parses facts needs it)
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from reports.facts.synthesis import GuaranteeFact  # noqa: TC001  (as above)
+from reports.facts.synthesis import GuaranteeFact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

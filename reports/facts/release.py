@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from reports.facts.copying import fact_of
-from reports.facts.methods import MethodFacts  # noqa: TC001  (whoever parses facts needs it)
+from reports.facts.methods import MethodFacts
 
 #: A text of the office: one for all languages, or language → text.
 Text: TypeAlias = str | Mapping[str, str]

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import gettext
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from reports.errors import ReportError
 from reports.i18n.numbers import Numbers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 #: Code of a language → its own name. English is the language of the source.
 LANGUAGES = {"en": "English", "fr": "Français"}

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import gettext
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from reports.i18n.languages import LOCALE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 
 @dataclass(frozen=True, slots=True)

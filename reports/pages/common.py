@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, TypeVar
 
 from reports.catalogues.measures import figure_name, measure_name
 from reports.catalogues.pages import TERMS
 from reports.catalogues.release import ATTACKS, REFERENCES
-from reports.parts import Cell, Lines
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
-
-    from reports.facts.release import (
-        FileFact,
-        MeasureFact,
-        Outcome,
-        PublicTableFact,
-        RiskFacts,
-        ScenarioFacts,
-        TableFact,
-    )
-    from reports.i18n.languages import Words
-    from reports.parts import Table
+from reports.facts.release import (
+    FileFact,
+    MeasureFact,
+    Outcome,
+    PublicTableFact,
+    RiskFacts,
+    ScenarioFacts,
+    TableFact,
+)
+from reports.i18n.languages import Words
+from reports.parts import Cell, Lines, Table
 
 _Item = TypeVar("_Item")
 

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from reports.catalogues.comparison import FINDINGS, RECOMMENDED, TRIALS
 from reports.catalogues.pages import headings
+from reports.facts.release import ComparisonFacts, SetFact
+from reports.i18n.languages import Words
 from reports.pages.common import definitions
 from reports.pages.methods import method_parts
 from reports.pages.release.risk import posterior_table
 from reports.pages.release.utility import by_variable
 from reports.pages.scenarios import figure_table, scenario_parts
-from reports.parts import Lines
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from reports.facts.release import ComparisonFacts, SetFact
-    from reports.i18n.languages import Words
-    from reports.parts import Table
+from reports.parts import Lines, Table
 
 
 def comparison_page(

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from reports.catalogues.pages import CORRECTIONS, DECODED, PARAMETERS, SUSPICIONS, headings
 from reports.catalogues.wording import written
 from reports.charts.bars import Interval, Intervals, interval_bars, interval_lines
+from reports.facts.decoding import CandidateFact, DecodingFacts, EstimateFact
+from reports.facts.release import Outcome
+from reports.i18n.languages import Words
 from reports.pages.common import outcome_cell
-from reports.parts import NOTHING, Cell, Figure, Lines
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from reports.facts.decoding import CandidateFact, DecodingFacts, EstimateFact
-    from reports.facts.release import Outcome
-    from reports.i18n.languages import Words
-    from reports.parts import Table
+from reports.parts import NOTHING, Cell, Figure, Lines, Table
 
 _Item = TypeVar("_Item")
 #: Names in a picture, from the largest estimate on.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from reports.catalogues.comparison import (
     ADVICE,
@@ -16,18 +17,12 @@ from reports.catalogues.comparison import (
     TRIALS,
 )
 from reports.catalogues.synthesis import say_guarantee
-from reports.catalogues.wording import written
+from reports.catalogues.wording import Kind, written
 from reports.charts.curves import Design
+from reports.facts.methods import CriterionFact, MethodFact, MethodFacts
+from reports.i18n.languages import Words
 from reports.pages.scenarios import points_map
-from reports.parts import Cell, Lines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from reports.catalogues.wording import Kind
-    from reports.facts.methods import CriterionFact, MethodFact, MethodFacts
-    from reports.i18n.languages import Words
-    from reports.parts import Figure, Rating, Table
+from reports.parts import Cell, Figure, Lines, Rating, Table
 
 #: Nearer to all or none than this is all or none.
 _CLOSE = 1e-9

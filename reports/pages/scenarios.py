@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reports.catalogues.comparison import PICTURES, TRIALS
 from reports.catalogues.measures import figure_name, kind_of
-from reports.catalogues.wording import written
+from reports.catalogues.wording import Kind, written
 from reports.charts.curves import Design, Points, points
-from reports.parts import Cell, Figure, Lines
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from reports.catalogues.wording import Kind
-    from reports.facts.release import DesignFact, ScenarioFacts
-    from reports.i18n.languages import Words
-    from reports.parts import Entry, Table
+from reports.facts.release import DesignFact, ScenarioFacts
+from reports.i18n.languages import Words
+from reports.parts import Cell, Entry, Figure, Lines, Table
 
 _MAIN = (
     "q_worst_set", "differencing", "aad", "changed_pct",

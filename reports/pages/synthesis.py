@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reports.catalogues.synthesis import (
     CONCLUSIONS,
@@ -18,17 +19,16 @@ from reports.catalogues.synthesis import (
 )
 from reports.catalogues.wording import written
 from reports.charts.curves import SHAPES, Curve, Curves, Spot, panels
-from reports.facts.synthesis import SpreadFact, SweptFigure
-from reports.parts import Cell, Lines, Row
-from reports.report import as_csv, as_json, download
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from reports.facts.synthesis import SynthesisFacts, SynthesisFigure, SynthesisFinding
-    from reports.i18n.languages import Words
-    from reports.parts import Entry, Table
-    from reports.report import Download
+from reports.facts.synthesis import (
+    SpreadFact,
+    SweptFigure,
+    SynthesisFacts,
+    SynthesisFigure,
+    SynthesisFinding,
+)
+from reports.i18n.languages import Words
+from reports.parts import Cell, Entry, Lines, Row, Table
+from reports.report import Download, as_csv, as_json, download
 
 #: Drawn as limits; the training records are 0 off themselves.
 _LIMITS = ("bootstrap", "holdout", "independent")

@@ -5,17 +5,13 @@ from __future__ import annotations
 import hashlib
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from reports.charts.areas import area_chart
 from reports.charts.service import charts
 from reports.errors import ReportError
-from reports.i18n.languages import LANGUAGES, words_of
+from reports.facts.service import Grid, PageFacts, SignInFacts, Try
+from reports.i18n.languages import LANGUAGES, Words, words_of
 from reports.render import environment, without_controls
-
-if TYPE_CHECKING:
-    from reports.facts.service import Grid, PageFacts, SignInFacts, Try
-    from reports.i18n.languages import Words
 
 #: File → its parts among the templates.
 ASSETS = {

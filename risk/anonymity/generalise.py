@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from footing.checks import is_number, problems_of, require_number
-from risk.anonymity.groups import as_pandas, columns_of, group_numbers
+from risk.anonymity.groups import Column, as_pandas, columns_of, group_numbers
 from risk.errors import RiskError
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+Cost = Literal["height", "precision", "discernibility"]
 
-    from numpy.typing import NDArray
-
-    from risk.anonymity.groups import Column
-
-    Cost = Literal["height", "precision", "discernibility"]
-
-    Levels: TypeAlias = tuple[int, ...]
+Levels: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from risk.attacks.oracle import Analyst
+from ptable import PTable
+from risk.attacks.oracle import Analyst, AttackResult, Oracle
 from risk.distributions.noise_distributions import noise_law, row_of
 from risk.errors import RiskError
 from risk.wellformed import read_pair, truth_of
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from ptable import PTable
-    from risk.attacks.oracle import AttackResult, Oracle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

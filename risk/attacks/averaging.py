@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from risk.attacks.oracle import Analyst
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ptable import PTable
+from risk.attacks.oracle import Analyst, AttackResult, Oracle
 from risk.attacks.pairs import (
     answers_needed,
     complementary_groups,
@@ -18,15 +23,6 @@ from risk.distributions.distribution import Law
 from risk.distributions.noise_distributions import noise_law, p_mean_rounds_to_zero, row_of
 from risk.errors import RiskError
 from risk.wellformed import require_integers, truth_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy as np
-    from numpy.typing import ArrayLike
-
-    from ptable import PTable
-    from risk.attacks.oracle import AttackResult, Oracle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

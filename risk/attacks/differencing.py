@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+from numpy.typing import ArrayLike
 
 from footing.checks import problems_of
-from risk.attacks.oracle import Analyst
+from ptable import PTable
+from risk.attacks.oracle import Analyst, AttackResult, Oracle
 from risk.distributions.noise_distributions import noise_law
 from risk.errors import RiskError
 from risk.wellformed import require_between, require_whole, truth_of
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from ptable import PTable
-    from risk.attacks.oracle import AttackResult, Oracle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

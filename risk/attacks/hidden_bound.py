@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from footing.checks import require_number
-from risk.attacks.oracle import Analyst
+from ptable import PTable
+from risk.attacks.oracle import Analyst, AttackResult, Oracle
 from risk.attacks.pairs import complementary_groups, pair_sums, pairs_available
 from risk.distributions.noise_distributions import noise_law
 from risk.errors import RiskError
 from risk.wellformed import require_integers, truth_of
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import ArrayLike
-
-    from ptable import PTable
-    from risk.attacks.oracle import AttackResult, Oracle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from risk.attacks.oracle import Analyst
+from ptable import PTable
+from risk.attacks.oracle import Analyst, AttackResult, Oracle
 from risk.distributions.distribution import Law
 from risk.distributions.noise_distributions import noise_law
 from risk.errors import RiskError
 from risk.wellformed import require_counts, require_integers, truth_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
-
-    from ptable import PTable
-    from risk.attacks.oracle import AttackResult, Oracle
 
 
 def reveal(cells: Sequence[int], *, total: int, max_noise: int) -> tuple[int, ...] | None:

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from risk.attacks.oracle import Analyst
+from risk.attacks.oracle import Analyst, AttackResult, Oracle
 from risk.errors import RiskError
 from risk.wellformed import read_numbers, require_counts, require_integers, truth_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from risk.attacks.oracle import AttackResult, Oracle
 
 _SLACK = 1e-9  # of floating-point numbers, relative to the sums compared
 

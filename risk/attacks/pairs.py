@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import compress
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
 from footing.checks import require_number
+from risk.attacks.oracle import Analyst, Group
 from risk.errors import RiskError
 from risk.wellformed import require_integers
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from risk.attacks.oracle import Analyst, Group
 
 
 def pairs_available(n_categories: int) -> int:

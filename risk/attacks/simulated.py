@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from ptable import PTable
+from risk.attacks.oracle import CountRequest
 from risk.distributions.noise_distributions import row_of
 from risk.errors import RiskError
 from risk.wellformed import read_array
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from ptable import PTable
-    from risk.attacks.oracle import CountRequest
 
 KeyUse = Literal["mixed", "additive", "fresh"]
 

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from risk.attacks.oracle import Analyst
+from numpy.typing import ArrayLike
+
+from ptable import PTable
+from risk.attacks.oracle import Analyst, AttackResult, Oracle
 from risk.attacks.pairs import complementary_groups, pairs_available, sums_of
 from risk.distributions.distribution import Law
 from risk.distributions.noise_distributions import noise_law, p_mean_rounds_to_zero
 from risk.wellformed import require_integers, require_whole, truth_of
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from ptable import PTable
-    from risk.attacks.oracle import AttackResult, Oracle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from footing.checks import is_integer
+from ptable import PTable
 from risk.errors import RiskError
 from risk.wellformed import read_array
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from ptable import PTable
-
-    Numbers = NDArray[np.float64]
+Numbers = NDArray[np.float64]
 
 
 _T = TypeVar("_T", np.int64, np.uint64)

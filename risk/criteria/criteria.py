@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from footing.checks import is_integer
 from risk.criteria.coded import CodedRecords, CountingMethod, CubeRequest
@@ -14,10 +15,7 @@ from risk.criteria.result import Criteria, Criterion
 from risk.errors import RiskError
 from risk.wellformed import require_whole
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Numbers = NDArray[np.float64]
+Numbers = NDArray[np.float64]
 
 #: Called with an office's number and the tables it plans; gives the method as it has it.
 MakeMethod: TypeAlias = Callable[[int, Sequence[CubeRequest]], CountingMethod]

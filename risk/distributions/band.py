@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ptable.lookup import cycle_length
+from ptable.table import PTable
 from risk.errors import RiskError
 from risk.wellformed import require_counts, require_plain
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from ptable.table import PTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from risk.distributions.prior import Prior
 from risk.errors import RiskError
 from risk.wellformed import require_counts, require_whole
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import ArrayLike, NDArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

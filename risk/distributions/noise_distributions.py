@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ptable import PTable
 from ptable.lookup import cycle_length, serving_row
 from risk.distributions.band import Band
 from risk.distributions.distribution import Law
 from risk.errors import RiskError
 from risk.wellformed import require_counts, require_plain, require_whole
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
-
-    from ptable import PTable
 
 
 def published_law(table: PTable, count: int) -> Law:

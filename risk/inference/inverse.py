@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from ptable.table import PTable
 from risk.distributions.band import Band
 from risk.distributions.distribution import Law
+from risk.distributions.prior import Prior
 from risk.errors import RiskError
 from risk.wellformed import require_counts, require_whole
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from ptable.table import PTable
-    from risk.distributions.prior import Prior
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

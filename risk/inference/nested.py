@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from ptable.table import PTable
 from risk.distributions.band import Band
+from risk.distributions.histogram import Histogram
+from risk.distributions.prior import Prior
 from risk.errors import RiskError
 from risk.wellformed import require_counts
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from ptable.table import PTable
-    from risk.distributions.histogram import Histogram
-    from risk.distributions.prior import Prior
 
 #: Probabilities of a p-table are multiples of one part in 2**32; less is arithmetic.
 _NOTHING = 1e-12

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
+from ptable.table import PTable
 from risk.distributions.band import Band
 from risk.wellformed import require_between, require_whole
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from ptable.table import PTable
 
 #: Whole numbers of keys keep a mean only with a key or two on noise that the design rules out,
 #: such as 2**-32 of a 1 becoming a 4; sets leave out what comes less often than this.

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from risk.reconstruction.lattice import Tally
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from numpy.typing import NDArray
-
-    from footing.arrays import Flags, Levels
-    from risk.reconstruction.lattice import Lattice, Shown
+from footing.arrays import Flags, Levels
+from risk.reconstruction.lattice import Lattice, Shown, Tally
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from footing.arrays import along
+from footing.arrays import Flags, Floats, Integers, Levels, along
+from ptable import PTable
 from risk.errors import RiskError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from footing.arrays import Flags, Floats, Integers, Levels
-    from ptable import PTable
-    from risk.reconstruction.lattice import Lattice, Shown
-
+from risk.reconstruction.lattice import Lattice, Shown
 
 _SLACK = 64
 _RESIZE, _EXCHANGE = 0.04, 0.5  # shares of proposals, cumulated

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from footing.checks import is_integer
+from ptable import PTable
 from risk.errors import RiskError
 from risk.wellformed import read_array, read_numbers
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from ptable import PTable
 
 
 def all_margins(n_dimensions: int) -> list[tuple[int, ...]]:

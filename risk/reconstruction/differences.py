@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from risk.distributions.distribution import Law
+from risk.distributions.distribution import Law
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,20 +9,15 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from footing.arrays import Flags, Floats, Integers, Levels
 from risk.errors import RiskError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from footing.arrays import Flags, Floats, Integers, Levels
-
 
 #: So many joint cells are held at most.
 MAX_JOINT = 20_000_000

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from footing.arrays import Flags, Floats, Integers, Levels
 from risk.errors import RiskError
-from risk.reconstruction.lattice import added
+from risk.reconstruction.lattice import Lattice, Shown, added
 from risk.reconstruction.program import Rows
 from risk.reconstruction.search import TOLERANCE, Search
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from numpy.typing import NDArray
-
-    from footing.arrays import Flags, Floats, Integers, Levels
-    from risk.reconstruction.lattice import Lattice, Shown
-
-    Origins: TypeAlias = Callable[[Integers], tuple[Integers, Integers]]
+Origins: TypeAlias = Callable[[Integers], tuple[Integers, Integers]]
 
 _ROUNDS = 50
 _MOST_JOINT = 2_000_000

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from footing.arrays import Flags
+from footing.arrays import Flags
 
 
 def variance_left(categories: Sequence[Flags], sums: Flags) -> float:

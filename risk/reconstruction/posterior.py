@@ -8,24 +8,19 @@ cells are taken for independent.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial, reduce
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.arrays import Flags, Floats, Integers, Levels
+from ptable import PTable
 from risk.errors import RiskError
 from risk.reconstruction.chains import CellVector, Chains
 from risk.reconstruction.counts import possible_origins
 from risk.reconstruction.lattice import Lattice, Shown, SmallCounts, independent_shares
 from risk.reconstruction.lattice_bounds import count_bounds
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from footing.arrays import Flags, Floats, Integers, Levels
-    from ptable import PTable
-
 
 _MOST_ENUMERATED = 10_000_000
 _MOST_HELD = 100_000_000

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from risk.errors import RiskError
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 #: One thread and one seed: the same question gets the same answer.
 _OPTIONS: dict[str, bool | int | float | str] = {

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from risk.reconstruction.program import Answer, Program, Rows
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Bounds: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
+Bounds: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 #: HiGHS keeps its constraints within 1e-7; whole bounds are rounded with ten times that.
 TOLERANCE = 1e-6

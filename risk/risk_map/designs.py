@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from ptable.design.design import Design, design_from_dict
 from ptable.design.mechanisms import Mechanism
@@ -17,9 +17,6 @@ from ptable.lookup import cycle_length
 from ptable.table import PTable
 from risk.errors import RiskError
 from risk.wellformed import require_between
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 #: A p-table, what one is built from, or what its ``to_dict`` gives.
 MapDesign: TypeAlias = "PTable | NoiseSpec | StackedSpec | Mechanism | Mapping[str, Any]"

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ptable.proof.guarantees import guarantee
+from ptable.table import PTable
 from risk.attacks.pairs import pairs_needed
+from risk.distributions.band import Band
+from risk.distributions.histogram import Histogram
 from risk.inference.inverse import Inverse
 from risk.inference.nested import certain_with_one_more
 from risk.inference.worst import worst_posterior
 from risk.risk_map.catalogue import FIGURES
+from risk.utility.catalogue import Measure
 from risk.utility.classes import CLASSES
 from risk.utility.measures.distances import distances, ranks
 from risk.utility.measures.variation import variation
 from risk.utility.pairs import Pairs
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from ptable.table import PTable
-    from risk.distributions.band import Band
-    from risk.distributions.histogram import Histogram
-    from risk.utility.catalogue import Measure
 
 _POSTERIORS = (
     "q_worst",

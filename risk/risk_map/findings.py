@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from risk.errors import RiskError
-from risk.inference.nested import GivenAway  # noqa: TC001  (whoever builds cases needs it)
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+from risk.inference.nested import GivenAway
 
 #: The numbers of a finding, by name.
 Finding: TypeAlias = "dict[str, float | str]"

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from ptable.table import PTable
 from risk.distributions.band import Band
 from risk.distributions.histogram import Histogram
 from risk.errors import RiskError
 from risk.risk_map.catalogue import FIGURES
-from risk.risk_map.designs import build_designs, keep_zeros
+from risk.risk_map.designs import MapDesign, build_designs, keep_zeros
 from risk.risk_map.figures import (
     DRAWN,
     draw_keys,
@@ -23,14 +26,6 @@ from risk.risk_map.figures import (
 )
 from risk.risk_map.result import EVERY_TABLE, MapLine, RiskUtilityMap
 from risk.wellformed import require_counts, require_whole
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from ptable.table import PTable
-    from risk.risk_map.designs import MapDesign
 
 
 def risk_utility_map(

@@ -6,15 +6,13 @@ The texts stand in ``measures.toml``.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, SupportsFloat, SupportsInt
+from typing import SupportsFloat, SupportsInt
 
 from footing.data_files import read_data
 from risk.errors import RiskError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 #: The quantiles of a summary of deviations, by name.
 QUANTILES: Mapping[str, float] = MappingProxyType(

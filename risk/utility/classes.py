@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from risk.errors import RiskError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from risk.utility.pairs import Pairs
+from risk.utility.pairs import Pairs
 
 Classes: TypeAlias = "Mapping[str, tuple[int, int | None]]"
 

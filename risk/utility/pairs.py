@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from risk.errors import RiskError
 from risk.wellformed import read_array
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 _MOST = 2**53
 

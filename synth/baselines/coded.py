@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from synth.arrays import Floats, Integers
+    from footing.arrays import Floats, Integers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

@@ -7,13 +7,15 @@ Gaussian copula from noisy Kendall's taus.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from dp import Adjacency, DiscreteGaussian, Sensitivity
+from footing.arrays import AnyIntegers, Floats
 from synth.baselines.noise import kendall
 from synth.baselines.published import (
     JointModel,
@@ -24,14 +26,8 @@ from synth.baselines.published import (
 from synth.copulas.gaussian import correlation_of_taus
 from synth.copulas.margins import Margin
 from synth.errors import SynthError
-from synth.marginals.measuring import Measurer
+from synth.marginals.measuring import Measurer, Neighbours, NoiseSource
 from synth.marginals.spending import PrivacyAccountant, Spend
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from synth.arrays import AnyIntegers, Floats
-    from synth.marginals.measuring import Neighbours, NoiseSource
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from synth.arrays import Integers
+    from footing.arrays import Integers
     from synth.baselines.coded import CodedColumn
 
 

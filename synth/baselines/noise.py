@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from dp import Adjacency, Gaussian, Geometric, Laplace, Sensitivity
+from footing.arrays import Floats, Integers
 from footing.checks import require_one_of
-from synth.baselines.model import Charge
+from synth.baselines.model import Account, Charge
 from synth.copulas.gaussian import correlation_of_taus
 from synth.copulas.margins import Margin
 from synth.errors import SynthError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from synth.arrays import Floats, Integers
-    from synth.baselines.model import Account
 
 Mechanism = Literal["laplace", "geometric", "gaussian"]
 

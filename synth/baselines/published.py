@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from dp import Adjacency
+from footing.arrays import AnyIntegers
+from synth.baselines.model import Account
 from synth.copulas.margins import Margin
 from synth.errors import SynthError
-from synth.marginals.measuring import SimulatedNoise
+from synth.marginals.measuring import Neighbours, NoiseSource, SimulatedNoise
 from synth.methods import CodeModel
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from synth.arrays import AnyIntegers
-    from synth.baselines.model import Account
-    from synth.marginals.measuring import Neighbours, NoiseSource
 
 _NAMES = {
     "workload": "workload",

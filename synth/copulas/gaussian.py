@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import ArrayLike
 
+from footing.arrays import Floats
 from synth.copulas.library import checked_uniforms
 from synth.errors import SynthError
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from synth.arrays import Floats
 
 _LEAST_EIGENVALUE = 1e-8
 

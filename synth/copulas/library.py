@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from footing.arrays import Floats
 from synth.errors import SynthError
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from synth.arrays import Floats
 
 _LEAST = 1e-10
 

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from footing.arrays import Floats
 from synth.errors import SynthError
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from synth.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from footing.arrays import Floats
 from footing.checks import require_integer, require_one_of
 from synth.copulas.library import checked_uniforms, seeds_from, vines
 from synth.errors import SynthError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
-
-    from synth.arrays import Floats
 
 Criterion = Literal["aic", "bic", "loglik"]
 

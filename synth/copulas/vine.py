@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from footing.arrays import Floats
 from footing.checks import is_integer, require_integer, require_one_of
 from synth.copulas.gaussian import nearest_correlation
 from synth.copulas.library import checked_uniforms, seeds_from, vines
-from synth.copulas.pair import FAMILIES, PairCopula, fit_controls
-from synth.copulas.structure import Edge, Vine, grow_structure, order_by_dependence
+from synth.copulas.pair import FAMILIES, Criterion, PairCopula, fit_controls
+from synth.copulas.structure import Edge, Shape, Vine, grow_structure, order_by_dependence
 from synth.errors import SynthError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from synth.arrays import Floats
-    from synth.copulas.pair import Criterion
-    from synth.copulas.structure import Shape
 
 Truncation = int | Literal["auto"] | None
 Measure = Literal["tau", "rho"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 from reports.catalogues.synthesis import FIGURES, TELLING, UNPROTECTED
 from reports.facts.copying import fact_of
@@ -18,13 +18,9 @@ from reports.facts.synthesis import (
 )
 from synth.errors import EvaluationError
 from synth.evaluation.measures.scores import auc_interval
+from synth.evaluation.result import Evaluation, Figure
+from synth.evaluation.sweep import Sweep
 from synth.guarantee import Guarantee
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from synth.evaluation.result import Evaluation, Figure
-    from synth.evaluation.sweep import Sweep
 
 #: Areas whose interval is known from the numbers of records.
 _AREAS = {"detection_auc": 8000, "domias": 1000}

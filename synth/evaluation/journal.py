@@ -5,13 +5,11 @@ from __future__ import annotations
 import errno
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from synth.errors import EvaluationError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _FORMAT = "ckm-synth-sweep"
 

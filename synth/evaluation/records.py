@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from synth.arrays import Bools, Floats
+    from footing.arrays import Flags, Floats
 
 _SCHEMA = "ckm-synth-schema"
 _HUGE = 1e300
@@ -94,7 +94,7 @@ class Records:
         return len(self.values)
 
     @cached_property
-    def is_category(self) -> Bools:
+    def is_category(self) -> Flags:
         """Whether each column holds categories."""
         return np.array([kind.is_category for kind in self.kinds], dtype=bool)
 

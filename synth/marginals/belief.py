@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.arrays import Columns, Floats
 from synth.errors import SynthError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from synth.arrays import Columns, Floats
 
 
 class Network:

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from synth.marginals.belief import cliques_of
+from footing.arrays import Columns, Floats, Integers
+from synth.marginals.belief import Network, cliques_of
 from synth.marginals.drawing import draw_codes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from synth.arrays import Columns, Floats, Integers
-    from synth.marginals.belief import Network
-
 
 _CHECKS = 3000  # columns times tables that are checked before a choice
 _DRAWN = 100_000

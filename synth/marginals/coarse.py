@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from synth.arrays import Floats, Integers
+from footing.arrays import Floats, Integers
 
 _ROUNDS = 10
 

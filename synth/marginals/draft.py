@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from footing.arrays import Columns, Floats, Integers
 from synth.marginals.belief import Network
 from synth.marginals.model import Measured
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from synth.arrays import Columns, Floats, Integers
-    from synth.marginals.spending import Settings
+from synth.marginals.spending import Settings
 
 _BOUND = 20.0
 _RIDGE = 1e-5

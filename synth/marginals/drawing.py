@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from synth.arrays import Floats, Integers
+    from footing.arrays import Floats, Integers
     from synth.marginals.belief import Network
 
 

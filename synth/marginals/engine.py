@@ -12,27 +12,20 @@ McKenna, Miklau, Sheldon 2021 (a tree of pairs first); McKenna, Mullins, Sheldon
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.arrays import AnyIntegers, Columns, Floats, Integers
 from synth.errors import SynthError
 from synth.marginals.candidates import Candidates
 from synth.marginals.coarse import group_codes, onto_simplex, shrink_within
 from synth.marginals.draft import Draft
-from synth.marginals.measuring import Measurer, Neighbours, SecureNoise
+from synth.marginals.measuring import Measurer, Neighbours, NoiseSource, SecureNoise
 from synth.marginals.model import TableModel
 from synth.marginals.spending import PrivacyAccountant, Settings
-from synth.schema.public import coarse_table, patterns_of, workload_weights
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from synth.arrays import AnyIntegers, Columns, Floats, Integers
-    from synth.marginals.measuring import NoiseSource
-    from synth.schema.public import Published, Rule
-
+from synth.schema.public import Published, Rule, coarse_table, patterns_of, workload_weights
 
 _EXACT = 1 - 1e-9
 _WORTH = 0.02  # a share of the budget that is worth another round

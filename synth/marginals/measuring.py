@@ -6,21 +6,17 @@ Whatever else the engine does, it does with what comes out of here. The proof in
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from dp import Adjacency, DiscreteGaussian, Exponential, histogram
+from footing.arrays import AnyIntegers, Floats, Integers
 from synth.errors import SynthError
-from synth.marginals.spending import Spend
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from synth.arrays import AnyIntegers, Floats, Integers
-    from synth.marginals.spending import PrivacyAccountant
+from synth.marginals.spending import PrivacyAccountant, Spend
 
 # Weights are multiples of 1/1024, at most 1, and what they weigh is whole and at most 2**42, so
 # that scores are exact in doubles.

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from footing.arrays import Columns, Floats, Integers
 from synth.errors import SynthError
 from synth.marginals.belief import Network
 from synth.marginals.drawing import draw_codes, draw_within
 from synth.marginals.spending import Spend
 from synth.methods import CodeModel
 from synth.schema.public import coarse_table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from synth.arrays import Columns, Floats, Integers
-
 
 _CHUNK = 2**17  # rows drawn at a time: as much as stays in the cache
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dp import Adjacency, DiscreteGaussian, Sensitivity, rho_of_epsilon
+from dp import Adjacency, DiscreteGaussian, Exponential, Sensitivity, rho_of_epsilon
 from footing.checks import require_number
 from synth.errors import CertificateError, OverspentError, SynthError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from dp import Exponential
 
 _EXACT = 1 - 1e-9  # shares of the budget are rounded; what they lose stays unspent
 _LAWS = {

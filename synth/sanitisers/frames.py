@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from synth.arrays import Floats
+    from footing.arrays import Floats
 
 
 def as_pandas(frame: Any) -> pd.DataFrame:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from synth.arrays import Floats
+    from footing.arrays import Floats
 
 
 def swap(frame: Any, *, pairs: Mapping[str, Sequence[tuple[int, int]]]) -> pd.DataFrame:

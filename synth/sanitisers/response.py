@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import ArrayLike
 
+from footing.arrays import Integers
 from synth.errors import SynthError
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from synth.arrays import Integers
 
 
 def answer_with_coins(truths: ArrayLike, *, rng: np.random.Generator | None = None) -> Integers:

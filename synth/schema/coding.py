@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from synth.arrays import AnyIntegers, Integers
+    from footing.arrays import AnyIntegers, Integers
     from synth.schema.columns import Plain
     from synth.schema.schema import Schema
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from synth.errors import SchemaError, UndeclaredError
 from synth.schema.grid import LAWS, Grid
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 #: What a category or a code for missing can be; None is null.
 Plain = str | int | bool | None

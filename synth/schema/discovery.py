@@ -19,7 +19,7 @@ from synth.schema.columns import Category, Date, Numeric, key_of
 if TYPE_CHECKING:
     import pandas as pd
 
-    from synth.arrays import Integers
+    from footing.arrays import Integers
     from synth.marginals.measuring import Neighbours, NoiseSource
     from synth.schema.schema import Schema
 

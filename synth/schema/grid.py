@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from footing.arrays import AnyIntegers, Integers
 from synth.errors import SchemaError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
-
-    from synth.arrays import AnyIntegers, Integers
 
 #: How a number is drawn within a cell.
 LAWS = ("uniform", "middle", "lowest")

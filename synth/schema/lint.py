@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from synth.errors import SchemaError
-from synth.schema.columns import Category, Numeric
+from synth.schema.columns import Category, Column, Numeric
 from synth.schema.rules.constraints import constraints_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from synth.schema.columns import Column
-    from synth.schema.schema import Schema
+from synth.schema.schema import Schema
 
 _MANY = 2000
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from synth.errors import SchemaError
 from synth.schema.columns import Category, Column, Date, Real, Whole
 from synth.schema.schema import Schema
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _WIDE = 1000
 

@@ -15,7 +15,7 @@ from synth.schema.coding import encode_column
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from synth.arrays import Bools, Columns, Floats, Integers
+    from footing.arrays import Columns, Flags, Floats, Integers
     from synth.schema.schema import Schema
 
 _MAX_CELLS = 2_000_000
@@ -42,7 +42,7 @@ class Rule:
     """
 
     columns: Columns
-    forbidden: Bools
+    forbidden: Flags
 
     def __post_init__(self) -> None:
         _check_columns(self.columns, np.ndim(self.forbidden))

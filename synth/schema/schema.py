@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from footing.files import write_whole
 from synth.errors import SchemaError, UndeclaredError
 from synth.schema.columns import Category, Column, Date, Numeric, Real, Whole, is_text
 from synth.schema.rules.rules import EditRule, ParsedRule, parse_rule
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping
 
 _FORMAT = "ckm-synth-schema"
 _KINDS: dict[str, type[Column]] = {one.kind: one for one in (Category, Whole, Real, Date)}

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from tables.cells.axes import build_axis
 from tables.cells.blocks import Block, group, lay_out, roll_up, shown_cells
+from tables.cells.packing import pack
 from tables.cells.sketch import Sketch, read_sketch, sketch_columns
 from tables.errors import DataError, RequestError
 from tables.filtering.filters import Filter, quote
@@ -320,8 +321,11 @@ class _Plan:
         ]
         where = "" if everything else f"WHERE {' OR '.join(conditions.values())}"
         outer = [*self._column_alias.values(), *self._flags.values()]
+        whole = len(self._sets) == 1
+        packed, values = pack(source, self._column_alias) if whole else ("", {})
+        grouped = ["p"] * bool(packed) + [name for name in outer if name not in values]
         selected = [
-            *outer,
+            *(f"{packed} AS p" if name == "p" else name for name in grouped),
             "count(*) AS n" if given is None else "sum(n0)::BIGINT AS n",
             f"{modulo_sql('coalesce(sum(k), 0)', self.key_range)} AS key",
             *(
@@ -343,11 +347,14 @@ class _Plan:
             listed = ", ".join(f"({', '.join(sorted(s))})" for s in self._sets)
             group = f"GROUP BY GROUPING SETS ({listed})"
         else:
-            group = f"GROUP BY {', '.join(outer)}" if outer else ""
+            group = f"GROUP BY {', '.join(grouped)}" if grouped else ""
         if frozenset() in self._sets:  # the grand total has a row even when nobody is there
             group += " HAVING count(*) > 0"
         self._outer = outer
         self.sql = f"SELECT {', '.join(selected)} FROM ({records}) {group}"
+        if packed:
+            read = ", ".join(f"{value} AS {alias}" for alias, value in values.items())
+            self.sql = f"SELECT {read}, * EXCLUDE (p) FROM ({self.sql})"
 
     def finest(self, request: Request, answer: pa.Table) -> tuple[tuple[Axis, ...], Block]:
         """Return the axes of a request and its finest cells."""

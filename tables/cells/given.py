@@ -126,6 +126,8 @@ class GivenCells:
             if column in source.columns and f"{column}_n" not in source.columns:
                 hint = "of each cell: how many of its records have another value than 0"
                 yield f"The table of cells needs a column '{column}_n' for {column!r}.", hint
+        if request.ordered:
+            yield "Quantiles need records, and the data are cells.", ""
         if request.sums and request.weight is not None:
             hint = "give sums that are weighted already, and no weight"
             yield "Sums of cells cannot be weighted any more.", hint

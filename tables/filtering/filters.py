@@ -12,15 +12,13 @@ for that category and no other: numbers, true and false bare, all else in quotes
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from tables.errors import FilterError, unknown_name
 from tables.filtering.values import bounds_of, kind_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 Literal = int | Decimal | str | bool
 

@@ -11,18 +11,15 @@ import functools
 import math
 import re
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from tables.errors import DataError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Literal = int | Decimal | str | bool
 

@@ -6,17 +6,13 @@ that those of two cells merge into those of their union by comparing integers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.arrays import Flags, Floats, Integers, Words
 from tables.magnitudes.limbs import exact_floats, sum_at, sum_keys
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from footing.arrays import Flags, Floats, Integers, Words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

@@ -5,16 +5,12 @@ A limb is one of the integers into which a wide one is split so that it can be s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from footing.arrays import Floats, Integers, Words
-
+from footing.arrays import Floats, Integers, Words
 
 WEIGHT_DECIMALS = 15
 _HALF = 2**32 - 1

@@ -9,27 +9,22 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from tables.cells.axes import Axis
 from tables.cells.cube import _require_weights, axes_of
 from tables.cells.sketch import sketch_columns
 from tables.errors import RequestError
-from tables.filtering.filters import quote
+from tables.filtering.filters import Filter, quote
 from tables.keys import RecordKeys, require_sound
 from tables.magnitudes.limbs import WEIGHT_DECIMALS, modulo_sql
 from tables.prepared.prepared import CODED, LEVEL, POPULATIONS, Prepared
 from tables.request import Request, require_fit
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from tables.cells.axes import Axis
-    from tables.filtering.filters import Filter
-    from tables.source.source import Source
+from tables.source.source import Source
 
 logger = logging.getLogger(__name__)
 

@@ -6,30 +6,24 @@ that `cube` finds in the records themselves, to the last bit.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from tables.cells.blocks import Block, group, lay_out, roll_up, shown_cells
-from tables.cells.sketch import merged_columns, read_sketch
+from footing.arrays import Flags, Integers
+from tables.cells.axes import Axis
+from tables.cells.blocks import Block, Cells, group, lay_out, roll_up, shown_cells
+from tables.cells.sketch import Sketch, merged_columns, read_sketch
+from tables.deadline import Deadline
 from tables.errors import FilterError
 from tables.filtering.conditions import Condition, conditions_of, members
 from tables.filtering.filters import Filter, parse_filter, quote
 from tables.magnitudes.limbs import limbs_of, modulo_sql
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from footing.arrays import Flags, Integers
-    from tables.cells.axes import Axis
-    from tables.cells.blocks import Cells
-    from tables.cells.sketch import Sketch
-    from tables.deadline import Deadline
-    from tables.source.source import Source
+from tables.source.source import Source
 
 CODED = "ckm_prepared"
 #: The dimension of the populations that a record is in: 1 or 0 for each of them.

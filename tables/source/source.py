@@ -88,6 +88,8 @@ class Source:
         self.label = label
         self.orders: dict[str, pa.Array] = {}  # categories that came in an order, in that order
         self.sound: set[Any] = set()  # record keys already found sound, see tables.keys
+        # Columns of whole numbers: least, largest, whether some are missing.
+        self.spans: dict[str, tuple[int | None, int | None, bool]] = {}
         self.spreads: dict[str, Spread] = {}  # what columns of numbers hold, by column
         self._describe(_VIEW)
         self._relation = self._clean()

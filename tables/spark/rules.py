@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sqlglot
 from sqlglot import exp
 
 from tables.errors import RequestError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    Rule = Callable[[Any, Mapping[str, str]], exp.Expr]
+Rule = Callable[[Any, Mapping[str, str]], exp.Expr]
 
 EXACT_DIGITS = 15  # decimals of so many digits are exact doubles times a power of ten
 FLOATING = frozenset({"DOUBLE", "FLOAT"})

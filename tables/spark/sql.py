@@ -8,7 +8,7 @@ What is not known to mean the same on both engines is refused, never passed on i
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import sqlglot
 from sqlglot import exp
@@ -18,10 +18,6 @@ from tables.errors import RequestError
 from tables.filtering.values import kind_of
 from tables.spark.rules import FLOATING, RULES, note_types, parsed, unknown
 from tables.spark.types import SECRETS, read_as
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 _KNOWN_NODES = """
     Abs Add Alias And BitwiseAnd BitwiseRightShift BitwiseXorAgg Boolean Case Cast Coalesce

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.arrays import Integers, Words
 from tables.errors import DataError
 from tables.filtering.filters import quote
 from tables.keys import HashedKeys
-
-if TYPE_CHECKING:
-    from footing.arrays import Integers, Words
-    from tables.secret import Secret
-    from tables.source.source import Source
-    from tables.swapping.plan import SwapPlan
+from tables.secret import Secret
+from tables.source.source import Source
+from tables.swapping.plan import SwapPlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from footing.arrays import Floats, Integers, Words
-    from tables.swapping.homes import Homes
-    from tables.swapping.plan import SwapPlan
+from footing.arrays import Floats, Integers, Words
+from tables.swapping.homes import Homes
+from tables.swapping.plan import SwapPlan
 
 _GOLDEN = 0x9E3779B97F4A7C15
 _LOG_BEND = 0.3431  # log2(1 + f) is f + 0.3431 f (1 - f), to within 0.008

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from footing.checks import problems_of, require_integer
 from tables.errors import RequestError, unknown_name
 from tables.secret import Secret
-
-if TYPE_CHECKING:
-    from tables.source.source import Source
+from tables.source.source import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

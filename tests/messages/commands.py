@@ -74,6 +74,7 @@ _FOREIGN = (
     # The steps of ckm explain.
     "original count",
     *("INTERNAL: original counts and keys", "number", "cell key", "range of cell keys"),
+    *("rank", "noise of the rank", "least published count"),
     *("mixed key", "row of p-table", "keys of this noise", "noise", "count with noise"),
     *("published", "original weight", "weight with noise", "original sum", "contributors"),
     *("their key", "is sensitive", "row of its p-table", "units of noise", "noises"),

@@ -152,8 +152,6 @@ def test_every_feasible_mixture_is_solved_and_every_other_refused(spec):
     assert certificate.largest_bias == 0
     assert abs(certificate.largest_gap) < 1e-7
     assert certificate.largest_residual < 1e-9
-    if certificate.solver_distance is not None:
-        assert certificate.solver_distance < 2e-3
     for row, problem in zip(certificate.rows, spec.rows(), strict=True):
         _hold(table, row, problem, spec)
 

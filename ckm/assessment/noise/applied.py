@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ptable.table import PTable
 from risk.distributions.band import Band
 from risk.risk_map.designs import keep_zeros
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def applied_table(table: PTable, *, key_range: int) -> PTable:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -13,13 +12,10 @@ from ckm.cli.dpsgd.memory import memory
 from ckm.cli.dpsgd.sweep import sweep
 from ckm.cli.dpsgd.train import ADJACENCY, SAMPLING, predict, train
 from ckm.cli.terminal.click_group import PATH, Group, with_terminal
+from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 from ckm.cli.terminal.output import check_output
 from footing.files import write_whole
-
-if TYPE_CHECKING:
-    from ckm.cli.terminal.console import Terminal
-
 
 _PATH = click.Path(path_type=Path, exists=True, dir_okay=False)
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import click
 
 from ckm.cli.synth.evaluate import page_of, show_figures
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
+from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import check_output, printable, read_json
 from footing.files import write_whole
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from ckm.cli.terminal.console import Terminal
 
 
 @click.command(cls=Command)

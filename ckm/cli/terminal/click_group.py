@@ -12,21 +12,19 @@ import signal
 import sys
 import threading
 import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from textwrap import indent
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from types import FrameType
+from typing import Any, NoReturn, TextIO
 
 import click
 
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.exit_codes import INTERNAL, INTERRUPTED, WRONG_REQUEST, Failure, explain
 from ckm.cli.terminal.help import Context, short_help
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from types import FrameType
 
 _STYLE_VARIABLE = "CKM_LOG_FORMAT"
 _STYLES = ("auto", "text", "json")

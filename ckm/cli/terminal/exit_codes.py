@@ -6,15 +6,12 @@ import errno
 import os
 import traceback
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import Any
 
 import click
 
 from footing.errors import ExplainedError
-
-if TYPE_CHECKING:
-    from types import TracebackType
-
 
 CHECK_FAILED = 1
 WRONG_REQUEST = 2

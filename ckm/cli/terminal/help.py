@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import inspect
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import click
 
 from ckm.cli.terminal.console import Terminal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 _KEPT = "\b\n"  # what begins a paragraph that keeps its lines
 _METAVAR = re.compile(r"[A-Z]+(?: RANGE)?")

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import Field
 
 from ckm.config.section import FilePath, Items, Name, ReadAs, Section, Some
 from ckm.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = [
     "DEFAULTS",

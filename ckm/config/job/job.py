@@ -31,7 +31,7 @@ from ckm.config.section import (
     one_text,
     optional,
 )
-from ckm.engine.request import variable_of
+from ckm.engine.request import quantile_of, variable_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -116,10 +116,18 @@ class Job(SettingsFile):
 
     @property
     def magnitudes(self) -> Mapping[str, JobMagnitude]:
-        """Variable of which a table shows sums or means → the noise of these."""
+        """Variable of which a table shows sums or means → the noise of these.
+
+        Also variables of quantiles alone that have a section, which tells their period.
+        """
         own = {magnitude.name: magnitude for magnitude in self.magnitude}
         common = own.get(None) or JobMagnitude()
-        return {name: own.get(name, common) for name in self._summed()}
+        summed = {name for table in self.table for name in table.request.variables}
+        return {
+            name: own.get(name, common)
+            for name in self._summed()
+            if name in summed or {name, None} & set(own)
+        }
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -153,6 +161,7 @@ class Job(SettingsFile):
         if self.suppression is not None:
             return False
         own = any(magnitude.rules == "ckm" for magnitude in self.magnitudes.values())
+        own = own or any(quantile_of(m) for table in self.table for m in table.measures)
         return self.data.id is not None or (self.keys.mix and self.data.has_keys) or own
 
     def input_files(self) -> tuple[Path, ...]:
@@ -232,7 +241,7 @@ class Job(SettingsFile):
                 reading.add(where, text, hint)
 
     def _summed(self) -> list[str]:
-        """Return the variables of which tables show sums or means."""
+        """Return the variables of which tables show sums, means or quantiles."""
         found = (variable_of(name) for table in self.table for name in table.measures)
         return list(dict.fromkeys(name for name in found if name is not None))
 
@@ -258,7 +267,7 @@ class Job(SettingsFile):
                 "[[magnitude]]",
                 [m.name for m in self.magnitude],
                 summed,
-                "is summed by no table",
+                "is a variable of no table",
             ),
         ):
             for name in names:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path  # noqa: TC003  (pydantic reads the types)
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
+from ckm.config.reading import Reading
 from ckm.config.section import FilePath, Items, Name, Section, optional
-
-if TYPE_CHECKING:
-    from ckm.config.reading import Reading
 
 _POSTGRES = re.compile(r"postgres(ql)?://")
 _WHERE = "[ledger]"

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field
 
 from ckm.config.job.output import Languages
 from ckm.config.problems import did_you_mean
+from ckm.config.reading import Reading
 from ckm.config.section import Date, FilePath, Items, Name, Section, optional
-
-if TYPE_CHECKING:
-    from ckm.config.reading import Reading
 
 #: The checks of a release.
 CHECKS = (

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from ckm.config.section import ReadAs, Section, optional
+from ckm.engine.request import quantile_of
 
 if TYPE_CHECKING:
     from ckm.config.job.job import Job
@@ -85,6 +86,9 @@ class JobSuppression(Section):
                 text = f"{key} is for noise, and a suppression has none."
                 reading.add("[report]", text, f"remove {key}")
         measures = {measure for table in job.table for measure in table.measures}
+        if any(map(quantile_of, measures)):
+            text = "hides sums and counts: true quantiles would give single values away."
+            reading.add(_WHERE, text, "publish quantiles in a job with noise")
         has_amounts = any(":" in measure for measure in measures)
         counts = any(not measure.startswith("sum:") for measure in measures)
         names = ("dominance", "p_percent", "prior_posterior")

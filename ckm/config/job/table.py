@@ -31,7 +31,8 @@ class JobTable(Section):
     dataflow: Name | None = optional('What SDMX knows it by: "AGENCY:ID(1.0)".')
     dimensions: Some[str] = Field(description="Columns, or names of hierarchies.")
     measures: Some[str] = optional(
-        '"count", "weighted", and "sum:income", "mean:income" of a variable.',
+        '"count", "weighted", and of a variable "sum:income", "mean:income", '
+        '"median:income", "quantile:income:0.9".',
         default=("count",),
     )
     margins: Literal["all", "none"] | Items[Items[str]] = optional(

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from pydantic import Field
 
 from ckm.config.problems import did_you_mean
+from ckm.config.reading import Reading
 from ckm.config.section import LANGUAGES, FilePath, Name, Section, Texts, Words, optional
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from ckm.config.reading import Reading
 
 
 class JobVariable(Section):

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
 
 #: Closed lines of one area, in degrees: outlines and holes.
 Rings: TypeAlias = tuple[tuple[tuple[float, float], ...], ...]

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import datetime as dt
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
+from typing import Annotated, Literal, TypeAlias, get_args
 
 from pydantic import Field, PrivateAttr
 
 from ckm.config.job.ledger import JobLedger
 from ckm.config.job.output import CsvFormulas, Languages
 from ckm.config.job.variable import JobVariable
+from ckm.config.reading import Reading
 from ckm.config.section import FilePath, Items, Name, ReadAs, Section, Words, optional, texts_of
 from ckm.config.service.boundaries import Rings, read_boundaries
 from tables import FilterError, parse_filter
-
-if TYPE_CHECKING:
-    from ckm.config.reading import Reading
 
 Role: TypeAlias = Literal["public", "researcher", "officer"]
 Reconstruction: TypeAlias = Literal["whoever may filter can reconstruct every true count"]

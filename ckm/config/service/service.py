@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import Field, PrivateAttr
 
 from ckm.config.job.data import JobData, JobKeys
 from ckm.config.job.job import Categories, Hierarchies, Job, add_problems_of_dimensions
+from ckm.config.job.ledger import JobLedger
 from ckm.config.job.noise import JobNoise
 from ckm.config.job.output import JobOutput
 from ckm.config.job.variable import add_problems_of_variables
 from ckm.config.problems import JobError, did_you_mean
 from ckm.config.read import build, keys_in, open_settings, read_job
+from ckm.config.reading import Reading
 from ckm.config.section import Items, SettingsFile, Some, optional, schema_of
 from ckm.config.service.rules import RuleSettings
 from ckm.config.service.sections import (
@@ -27,12 +30,6 @@ from ckm.config.service.sections import (
     ServiceLimits,
     ServicePopulation,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from ckm.config.job.ledger import JobLedger
-    from ckm.config.reading import Reading
 
 
 class Service(SettingsFile):

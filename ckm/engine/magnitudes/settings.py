@@ -351,6 +351,11 @@ class VariableNoises(Mapping[str, MagnitudeNoise]):
         """The variables that have a noise of their own."""
         return tuple(self._own)
 
+    def period(self, variable: str) -> str:
+        """Return the period of a variable, without building a p-table."""
+        noise = self._own.get(variable, self._common)
+        return "" if noise is None else noise.period
+
     def __getitem__(self, variable: str) -> MagnitudeNoise:
         if variable in self._own:
             return self._own[variable]

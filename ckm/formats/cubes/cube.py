@@ -11,23 +11,17 @@ that is not named make an axis each, and most of the cube is empty.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ckm.engine.published_table import PublishedTable
 from ckm.errors import FormatError
-from ckm.formats.about import about_table
+from ckm.formats.about import TableAbout, about_table
 from ckm.formats.content import encoded, require_doubles
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from ckm.engine.published_table import PublishedTable
-    from ckm.formats.about import TableAbout
-
 
 MAX_CELLS = 10_000_000
 

@@ -11,23 +11,17 @@ Withheld categories stand in ``extension.blocked``, totals in each dimension's
 from __future__ import annotations
 
 import json
-from typing import IO, TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import IO, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ckm.engine.published_table import PublishedTable
 from ckm.errors import FormatError
+from ckm.formats.about import TableAbout
 from ckm.formats.content import free_name, hidden, shown
-from ckm.formats.cubes.cube import Axis, cube_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from ckm.engine.published_table import PublishedTable
-    from ckm.formats.about import TableAbout
-    from ckm.formats.cubes.cube import Cube
-
+from ckm.formats.cubes.cube import Axis, Cube, cube_of
 
 CONTENTS = "ContentsCode"
 SUPPRESSED = "Q"

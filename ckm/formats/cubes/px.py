@@ -16,25 +16,19 @@ from __future__ import annotations
 import datetime as dt
 import re
 import zlib
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ckm.engine.published_table import PublishedTable
 from ckm.errors import FormatError
+from ckm.formats.about import TableAbout
 from ckm.formats.content import free_name, hidden, shown
-from ckm.formats.cubes.cube import Axis, cube_of
+from ckm.formats.cubes.cube import Axis, Cube, cube_of
 from ckm.formats.cubes.json_stat import CONTENTS, elimination
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from ckm.engine.published_table import PublishedTable
-    from ckm.formats.about import TableAbout
-    from ckm.formats.cubes.cube import Cube
-
 
 MISSING, SUPPRESSED = '"."', '".."'
 NO_UNIT = "-"

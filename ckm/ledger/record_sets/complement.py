@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ckm.errors import InternalError
-from tables.cells.sketch import PRIME
+from footing.arrays import Flags, Integers, Words
+from tables import Axis, Cells
+from tables.cells.sketch import PRIME, Sketch
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from footing.arrays import Flags, Integers, Words
-    from tables import Axis, Cells
-    from tables.cells.sketch import Sketch
-
-    Columns = Sequence[NDArray[np.integer]]
+Columns = Sequence[NDArray[np.integer]]
 
 _SEED = 20_270_301
 

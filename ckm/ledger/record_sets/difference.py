@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from footing.arrays import Flags, Integers
 from tables.cells.sketch import PRIME
-
-if TYPE_CHECKING:
-    from footing.arrays import Flags, Integers
 
 
 def differ_by_at_most(threshold: int, first: Integers, second: Integers) -> Flags:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ckm.ledger.definition import Definition
 from ckm.ledger.record_sets.complement import (
     NestedDifferences,
     complement_members,
@@ -15,14 +15,10 @@ from ckm.ledger.record_sets.complement import (
     sketch_of,
 )
 from ckm.ledger.storage.record import Record, names_of
+from ckm.ledger.storage.seal import Seal
+from footing.arrays import Flags, Integers, Words
+from tables import Cells
 from tables.cells.sketch import smallest_members
-
-if TYPE_CHECKING:
-    from ckm.ledger.definition import Definition
-    from ckm.ledger.storage.seal import Seal
-    from footing.arrays import Flags, Integers, Words
-    from tables import Cells
-
 
 # What digests are for; partitions have their own numbers.
 _IDENTITY, _MEMBER = 15, 14

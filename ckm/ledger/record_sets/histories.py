@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ckm.ledger.definition import Definition
 from ckm.ledger.errors import LedgerError
-from ckm.ledger.record_sets.index import Index, Pending
-from ckm.ledger.storage.record import Record, ThinPair
+from ckm.ledger.record_sets.entry import Entry
+from ckm.ledger.record_sets.index import Index, Pair, Pending
+from ckm.ledger.storage.record import CellName, Record, ThinPair
+from ckm.ledger.storage.seal import Seal
 from ckm.ledger.storage.settings import Head, read_head, write_head
+from ckm.ledger.storage.store import Database, Row
+from ckm.ledger.storage.writer import Submission
+from footing.arrays import Flags
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from ckm.ledger.record_sets.entry import Entry
-    from ckm.ledger.record_sets.index import Pair
-    from ckm.ledger.storage.record import CellName
-    from ckm.ledger.storage.seal import Seal
-    from ckm.ledger.storage.store import Database, Row
-    from ckm.ledger.storage.writer import Submission
-    from footing.arrays import Flags
-
-    Source = tuple[Index, Pending | None]
+Source = tuple[Index, Pending | None]
 
 _KEPT = 500_000  # sets of unsealed records at hand for naming
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ckm.ledger.record_sets.difference import differ_by_at_most
+from ckm.ledger.storage.record import Record
+from footing.arrays import Flags, Integers, Words
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from ckm.ledger.storage.record import Record
-    from footing.arrays import Flags, Integers, Words
-
-    Pair = tuple[int, int, int]
-    Places = NDArray[np.uint32]
+Pair = tuple[int, int, int]
+Places = NDArray[np.uint32]
 
 _CHUNK = 2**18
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from ckm.ledger.errors import LedgerError
 from ckm.ledger.storage.store import Database
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _LOCK = 0x636B6D4C
 _BUSY = "55P03"

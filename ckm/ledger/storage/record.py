@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from ckm.ledger.definition import Definition
+from footing.arrays import Integers, Words
+from tables import Cells
 
-    from ckm.ledger.definition import Definition
-    from footing.arrays import Integers, Words
-    from tables import Cells
-
-    Whole = NDArray[np.integer]
+Whole = NDArray[np.integer]
 
 _LENGTH = 8
 _ARRAYS = (

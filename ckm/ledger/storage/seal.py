@@ -5,19 +5,14 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ckm.engine.key_mixing import siphash
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from footing.arrays import Words
-    from tables import Secret
+from footing.arrays import Words
+from tables import Secret
 
 _CHUNK = 2**26  # hashlib limits what one call squeezes out of SHAKE
 _NONCE = _MAC = 16

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import hmac
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ckm.errors import ConfigError
 from ckm.ledger.errors import LedgerError
+from ckm.ledger.storage.seal import Seal
+from ckm.ledger.storage.store import Database
 from tables.cells.sketch import MAX_WIDTH
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ckm.ledger.storage.seal import Seal
-    from ckm.ledger.storage.store import Database
 
 _SCHEMA = "3"
 _HEAD = "head"

@@ -7,15 +7,13 @@ import os
 import re
 import sqlite3
 import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ckm.ledger.errors import LedgerError
 from footing.files import require_private
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _APPLICATION = 0x636B6D4C  # "ckmL" in the header of the file
 _META = "CREATE TABLE IF NOT EXISTS ckm_ledger (name TEXT PRIMARY KEY, content TEXT NOT NULL)"

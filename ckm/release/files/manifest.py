@@ -91,6 +91,11 @@ def _measure_words(name: str, *, is_original: bool) -> str:
     if statistic == "mean" and variable:
         of_published = ": published sum over published count, none where that is 0"
         return f"Mean of {variable!r}" + ("" if is_original else of_published)
+    if statistic == "median" and variable:
+        return f"Median of {variable!r}"
+    if statistic == "quantile" and variable:
+        column, _, percent = variable.rpartition("_")
+        return f"Quantile of {column!r} at {percent} %"
     return "Weighted number of units" if statistic == "weighted" else "Number of units"
 
 

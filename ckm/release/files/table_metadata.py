@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ckm.engine.magnitudes.measures import mean_decimals
 from ckm.engine.published_table import measure_columns
-from ckm.engine.request import variable_of
+from ckm.engine.request import quantile_of, variable_of
 from ckm.errors import ReleaseError
 from ckm.formats import TableAbout
 from ckm.formats.words import MISSING, category_labels, say
@@ -65,11 +65,15 @@ class TableWords:
         job, output, columns = self._job, self._job.output, self.columns(name)
         language = self._language
         measures = measure_columns(job.tables[name].measures, table.dimensions)
+        has_quantiles = bool(job.tables[name].quantiles)
         has_amounts = bool(job.tables[name].variables)
         has_noisy_amounts = has_amounts and job.suppression is None
+        empty = "no_mean" if has_noisy_amounts else "suppressed"
+        empty = "withheld" if has_quantiles else empty
         notes = [
             say(self._method(), language),
             say("amounts", language) if has_noisy_amounts else "",
+            say("quantiles", language) if has_quantiles else "",
             self._in(output.description),
         ]
         return TableAbout(
@@ -94,7 +98,7 @@ class TableWords:
             },
             hierarchies=self._hierarchies(columns),
             withheld_label=say("withheld", language),
-            suppressed_label=say("no_mean" if has_noisy_amounts else "suppressed", language),
+            suppressed_label=say(empty, language),
             dataflow=job.dataflows.get(name, ""),
         )
 
@@ -135,7 +139,7 @@ class TableWords:
         statistic = measure.partition(":")[0]
         kind = f"weighted_{statistic}" if self._job.data.weight else statistic
         label = (self._in(said.labels) if said else "") or variable
-        return say(kind, self._language).format(label)
+        return say(kind, self._language).format(label, measure.rpartition(":")[2])
 
     def _units(self, measures: Mapping[str, str]) -> dict[str, str]:
         """Return the units of amounts, where the job names them."""
@@ -150,7 +154,8 @@ class TableWords:
         """Return the decimals to show of measures with amounts, where they are limited."""
         found: dict[str, int | None] = {}
         for column, measure in measures.items():
-            amount = self._job.magnitudes.get(variable_of(measure) or "")
+            variable = None if quantile_of(measure) else variable_of(measure)
+            amount = self._job.magnitudes.get(variable or "")
             decimals = None if amount is None else amount.decimals
             if decimals is not None:
                 is_mean = measure.startswith("mean:")

@@ -9,15 +9,12 @@ import json
 import logging
 import os
 import threading
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from ckm.service.answering.messages import ClientError
+from ckm.service.answering.query import Query
 from footing.files import alone, is_same_file
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ckm.service.answering.query import Query
 
 logger = logging.getLogger(__name__)
 

@@ -5,19 +5,14 @@ from __future__ import annotations
 import logging
 import sqlite3
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from ckm.service.access.sqlite_file import SqliteFile
 from ckm.service.answering.filtered_sets import FilteredSet
 from ckm.service.answering.messages import ClientError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    Judge = Callable[
-        [Sequence[FilteredSet], Sequence[FilteredSet]], Sequence[FilteredSet] | None
-    ]
+Judge = Callable[[Sequence[FilteredSet], Sequence[FilteredSet]], Sequence[FilteredSet] | None]
 
 logger = logging.getLogger(__name__)
 

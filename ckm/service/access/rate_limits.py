@@ -10,17 +10,14 @@ import logging
 import sqlite3
 import threading
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from ckm.service.access.sqlite_file import SqliteFile
 from ckm.service.answering.messages import ClientError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from pathlib import Path
-
-    _Counts = dict[str, tuple[float, int]]
+_Counts = dict[str, tuple[float, int]]
 
 logger = logging.getLogger(__name__)
 

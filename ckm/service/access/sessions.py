@@ -14,11 +14,8 @@ import os
 import secrets
 import time
 from collections import Counter
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+from collections.abc import Callable
+from pathlib import Path
 
 LASTS_S = 8 * 3600
 _MOST = 10_000

@@ -5,12 +5,9 @@ from __future__ import annotations
 import os
 import sqlite3
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from ckm.errors import ConfigError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

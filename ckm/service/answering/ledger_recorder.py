@@ -5,27 +5,20 @@ from __future__ import annotations
 import itertools
 import json
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ckm.ledger import Definition, LedgerError, ThinDifferenceError
+from ckm.config.job.ledger import JobLedger
+from ckm.ledger import Definition, Ledger, LedgerError, ThinDifferenceError, ThinPair
 from ckm.service.answering.cells.lru_cache import Cache
 from ckm.service.answering.messages import ClientError
-from ckm.service.answering.query import are_in_margins
+from ckm.service.answering.query import Query, Selection, are_in_margins
+from ckm.service.answering.variables import Variable
 from ckm.service.rules.shape import Finding
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from ckm.config.job.ledger import JobLedger
-    from ckm.ledger import Ledger, ThinPair
-    from ckm.service.answering.query import Query, Selection
-    from ckm.service.answering.variables import Variable
-    from tables import Cells, Prepared, PreparedCells
+from tables import Cells, Prepared, PreparedCells
 
 logger = logging.getLogger(__name__)
 

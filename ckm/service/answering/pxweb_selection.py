@@ -10,18 +10,14 @@ Brackets keep commas together: ``[range(1,9)],12``.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ckm.service.answering.messages import ClientError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from ckm.service.answering.variables import Variable
+from ckm.service.answering.variables import Variable
 
 #: The dimension of the measures.
 CONTENTS = "ContentsCode"

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ckm.service.answering.cells.lru_cache import digest_of
 from ckm.service.answering.messages import ClientError, bad_request
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from ckm.service.answering.variables import Variable
+from ckm.service.answering.variables import Variable
 
 _MEASURES = ("count", "weighted")
 

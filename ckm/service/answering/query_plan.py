@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from ckm.service.answering.cells.lru_cache import Cache, digest_of
 from ckm.service.answering.messages import ClientError, Phrase
-from ckm.service.answering.query import Selection
+from ckm.service.answering.query import Query, Selection
+from ckm.service.answering.variables import Variable
 from ckm.service.rules import Shape
-from tables import FilterError
+from tables import Condition, FilterError, Prepared
 from tables.prepared.prepared import POPULATIONS
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ckm.service.answering.query import Query
-    from ckm.service.answering.variables import Variable
-    from tables import Condition, Prepared
-
-    Levels = tuple[int, ...]
+Levels = tuple[int, ...]
 
 _MAX_FILTER_BYTES = 16_000_000
 

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ckm.engine.published_table import PublishedTable
-from ckm.service.answering.query import are_in_margins
+from ckm.service.answering.query import Query, Selection, are_in_margins
+from ckm.service.answering.query_plan import Levels, Plan
+from ckm.service.answering.variables import Variable
 from ckm.service.rules import Slices
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from ckm.service.answering.query import Query, Selection
-    from ckm.service.answering.query_plan import Levels, Plan
-    from ckm.service.answering.variables import Variable
-
-    Protected = Mapping[Levels, tuple[tuple[NDArray[np.int32], ...], dict[str, NDArray[Any]]]]
+Protected = Mapping[Levels, tuple[tuple[NDArray[np.int32], ...], dict[str, NDArray[Any]]]]
 
 _UNCOUNTABLE = 10**15  # cells beyond this are as good as beyond number
 

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, islice
-from typing import TYPE_CHECKING
 
+from ckm.service.answering.messages import Refusal
 from ckm.service.answering.pxweb_selection import codelists_of
-from ckm.service.page.page_state import PageState, Wanted, is_fine
-from reports.facts.service import Choice, Try
+from ckm.service.answering.variables import Variable
+from ckm.service.page.page_state import PageState, View, Wanted, is_fine
+from reports.facts.service import Choice, Kind, Try
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ckm.service.answering.messages import Refusal
-    from ckm.service.answering.variables import Variable
-    from ckm.service.page.page_state import View
-    from reports.facts.service import Kind
-
-    Step = tuple[PageState, Try]
+Step = tuple[PageState, Try]
 
 _MAX_TRIES, _MAX_STARTS = 6, 4
 _BY = " \N{MULTIPLICATION SIGN} "

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ckm.config.service.boundaries import Rings
 from ckm.errors import ConfigError
+from ckm.service.answering.answer import Answer
+from ckm.service.answering.variables import Variable
 from footing.svg import coordinate
 from reports.facts.service import MapArea, MapFacts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from ckm.config.service.boundaries import Rings
-    from ckm.service.answering.answer import Answer
-    from ckm.service.answering.variables import Variable
 
 _WIDE, _HIGH, _STEP = 420.0, 400.0, 0.5
 _MAX_AREAS = 3000

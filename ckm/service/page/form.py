@@ -5,18 +5,14 @@ from __future__ import annotations
 import contextlib
 import re
 import unicodedata
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from ckm.service.answering.messages import ClientError, say
 from ckm.service.answering.pxweb_selection import codelists_of, ranks_of
+from ckm.service.answering.variables import Variable
+from ckm.service.page.page_state import View, Wanted
 from reports.facts.service import Choice, Field, Group
 from tables import FilterError, parse_filter
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ckm.service.answering.variables import Variable
-    from ckm.service.page.page_state import View, Wanted
 
 _EXPRESSION = re.compile(r"[*?(]")
 _MAX_TICKS = 40  # categories of a level that all stand on the page

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import takewhile
 from operator import eq
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ckm.service.answering.answer import Answer
 from ckm.service.answering.pxweb_selection import codelists_of
-from reports.facts.service import Chart, Choice, Column, Grid, Head, Row
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from ckm.service.answering.answer import Answer
-    from ckm.service.answering.variables import Variable
-    from ckm.service.page.page_state import PageState, View
-    from reports.facts.service import Order, ShareOf
+from ckm.service.answering.variables import Variable
+from ckm.service.page.page_state import PageState, View
+from reports.facts.service import Chart, Choice, Column, Grid, Head, Order, Row, ShareOf
 
 _MAX_ACROSS = 12  # categories across the columns where nobody asked
 _MAX_COLUMNS = 60

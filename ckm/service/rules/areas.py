@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ckm.config.service.rules import RuleSettings
 from ckm.service.rules.shape import Finding
+from footing.arrays import Flags, Integers
 from tables.magnitudes.limbs import sum_at
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from ckm.config.service.rules import RuleSettings
-    from footing.arrays import Flags, Integers
-
 
 #: Rule on the cells of an area → where its limit is broken.
 RULES: dict[str, Callable[[Slices, float], Flags]] = {

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from ckm.config.service.rules import RuleSettings
+from ckm.config.service.rules import RuleSettings
 
 _MAX_COMBINATIONS = 10_000
 _MAX_COUNTED = 20_000_000  # cells of all combinations of levels together

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from ckm.suppression.secondary.problem import Demands, Problem
-    from footing.arrays import Floats, Integers
-
+from ckm.suppression.secondary.problem import Demands, Problem
+from footing.arrays import Floats, Integers
 
 _TOLERANCE = 1e-6
 

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ckm.suppression.secondary.cover import Cover
+from ckm.suppression.secondary.problem import Demands, Problem
 from ckm.suppression.secondary.region import FARTHEST, Attack
 from ckm.suppression.secondary.sequential import protect_in_turn, prune
-from risk.reconstruction.program import Program, Rows
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ckm.suppression.secondary.problem import Demands, Problem
-    from footing.arrays import Floats, Integers
-    from risk.reconstruction.program import Answer
+from footing.arrays import Floats, Integers
+from risk.reconstruction.program import Answer, Program, Rows
 
 _MAX_NODES = 1_000_000
 #: The relaxation is left when so many rounds raise the bound by less than such a share.

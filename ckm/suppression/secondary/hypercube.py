@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from ckm.suppression.secondary.cover import Change
+from ckm.suppression.grid import Grid
+from ckm.suppression.secondary.cover import Change, Cover
 from ckm.suppression.secondary.region import Incidence
+from footing.arrays import Floats, Integers
 
-if TYPE_CHECKING:
-    from ckm.suppression.grid import Grid
-    from ckm.suppression.secondary.cover import Cover
-    from footing.arrays import Floats, Integers
-
-    #: for one axis, the categories that move with the cell and those that move against it
-    Sides: TypeAlias = tuple[list[int], list[int]]
+#: for one axis, the categories that move with the cell and those that move against it
+Sides: TypeAlias = tuple[list[int], list[int]]
 
 #: Boxes of more candidates are left to linear programs.
 _MAX_CANDIDATES = 300_000

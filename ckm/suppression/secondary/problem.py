@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ckm.errors import ConfigError
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from ckm.suppression.primary import Primary
-    from ckm.suppression.relations import Relations
-    from footing.arrays import Flags, Floats, Integers
-
+from ckm.suppression.primary import Primary
+from ckm.suppression.relations import Relations
+from footing.arrays import Flags, Floats, Integers
 
 _ADDS_UP = 1e-9
 

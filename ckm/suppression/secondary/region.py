@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ckm.errors import InternalError
+from ckm.suppression.relations import Relations
 from ckm.suppression.secondary.cover import Change
+from ckm.suppression.secondary.problem import Demands, Problem
+from footing.arrays import Floats, Integers
 from risk.reconstruction.program import Program, Rows
-
-if TYPE_CHECKING:
-    from ckm.suppression.relations import Relations
-    from ckm.suppression.secondary.problem import Demands, Problem
-    from footing.arrays import Floats, Integers
 
 #: No cell needs to move by so many times what another one must.
 FARTHEST = 1e3

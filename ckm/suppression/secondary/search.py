@@ -5,23 +5,19 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ckm.errors import CheckFailedError, ConfigError
 from ckm.suppression.audit import Audit, audit, check_changes
-from ckm.suppression.secondary.cover import Cover
+from ckm.suppression.secondary.cover import Change, Cover
 from ckm.suppression.secondary.exact import protect_exactly
 from ckm.suppression.secondary.hypercube import protect_by_hypercubes
+from ckm.suppression.secondary.problem import Problem
 from ckm.suppression.secondary.sequential import protect_in_turn, prune, thin
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from ckm.suppression.secondary.cover import Change
-    from ckm.suppression.secondary.problem import Problem
-    from footing.arrays import Flags, Integers
+from footing.arrays import Flags, Integers
 
 logger = logging.getLogger(__name__)
 

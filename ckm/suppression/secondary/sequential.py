@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from ckm.suppression.secondary.cover import Cover
+from ckm.suppression.secondary.cover import Change, Cover
 from ckm.suppression.secondary.region import Incidence, Region, ranges
+from footing.arrays import Floats, Integers
 
-if TYPE_CHECKING:
-    from ckm.suppression.secondary.cover import Change
-    from footing.arrays import Floats, Integers
-
-    #: a demand's number, and 1 for up or -1 for down
-    Side: TypeAlias = tuple[int, int]
+#: a demand's number, and 1 for up or -1 for down
+Side: TypeAlias = tuple[int, int]
 
 _NOTHING = 1e-7
 _SIZES = (500, 4_000, 32_000)

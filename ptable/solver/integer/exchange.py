@@ -6,15 +6,12 @@ Two or three such moves reach almost every repair; they are found by meeting in 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 _Int: TypeAlias = "NDArray[np.int64]"
 

@@ -7,18 +7,15 @@ checked with `Program.misses`, in exact arithmetic.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ptable.errors import InternalError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
 
 #: HiGHS stops within 1e-6 of the optimum; costs are scaled so that this means nothing.
 _SCALE = 1e3

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from collections.abc import Sequence
+from typing import TypeAlias
 
 #: Columns in echelon form, each with the first row in which it is not zero.
 Basis: TypeAlias = tuple[tuple[int, tuple[int, ...]], ...]

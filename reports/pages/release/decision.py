@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from reports.catalogues.release import KEY_FIGURES
-from reports.facts.release import of_all_cells
+from reports.facts.release import CheckFact, MeasureFact, ReleaseFacts, WorstFact, of_all_cells
+from reports.i18n.languages import Words
 from reports.i18n.messages import translated
 from reports.pages.common import released
-from reports.parts import Cell, Lines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from reports.facts.release import CheckFact, MeasureFact, ReleaseFacts, WorstFact
-    from reports.i18n.languages import Words
-    from reports.parts import Entry, Table
+from reports.parts import Cell, Entry, Lines, Table
 
 _MAX_TITLES, _MAX_WARNINGS = 12, 4
 

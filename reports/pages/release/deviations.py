@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from reports.catalogues.measures import kind_of
 from reports.catalogues.release import PICTURES
 from reports.catalogues.wording import written
 from reports.charts.bars import Bars, lines_of_shares
-from reports.parts import Cell, Lines
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reports.facts.release import MeasureFact, SizeFact
-    from reports.i18n.languages import Words
-    from reports.parts import Entry, Figure
+from reports.facts.release import MeasureFact, SizeFact
+from reports.i18n.languages import Words
+from reports.parts import Cell, Entry, Figure, Lines
 
 
 def class_words(words: Words, name: str) -> str:

@@ -144,7 +144,12 @@ def _tables(words: Words, facts: ReleaseFacts) -> Table:
 def _measures(words: Words, table: TableFact) -> str:
     """Name the measures of a table."""
     known = {"count": words.say("counts"), "weighted": words.say("weighted counts")}
-    kinds = {"sum": words.say("sums of %(name)s"), "mean": words.say("means of %(name)s")}
+    kinds = {
+        "sum": words.say("sums of %(name)s"),
+        "mean": words.say("means of %(name)s"),
+        "median": words.say("medians of %(name)s"),
+        "quantile": words.say("quantiles of %(name)s"),
+    }
     named = []
     for measure in table.measures:
         kind, _, name = measure.partition(":")

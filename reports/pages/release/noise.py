@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from reports.catalogues.release import (
     BASES,
@@ -14,15 +15,10 @@ from reports.catalogues.release import (
 )
 from reports.charts.bars import Bars, paired_bars
 from reports.charts.matrix import Matrix, matrix
+from reports.facts.release import NoiseClassFact, NoiseFacts
+from reports.i18n.languages import Words
 from reports.pages.release.deviations import class_name
-from reports.parts import Cell, Lines
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from reports.facts.release import NoiseClassFact, NoiseFacts
-    from reports.i18n.languages import Words
-    from reports.parts import Entry, Figure, Table
+from reports.parts import Cell, Entry, Figure, Lines, Table
 
 #: A table of more cells than this is not repeated on the page; report.json has it.
 _MAX_CELLS = 3000

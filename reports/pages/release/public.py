@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from reports.catalogues.pages import headings
 from reports.catalogues.release import CHECKS
+from reports.facts.release import MarginFact, PublicFacts, PublicTableFact
+from reports.i18n.languages import Words
 from reports.pages.common import (
     has_failed,
     outcome_cell,
@@ -15,12 +17,7 @@ from reports.pages.common import (
     released_files,
     verdict,
 )
-from reports.parts import NOTHING, Cell, Lines
-
-if TYPE_CHECKING:
-    from reports.facts.release import MarginFact, PublicFacts, PublicTableFact
-    from reports.i18n.languages import Words
-    from reports.parts import Table
+from reports.parts import NOTHING, Cell, Lines, Table
 
 
 def public_page(words: Words, facts: PublicFacts) -> tuple[str, dict[str, Any]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from reports.catalogues.release import (
     ATTACK_SETTINGS,
@@ -12,15 +13,10 @@ from reports.catalogues.release import (
     PRIORS,
 )
 from reports.charts.bars import Bars, lines_of_shares
+from reports.facts.release import AttackFact, PosteriorFact, RiskFacts, WorstFact
+from reports.i18n.languages import Words
 from reports.pages.release.decision import sure_entry
-from reports.parts import Cell, Lines
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reports.facts.release import AttackFact, PosteriorFact, RiskFacts, WorstFact
-    from reports.i18n.languages import Words
-    from reports.parts import Entry, Figure, Table
+from reports.parts import Cell, Entry, Figure, Lines, Table
 
 _MAX_LINES = 40
 

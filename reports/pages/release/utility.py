@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from reports.catalogues.measures import measure_name
 from reports.catalogues.release import NOTES
-from reports.facts.release import of_all_cells
+from reports.facts.release import AmountFact, LevelFact, MeasureFact, ReleaseFacts, of_all_cells
+from reports.i18n.languages import Words
 from reports.pages.release.deviations import (
     class_words,
     measure_entry,
 )
-from reports.parts import Lines
+from reports.parts import Entry, Lines, Table
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from reports.facts.release import AmountFact, LevelFact, MeasureFact, ReleaseFacts
-    from reports.i18n.languages import Words
-    from reports.parts import Entry, Table
-
-    _Heads = dict[str, Callable[[MeasureFact], Entry]]  # heading → what stands below
+_Heads = dict[str, Callable[[MeasureFact], Entry]]  # heading → what stands below
 
 _MAIN = (
     "aad", "rmse", "max_abs", "bias_mean", "rmad_pct", "changed_pct", "false_zeros",

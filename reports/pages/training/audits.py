@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reports.catalogues.pages import headings
 from reports.catalogues.training import ATTACKS, AUDITS, INVERSIONS, PICTURES
 from reports.charts.curves import Curve, Curves, Spot, panels
+from reports.facts.training import AuditFacts, MembershipFact, ModelFact, RateFact
+from reports.i18n.languages import Words
 from reports.pages.training.private import delta, scheme, unit_of
-from reports.parts import NOTHING, Cell, Lines, Row
-from reports.report import as_csv, as_json, download
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from reports.facts.training import AuditFacts, MembershipFact, ModelFact, RateFact
-    from reports.i18n.languages import Words
-    from reports.parts import Entry, Table
-    from reports.report import Download
+from reports.parts import NOTHING, Cell, Entry, Lines, Row, Table
+from reports.report import Download, as_csv, as_json, download
 
 #: Rates below are drawn here: fewer records cannot tell them from none.
 _LEAST_RATE = 1e-3

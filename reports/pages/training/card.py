@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reports.catalogues.pages import headings
 from reports.catalogues.training import CARD, CARD_TEXTS, DOUBTS, NEIGHBOURS
+from reports.facts.training import CardFacts
+from reports.i18n.languages import Words
 from reports.pages.training.private import account, delta, neighbours, sampler, scheme, unit_of
-from reports.parts import Cell, Lines
-from reports.report import as_csv, as_json, download
-
-if TYPE_CHECKING:
-    from reports.facts.training import CardFacts
-    from reports.i18n.languages import Words
-    from reports.parts import Entry, Table
-    from reports.report import Download
+from reports.parts import Cell, Entry, Lines, Table
+from reports.report import Download, as_csv, as_json, download
 
 
 def card_page(words: Words, facts: CardFacts) -> tuple[str, dict[str, Any]]:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from reports.catalogues.training import ACCOUNTS, ADJACENCIES, SAMPLINGS, UNITS
-
-if TYPE_CHECKING:
-    from reports.i18n.languages import Words
+from reports.i18n.languages import Words
 
 
 def sampler(words: Words, name: str) -> str:

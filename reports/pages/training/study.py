@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reports.catalogues.pages import headings
 from reports.catalogues.training import (
@@ -17,6 +17,14 @@ from reports.catalogues.training import (
 )
 from reports.catalogues.wording import written
 from reports.charts.curves import Curve, Curves, Spot, panels
+from reports.facts.training import (
+    PlanFact,
+    PointFact,
+    PublishedRunFact,
+    SeriesFact,
+    StudyFacts,
+)
+from reports.i18n.languages import Words
 from reports.pages.training.private import (
     account,
     delta,
@@ -26,20 +34,8 @@ from reports.pages.training.private import (
     scheme,
     unit_of,
 )
-from reports.parts import NOTHING, Cell, Lines, Row
-from reports.report import as_csv, as_json, download
-
-if TYPE_CHECKING:
-    from reports.facts.training import (
-        PlanFact,
-        PointFact,
-        PublishedRunFact,
-        SeriesFact,
-        StudyFacts,
-    )
-    from reports.i18n.languages import Words
-    from reports.parts import Entry, Table
-    from reports.report import Download
+from reports.parts import NOTHING, Cell, Entry, Lines, Row, Table
+from reports.report import Download, as_csv, as_json, download
 
 #: What the curves hold for.
 _HOLDS = ("poisson", "add-remove")

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reports.catalogues.pages import headings
 from reports.catalogues.training import CHOICES, PICTURES, SWEEP, TUNING
 from reports.catalogues.wording import written
 from reports.charts.curves import Curve, Curves, Spot, panels
+from reports.facts.training import OutcomeFact, SweepFacts
+from reports.i18n.languages import Words
 from reports.pages.training.private import delta, epsilon, scheme
-from reports.parts import NOTHING, Cell, Lines, Row
-from reports.report import as_csv, as_json, download
-
-if TYPE_CHECKING:
-    from reports.facts.training import OutcomeFact, SweepFacts
-    from reports.i18n.languages import Words
-    from reports.parts import Entry, Table
-    from reports.report import Download
+from reports.parts import NOTHING, Cell, Entry, Lines, Row, Table
+from reports.report import Download, as_csv, as_json, download
 
 
 def sweep_page(words: Words, facts: SweepFacts) -> tuple[str, dict[str, Any]]:

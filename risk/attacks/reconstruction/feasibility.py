@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ptable import PTable
 from risk.attacks.margins import MarginBounds
-from risk.attacks.oracle import Analyst
+from risk.attacks.oracle import Analyst, AttackResult, Group, Oracle
 from risk.errors import RiskError
 from risk.reconstruction.counts import PublishedCounts, all_margins
 from risk.reconstruction.intervals import Intervals, intervals
 from risk.wellformed import require_integers, truth_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
-
-    from ptable import PTable
-    from risk.attacks.oracle import AttackResult, Group, Oracle
 
 _MAX_CELLS = 100_000
 

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ptable import PTable
 from risk.anonymity.groups import columns_of
-from risk.attacks.oracle import Analyst
+from risk.attacks.oracle import Analyst, AttackResult, Oracle
 from risk.distributions.noise_distributions import difference_law, noise_law
 from risk.errors import RiskError
 from risk.reconstruction.differences import SliverLaw
 from risk.wellformed import require_integers, require_whole, truth_of
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from ptable import PTable
-    from risk.attacks.oracle import AttackResult, Oracle
-
-    Zoning = Literal["old", "new"]
+Zoning = Literal["old", "new"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

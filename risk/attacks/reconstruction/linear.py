@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from risk.attacks.oracle import Analyst
+from ptable import PTable
+from risk.attacks.oracle import Analyst, AttackResult, Group, Oracle
 from risk.distributions.distribution import Law
 from risk.distributions.noise_distributions import noise_law, p_mean_rounds_to_zero, row_of
 from risk.errors import RiskError
 from risk.wellformed import read_array, require_integers, truth_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from ptable import PTable
-    from risk.attacks.oracle import AttackResult, Group, Oracle
 
 _HALF = 0.5 + 1e-9  # halves go up, whatever the last digits
 

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from ptable import PTable
 from risk.anonymity.groups import as_pandas, columns_of, group_numbers
-from risk.attacks.oracle import Analyst, AttackResult
+from risk.attacks.oracle import Analyst, AttackResult, Oracle
 from risk.distributions.noise_distributions import noise_law
 from risk.errors import RiskError
 from risk.wellformed import require_integers, truth_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from ptable import PTable
-    from risk.attacks.oracle import Oracle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

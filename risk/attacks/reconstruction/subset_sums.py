@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from footing.checks import is_integer, is_number, require_number
-from risk.attacks.oracle import Analyst
+from ptable import PTable
+from risk.attacks.oracle import Analyst, AttackResult, Oracle
 from risk.attacks.reconstruction.linear import least_squares, read_sums
 from risk.distributions.noise_distributions import noise_law
 from risk.errors import RiskError
 from risk.wellformed import require_integers, truth_of
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from ptable import PTable
-    from risk.attacks.oracle import AttackResult, Oracle
-
-    Method = Literal["least-squares", "linear-program"]
+Method = Literal["least-squares", "linear-program"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from risk.errors import RiskError
 from risk.utility.catalogue import Measure, defined, undefined
 from risk.utility.pairs import counts_of
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 _NAMES = ("chi2", "chi2_p", "cramers_v", "deviance")
 

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from risk.utility.catalogue import Measure, defined, undefined
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from risk.utility.pairs import Pairs
-
+from risk.utility.pairs import Pairs
 
 _NAMES = ("hellinger_raw", "hd_utility", "hellinger_probability", "euclid", "manhattan")
 
@@ -105,7 +100,7 @@ def ranks(pairs: Pairs) -> tuple[Measure, ...]:
 
 def double_ranks(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Give twice the mean rank of each count, a whole number."""
-    if len(counts) and int(counts.max()) <= 4 * len(counts) + 1000:
+    if len(counts) and int(counts.max()) <= 4 * len(counts) + 1_000_000:
         codes, numbers = counts, np.bincount(counts)
     else:
         _, codes, numbers = np.unique(counts, return_inverse=True, return_counts=True)

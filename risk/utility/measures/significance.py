@@ -5,19 +5,15 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ptable import PTable
 from risk.distributions.band import Band
 from risk.utility.catalogue import Measure, defined, undefined
 from risk.utility.measures.distances import double_ranks
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from ptable import PTable
-    from risk.utility.pairs import Pairs
+from risk.utility.pairs import Pairs
 
 _EXACT = 50
 #: Whole numbers of keys seldom allow exact symmetry.

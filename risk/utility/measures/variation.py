@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from risk.errors import RiskError
 from risk.utility.catalogue import Measure, defined, undefined
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from risk.utility.pairs import Pairs
+from risk.utility.pairs import Pairs
 
 
 def variation(pairs: Pairs) -> tuple[Measure, ...]:

@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
+from footing.arrays import Integers
 from footing.checks import require_number, require_one_of
-from synth.baselines.coded import code_frame
-from synth.baselines.copulas.layout import LayoutVine, lay_out
-from synth.baselines.model import Account, Charge, charge_bins, checked_epsilon
-from synth.baselines.noise import exact_margins, noisy_correlation, noisy_margins
-from synth.copulas.pair import FAMILIES
-from synth.copulas.vine import gaussian_vine
+from synth.baselines.coded import CodedColumn, code_frame
+from synth.baselines.copulas.layout import Encoder, LayoutVine, lay_out
+from synth.baselines.model import Account, BaselineModel, Charge, charge_bins, checked_epsilon
+from synth.baselines.noise import Mechanism, exact_margins, noisy_correlation, noisy_margins
+from synth.copulas.pair import FAMILIES, Criterion
+from synth.copulas.vine import Measure, Truncation, gaussian_vine
 from synth.errors import SynthError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from synth.arrays import Integers
-    from synth.baselines.coded import CodedColumn
-    from synth.baselines.copulas.layout import Encoder
-    from synth.baselines.model import BaselineModel
-    from synth.baselines.noise import Mechanism
-    from synth.copulas.pair import Criterion
-    from synth.copulas.vine import Measure, Truncation
 
 Mode = Literal["thesis", "strict"]
 _LEAST = 2

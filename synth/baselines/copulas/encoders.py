@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from footing.arrays import Floats, Integers
 from footing.checks import require_one_of
 from synth.errors import SynthError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
-
-    from synth.arrays import Floats, Integers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
+from footing.arrays import Flags, Floats, Integers
 from footing.checks import require_one_of
-from synth.baselines.coded import decode_frame
+from synth.baselines.coded import CodedColumn, decode_frame
 from synth.baselines.copulas.encoders import encode_glmm, encode_woe
-from synth.baselines.model import BaselineModel
-from synth.copulas.vine import fit_vine
+from synth.baselines.model import Account, BaselineModel
+from synth.copulas.margins import Margin
+from synth.copulas.vine import FittedVine, fit_vine
 from synth.errors import SynthError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from synth.arrays import Bools, Floats, Integers
-    from synth.baselines.coded import CodedColumn
-    from synth.baselines.model import Account
-    from synth.copulas.margins import Margin
-    from synth.copulas.vine import FittedVine
 
 Encoder = Literal["ordinal", "one-hot", "woe", "glmm"]
 _WIDEST = 200
@@ -55,7 +49,7 @@ class Layout:
     values_of: tuple[Integers, ...]
     collisions: dict[str, tuple[tuple[Any, ...], ...]]
 
-    def codes(self, drawn: Sequence[Integers]) -> tuple[list[Integers], Bools]:
+    def codes(self, drawn: Sequence[Integers]) -> tuple[list[Integers], Flags]:
         """Return the codes of drawn bins, and which records have a category everywhere."""
         found, is_whole = [], np.ones(len(drawn[0]), dtype=bool)
         for places, values in zip(self.parts, self.values_of, strict=True):

@@ -6,14 +6,17 @@ says what they really cost.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 
+from footing.arrays import AnyIntegers, Integers
 from footing.checks import is_integer, require_number, require_one_of
 from synth.baselines.copulas.copula_shirley import copula_shirley, vine_without_privacy
 from synth.baselines.copulas.layout import Encoder, Layout, LayoutVine
+from synth.baselines.model import BaselineModel
 from synth.baselines.noise import Mechanism
 from synth.baselines.published import (
     JointModel,
@@ -23,18 +26,12 @@ from synth.baselines.published import (
     refuse_others,
     seeded_by,
 )
+from synth.claims import Claim
 from synth.copulas.pair import FAMILIES
 from synth.copulas.vine import FittedVine, Measure
 from synth.errors import SynthError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from synth.arrays import AnyIntegers, Integers
-    from synth.baselines.model import BaselineModel
-    from synth.claims import Claim
-    from synth.marginals.measuring import Neighbours, NoiseSource
-    from synth.marginals.spending import Spend
+from synth.marginals.measuring import Neighbours, NoiseSource
+from synth.marginals.spending import Spend
 
 _LEARNED = ("woe", "glmm")
 

@@ -12,7 +12,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from synth.arrays import AnyIntegers, Floats, Integers
+    from footing.arrays import AnyIntegers, Floats, Integers
     from synth.baselines.coded import CodedColumn
 
 #: A column and its parents.

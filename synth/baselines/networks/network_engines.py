@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from dp import Exponential
+from footing.arrays import AnyIntegers, Floats, Integers
 from footing.checks import require_integer
 from synth.baselines.networks.network import (
+    Family,
     NetworkTable,
     candidates_of,
     draw_network,
@@ -28,17 +31,10 @@ from synth.baselines.published import (
     refuse_others,
     seeded_by,
 )
+from synth.claims import Claim
 from synth.errors import SynthError
-from synth.marginals.measuring import Measurer
+from synth.marginals.measuring import Measurer, Neighbours, NoiseSource
 from synth.marginals.spending import PrivacyAccountant, Spend
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from synth.arrays import AnyIntegers, Floats, Integers
-    from synth.baselines.networks.network import Family
-    from synth.claims import Claim
-    from synth.marginals.measuring import Neighbours, NoiseSource
 
 _MAX_BINS = 20
 _EXACT = 1 - 1e-9

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from synth.arrays import Floats
+    from footing.arrays import Floats
     from synth.baselines.networks.network import Binned, Family
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from synth.arrays import Floats, Integers
+    from footing.arrays import Floats, Integers
     from synth.evaluation.records import Kind, Records
 
 #: Numbers with no more possible values than this are their own bins.

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.arrays import Floats, Integers
 from synth.errors import EvaluationError
 from synth.evaluation.measures.bins import Bins
 from synth.evaluation.measures.nearest import Space, nearest_two
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from synth.arrays import Floats, Integers
-    from synth.evaluation.records import Records
+from synth.evaluation.records import Records
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from footing.arrays import Floats, Integers
 from synth.errors import EvaluationError
 from synth.evaluation.measures.scores import auc, mcc, rmse
-
-if TYPE_CHECKING:
-    from synth.arrays import Floats, Integers
-    from synth.evaluation.records import Records
+from synth.evaluation.records import Records
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

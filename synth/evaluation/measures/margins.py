@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.arrays import Floats, Integers
 from synth.errors import EvaluationError
 from synth.evaluation.measures.bins import Binned, Bins
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from synth.arrays import Floats, Integers
-    from synth.evaluation.records import Records
+from synth.evaluation.records import Records
 
 _MAX_TABLES = 1000
 #: Tables with more cells than this are counted by the cells that occur.

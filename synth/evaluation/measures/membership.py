@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.arrays import Floats
 from synth.errors import EvaluationError
-from synth.evaluation.measures.nearest import Space
+from synth.evaluation.measures.nearest import Metric, Space
 from synth.evaluation.measures.scores import auc, auc_interval
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from synth.arrays import Floats
-    from synth.evaluation.measures.nearest import Metric
-    from synth.evaluation.records import Records
+from synth.evaluation.records import Records
 
 #: Keeps the logarithm of a distance finite; the source of the attack prints this value.
 _KEPT = 10_000_000  # distances that are kept for the second look

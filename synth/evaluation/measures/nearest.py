@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from collections.abc import Iterator
+from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from footing.arrays import Floats
 from synth.errors import EvaluationError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from synth.arrays import Floats
-    from synth.evaluation.records import Records
+from synth.evaluation.records import Records
 
 #: How far two records are: share of columns that differ; Euclid on scaled numbers, with 1 for
 #: different categories; or the mean of scaled differences.

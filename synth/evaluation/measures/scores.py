@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from synth.arrays import Bools, Floats, Integers
+from footing.arrays import Flags, Floats, Integers
 
 
 def mcc(truth: Integers, said: Integers) -> float:
@@ -31,7 +28,7 @@ def mcc(truth: Integers, said: Integers) -> float:
     return float((right * s - (t * p).sum()) / np.sqrt(below)) if below > 0 else 0.0
 
 
-def auc(truth: Bools, score: Floats) -> float | None:
+def auc(truth: Flags, score: Floats) -> float | None:
     """Give the chance that a record of the class scores above another; ties count half."""
     from scipy.stats import rankdata
 

@@ -16,7 +16,7 @@ from synth.schema.rules.logic import Amount, Codes, Verdict
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from synth.arrays import AnyIntegers, Bools, Integers
+    from footing.arrays import AnyIntegers, Flags, Integers
     from synth.schema.columns import Column
     from synth.schema.rules.rules import EditRule, ParsedRule
     from synth.schema.schema import Schema
@@ -75,7 +75,7 @@ def _constraint(rule: EditRule, schema: Schema) -> Constraint:
     return Constraint(rule=rule, how="both" if is_mixed else "construction", table=table)
 
 
-def _is_small(forbidden: Bools) -> bool:
+def _is_small(forbidden: Flags) -> bool:
     """Tell whether the engine can take the rule in: codes it treats alike are one group."""
     kinds = [
         len(np.unique(np.moveaxis(forbidden, axis, 0).reshape(size, -1), axis=0))

@@ -5,26 +5,22 @@ A value that is known exactly is a cell with one number; there the verdict is ex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from footing.arrays import AnyIntegers, Flags, Floats
 from synth.errors import RuleError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from synth.arrays import AnyIntegers, Bools, Floats
 
 
 class Verdict(NamedTuple):
     """Where something may be true, false, or neither because a value is missing."""
 
-    true: Bools
-    false: Bools
-    neither: Bools
+    true: Flags
+    false: Flags
+    neither: Flags
 
 
 class Amount(NamedTuple):
@@ -32,7 +28,7 @@ class Amount(NamedTuple):
 
     low: Floats
     high: Floats
-    missing: Bools
+    missing: Flags
     codes: AnyIntegers | None = None
 
     @classmethod
@@ -181,7 +177,7 @@ def compare(
     return test
 
 
-_HOLDS: dict[str, Callable[..., Bools]] = {
+_HOLDS: dict[str, Callable[..., Flags]] = {
     "==": np.equal,
     "!=": np.not_equal,
     "<": np.less,

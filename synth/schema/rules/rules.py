@@ -10,9 +10,9 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from synth.errors import RuleError, SchemaError
 from synth.schema.columns import Category, Column, Date, Numeric, is_text, key_of
@@ -20,17 +20,13 @@ from synth.schema.rules.logic import (
     Amount,
     Codes,
     Test,
+    Verdict,
     compare,
     either,
     every,
     known_missing,
     opposite,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from synth.schema.rules.logic import Verdict
 
 _LONGEST = 2000
 _DEEPEST = 60

@@ -16,7 +16,7 @@ import ckm
 
 ROOT = Path(ckm.__file__).resolve().parents[1]
 HEAVY = {
-    "click", "cvxpy", "jinja2", "opendp", "pandas", "polars", "pydantic", "pyvinecopulib",
+    "click", "highspy", "jinja2", "opendp", "pandas", "polars", "pydantic", "pyvinecopulib",
     "rich", "scipy", "sklearn", "torch",
 }  # fmt: skip
 

@@ -8,17 +8,12 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter
+from collections.abc import Hashable, Mapping
 from concurrent.futures import Future
-from typing import TYPE_CHECKING
 
 from ckm.service.answering.cells.lru_cache import Cache
 from ckm.service.answering.messages import ClientError
-from tables import Deadline, SourceError, StoppedError
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
-
-    from tables import Condition, Prepared, PreparedCells
+from tables import Condition, Deadline, Prepared, PreparedCells, SourceError, StoppedError
 
 logger = logging.getLogger(__name__)
 

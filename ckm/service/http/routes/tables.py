@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
-from ckm.service.answering.messages import ClientError, say
+from ckm.service.answering.messages import ClientError, Refusal, say
 from ckm.service.answering.query import query_of_request
+from ckm.service.answering.render import Rendered
+from ckm.service.http.request_context import Call
 from ckm.service.http.request_parsing import (
+    Criterion,
     criteria_of_body,
     criteria_of_parameters,
     format_of,
@@ -18,15 +22,7 @@ from ckm.service.http.request_parsing import (
 )
 from ckm.service.http.responses import answered
 from ckm.service.jobs import Job
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ckm.service.answering.messages import Refusal
-    from ckm.service.answering.render import Rendered
-    from ckm.service.http.request_context import Call
-    from ckm.service.http.request_parsing import Criterion
-    from tables import Deadline
+from tables import Deadline
 
 _PLAIN = ("too_slow", "internal", "busy", "no_weight", "stopping", "ledger_full")
 

@@ -940,8 +940,8 @@ def test_text_that_was_asked_for_is_text_also_where_the_words_are_wrong(folder):
 @pytest.mark.parametrize(
     ("measure", "way"),
     [
-        ("median:income", "of a variable there are 'sum:income' and 'mean:income'"),
-        ("max:income", "of a variable there are 'sum:income' and 'mean:income'"),
+        ("max:income", "of a variable there are 'sum:income', 'mean:income', 'median:income'"),
+        ("quantile:income:0.99", "for example 'quantile:income:0.9'; the shares are 0.1"),
         ("means:income", "did you mean 'mean:income'?"),
         ("sums:income", "did you mean 'sum:income'?"),
         ("counts", "did you mean 'count'?"),

@@ -3,7 +3,6 @@ import logging
 import warnings
 from dataclasses import replace
 
-import cvxpy
 import numpy as np
 import pytest
 
@@ -16,7 +15,6 @@ from ptable import (
     feasible,
     solve,
 )
-from ptable.solver.dual import maximise
 from ptable.solver.reach import variance_bounds
 
 
@@ -119,27 +117,6 @@ def test_the_nearest_variance_of_a_single_peak_is_solved(largest):
         table = solve(spec)
     assert table.certificate.rows[0].shape_excess <= 8 / 2**32
     assert table.certificate.largest_bias == 0
-
-
-def test_newton_needs_no_solver(monkeypatch):
-    spec = NoiseSpec(max_noise=7, variance=4.0, small=1, monotone="left")
-    expected = solve(spec)
-    monkeypatch.setattr(cvxpy.Problem, "solve", _fail)
-    again = solve(spec)
-    assert again == expected
-    assert again.certificate.solver_distance is None
-
-
-def _fail(*_, **__):
-    raise cvxpy.SolverError
-
-
-def test_a_bad_start_changes_nothing():
-    problem = NoiseSpec(max_noise=8, variance=3.0, small=1, min_probability=1e-8).row(2)
-    expected = maximise(problem).law
-    for start in [(50.0, 3.0), (-9.0, -40.0), (float("nan"), 0.0)]:
-        law = maximise(problem, start=start).law
-        assert max(abs(a - b) for a, b in zip(law, expected, strict=True)) < 1e-30
 
 
 def test_an_end_of_the_reach_is_solved_exactly():

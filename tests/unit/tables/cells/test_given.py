@@ -88,6 +88,7 @@ def test_margins_need_no_keys_and_a_sum_may_be_rounded_in_its_last_digit():
         ({"u": [1, 2, 3]}, {"weight": "u"}, "needs a column 'u_n'"),
         ({"u": [1, 2, 3]}, {"sums": ["u"]}, "needs a column 'u_n'"),
         ({}, {"sums": ["pay"], "weight": "w"}, "cannot be weighted"),
+        ({}, {"ordered": ["pay"]}, "Quantiles need records"),
     ],
 )
 def test_what_the_columns_do_not_hold_is_refused(columns, request_, problem):

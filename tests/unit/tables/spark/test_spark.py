@@ -333,7 +333,7 @@ def test_amounts_that_cannot_be_added_up_are_refused_by_both(tmp_path, master):
                 with pytest.raises(DataError, match=problem) as caught:
                     cube(source, ID, [Request(dimensions=[], sums=[column])])
                 assert "hint" in str(caught.value)
-            with pytest.raises(RequestError, match="have no sum"):
+            with pytest.raises(RequestError, match="neither sum"):
                 cube(source, ID, [Request(dimensions=[], sums=["word"])])
             with pytest.raises(RequestError, match="'lost' is not in the data"):
                 cube(source, ID, [Request(dimensions=[], sums=["lost"])])
