@@ -18,6 +18,7 @@ ALL = (
     "largest",
     "ledger",
     "spill",
+    "streamed",
     "utility",
     "risk_map",
     "assess",

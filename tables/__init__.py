@@ -6,7 +6,7 @@ which are disclosive until `ckm` has perturbed them.
 
 from tables.cells.axes import Axis, Level
 from tables.cells.blocks import Cells
-from tables.cells.cube import cube, finest_cells, record_groups
+from tables.cells.cube import cell_table, cube, record_groups
 from tables.cells.given import GivenCells
 from tables.cells.hierarchy import CodeTree, Hierarchy
 from tables.cells.order import values_at
@@ -62,10 +62,10 @@ __all__ = [
     "StoredKeys",
     "TablesError",
     "attach_keys",
+    "cell_table",
     "check_keys",
     "cube",
     "draw_keys",
-    "finest_cells",
     "open_source",
     "parse_filter",
     "prepare",

@@ -6,26 +6,20 @@ cells would pass off their own gaps as knowledge: such a prior is pooled, or smo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ckm.assessment.observed import ObservedCells
+from ckm.assessment.observed import ObservedCells, ObservedTable
+from ckm.engine.cell_histogram import CountHistogram
+from ptable import PTable
 from reports.facts.release import SURE, PosteriorFact, WorstFact
 from risk.distributions.band import Band
+from risk.distributions.histogram import Histogram
+from risk.distributions.prior import Prior
 from risk.inference.inverse import Inverse
 from risk.inference.worst import worst_posterior
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from numpy.typing import NDArray
-
-    from ckm.assessment.observed import ObservedTable
-    from ckm.engine.cell_histogram import CountHistogram
-    from ptable import PTable
-    from risk.distributions.histogram import Histogram
-    from risk.distributions.prior import Prior
 
 _SHOWN = 10
 _LIKELY = 0.005

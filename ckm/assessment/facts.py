@@ -183,10 +183,11 @@ def _margin(assessor: Assessor) -> MarginFact:
 
 
 def _cautions(job: Job) -> dict[str, str]:
-    """Return what the public page says of what was done to the counts after the noise."""
-    if not job.output.additive:
+    """Return what the public page says of what it does not hold for."""
+    if not (job.output.additive or job.output.stream):
         return {}
-    return {language: say("additive_page", language) for language in LANGUAGES}
+    word = "additive_page" if job.output.additive else "streamed_page"  # never both
+    return {language: say(word, language) for language in LANGUAGES}
 
 
 def _beside(labels: Mapping[str, str], name: str) -> Text:

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from ckm.engine.cell_histogram import CountHistogram
+from ptable import PTable
 from reports.facts.release import DesignFact, ScenarioFacts
 from risk.risk_map.catalogue import FIGURES
-from risk.risk_map.result import EVERY_TABLE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from ckm.engine.cell_histogram import CountHistogram
-    from ptable import PTable
-    from risk.risk_map.designs import MapDesign
-    from risk.risk_map.result import RiskUtilityMap
+from risk.risk_map.designs import MapDesign
+from risk.risk_map.result import EVERY_TABLE, RiskUtilityMap
 
 #: The figures of the map: the most that a published count tells, and how far counts move.
 RISK, LOSS = "q_worst_set", "hellinger_raw"

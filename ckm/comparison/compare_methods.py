@@ -4,42 +4,32 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ckm.comparison.cell_key import AdditiveMethod, KeyedMethod, LedgerMethod
 from ckm.comparison.suppression import SuppressionMethod
 from ckm.comparison.swapped_or_synthetic import SyntheticMethod, read_synthetic, swapped_records
-from ckm.comparison.testbed import open_testbed
-from ckm.config.comparison.method_settings import DEFAULTS, Experiment
+from ckm.comparison.testbed import Testbed, open_testbed
+from ckm.config.comparison.method_settings import DEFAULTS, Experiment, MethodChoice
+from ckm.config.job.job import Job
 from ckm.errors import CkmError, ConfigError
+from ptable import PTable
 from ptable.design.mechanisms import Mechanism
 from ptable.errors import PTableError
-from risk.criteria.coded import LookedUpMethod, RecordMethod
-from risk.criteria.criteria import measure_criteria
+from ptable.pictures import Picture
+from risk.criteria.coded import CountingMethod, CubeRequest, LookedUpMethod, RecordMethod
+from risk.criteria.criteria import MakeMethod, measure_criteria
+from risk.criteria.result import Criteria
 from risk.errors import RiskError
-from tables import TablesError
+from synth.guarantee import Guarantee
+from tables import Secret, TablesError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from ckm.comparison.testbed import Testbed
-    from ckm.config.comparison.method_settings import MethodChoice
-    from ckm.config.job.job import Job
-    from ptable import PTable
-    from ptable.pictures import Picture
-    from risk.criteria.coded import CountingMethod, CubeRequest
-    from risk.criteria.criteria import MakeMethod
-    from risk.criteria.result import Criteria
-    from synth.guarantee import Guarantee
-    from tables import Secret
-
-    Numbers = NDArray[np.float64]
+Numbers = NDArray[np.float64]
 
 logger = logging.getLogger(__name__)
 

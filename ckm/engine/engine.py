@@ -28,9 +28,9 @@ from tables import (
     Request,
     Secret,
     StoredKeys,
+    cell_table,
     check_keys,
     cube,
-    finest_cells,
     prepare,
     values_at,
 )
@@ -39,6 +39,7 @@ from tables.cells.sketch import require_sketchable
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     import numpy as np
     import pyarrow as pa
@@ -46,7 +47,9 @@ if TYPE_CHECKING:
 
     from ckm.engine.cell_histogram import CountHistogram
     from ckm.engine.magnitudes import MagnitudeNoise
+    from ckm.engine.protection import ProtectedCells
     from ckm.engine.published_table import PublishedTable
+    from ckm.engine.streamed_table import StreamedTable
     from ckm.ledger.watch import Watch
     from ptable import PTable
     from tables import Cells, Prepared
@@ -393,6 +396,69 @@ class Engine:
         )
         return answers
 
+    def stream(
+        self,
+        request: TableRequest,
+        folder: Path,
+        *,
+        most: int = 2_000_000,
+        progress: Progress | None = None,
+        observe: Callable[[Cells, ProtectedCells], None] | None = None,
+    ) -> StreamedTable:
+        """Tabulate and protect a table that need not fit into memory, part by part.
+
+        Its numbers are those of `tabulate_all`. Each part costs a scan of the records.
+
+        Parameters
+        ----------
+        request
+            The table. Its parts are categories of its first dimension.
+        folder
+            A private folder, for this table alone; the table lives as long as it.
+        most
+            How many cells a part may hold at most, see `tables.cells.parts`.
+        progress
+            As for `tabulate_all`.
+        observe
+            Called with the cells of one part, and what protection made of them.
+
+        Raises
+        ------
+        tables.TablesError, ConfigError
+            If the request is wrong, or the data do not fit it.
+        """
+        from ckm.engine.streamed_table import TableSpool
+        from tables.cells.parts import cube_parts
+
+        protection, built = self._protection, self._fitter.fit({"": request})[""]
+        secret = protection.sums_secret([request])
+        require_enough(self._source.cells, {"": built}, ptable=protection.ptable, sketch=0)
+        protection.require_keys([request], quality=self.check_keys())
+        if request.quantiles or self._named_requests({"": request}):
+            raise ConfigError(
+                "Quantiles, and sums with named contributors, need whole tables in memory.",
+                hint="leave them out, or ask for a smaller table",
+            )
+        spool = TableSpool(folder, empty_cells=request.empty_cells)
+        parts = cube_parts(
+            self._source,
+            self._keys,
+            built,
+            most=most,
+            lists_empty={"grid": True, "drop": False}.get(request.empty_cells),
+            tolerate_missing_keys=self._checks == "warn",
+        )
+        for number, (share, cells) in enumerate(parts):
+            if not number:
+                protection.require_amounts([request], source=self._source)
+            if observe is not None and (number or share == 1) and len(cells):
+                observe(cells, protection.protect(cells, request, secret=secret))
+                observe = None
+            spool.add(cells, *protection.columns(cells, request, secret=secret))
+            if progress is not None:
+                progress("scan", int(100 * share), 100)
+        return spool.table()
+
     def count_histogram(
         self,
         requests: Mapping[str, TableRequest],
@@ -441,7 +507,7 @@ class Engine:
         Returns
         -------
         pyarrow.Table
-            See `tables.finest_cells`.
+            See `tables.cell_table`.
 
         Raises
         ------
@@ -461,7 +527,7 @@ class Engine:
         {'sex': ['F', 'M'], 'count': [2, 1], 'cell_key': [0, 2]}
         """
         self.check_keys()
-        return finest_cells(self._source, self._keys, [*self._fitter.fit(requests).values()])
+        return cell_table(self._source, self._keys, [*self._fitter.fit(requests).values()])
 
     def _cells(
         self, built: Sequence[Request], progress: Progress | None, *, sketch: int = 0

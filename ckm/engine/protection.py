@@ -95,6 +95,15 @@ class Protection:
             round_weighted=self.rounds_weighted,
         )
 
+    def columns(
+        self, cells: Cells, request: TableRequest, *, secret: Secret | None = None
+    ) -> tuple[Integers, dict[str, NDArray[Any]]]:
+        """Return the published counts of cells, and the numbers of every measure."""
+        published = self.counts(cells)
+        sums = self._sums(cells, published, request, secret)
+        numbers = self.numbers(cells, published, measures=request.measures)
+        return published, numbers | self._amounts(cells, published, request, sums)
+
     def protect(
         self,
         cells: Cells,

@@ -12,16 +12,17 @@ from ckm.errors import ReleaseError
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pandas as pd
     import pyarrow as pa
     from numpy.typing import NDArray
 
     from ckm.formats import TableAbout
-    from footing.arrays import Codes, Floats, Integers
+    from footing.arrays import Codes, Flags, Floats, Integers
     from ptable.pictures import Picture
     from tables import Cells
+    from tables.cells.axes import Axis
 
 
 _MAX_GRID = 40_000_000
@@ -55,6 +56,19 @@ class PublishedTable:
     def n_rows(self) -> int:
         """Number of published cells."""
         return len(next(iter(self.measures.values())))
+
+    def pieces(self, size: int) -> Iterator[PublishedTable]:
+        """Give the rows in order, `size` at a time."""
+        for start in range(0, self.n_rows, size):
+            rows = slice(start, start + size)
+            yield PublishedTable(
+                dimensions={n: (codes[rows], c) for n, (codes, c) in self.dimensions.items()},
+                measures={name: values[rows] for name, values in self.measures.items()},
+            )
+
+    def mapped(self, change: Callable[[PublishedTable], PublishedTable]) -> PublishedTable:
+        """Return the table with other words; `change` looks at no other row than its own."""
+        return change(self)
 
     def to_arrow(self) -> pa.Table:
         """Return the table as Arrow; dimensions are dictionary-encoded texts."""
@@ -183,23 +197,36 @@ def publish(
     amounts: Mapping[str, NDArray[Any]] | None = None,
 ) -> PublishedTable:
     """Turn cells and their published counts into a table that carries nothing else."""
-    wants_grid = shows_grid(cells, empty_cells)
     numbers = published_numbers(
         cells, published, measures=measures, round_weighted=round_weighted
     )
-    numbers |= amounts or {}
-    if wants_grid:
-        ranks, numbers = _fill_grid(cells, {**numbers, "": published})
-        ranks, numbers = _hide_unseen(cells, ranks, numbers)
-    else:
-        ranks, numbers = _drop_zeros(cells, published, numbers)
+    ranks, numbers = rows_of(cells, published, {**numbers, **(amounts or {})}, empty_cells)
+    if "" in numbers:
+        kept = unhidden(ranks, open_categories(cells.axes, ranks, numbers.pop("")))
+        if not kept.all():
+            ranks = [rank[kept] for rank in ranks]
+            numbers = {name: values[kept] for name, values in numbers.items()}
     dimensions: dict[str, tuple[Codes, Sequence[str]]] = {}
     for axis, rank in zip(cells.axes, ranks, strict=True):
-        for name, labels in zip(axis.columns, axis.labels, strict=True):
-            dimensions[name] = _encode(labels, rank)
+        is_used = np.zeros(axis.size, bool)
+        is_used[rank] = True
+        for name, (codes, categories) in encodings(axis, is_used).items():
+            dimensions[name] = (codes[rank], categories)
     columns = measure_columns(list(numbers), dimensions)
     shown = {column: numbers[measure] for column, measure in columns.items()}
     return PublishedTable(dimensions=dimensions, measures=shown)
+
+
+def rows_of(
+    cells: Cells, published: Integers, numbers: dict[str, NDArray[Any]], empty_cells: str
+) -> tuple[list[Codes], dict[str, NDArray[Any]]]:
+    """Lay cells out in the order of their rows: the rank on each axis, and the numbers.
+
+    A grid also has the published counts, under no name: see `open_categories`.
+    """
+    if shows_grid(cells, empty_cells):
+        return _fill_grid(cells, {**numbers, "": published})
+    return _drop_zeros(cells, published, numbers)
 
 
 def published_numbers(
@@ -234,22 +261,30 @@ def round_to_unit(weighted: Floats, mean: Floats) -> Floats:
     return np.asarray(np.where(exponent < 0, steps / 10.0**-exponent, steps * unit))
 
 
-def _hide_unseen(
-    cells: Cells, ranks: list[Codes], numbers: dict[str, NDArray[Any]]
-) -> tuple[list[Codes], dict[str, NDArray[Any]]]:
-    """Leave out categories that the records alone tell of and no published count shows.
+def open_categories(
+    axes: Sequence[Axis], ranks: Sequence[Codes], published: Integers
+) -> list[Flags]:
+    """Tell for each axis which categories may stand in a grid.
 
-    That such a category stands in the table would tell that somebody is in it.
+    That a category that the records alone tell of stands there, and no published count shows
+    it, would tell that somebody is in it.
     """
-    published = numbers.pop("")
-    if not any(axis.is_found.any() for axis in cells.axes):
-        return ranks, numbers
-    kept = np.ones(len(published), bool)
-    for axis, rank in zip(cells.axes, ranks, strict=True):
+    shown = published > 0
+    found = []
+    for axis, rank in zip(axes, ranks, strict=True):
         is_open = ~axis.is_found
-        is_open[rank[published > 0]] = True
-        kept &= is_open[rank]
-    return [rank[kept] for rank in ranks], {n: values[kept] for n, values in numbers.items()}
+        is_open[rank[shown]] = True
+        found.append(is_open)
+    return found
+
+
+def unhidden(ranks: Sequence[Codes], is_open: Sequence[Flags]) -> Flags:
+    """Tell which rows show open categories alone."""
+    kept = np.ones(len(ranks[0]) if ranks else 1, bool)
+    for rank, flags in zip(ranks, is_open, strict=True):
+        if not flags.all():
+            kept &= flags[rank]
+    return kept
 
 
 def measure_columns(
@@ -269,15 +304,19 @@ def measure_columns(
     return found
 
 
-def _encode(labels: NDArray[np.object_], rank: Codes) -> tuple[Codes, list[str]]:
-    """Code one output column; unused categories are left out, since their names may tell."""
-    is_used = np.zeros(len(labels), bool)
-    is_used[rank] = True
-    categories: dict[str, int] = {}
-    code = np.zeros(len(labels), np.int32)
-    for place in np.flatnonzero(is_used):
-        code[place] = categories.setdefault(labels[place], len(categories))
-    return code[rank], list(categories)
+def encodings(axis: Axis, is_used: Flags) -> dict[str, tuple[Codes, list[str]]]:
+    """Code the output columns of an axis: the code of each rank, and the categories.
+
+    Unused categories are left out, since their names may tell.
+    """
+    found = {}
+    for name, labels in zip(axis.columns, axis.labels, strict=True):
+        categories: dict[str, int] = {}
+        code = np.zeros(len(labels), np.int32)
+        for place in np.flatnonzero(is_used):
+            code[place] = categories.setdefault(labels[place], len(categories))
+        found[name] = (code, list(categories))
+    return found
 
 
 def _positions(ranks: Sequence[Codes], sizes: Sequence[int]) -> Integers | None:
@@ -335,7 +374,8 @@ def _fill_grid(
     if size > _MAX_GRID:
         raise ReleaseError(
             f"The full grid has {size:,} cells; at most {_MAX_GRID:,} are written.",
-            hint='ask for fewer dimensions, or for empty_cells = "drop"',
+            hint='ask for fewer dimensions or for empty_cells = "drop", or in a job for '
+            "stream = true under [output]",
         )
     sizes = [axis.size for axis in cells.axes]
     everything = len(cells.level_sets) == int(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ckm.engine.published_table import PublishedTable
+from ckm.engine.streamed_table import StreamedTable
 from ckm.errors import FormatError
 from ckm.formats.about import is_text
 from ckm.formats.words import MISSING
@@ -26,6 +27,10 @@ _DECIMAL = ("weighted", "sum_", "mean_", "median_", "quantile_")
 def checked(table: PublishedTable) -> PublishedTable:
     """Check a table, and leave out categories that no row shows, since their names may tell."""
     _check_columns(table)
+    if isinstance(table, StreamedTable):  # it has the categories of its rows and no others
+        for name, (codes, categories) in table.dimensions.items():
+            _check_categories(name, codes, categories, len(codes))
+        return table
     dimensions = {}
     for name, (codes, categories) in table.dimensions.items():
         _check_categories(name, codes, categories, table.n_rows)

@@ -40,20 +40,20 @@ def write_csv(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> No
     del about
     stream.write((",".join(map(_quoted, table.columns)) + "\n").encode())
     texts = [
-        (codes, pa.array(list(map(_quoted, categories)), pa.string()))
-        for codes, categories in table.dimensions.values()
+        pa.array(list(map(_quoted, categories)), pa.string())
+        for _, categories in table.dimensions.values()
     ]
-    for start in range(0, table.n_rows, _CHUNK):
-        rows = slice(start, start + _CHUNK)
-        columns = [listed.take(pa.array(codes[rows])) for codes, listed in texts]
-        columns += [plain_numbers(values[rows]) for values in table.measures.values()]
+    for piece in table.pieces(_CHUNK):
+        coded = zip(piece.dimensions.values(), texts, strict=True)
+        columns = [listed.take(pa.array(codes)) for (codes, _), listed in coded]
+        columns += [plain_numbers(values) for values in piece.measures.values()]
         stream.write(lines_of(columns))
 
 
 def write_labelled_csv(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> None:
     """Write labels beside codes, for spreadsheets: with a byte order mark, and no formulas."""
     stream.write(b"\xef\xbb\xbf")
-    write_csv(without_formulas(labelled(table, about)), stream, about)
+    write_csv(table.mapped(lambda t: without_formulas(labelled(t, about))), stream, about)
 
 
 def _quoted(text: str) -> str:

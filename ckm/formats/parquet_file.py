@@ -18,17 +18,21 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _KEY = b"table"
+_GROUP = 1 << 20  # rows
 
 
 def write_parquet(table: PublishedTable, stream: IO[bytes], about: TableAbout) -> None:
     """Write a table as Parquet."""
     import pyarrow.parquet as pq
 
-    arrow = table.to_arrow()
     said = to_plain(about_table(about, table))
+    schema = table.to_arrow().schema
     if said:
-        arrow = arrow.replace_schema_metadata({_KEY: json.dumps(said, ensure_ascii=False)})
-    pq.write_table(arrow, stream, compression="zstd")
+        schema = schema.with_metadata({_KEY: json.dumps(said, ensure_ascii=False)})
+    with pq.ParquetWriter(stream, schema, compression="zstd") as writer:
+        for piece in table.pieces(_GROUP) if table.n_rows else [table]:
+            arrow = piece.to_arrow().replace_schema_metadata(schema.metadata)
+            writer.write_table(arrow, row_group_size=_GROUP)
 
 
 def read_parquet(path: Path) -> tuple[PublishedTable, TableAbout]:

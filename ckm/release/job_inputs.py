@@ -239,14 +239,14 @@ def open_engine(
 def job_cells(job: Job) -> pa.Table:
     """Tabulate what the tables of a job are made of; for suppression, without keys."""
     from ptable import NoiseSpec, solve
-    from tables import finest_cells
+    from tables import cell_table
 
     if job.suppression is not None:
         from ckm.suppression.original_cells import open_originals
 
         with open_originals(job) as given:
             requests = list(given.requests.values())
-            return finest_cells(given.source, given.keys, requests).drop_columns("cell_key")
+            return cell_table(given.source, given.keys, requests).drop_columns("cell_key")
     any_noise = solve(NoiseSpec(max_noise=2, variance=1.0))
     with open_engine(job, any_noise, noises={}) as engine:
         return engine.cells(job.tables)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ckm.additivity.release_step import Restorer
 from ckm.assessment.assessor import Assessor
 from ckm.assessment.facts import findings, release_facts
+from ckm.errors import ConfigError
 from ckm.formats.about import to_plain
 from ckm.ledger.release_check import ReleaseCheck
 from ckm.release.audit_gate import audit_checks
@@ -35,6 +36,7 @@ from ckm.versions import versions
 from ptable.lookup import margin_of_error
 from reports.facts.release import FileFact, ReproductionFacts
 from tables.secret import SECRET_VARIABLE
+from tables.source.spill import SpillFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,16 +46,21 @@ if TYPE_CHECKING:
     from ckm.assessment.facts import Findings
     from ckm.config.job.job import Job
     from ckm.engine.engine import Engine, Observer
+    from ckm.engine.protection import ProtectedCells
+    from ckm.engine.published_table import PublishedTable
+    from ckm.engine.request import TableRequest
     from ckm.release.files.manifest import TableRecord
     from ckm.release.job_inputs import OpenedJob, Resources, Step
     from ckm.release.pages.report_pages import Edition
     from ckm.release.run import Release
     from reports.facts.release import ReleaseFacts
     from risk.risk_map.designs import MapDesign
-    from tables import KeyQuality
+    from tables import Cells, KeyQuality
     from tables.cells.axes import Axis
 
 logger = logging.getLogger(__name__)
+
+_LOOKED_AT = 1 << 20
 
 
 def release(
@@ -252,6 +259,8 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
         self, public: Path, engine: Engine, assessor: Assessor
     ) -> list[TableRecord]:
         """Tabulate everything in as few scans as possible, and write each table."""
+        if self.job.output.stream:
+            return self._stream_tables(public, engine, assessor)
         requests, records = dict(self.job.tables), []
         with self._timed("tables"):
             published = engine.tabulate_all(
@@ -267,17 +276,66 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
             self.progress("writing", number, len(published))
             if self.restorer is not None:
                 table = self.restorer.restore(name, table)  # noqa: PLW2901
-            record = self.write_table(public, name, table, seconds=share)
-            records.append(record)
-            if not any(values.any() for values in table.measures.values()):
-                self._warn(
-                    f"Table {name!r} publishes nothing but zeros: do its filter and its "
-                    "categories fit the data?",
-                    event="table without counts",
-                    table=name,
-                )
+            records.append(self._write_checked(public, name, table, seconds=share))
         self.progress("writing", len(published), len(published))
         self.seconds["writing"] = round(time.monotonic() - started, 3)
+        return records
+
+    def _write_checked(
+        self, public: Path, name: str, table: PublishedTable, *, seconds: float
+    ) -> TableRecord:
+        record = self.write_table(public, name, table, seconds=seconds)
+        pieces = table.pieces(_LOOKED_AT)
+        if not any(values.any() for piece in pieces for values in piece.measures.values()):
+            self._warn(
+                f"Table {name!r} publishes nothing but zeros: do its filter and its "
+                "categories fit the data?",
+                event="table without counts",
+                table=name,
+            )
+        return record
+
+    def _stream_tables(
+        self, public: Path, engine: Engine, assessor: Assessor
+    ) -> list[TableRecord]:
+        """Write each table without ever holding all of its cells; assess one part of each."""
+        records = []
+        started = time.monotonic()
+        for name, request in self.job.tables.items():
+            begun, place = time.monotonic(), SpillFolder()
+            part = replace(request, where=f"a part of {name}")  # its cells are its own
+
+            def observe(
+                cells: Cells,
+                found: ProtectedCells,
+                name: str = name,
+                part: TableRequest = part,
+            ) -> None:
+                self._observer(assessor)(name, part, cells, found.counts, found.table)
+                if found.sums:
+                    assessor.observe_sums(name, cells, found.sums)
+
+            try:
+                folder = place.path / "rows"
+                folder.mkdir()
+                table = engine.stream(request, folder, progress=self.progress, observe=observe)
+                seconds = time.monotonic() - begun
+                records.append(self._write_checked(public, name, table, seconds=seconds))
+            finally:
+                place.remove()
+            if name not in assessor.tables:
+                raise ConfigError(
+                    f"Table {name!r} has no cells.",
+                    hint="do its filter and its categories fit the data?",
+                )
+            self._warn(
+                f"Table {name!r} was streamed: the figures of its records, cells, risk and "
+                f"utility and the checks of its noise are those of one part of it, "
+                f"{len(assessor.tables[name].cells):,} of {table.n_rows:,} cells.",
+                event="table streamed",
+                table=name,
+            )
+        self.seconds["tables"] = round(time.monotonic() - started, 3)
         return records
 
     def _observer(self, assessor: Assessor) -> Observer:

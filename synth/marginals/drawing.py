@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from footing.arrays import Floats, Integers
-    from synth.marginals.belief import Network
+from footing.arrays import Floats, Integers
+from synth.marginals.belief import Network
 
 
 def draw_codes(

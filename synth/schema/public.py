@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from footing.arrays import Columns, Flags, Floats, Integers
 from synth.errors import SynthError
 from synth.frames import to_records
 from synth.schema.coding import encode_column
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from footing.arrays import Columns, Flags, Floats, Integers
-    from synth.schema.schema import Schema
+from synth.schema.schema import Schema
 
 _MAX_CELLS = 2_000_000
 

@@ -100,8 +100,9 @@ def cube(
     >>> found.total.tolist(), found.top.tolist()
     ([-19.5, 31.0, 11.5], [[-40.0], [31.0], [-40.0]])
     """
-    _require(source, keys, requests, tolerate_missing=tolerate_missing_keys and not sketch)
-    source.prepare_grouping(has_sums=any(request.sums for request in requests))
+    require_records(
+        source, keys, requests, tolerate_missing_keys=tolerate_missing_keys and not sketch
+    )
     tables: list[Cells] = []
     scan_s = 0.0
     started = time.perf_counter()
@@ -129,7 +130,7 @@ def cube(
     return tables
 
 
-def finest_cells(source: Source, keys: RecordKeys, requests: Sequence[Request]) -> pa.Table:
+def cell_table(source: Source, keys: RecordKeys, requests: Sequence[Request]) -> pa.Table:
     """Tabulate the cells that tables are made of, as a file that `GivenCells` describes.
 
     Parameters
@@ -160,9 +161,7 @@ def finest_cells(source: Source, keys: RecordKeys, requests: Sequence[Request]) 
     >>> from tables import Request, StoredKeys, open_source
     >>> records = pa.table({"sex": ["F", "M", "F"], "key": pa.array([1, 2, 255], pa.uint8())})
     >>> with open_source(records) as source:
-    ...     cells = finest_cells(
-    ...         source, StoredKeys(column="key"), [Request(dimensions=["sex"])]
-    ...     )
+    ...     cells = cell_table(source, StoredKeys(column="key"), [Request(dimensions=["sex"])])
     >>> cells.to_pylist()
     [{'sex': 'F', 'count': 2, 'cell_key': 0}, {'sex': 'M', 'count': 1, 'cell_key': 2}]
     """
@@ -179,7 +178,7 @@ def finest_cells(source: Source, keys: RecordKeys, requests: Sequence[Request]) 
     )
     if request.sums and request.weight is not None:
         raise RequestError("Sums of cells are not weighted.", hint="leave the weight out")
-    _require(source, keys, [request])
+    require_records(source, keys, [request])
     plan = _Plan(source, keys, [request])
     found = plan.named(request, source.arrow(plan.sql, plan.parameters))
     if len(dict(found)) < len(found):
@@ -190,6 +189,55 @@ def finest_cells(source: Source, keys: RecordKeys, requests: Sequence[Request]) 
         )
     table = pa.table(dict(found)).sort_by([(column, "ascending") for column in columns])
     return table.replace_schema_metadata({"key_range": str(plan.key_range)})
+
+
+def require_records(
+    source: Source,
+    keys: RecordKeys,
+    requests: Sequence[Request],
+    *,
+    tolerate_missing_keys: bool = False,
+) -> None:
+    """Refuse records that the requests do not fit, and get ready to group them."""
+    require_fit(requests, source)
+    if source.cells is not None:
+        source.cells.require(source, requests, cube)
+    require_sound(source, keys, tolerate_missing=tolerate_missing_keys)
+    for weight in sorted({r.weight for r in requests if r.weight is not None}):
+        _require_weights(source, weight)
+    for request in requests:
+        if request.sums:
+            require_addable(source, request.sums, weight=request.weight)
+    source.prepare_grouping(has_sums=any(request.sums for request in requests))
+
+
+def finest_cells(
+    source: Source,
+    keys: RecordKeys,
+    request: Request,
+    *,
+    known: Mapping[str, pa.Table],
+    beside: pa.Table | None = None,
+) -> tuple[tuple[Axis, ...], Block, int]:
+    """Find the finest cells of a request, with axes that also hold known values.
+
+    Parameters
+    ----------
+    source, keys, request
+        As for `cube`.
+    known
+        Dimension → values of its columns that its axis holds besides those of the records.
+    beside
+        One column: only records with one of its values are looked at.
+
+    Returns
+    -------
+    tuple
+        The axes, the cells and the range of their keys.
+    """
+    plan = _Plan(source, keys, [request], within=beside)
+    answer = source.arrow(plan.sql, plan.parameters, beside=beside)
+    return *plan.finest(request, answer, known), plan.key_range
 
 
 def record_groups(
@@ -286,7 +334,13 @@ class _Plan:
     """
 
     def __init__(
-        self, source: Source, keys: RecordKeys, requests: Sequence[Request], *, sketch: int = 0
+        self,
+        source: Source,
+        keys: RecordKeys,
+        requests: Sequence[Request],
+        *,
+        sketch: int = 0,
+        within: pa.Table | None = None,
     ) -> None:
         self._source = source
         self._width = sketch
@@ -337,7 +391,14 @@ class _Plan:
         ]
         for variable in self._variables.values():
             selected += variable.aggregates(self.key_range)
-        records = f"SELECT {', '.join(inner)} FROM {source.relation} {where}"
+        relation = source.relation
+        if within is not None:
+            column = quote(within.column_names[0])
+            relation = (
+                f"(SELECT * FROM {relation} r SEMI JOIN {source.beside} b "
+                f"ON r.{column} IS NOT DISTINCT FROM b.{column})"
+            )
+        records = f"SELECT {', '.join(inner)} FROM {relation} {where}"
         if sketch:
             keyed, aggregates = sketch_columns(sketch, self.key_range)
             records = f"SELECT *, {', '.join(keyed)} FROM ({records})"
@@ -356,10 +417,12 @@ class _Plan:
             read = ", ".join(f"{value} AS {alias}" for alias, value in values.items())
             self.sql = f"SELECT {read}, * EXCLUDE (p) FROM ({self.sql})"
 
-    def finest(self, request: Request, answer: pa.Table) -> tuple[tuple[Axis, ...], Block]:
+    def finest(
+        self, request: Request, answer: pa.Table, known: Mapping[str, pa.Table] | None = None
+    ) -> tuple[tuple[Axis, ...], Block]:
         """Return the axes of a request and its finest cells."""
         rows = self._rows(request, answer)
-        pairs = axes_of(self._source, request, rows, self._column_alias)
+        pairs = axes_of(self._source, request, rows, self._column_alias, known=known)
         weight: tuple[Integers, ...] = ()
         if request.weight is not None:
             alias = self._weight_alias[request.weight]
@@ -378,7 +441,7 @@ class _Plan:
         return axes, group(cells, sizes, self.key_range, is_distinct=is_distinct)
 
     def named(self, request: Request, rows: pa.Table) -> list[tuple[str, Any]]:
-        """Return the columns of the answer to one request, see `finest_cells`."""
+        """Return the columns of the answer to one request, see `cell_table`."""
         columns = [(column, rows[self._column_alias[column]]) for column in request.columns]
         columns += [("count", rows["n"]), ("cell_key", rows["key"])]
         if request.weight is not None:
@@ -476,11 +539,29 @@ def _variables(
 
 
 def axes_of(
-    source: Source, request: Request, rows: pa.Table, columns: Mapping[str, str]
+    source: Source,
+    request: Request,
+    rows: pa.Table,
+    columns: Mapping[str, str],
+    *,
+    known: Mapping[str, pa.Table] | None = None,
 ) -> list[tuple[Axis, Codes]]:
-    """Build the axes of a request, and code the rows' values on the finest level of each."""
-    values = {c: _in_order(rows[columns[c]], source.orders.get(c)) for c in request.columns}
-    return [build_axis(request, dimension, values) for dimension in request.dimensions]
+    """Build the axes of a request, and code the rows' values on the finest level of each.
+
+    An axis also holds the values that are `known` of its dimension's columns.
+    """
+    found = []
+    for dimension in request.dimensions:
+        more = (known or {}).get(dimension)
+        values = {}
+        for column in request.columns_of(dimension):
+            listed = rows[columns[column]]
+            if more is not None:
+                listed = pa.chunked_array([*listed.chunks, *more[column].chunks], listed.type)
+            values[column] = _in_order(listed, source.orders.get(column))
+        axis, codes = build_axis(request, dimension, values)
+        found.append((axis, codes[: rows.num_rows]))
+    return found
 
 
 def _in_order(values: pa.ChunkedArray, order: pa.Array | None) -> pa.ChunkedArray:
@@ -499,25 +580,6 @@ def _cells(axes: tuple[Axis, ...], finest: Block, request: Request, key_range: i
     blocks = roll_up(axes, finest, level_sets, key_range)
     shown = [shown_cells(axes, levels, blocks.pop(levels)) for levels in level_sets]
     return lay_out(axes, shown, level_sets, key_range=key_range)
-
-
-def _require(
-    source: Source,
-    keys: RecordKeys,
-    requests: Sequence[Request],
-    *,
-    tolerate_missing: bool = False,
-) -> None:
-    """Raise unless requests fit, and keys, weights and variables can be added up."""
-    require_fit(requests, source)
-    if source.cells is not None:
-        source.cells.require(source, requests, cube)
-    require_sound(source, keys, tolerate_missing=tolerate_missing)
-    for weight in sorted({r.weight for r in requests if r.weight is not None}):
-        _require_weights(source, weight)
-    for request in requests:
-        if request.sums:
-            require_addable(source, request.sums, weight=request.weight)
 
 
 def _require_weights(source: Source, weight: str) -> None:

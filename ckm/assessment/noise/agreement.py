@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from ckm.assessment.noise.applied import Design
-    from ckm.assessment.observed import ObservedCells
+from ckm.assessment.noise.applied import Design
+from ckm.assessment.observed import ObservedCells
 
 #: The chance that any of the tests rejects noise that is what the p-table says.
 FAMILY = 1e-6

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ckm.assessment.noise.applied import Design
+from ckm.assessment.observed import ObservedCells
 from reports.facts.release import NoiseClassFact, NoiseShareFact, SizeFact
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from ckm.assessment.noise.applied import Design
-    from ckm.assessment.observed import ObservedCells
-
-    Numbers = NDArray[np.int64]
+Numbers = NDArray[np.int64]
 
 _SINGLE = 8
 _LARGER = ((9, 20), (21, 50), (51, None))

@@ -58,6 +58,11 @@ class JobOutput(Section):
     publish_noise: bool = optional(
         "Say in every file how far counts may lie from the true ones.", default=False
     )
+    stream: bool = optional(
+        "Compute each table part by part along its first dimension, for tables larger than "
+        "memory.",
+        default=False,
+    )
     csv_formulas: CsvFormulas = optional(
         "escape puts an apostrophe before texts of CSV that could be formulas.", default="keep"
     )

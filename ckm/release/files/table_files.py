@@ -94,6 +94,8 @@ class TableFiles:
 
     def require_fit(self) -> None:
         """Refuse what no data are needed to see: names and words that a format cannot hold."""
+        if self._job.output.stream:
+            _require_streamable(self._job)
         self._require_names()
         for name in self._job.tables:
             table = self._rehearsal(name)
@@ -148,7 +150,7 @@ class TableFiles:
 
     def _escaped(self, table: PublishedTable, kind: str) -> PublishedTable:
         escapes = kind == "csv" and self._job.output.csv_formulas == "escape"
-        return without_formulas(table) if escapes else table
+        return table.mapped(without_formulas) if escapes else table
 
     def _require_names(self) -> None:
         wanted = Counter(each.lower() for each in _OTHERS)
@@ -181,6 +183,26 @@ class TableFiles:
                 column: np.zeros(size, np.int64 if measure == "count" else np.float64)
                 for column, measure in measure_columns(request.measures, dimensions).items()
             },
+        )
+
+
+def _require_streamable(job: Job) -> None:
+    """Refuse what needs a whole table at once."""
+    needs = {
+        "[ledger]": job.ledger,
+        'engine = "spark"': job.data.engine == "spark",
+        "[suppression]": job.suppression,
+        "additive = true": job.output.additive,
+        "a quantile": any(t.quantiles for t in job.tables.values()),
+        "a table without dimensions": not all(t.dimensions for t in job.tables.values()),
+    }
+    needs |= {f"the format {kind!r}": kind not in _ROOMY for kind in job.output.formats}
+    wrong = [what for what, is_there in needs.items() if is_there]
+    if wrong:
+        raise ConfigError(
+            f"stream = true under [output] does not go with {' and '.join(wrong)}: that needs "
+            "whole tables in memory.",
+            hint=f"leave one of them out; streamed formats are {', '.join(_ROOMY)}",
         )
 
 

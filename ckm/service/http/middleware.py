@@ -10,17 +10,14 @@ import asyncio
 import logging
 import time
 import traceback
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ckm.service.answering.messages import ClientError, bad_request
 from ckm.service.http.responses import problem_of_mistake
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from ckm.service.metrics import Metrics
+from ckm.service.metrics import Metrics
 
 logger = logging.getLogger("ckm.service")
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import http
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from starlette.requests import Request
-
-    from ckm.service.answering.messages import ClientError, Refusal
-    from ckm.service.answering.render import Rendered
+from ckm.service.answering.messages import ClientError, Refusal
+from ckm.service.answering.render import Rendered
 
 
 def answered(

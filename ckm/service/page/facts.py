@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 from ckm.formats import FORMATS
-from ckm.service.answering.messages import audit_notice, noise_notes, notice_of
+from ckm.service.access.rate_limits import Budget
+from ckm.service.access.tokens import Caller
+from ckm.service.answering.answer import Answer
+from ckm.service.answering.messages import (
+    ClientError,
+    Refusal,
+    audit_notice,
+    noise_notes,
+    notice_of,
+)
 from ckm.service.answering.render import file_name, named_by
 from ckm.service.page.alternatives import starts_of, tries_of
 from ckm.service.page.area_map import map_of
@@ -20,16 +30,8 @@ from ckm.service.page.form import (
     population_choices,
 )
 from ckm.service.page.grid import grid_of
+from ckm.service.page.page_state import View
 from reports.facts.service import Download, PageFacts, Problem, Reader, Unpublished, Withheld
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ckm.service.access.rate_limits import Budget
-    from ckm.service.access.tokens import Caller
-    from ckm.service.answering.answer import Answer
-    from ckm.service.answering.messages import ClientError, Refusal
-    from ckm.service.page.page_state import View
 
 _FIRST = ("csv", "xlsx")
 _NAMES = {

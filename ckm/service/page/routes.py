@@ -4,31 +4,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ckm.service.access.tokens import Caller
 from ckm.service.answering.answer import Answer
 from ckm.service.answering.messages import ClientError, Refusal
+from ckm.service.answering.query import Query
 from ckm.service.answering.render import Rendered
 from ckm.service.http.middleware import language_of
+from ckm.service.http.request_context import RequestContext
 from ckm.service.http.request_parsing import format_of
 from ckm.service.http.responses import answered
 from ckm.service.page.area_map import area_map
 from ckm.service.page.facts import Outcome, Visitor, page_facts
-from ckm.service.page.page_state import View, asked_of, query_of
+from ckm.service.page.page_state import PageState, View, asked_of, query_of
 from ckm.service.page.sign_in import SignIn, session_of
 from reports.service.page import ASSETS, asset, service_page
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
-    from ckm.service.access.tokens import Caller
-    from ckm.service.answering.query import Query
-    from ckm.service.http.request_context import RequestContext
-    from ckm.service.page.page_state import PageState
-    from tables import Deadline
+from tables import Deadline
 
 _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self';"

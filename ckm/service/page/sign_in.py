@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 import anyio.to_thread
+from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from ckm.service.access.sessions import LASTS_S, is_proof, new_name, proof_of
 from ckm.service.answering.messages import ClientError, notice_of
 from ckm.service.http.middleware import language_of
+from ckm.service.http.request_context import RequestContext
 from ckm.service.http.request_parsing import address_of
 from reports.facts.service import SignInFacts
 from reports.service.page import sign_in_page
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
-    from ckm.service.http.request_context import RequestContext
 
 _BACK = re.compile(r"[!-~]{0,6000}")
 _SIGN_IN, _SIGN_OUT = "sign in", "sign out"

@@ -11,17 +11,13 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from ckm.config.service.service import Service
 from ckm.errors import ConfigError
 from ckm.service.metrics import SHARED_FOLDER, forget_process
 from ckm.service.process.server import grace_s, serve_tables
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ckm.config.service.service import Service
 
 logger = logging.getLogger(__name__)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reports.catalogues.pages import headings
 from reports.catalogues.release import CHECKS
-from reports.i18n.languages import mark
+from reports.facts.release import CheckFact, ReleaseFacts, TableFact
+from reports.i18n.languages import Words, mark
 from reports.pages.common import (
     definitions,
     file_columns,
@@ -22,13 +23,7 @@ from reports.pages.release.noise import noise_parts
 from reports.pages.release.risk import risk_parts
 from reports.pages.release.utility import change_table, exposure_table, utility_parts
 from reports.pages.scenarios import scenario_parts
-from reports.parts import NOTHING, Cell, Lines
-
-if TYPE_CHECKING:
-    from reports.facts.release import CheckFact, ReleaseFacts, TableFact
-    from reports.i18n.languages import Words
-    from reports.parts import Entry, Table
-
+from reports.parts import NOTHING, Cell, Entry, Lines, Table
 
 #: What the page says of each design, beside the two figures of the map.
 _FIGURES = ("differencing", "aad", "changed_pct", "false_zeros_pct")

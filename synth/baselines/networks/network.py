@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from footing.arrays import AnyIntegers, Floats, Integers
-    from synth.baselines.coded import CodedColumn
+from footing.arrays import AnyIntegers, Floats, Integers
+from synth.baselines.coded import CodedColumn
 
 #: A column and its parents.
 Family = tuple[int, tuple[int, ...]]

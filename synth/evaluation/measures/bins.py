@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from footing.arrays import Floats, Integers
-    from synth.evaluation.records import Kind, Records
+from footing.arrays import Floats, Integers
+from synth.evaluation.records import Kind, Records
 
 #: Numbers with no more possible values than this are their own bins.
 _AS_THEY_ARE = 50

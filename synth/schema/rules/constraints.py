@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footing.arrays import AnyIntegers, Flags, Integers
 from synth.errors import RuleError
-from synth.schema.columns import Numeric
+from synth.schema.columns import Column, Numeric
 from synth.schema.public import Rule
 from synth.schema.rules.logic import Amount, Codes, Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from footing.arrays import AnyIntegers, Flags, Integers
-    from synth.schema.columns import Column
-    from synth.schema.rules.rules import EditRule, ParsedRule
-    from synth.schema.schema import Schema
+from synth.schema.rules.rules import EditRule, ParsedRule
+from synth.schema.schema import Schema
 
 _MAX_CELLS = 200_000
 _MAX_KINDS = 64

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from starlette.responses import Response
 
 from ckm import __version__
+from ckm.config.service.service import Service
 from ckm.formats import FORMATS
 from ckm.formats.cubes.json_stat import category_of
 from ckm.service.answering.messages import (
@@ -19,17 +23,10 @@ from ckm.service.answering.messages import (
 )
 from ckm.service.answering.pxweb_selection import CONTENTS, codelists_of
 from ckm.service.answering.render import Rendered
+from ckm.service.answering.variables import Variable
+from ckm.service.http.request_context import Call
 from ckm.service.http.request_parsing import format_of
 from ckm.service.http.responses import answered
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from starlette.responses import Response
-
-    from ckm.config.service.service import Service
-    from ckm.service.answering.variables import Variable
-    from ckm.service.http.request_context import Call
 
 
 async def list_tables(call: Call) -> Response:

@@ -183,7 +183,7 @@ def test_keys_of_cells_go_with_cells_alone(folder):
     assert "go with cells alone" in run("check", "--quick", "job.toml").output
 
 
-def test_an_engine_of_cells_answers_no_requests_on_the_fly_and_sums_nothing():
+def test_an_engine_of_cells_answers_no_requests_on_the_fly_and_sums_nothing(tmp_path):
     ptable = solve(NoiseSpec(max_noise=2, variance=1.0))
     cells = pa.table({"sex": ["F"], "count": [9], "k": pa.array([1], pa.uint8()), "pay": [1.0]})
     cells = cells.append_column("pay_n", pa.array([9]))
@@ -193,6 +193,11 @@ def test_an_engine_of_cells_answers_no_requests_on_the_fly_and_sums_nothing():
         engine.prepare(["sex"])
     with pytest.raises(ConfigError, match="noise of sums"):
         engine.tabulate(["sex"], measures=["sum:pay"])
+    keyless = ckm.Engine(cells, cells=["sex"], **options)
+    request = ckm.TableRequest(dimensions=["sex"])
+    for call in (keyless.stream, lambda one, _: keyless.tabulate_all({"": one})):
+        with pytest.raises(ConfigError, match="cell_key names its column"):
+            call(request, tmp_path)
     with pytest.raises(ConfigError, match="one of id, record_key"):
         ckm.Engine(cells, cells=["sex"], record_key="k", **options)
     with pytest.raises(ConfigError, match="not cells"):

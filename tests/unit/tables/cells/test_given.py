@@ -9,8 +9,8 @@ from tables import (
     GivenCells,
     Request,
     RequestError,
+    cell_table,
     cube,
-    finest_cells,
     open_source,
 )
 
@@ -135,4 +135,4 @@ def test_cells_that_could_not_be_read_again_are_not_made(request_, problem):
     records = pa.table({"sex": ["F"], "count": [1], "key": [1], "pay": [2.0], "w": [1]})
     keys = GivenCells(dimensions=("sex",), cell_key="key", key_range=256).keys
     with open_source(records) as source, pytest.raises(RequestError, match=problem):
-        finest_cells(source, keys, [Request(**request_)])
+        cell_table(source, keys, [Request(**request_)])

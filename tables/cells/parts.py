@@ -1,0 +1,176 @@
+"""A table part by part along its first dimension, where not all of its cells fit into memory.
+
+The parts follow each other in the order of the published rows: first the total over the
+first dimension, then its broadest categories with all that lies in them, several at a time.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from tables.cells.blocks import Cells, lay_out, roll_up, shown_cells
+from tables.cells.cube import axes_of, finest_cells, require_records
+from tables.errors import RequestError
+from tables.filtering.filters import Filter, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from footing.arrays import Codes, Flags, Integers
+    from tables.cells.axes import Axis
+    from tables.cells.blocks import Block
+    from tables.keys import RecordKeys
+    from tables.request import Request
+    from tables.source.source import Source
+
+
+def cube_parts(
+    source: Source,
+    keys: RecordKeys,
+    request: Request,
+    *,
+    most: int,
+    lists_empty: bool | None = None,
+    tolerate_missing_keys: bool = False,
+) -> Iterator[tuple[float, Cells]]:
+    """Tabulate a request part by part; all parts have the categories of the whole table.
+
+    Parameters
+    ----------
+    source, keys, request, tolerate_missing_keys
+        As for `tables.cube`.
+    most
+        How many cells a part may hold at most, empty ones of a grid included. The table
+        over the other dimensions is one part, and so is each broadest category.
+    lists_empty
+        Whether empty cells are published, too; by default where all categories are declared.
+
+    Yields
+    ------
+    tuple
+        The share of the parts that are done with this one, and its cells.
+
+    Raises
+    ------
+    RequestError
+        If the table has no dimension; otherwise as `tables.cube`.
+    """
+    if not request.dimensions:
+        raise RequestError("A table without dimensions has no parts.")
+    require_records(source, keys, [request], tolerate_missing_keys=tolerate_missing_keys)
+    known = {d: _distinct(source, request, d) for d in request.dimensions}
+    coded = [_axis(source, request, d, known[d]) for d in request.dimensions]
+    axes = [axis for axis, _ in coded]
+    if lists_empty is None:
+        lists_empty = all(axis.is_declared for axis in axes)
+    level_sets = request.level_sets([len(axis.levels) for axis in axes])
+    first, top = request.dimensions[0], len(axes[0].levels) - 1
+    over = [levels for levels in level_sets if levels[0] == top]
+    within = [levels for levels in level_sets if levels[0] < top]
+    column = request.columns_of(first)[0]
+    sizes = _sizes(axes, coded[0][1], known[first], len(level_sets), lists_empty=lists_empty)
+    batches = list(_batches(axes[0], sizes, most=most))
+    above = axes[0].raised(coded[0][1], 0, top - 1)
+    if over:
+        rest = replace(request, dimensions=request.dimensions[1:], margins="none")
+        found, finest, key_range = finest_cells(source, keys, rest, known=known)
+        whole = (_restricted(axes[0], np.zeros(0, np.int64), shows_total=True), *found)
+        finest = replace(finest, codes=(np.zeros(len(finest.count), np.int32), *finest.codes))
+        start = (top, *(0 for _ in found))
+        yield 1 / (len(batches) + 1), _cells(whole, finest, over, key_range, start=start)
+    finest_only = replace(request, margins="none")
+    for done, batch in enumerate(batches, start=2):
+        rows = known[first].filter(pa.array(np.isin(above, batch)))
+        found, finest, key_range = finest_cells(
+            source, keys, finest_only, known=known, beside=rows.select([column])
+        )
+        part = (_restricted(found[0], batch), *found[1:])
+        yield done / (len(batches) + 1), _cells(part, finest, within, key_range)
+
+
+def _cells(
+    axes: tuple[Axis, ...],
+    finest: Block,
+    level_sets: Sequence[tuple[int, ...]],
+    key_range: int,
+    *,
+    start: tuple[int, ...] | None = None,
+) -> Cells:
+    blocks = roll_up(axes, finest, level_sets, key_range, start=start)
+    shown = [shown_cells(axes, levels, blocks.pop(levels)) for levels in level_sets]
+    return lay_out(axes, shown, level_sets, key_range=key_range)
+
+
+def _distinct(source: Source, request: Request, dimension: str) -> pa.Table:
+    """Find the values of a dimension's columns, and how many records have each."""
+    parameters: dict[str, object] = {}
+    where = ""
+    if isinstance(request.where, Filter):
+        where = f"WHERE {request.where.sql(source.types, parameters)}"
+    listed = ", ".join(map(quote, request.columns_of(dimension)))
+    records = source.new_name("n")
+    found = source.arrow(
+        f"SELECT {listed}, count(*) AS {records} FROM {source.relation} {where} "
+        f"GROUP BY {listed}",
+        parameters,
+    )
+    return found.rename_columns([*found.column_names[:-1], ""])
+
+
+def _axis(
+    source: Source, request: Request, dimension: str, known: pa.Table
+) -> tuple[Axis, Codes]:
+    alone = replace(request, dimensions=[dimension], margins="none")
+    return axes_of(source, alone, known, {c: c for c in request.columns_of(dimension)})[0]
+
+
+def _sizes(
+    axes: Sequence[Axis], codes: Codes, known: pa.Table, level_sets: int, *, lists_empty: bool
+) -> Integers:
+    """Bound the cells of each broadest category of the first axis."""
+    broad = len(axes[0].levels) - 2
+    size = axes[0].levels[broad].size
+    inside = sum(np.bincount(above, minlength=size) for above in _ancestors(axes[0], broad))
+    beside = min(math.prod(axis.size for axis in axes[1:]), 2**40)
+    sizes: Integers = np.asarray(inside, np.int64) * beside
+    if lists_empty:
+        return sizes
+    records = np.bincount(axes[0].raised(codes, 0, broad), known[""].to_numpy(), size)
+    return np.minimum(sizes, records.astype(np.int64) * level_sets)
+
+
+def _batches(axis: Axis, sizes: Integers, *, most: int) -> Iterator[Integers]:
+    """Group broadest categories, in the order of their ranks."""
+    order = np.argsort(axis.levels[-2].ranks, kind="stable")
+    start, held = 0, 0
+    for place, size in enumerate(sizes[order].tolist()):
+        if place > start and held + size > most:
+            yield order[start:place]
+            start, held = place, 0
+        held += size
+    if len(order):
+        yield order[start:]
+
+
+def _ancestors(axis: Axis, broad: int) -> Iterator[Codes]:
+    """Give, level by level, the broadest category that each category lies in."""
+    for height in range(broad + 1):
+        yield axis.raised(np.arange(axis.levels[height].size, dtype=np.int32), height, broad)
+
+
+def _restricted(axis: Axis, batch: Integers, *, shows_total: bool = False) -> Axis:
+    """Show only some broadest categories of an axis and what lies in them, or its total."""
+    broad = len(axis.levels) - 2
+    is_in: Flags = np.zeros(axis.levels[broad].size, bool)
+    is_in[batch] = True
+    levels = [
+        replace(level, is_shown=level.is_shown & is_in[above])
+        for level, above in zip(axis.levels, _ancestors(axis, broad), strict=False)
+    ]
+    total = replace(axis.levels[-1], is_shown=np.array([shows_total]))
+    return replace(axis, levels=(*levels, total))

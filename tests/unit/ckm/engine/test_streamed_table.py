@@ -1,0 +1,78 @@
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ckm import Engine, Secret
+from ckm.engine.request import TableRequest
+from ckm.formats import to_bytes
+from ptable import NoiseSpec, solve
+
+AREAS = ["N", "S", "W", None]
+HIERARCHIES = {"place": ["region", "town"]}
+TREE = "code,parent,label\nT,,all\nA,T,a\nA1,A,a one\nA2,A,a two\nB,T,b\n"
+REQUESTS = {
+    "texts": TableRequest(dimensions=["region", "sex", "age"]),
+    "grid": TableRequest(dimensions=["age", "region"], empty_cells="grid"),
+    "unseen": TableRequest(dimensions=["rare", "sex"], empty_cells="grid"),
+    "declared": TableRequest(dimensions=["sex"]),
+    "hierarchy": TableRequest(dimensions=["place", "sex"], where="age > 1"),
+    "nested grid": TableRequest(dimensions=["place", "age"], empty_cells="grid"),
+    "second": TableRequest(dimensions=["sex", "place"], margins=[["region"], []]),
+    "finest": TableRequest(dimensions=["region", "age"], margins="none"),
+    "tree": TableRequest(dimensions=["code", "sex"], empty_cells="grid"),
+    "amounts": TableRequest(
+        dimensions=["region", "sex"], measures=["weighted", "sum:income", "mean:income"]
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("streamed")
+    rng = np.random.default_rng(3)
+    region = rng.choice(4, 400)
+    records = pa.table(
+        {
+            "id": range(400),
+            "region": [AREAS[place] for place in region],
+            "town": [
+                f"{AREAS[place]}{n}"
+                for place, n in zip(region, rng.choice(5, 400), strict=True)
+            ],
+            "sex": rng.choice(["F", "M"], 400),
+            "age": pa.array(rng.integers(0, 6, 400), pa.int16()),
+            "rare": [f"r{n}" for n in [*range(30), *[7] * 370]],
+            "code": rng.choice(["A1", "A2", "B"], 400),
+            "w": rng.integers(1, 4, 400),
+            "income": np.round(rng.uniform(0, 900, 400), 2),
+        }
+    )
+    pq.write_table(records, folder / "records.parquet")
+    (folder / "tree.csv").write_text(TREE)
+    return Engine(
+        str(folder / "records.parquet"),
+        id="id",
+        weight="w",
+        secret=Secret(bytes(16)),
+        ptable=solve(NoiseSpec(max_noise=3, variance=2.0, small=1)),
+        hierarchies=HIERARCHIES | {"code": folder / "tree.csv"},
+        categories={"sex": ["F", "M", "X"]},
+    )
+
+
+@pytest.mark.parametrize("most", [1, 40, 10**6])
+@pytest.mark.parametrize("name", REQUESTS)
+def test_a_streamed_table_has_the_bytes_of_one_in_memory(engine, name, most, tmp_path):
+    whole = engine.tabulate_all({name: REQUESTS[name]})[name]
+    seen = []
+    streamed = engine.stream(
+        REQUESTS[name], tmp_path, most=most, observe=lambda *part: seen.append(part)
+    )
+    assert streamed.n_rows == whole.n_rows > 0
+    assert len(seen) == 1
+    for kind in ("csv", "csv-labels", "csvw", "parquet"):
+        assert to_bytes(streamed, kind) == to_bytes(whole, kind), kind
+    joined = [piece.to_arrow() for piece in streamed.pieces(7)]
+    assert {len(piece) for piece in joined[:-1]} <= {7}
+    assert pa.concat_tables(joined).equals(whole.to_arrow().combine_chunks())
