@@ -106,6 +106,7 @@ def _check_job(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) ->
     from ckm.release.perturbed import NoiseRun
     from ckm.release.suppressed import SuppressionRun
     from ptable import NoiseSpec, feasible
+    from ptable.design.presets import name_preset
 
     plan = read_job(file)
     terminal.step("job read", f"{file.name} is a sound job; {_names(plan)}")
@@ -113,6 +114,8 @@ def _check_job(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) ->
         terminal.step("margins", text, table=name)
     if isinstance(plan.ptable, NoiseSpec):
         show_feasibility(terminal, feasible(plan.ptable))
+        if text := name_preset(plan.ptable):
+            terminal.step("preset", text)
     if len(plan.output.languages) > 1:
         several = ", ".join(plan.output.languages)
         alike = "; ".join(common_texts(plan)) or "nothing"
@@ -182,14 +185,18 @@ def _margins(plan: Job) -> dict[str, str]:
     return found
 
 
-def tell_few_outcomes(
+def tell_noise(
     terminal: Terminal, spec: NoiseSpec | StackedSpec, *, proof: Certificate | None = None
 ) -> None:
-    """Warn of rows whose noise is nearly a law on two points."""
-    from ptable.advice.figures import name_few_outcomes
+    """Say whose design it is, and warn of what it does to small counts."""
+    from ptable import NoiseSpec
+    from ptable.advice.figures import cautions
+    from ptable.design.presets import name_preset
 
-    if text := name_few_outcomes(spec, proof=proof):
-        terminal.warn("few outcomes", text)
+    if isinstance(spec, NoiseSpec) and (text := name_preset(spec)):
+        terminal.tell(text)
+    for text in cautions(spec, proof=proof):
+        terminal.warn("noise", text)
 
 
 def show_feasibility(terminal: Terminal, answer: Feasibility) -> None:

@@ -53,9 +53,10 @@ def init(
 ) -> None:
     """Draft a job from data: identifier, hierarchies, categories, tables, each with its reason.
 
-    DATA is a Parquet or CSV file, a glob of them, or a DuckDB file. ckm check and ckm release
-    take the draft as it is, once keys are drawn where no column tells records apart. What an
-    office has to decide is marked.
+    DATA is a file, a glob or a folder of Parquet, CSV or Arrow, a DuckDB file, s3://… or the
+    address of a database, without a password. ckm check and ckm release take the draft as it
+    is, once keys are drawn where no column tells records apart. What an office has to decide
+    is marked.
 
     Examples
     --------

@@ -161,8 +161,9 @@ def open_testbed(
         )
     requests = dimensions_of(job)
     geography, target = _roles(job, experiment, tuple(requests))
+    data = job.data.local
     with open_source(
-        str(job.data.path), table=job.data.table, memory_limit=memory_limit, threads=threads
+        data.paths, table=data.table, memory_limit=memory_limit, threads=threads
     ) as source:
         sample = read_sample(
             source,

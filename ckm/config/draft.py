@@ -12,6 +12,7 @@ from decimal import Decimal
 from math import prod
 from pathlib import Path
 
+from footing.places import DRIVERS, has_password, is_elsewhere, scheme_of
 from tables import Source, SourceError, open_source
 from tables.profile import (
     COUNTED,
@@ -97,6 +98,8 @@ def draft_job(data: str, *, output: Path, table: str | None = None) -> Draft:
     table
         The table of a DuckDB file.
     """
+    if has_password(data):
+        raise SourceError("The address must not hold a password.", hint="set PGPASSWORD")
     with open_source(data, table=table) as source:
         records, columns = profile_columns(source)
         found = Draft(records=records, columns={column.name: column for column in columns})
@@ -110,7 +113,7 @@ def draft_job(data: str, *, output: Path, table: str | None = None) -> Draft:
             "tabulate.",
             hint="make columns of groups first, such as bands of age",
         )
-    path = data if "://" in data else os.path.relpath(data, output.parent)
+    path = data if is_elsewhere(data) else os.path.relpath(data, output.parent)
     found.text = _text(found, path, table=table, folder=output.parent)
     return found
 
@@ -280,7 +283,8 @@ def _data(found: Draft, path: str, table: str | None) -> list[str]:
     for number, name in enumerate(found.weights):
         setting = f"{'# ' if number else ''}weight = {_quoted(name)}"
         lines.append(_line(setting, 'decide: for measures = ["count", "weighted"]'))
-    return ["[data]", f"path = {_quoted(path)}", *lines]
+    key = "database" if scheme_of(path) in DRIVERS else "path"
+    return ["[data]", f"{key} = {_quoted(path)}", *lines]
 
 
 def _secret(folder: Path) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import glob
 from dataclasses import replace
 from pathlib import Path
 
 from ckm.config.lines import Lines
 from ckm.config.problems import JobError, Problem, did_you_mean
 from footing.errors import ExplainedError
+from footing.places import list_files
 
 
 class Reading:
@@ -77,17 +77,9 @@ class Reading:
         if self.is_elsewhere(path):
             text = f"{key} must be a file of this machine."
             self.add(where, text, "export it to Parquet first")
-        elif not (path.exists() or (is_glob and files_of(path) not in ((), (path,)))):
+        elif not (path.exists() or (is_glob and list_files(str(path)))):
             near = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
             hint = did_you_mean(path.name, near) or "relative paths start at the file's folder"
             self.add(where, f"{key} {name!r} does not exist.", hint)
         elif not is_glob and path.is_dir():
             self.add(where, f"{key} {name!r} is a folder, not a file.")
-
-
-def files_of(path: Path) -> tuple[Path, ...]:
-    """Return the files that a path or a glob stands for, sorted."""
-    if not glob.has_magic(str(path)) or path.exists():
-        return (path,)
-    found = glob.glob(str(path), recursive=True)  # noqa: PTH207 (an absolute pattern)
-    return tuple(sorted(path for path in map(Path, found) if path.is_file()))

@@ -77,7 +77,7 @@ class Engine:
     Parameters
     ----------
     data
-        A Parquet or CSV file, a glob, a DuckDB file, or a pandas, polars or Arrow table.
+        Whatever `tables.open_source` takes: files, a database, a pandas or Arrow table, …
     id
         Column of a stable identifier, from which record keys are hashed.
     record_key
@@ -114,7 +114,7 @@ class Engine:
     total_label, missing_label
         What totals and missing categories are called in the tables.
     table
-        The table inside a DuckDB file.
+        The table inside a DuckDB file or a database.
     engine
         What tabulates: ``"duckdb"``, or ``"spark"`` for Parquet files that one machine is too
         small for. The numbers are the same to the bit.

@@ -103,7 +103,7 @@ def open_records(
         return source
     if engine != "spark":
         raise ConfigError(f"engine must be 'duckdb' or 'spark', not {engine!r}.")
-    if cells is not None or not isinstance(data, (str, os.PathLike)):
+    if cells is not None or not isinstance(data, (str, os.PathLike, tuple)):
         raise ConfigError(
             "Spark tabulates Parquet files of records, not cells or data in memory.",
             hint="write records to Parquet, or leave engine out",

@@ -35,7 +35,7 @@ _WHAT = {
 _ELSEWHERE: Any = {
     **dict.fromkeys(("about", "limits", "access", "ledger", "audit", "ptable"), True),
     **dict.fromkeys(("title", "magnitude", "output", "report"), True),
-    "data": {"path"},
+    "data": {"path", "database"},
     "keys": {"secret", "checks"},
 }
 _WORDS = {"labels", "levels", "categories", "codelist", "boundaries", "boundary_code", "title"}

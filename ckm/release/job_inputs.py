@@ -67,10 +67,10 @@ def load_ptable(job: Job) -> PTable:
         raise
     proof, spec = table.certificate, table.spec
     if proof is not None and isinstance(spec, NoiseSpec | StackedSpec):
-        from ptable.advice.figures import name_few_outcomes
+        from ptable.advice.figures import cautions
 
-        if text := name_few_outcomes(spec, proof=proof):
-            logger.warning("%s", text, extra={"event": "noise of few outcomes"})
+        for text in cautions(spec, proof=proof):
+            logger.warning("%s", text, extra={"event": "noise"})
     return table
 
 
@@ -220,9 +220,10 @@ def open_engine(
     """Open the data of a job with its keys and its p-table."""
     from ckm.engine.engine import Engine
 
+    data = job.data.local
     return Engine(
-        str(job.data.path),
-        **{name: getattr(job.data, name) for name in _OF_DATA},
+        data.paths,
+        **{name: getattr(data, name) for name in _OF_DATA},
         secret=load_secret(job),
         ptable=ptable,
         hierarchies=dict(job.hierarchies) or None,

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from ckm.errors import ReleaseError
 from ckm.release.files.manifest import manifest_text, record_file
 from ckm.release.files.output_folder import draft_folder, flush_files
-from ckm.release.files.table_files import is_matched
 from ckm.release.job_inputs import read_secret, silent
 from ckm.release.run import InputFiles, facts_of_run
+from footing.places import is_matched
 from tables import open_source
 from tables.source.spill import SpillFolder
 
@@ -110,10 +110,11 @@ def swap(
     beside = path.with_suffix(".report.json")
     _require_output(job, path, beside, force=force)
     secret = _secret(job)
-    inputs = InputFiles({file: file.name for file in job.data.files()})
+    data = job.data.local
+    inputs = InputFiles({file: job.data.name_of(file) or file.name for file in data.files()})
     with (
         open_source(
-            str(job.data.path), table=job.data.table, memory_limit=memory_limit, threads=threads
+            data.paths, table=data.table, memory_limit=memory_limit, threads=threads
         ) as source,
         draft_folder(path, what="file", mode=0o700) as folder,
     ):
@@ -144,7 +145,8 @@ def rehearse_swap(
 ) -> None:
     """Make a swap in a private folder that goes again."""
     _secret(job)
-    with open_source(str(job.data.path), table=job.data.table, **resources) as source:
+    data = job.data.local
+    with open_source(data.paths, table=data.table, **resources) as source:
         job.swap.plan.require_fit(source)
     step("columns checked", "the data have every column")
     if quick:
@@ -183,7 +185,7 @@ def _require_output(job: SwapJob, path: Path, beside: Path, *, force: bool) -> N
                 f"The file {file.name!r} exists.",
                 hint="choose another, or replace it with --force",
             )
-    if is_matched(path, str(job.data.path)):
+    if any(is_matched(path, pattern) for pattern in job.data.patterns):
         raise ReleaseError(
             f"The output {path.name!r} would be read as data by the next swap.",
             hint="choose a name that the pattern of [data] path does not match",

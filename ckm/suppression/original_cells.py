@@ -105,7 +105,7 @@ def open_originals(
     job: Job, *, memory_limit: str | None = None, threads: int | None = None
 ) -> Iterator[Originals]:
     """Open the records of a job for the time of a block, and check that its tables fit."""
-    data = job.data
+    data = job.data.local
     cells = None
     if data.cells is not None:
         cells = given_cells(
@@ -117,7 +117,7 @@ def open_originals(
             labels=(job.output.total_label, job.output.missing_label),
         )
     source = open_records(
-        str(data.path),
+        data.paths,
         engine=data.engine,
         master=data.master,
         table=data.table,

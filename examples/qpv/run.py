@@ -1,10 +1,12 @@
 """The experiment of a statistical office, on people who do not exist.
 
-Run it:  python examples/qpv/run.py            (about ten seconds)
+Run it:  python examples/qpv/run.py                          (about ten seconds)
+         python examples/qpv/run.py qpv-r --rule r-ptable    (the rule of R ptable)
 """
 
 import argparse
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -12,6 +14,7 @@ import pandas as pd
 from ckm.comparison.compare_designs import compare, write_comparison
 from ckm.config import read_designs, read_job
 from ckm.demo.demo import write_register
+from ptable.design.presets import RULES
 
 HERE = Path(__file__).parent
 SETS = (1, 2, 4, 5)
@@ -22,13 +25,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=Path("qpv"))
     parser.add_argument("--persons", type=int, default=400_000)
+    parser.add_argument("--rule", choices=list(RULES), default="maximum-entropy")
     given = parser.parse_args()
     given.folder.mkdir()
     for name in ("job.toml", "designs.toml"):
         shutil.copy(HERE / name, given.folder / name)
     write_register(given.folder, persons=given.persons)
     job = read_job(given.folder / "job.toml")
-    found = compare(job, read_designs(given.folder / "designs.toml"))
+    rule = RULES[given.rule]
+    designs = {
+        name: {**design, **rule} if isinstance(design, dict) else design
+        for name, design in read_designs(given.folder / "designs.toml").items()
+    }
+    found = compare(job.changed(ptable=replace(job.ptable, **rule)), designs)
     write_comparison(found, given.folder / "comparison")
     facts = found.facts()
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
+from ptable.design.spec import NoiseSpec
 from ptable.design.stack import StackedSpec
 from ptable.errors import PTableError
 from ptable.solver.dual import maximise
@@ -18,7 +19,6 @@ from ptable.solver.variance_range import resolve, resolve_row
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ptable.design.spec import NoiseSpec
     from ptable.proof.certificate import Certificate
     from ptable.solver.row import RowProblem
     from ptable.solver.variance_range import ResolvedRow
@@ -27,6 +27,7 @@ _Law: TypeAlias = "Mapping[int, float]"
 _MAX_COUNTS = 10
 _MAX_NAMED = 3
 _SHOWN = 0.005
+_ALMOST = 1 - 1e-6
 _BISECTIONS, _FEW_BISECTIONS = 12, 5
 #: What share of the outcomes that some smaller variance gives is enough.
 _ENOUGH = 0.9
@@ -180,8 +181,12 @@ class FewOutcomes:
     effective: float
 
     def __str__(self) -> str:
-        said = " or ".join(f"{published} ({p:.0%})" for published, p in self.outcomes)
-        return f"count {self.count} becomes {said}, {self.effective:.1f} effective outcomes"
+        return _said(self)
+
+
+def _said(row: FewOutcomes) -> str:
+    said = " or ".join(f"{published} ({p:.0%})" for published, p in row.outcomes)
+    return f"count {row.count} becomes {said}, {row.effective:.1f} effective outcomes"
 
 
 def few_outcomes(
@@ -243,7 +248,7 @@ def name_few_outcomes(
     rows = few_outcomes(spec, proof=proof)
     if not rows:
         return ""
-    named = "; ".join(map(str, rows[:_MAX_NAMED]))
+    named = "; ".join(_said(row) for row in rows[:_MAX_NAMED])
     more = f"; and {len(rows) - _MAX_NAMED} more rows" if len(rows) > _MAX_NAMED else ""
     way = "Take a smaller variance in these rows."
     other = None if isinstance(spec, StackedSpec) else smaller_variance(spec)
@@ -256,6 +261,37 @@ def name_few_outcomes(
         said = ", ".join(f"{v:g} for count {c}" for c, v in values if c in counts)
         way = f"With one variance per row, {said} is the nearest smaller one that is not so."
     return f"The noise has two outcomes or hardly more: {named}{more}. {way}"
+
+
+def cautions(
+    spec: NoiseSpec | StackedSpec, *, proof: Certificate | None = None
+) -> tuple[str, ...]:
+    """Warn of rows with few outcomes, of those short of variance, and of declared bias."""
+    texts = (name_few_outcomes(spec, proof=proof), _name_short(proof), _name_bias(spec))
+    return tuple(text for text in texts if text)
+
+
+def _name_short(proof: Certificate | None) -> str:
+    rows = () if proof is None else proof.rows
+    said = ", ".join(
+        f"{row.variance:.3g} for count {row.count}"
+        for row in rows
+        if row.count and not row.note and row.variance < row.requested_variance * _ALMOST
+    )
+    return (
+        f"The rule 'at-most' leaves rows less variance than asked for: {said}." if said else ""
+    )
+
+
+def _name_bias(spec: NoiseSpec | StackedSpec) -> str:
+    if not isinstance(spec, NoiseSpec) or not spec.positive_bias:
+        return ""
+    means = {count: float(spec.row(count).mean) for count in range(1, spec.small + 2)}
+    said = ", ".join(f"{mean:+g} for count {count}" for count, mean in means.items())
+    return (
+        f"No positive count is published as 0. The mean noise is {said}, and a published 0 is "
+        "a true one: empty cells are not protected."
+    )
 
 
 def _most_variance(problem: RowProblem) -> float:

@@ -40,9 +40,10 @@ _LARGEST_ANCHOR = 10**12
 class NoiseSpec:
     """State what the noise of a p-table must satisfy.
 
-    Noise has mean zero and never leads to a negative count. Zeros stay zero unless
-    `zero_bias` says otherwise. Every option but `small`, `zero_bias`, `zero_variance`, `step`
-    and `anchors` may be one value, or one value per row: per count 1, 2, ... or per anchor.
+    Noise has mean zero and never leads to a negative count, unless `zero_bias` and
+    `positive_bias` say otherwise. Every option but `small`, `zero_bias`, `zero_variance`,
+    `positive_bias`, `step` and `anchors` may be one value, or one value per row: per count
+    1, 2, ... or per anchor.
 
     Parameters
     ----------
@@ -76,6 +77,10 @@ class NoiseSpec:
     zero_variance
         The variance of the noise of a count of 0, which only ``"nearest"`` of the first row
         relaxes; None for what greatest entropy gives.
+    positive_bias
+        Above 0, no count from 1 on is published as 0: counts 1..small + 1 are published as
+        ``small + 1`` plus noise of this mean. Noise that only goes up is biased, and the bias
+        is declared; 0 lets counts fall to 0. Every published 0 is then a true one.
     step
         Noise comes in multiples of ``1 / step``; more than 1 for magnitudes.
     anchors
@@ -103,6 +108,7 @@ class NoiseSpec:
     min_probability: float | tuple[float, ...] = 0.0
     zero_bias: float = 0.0
     zero_variance: float | None = None
+    positive_bias: float = 0.0
     step: int = 1
     anchors: tuple[int, ...] | None = None
 
@@ -110,7 +116,8 @@ class NoiseSpec:
         problems = self._unordered() or self._normalise_shape()
         if problems:
             raise _refusal(problems)
-        if problems := self._normalise_options() + self._normalise_zero():
+        problems = self._normalise_options() + self._normalise_zero()
+        if problems := problems + self._normalise_positive():
             raise _refusal(problems)
         self._refuse_impossible()
 
@@ -161,8 +168,11 @@ class NoiseSpec:
         if max(max(map(int, noises)) * self.step, self.small) > _MAX_STEPS:
             problems.append(f"max_noise times step must be at most {_MAX_STEPS}, and small too")
             return problems
-        if self.step > 1 and self.small:
-            problems.append("small must be 0 where step is above 1: magnitudes are not counts")
+        if self.step > 1 and (self.small or self.positive_bias):
+            problems.append(
+                "small must be 0 where step is above 1, and positive_bias too: magnitudes are "
+                "not counts"
+            )
         if self.anchors is not None:
             problems += self._normalise_anchors(int(noises[-1]))
         is_single = not hasattr(self.max_noise, "__iter__")
@@ -173,7 +183,7 @@ class NoiseSpec:
             return problems
         if self.anchors is not None:
             return self._wrong_number("max_noise", noises)
-        full = _full_from(int(noises[-1]), self.small)
+        full = self._full_from(int(noises[-1]))
         if len(noises) < full:
             problems.append(
                 f"max_noise must have at least {full} values, one for each count 1..{full}: "
@@ -183,10 +193,11 @@ class NoiseSpec:
 
     def _normalise_anchors(self, last_noise: int) -> list[str]:
         anchors = _as_tuple(self.anchors)
+        blocks = self.small or self.positive_bias
         rises = all(map(is_integer, anchors)) and all(a < b for a, b in pairwise(anchors))
-        if not anchors or not rises or anchors[0] < 1 or anchors[-1] < last_noise or self.small:
+        if not anchors or not rises or anchors[0] < 1 or anchors[-1] < last_noise or blocks:
             rule = "anchors must be rising counts from 1 or more to max_noise or more"
-            return [f"{rule}, with small 0, not {self.anchors!r}"]
+            return [f"{rule}, with small and positive_bias 0, not {self.anchors!r}"]
         if anchors[-1] > _LARGEST_ANCHOR:
             return [f"anchors must be at most {_LARGEST_ANCHOR}; the last one is not"]
         object.__setattr__(self, "anchors", tuple(map(int, anchors)))
@@ -217,6 +228,13 @@ class NoiseSpec:
         what = "anchor" if self.anchors is not None else f"count 1..{n_rows}"
         rule = f"{name} must be one value or {n_rows} values, one for each {what}"
         return [f"{rule}, not {len(values)}"]
+
+    def _normalise_positive(self) -> list[str]:
+        end = self.max_noises[0] - self.small
+        if self.positive_bias and not is_number(self.positive_bias, minimum=0, below=end):
+            return [f"positive_bias must lie in [0, {end}), not {self.positive_bias!r}"]
+        object.__setattr__(self, "positive_bias", float(self.positive_bias))
+        return []
 
     def _normalise_zero(self) -> list[str]:
         largest = self.max_noises[0]
@@ -307,7 +325,12 @@ class NoiseSpec:
             return self.anchors[-1]
         if isinstance(self.max_noise, tuple):
             return len(self.max_noise)
-        return _full_from(self.max_noise, self.small)
+        return self._full_from(self.max_noise)
+
+    def _full_from(self, max_noise: int) -> int:
+        """Give the first count from which on no noise is cut off or blocked."""
+        is_short = not self.small and not self.positive_bias
+        return max_noise + (0 if is_short else self.small + 1)
 
     def row(self, count: int) -> RowProblem:
         """Give the constraints on the row of a count.
@@ -328,6 +351,11 @@ class NoiseSpec:
             return self._zero_row()
         place = self._row_counts.index(count)
         noise = _reach(count, self.max_noises[place], self.small, self.step)
+        mean = Fraction(0)
+        if self.positive_bias:
+            noise = tuple(v for v in noise if v > -count)
+            if count <= self.small + 1:
+                mean = _sum_of_keys(self.small + 1 - count + exact(self.positive_bias), noise)
         symmetric = _at(self.symmetric, place)
         if symmetric:
             allowed = set(noise)
@@ -350,6 +378,7 @@ class NoiseSpec:
             symmetric=symmetric,
             p_stay=exact(p_stay) if stays and p_stay is not None else None,
             p_stay_rule=_at(self.p_stay_rule, place),
+            mean=mean,
             step=self.step,
         )
 
@@ -468,11 +497,6 @@ class NoiseSpec:
         True
         """
         return cls(**fields)
-
-
-def _full_from(max_noise: int, small: int) -> int:
-    """Give the first count from which on no noise is cut off or blocked."""
-    return max_noise + (small + 1 if small else 0)
 
 
 def _reach(count: int, max_noise: int, small: int, step: int) -> tuple[int, ...]:

@@ -67,7 +67,7 @@ class RowCertificate:
     note
         Why the row differs from the request; empty when it does not.
     requested_bias
-        The mean noise asked for, as near as integers come: 0 but for a count of 0.
+        The mean noise asked for, as near as integers come: 0 unless a bias is declared.
     stay_excess
         How far the probability of staying is from the one asked for, on the wrong side of a
         bound; 0 where nothing is asked.

@@ -352,6 +352,14 @@ def _specs(table: PTable, laws: Mapping[int, _Law]) -> Iterator[NoiseSpec | Stac
         "step": table.step,
         "anchors": None if table.anchors is None else tuple(counts),
     }
+    first = fields["small"] + 1
+    if (
+        first in counts
+        and table.step == 1
+        and all(-count not in laws[count] for count in counts)
+    ):
+        lifted = moments(table.units(first), table.key_range)[0]
+        fields["positive_bias"] = max(_short(float(lifted)), 0.0)
     if set(laws[0]) != {0}:
         bias, variance = moments(table.units(0), table.key_range)
         fields["zero_bias"] = _short(float(bias / table.step))
@@ -487,6 +495,8 @@ def _words(design: Design) -> str:
         words.append(f"every probability at least {design.min_probability:g}")
     if design.zero_bias:
         words.append(f"zeros with a bias of {design.zero_bias:g}")
+    if design.positive_bias:
+        words.append(f"positives stay positive with a bias of {design.positive_bias:g}")
     if design.step > 1:
         words.append(f"in steps of 1/{design.step}")
     return ", ".join(words)

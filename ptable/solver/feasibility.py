@@ -271,6 +271,8 @@ def _structure(problem: RowProblem, end: int) -> str:
         return f"a count of {problem.count} has no noise whose opposite is in reach"
     below = max((v for v in noise if v <= 0), default=noise[0])
     above = min((v for v in noise if v >= 0), default=noise[-1])
+    if end == 0 and problem.count and problem.mean:
+        return f"its mean noise is {float(problem.mean / step):g}"
     if end == 0:
         return f"no noise strictly between {below / step:g} and {above / step:g} is allowed"
     if -noise[0] < noise[-1]:

@@ -40,7 +40,7 @@ class RowProblem:
     p_stay_rule
         Whether `p_stay` is met exactly or is a bound.
     mean
-        The mean of the noise, in steps; zero but for a count of 0 whose bias is declared.
+        The mean of the noise, in steps; zero but for counts whose bias is declared.
     step
         How many steps make one unit.
     """

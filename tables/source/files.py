@@ -3,50 +3,105 @@
 from __future__ import annotations
 
 import csv
-import glob
 import gzip
+import os
+import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import duckdb
 
+from footing.places import before_wildcards, list_files
 from tables.errors import SourceError, unknown_name
 from tables.filtering.filters import quote
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: The column of a file's path, before partitions are read from it.
+_FILE = "ckm_file"
+ARROW_FILE, _ARROW_STREAM = b"ARROW1\0\0", b"\xff\xff\xff\xff"
 _COLUMNS_A_PASS = 50
 
 
-def find_files(path: str) -> tuple[str, ...]:
-    """Return the files that a path or a glob names; none of them empty."""
-    if Path(path).is_dir():
-        raise SourceError(
-            f"{Path(path).name!r} is a folder.",
-            hint="name its files with a glob: folder/*.parquet",
-        )
-    files = [path] if Path(path).exists() else sorted(glob.glob(path, recursive=True))  # noqa: PTH207  (keeps paths as given)
-    if not files:
-        raise SourceError(f"No file matches {path!r}.", hint="look at the path's spelling")
+def find_files(paths: Sequence[str]) -> tuple[str, ...]:
+    """Return the files that paths, folders and globs name; none of them empty."""
+    files = []
+    for path in paths:
+        found = list_files(path)
+        if not found:
+            raise SourceError(f"No file matches {path!r}.", hint="look at the path's spelling")
+        files += found
     for file in files:
         if Path(file).stat().st_size == 0:
             raise SourceError(f"The file {Path(file).name!r} is empty.")
-    return tuple(files)
+    return tuple(dict.fromkeys(files))
+
+
+def find_partitions(paths: Sequence[str], files: Sequence[str]) -> tuple[str, ...]:
+    """Return the keys of folders such as ``region=A``, below what all paths have in common."""
+    fixed = [path if Path(path).exists() else before_wildcards(path) for path in paths]
+    root = os.path.commonpath([os.path.abspath(path) for path in fixed])  # noqa: PTH100
+    shapes = set()
+    for file in files:
+        below = Path(os.path.relpath(file, root)).parts[:-1]
+        shapes.add(tuple(part.split("=", 1)[0] for part in below if "=" in part))
+    if len(shapes) > 1:
+        raise SourceError(
+            "The folders of all files must name the same partitions; they differ.",
+            hint="such as year=2020/region=A for every file",
+        )
+    return shapes.pop()
+
+
+def create_view(
+    connection: duckdb.DuckDBPyConnection, view: str, given: str, keys: Sequence[str]
+) -> None:
+    """Make a view of records that know their files, with partitions as columns of texts."""
+    rows = connection.execute(f"DESCRIBE {given}").fetchall()
+    names = [row[0].lower() for row in rows] + [key.lower() for key in keys]
+    columns = [f"* EXCLUDE ({_FILE})"]
+    for key in keys:
+        if names.count(key.lower()) > 1:
+            raise SourceError(
+                f"Column {key!r} is named by folders, and again by files or folders.",
+                hint=f"rename the folders {key}=…, or the column",
+            )
+        pattern = rf".*[/\\]{re.escape(key)}=([^/\\]*)[/\\]"
+        value = f"url_decode(regexp_extract({_FILE}, {sql_text(pattern)}, 1))"
+        columns.append(f"nullif({value}, '__HIVE_DEFAULT_PARTITION__') AS {quote(key)}")
+    connection.execute(f"CREATE VIEW {view} AS SELECT {', '.join(columns)} FROM {given}")
 
 
 def file_format(file: str) -> str:
-    """Tell Parquet from CSV by content and name."""
+    """Tell Parquet and Arrow from CSV by content and name."""
     with Path(file).open("rb") as handle:
-        start = handle.read(4)
-    if start == b"PAR1":
+        start = handle.read(8)
+    if start[:4] == b"PAR1":
         return "parquet"
+    if start == ARROW_FILE or start[:4] == _ARROW_STREAM:
+        return "arrow"
     suffixes = {s.lower() for s in Path(file).suffixes}
     if suffixes & {".csv", ".tsv", ".txt"}:
         return "csv"
     raise SourceError(
-        f"The file {Path(file).name!r} is neither Parquet nor CSV.",
+        f"The file {Path(file).name!r} is neither Parquet, Arrow nor CSV.",
         hint="CSV files end in .csv, .tsv or .txt (also .gz)",
     )
 
 
-def check_same_columns(connection: duckdb.DuckDBPyConnection, files: tuple[str, ...]) -> None:
+def create_parquet_view(
+    connection: duckdb.DuckDBPyConnection, files: tuple[str, ...], view: str
+) -> None:
+    """Make a view of the records of Parquet files, which must have the same columns."""
+    connection.execute(
+        f"CREATE VIEW {view} AS SELECT * FROM read_parquet({file_list(files)}, "
+        f"hive_partitioning=false, union_by_name=false, filename={sql_text(_FILE)})"
+    )
+    _check_same_columns(connection, files)
+
+
+def _check_same_columns(connection: duckdb.DuckDBPyConnection, files: tuple[str, ...]) -> None:
     """Refuse Parquet files that differ in their columns."""
     shapes = set()
     for file in files if len(files) > 1 else ():
@@ -56,7 +111,7 @@ def check_same_columns(connection: duckdb.DuckDBPyConnection, files: tuple[str, 
         shapes.add(tuple((row[0], row[1]) for row in rows))
     if len(shapes) > 1:
         raise SourceError(
-            "The files of a glob must have the same columns and types; they differ.",
+            "All files must have the same columns and types; they differ.",
             hint="write them again from one program, or name fewer files",
         )
 
@@ -117,13 +172,14 @@ def create_csv_view(
     """
     headers = {_header(file) for file in files}
     if len(headers) > 1:
-        raise SourceError("The files of a glob must have the same header line; they differ.")
+        raise SourceError("All files must have the same header line; they differ.")
     delimiter, names = headers.pop()
     shape = ", ".join(f"{sql_text(name)}: 'VARCHAR'" for name in names)
     connection.execute(
         f"CREATE VIEW ckm_text AS SELECT * FROM read_csv({file_list(files)}, "
         f"columns={{{shape}}}, delim={sql_text(delimiter)}, quote='\"', escape='\"', "
-        "auto_detect=false, header=true, nullstr='', strict_mode=true, ignore_errors=false)"
+        "auto_detect=false, header=true, nullstr='', strict_mode=true, ignore_errors=false, "
+        f"filename={sql_text(_FILE)}, hive_partitioning=false)"
     )
     kinds: list[str | None] = [None] * len(names)
     for start in [] if is_text else range(0, len(names), _COLUMNS_A_PASS):
@@ -133,7 +189,9 @@ def create_csv_view(
         f"CAST({quote(name)} AS {kind}) AS {quote(name)}" if kind else quote(name)
         for name, kind in zip(names, kinds, strict=True)
     ]
-    connection.execute(f"CREATE VIEW {view} AS SELECT {', '.join(parts)} FROM ckm_text")
+    connection.execute(
+        f"CREATE VIEW {view} AS SELECT {', '.join([*parts, _FILE])} FROM ckm_text"
+    )
 
 
 def _detect(connection: duckdb.DuckDBPyConnection, names: tuple[str, ...]) -> list[str | None]:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from tables.errors import SourceError
+from tables.source.files import ARROW_FILE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
 
 
 def as_arrow(data: object) -> tuple[pa.Table, dict[str, pa.Array]]:
@@ -18,17 +24,10 @@ def as_arrow(data: object) -> tuple[pa.Table, dict[str, pa.Array]]:
         if table is None:
             raise SourceError(
                 f"Records cannot be read from {type(data).__name__!r}.",
-                hint="give a path, or a pandas, polars or Arrow table",
+                hint="give a path, a list of paths, or a pandas, polars or Arrow table",
             )
-    names = [name.lower() for name in table.column_names]
-    if not names or any(not name or "\0" in name for name in names):
-        raise SourceError(
-            "The data have no columns." if not names else "Every column needs a name.",
-            hint="a name has one character or more, and no null character",
-        )
+    _require_names(table.column_names)
     table = _readable(table)
-    if len(set(names)) < len(names):
-        raise SourceError("Column names must differ in more than upper and lower case.")
     orders: dict[str, pa.Array] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         # The order of pandas categories is always meant; elsewhere it may be that of the rows.
@@ -36,6 +35,58 @@ def as_arrow(data: object) -> tuple[pa.Table, dict[str, pa.Array]]:
         if is_coded and (column.type.ordered or hasattr(data, "iloc")):
             orders[name] = column.unify_dictionaries().chunk(0).dictionary
     return table, orders
+
+
+def _require_names(given: Sequence[str]) -> None:
+    names = [name.lower() for name in given]
+    if not names or any(not name or "\0" in name for name in names):
+        raise SourceError(
+            "The data have no columns." if not names else "Every column needs a name.",
+            hint="a name has one character or more, and no null character",
+        )
+    if len(set(names)) < len(names):
+        raise SourceError("Column names must differ in more than upper and lower case.")
+
+
+def arrow_batches(file: str) -> pa.RecordBatchReader:
+    """Read the batches of an Arrow file (Feather) or of a stored stream of Arrow."""
+    mapped = pa.memory_map(file)
+    if mapped.read(8) != ARROW_FILE:
+        mapped.seek(0)
+        return pa.ipc.open_stream(mapped)
+    opened = pa.ipc.open_file(mapped)
+    batches = (opened.get_batch(place) for place in range(opened.num_record_batches))
+    return pa.RecordBatchReader.from_batches(opened.schema, batches)
+
+
+def as_reader(
+    data: Any, folder: Path
+) -> tuple[pa.RecordBatchReader, dict[str, pa.Array]] | None:
+    """Return the batches of what is a plan of reading; None for data in memory."""
+    if hasattr(data, "sink_ipc"):  # a LazyFrame of polars
+        data.sink_ipc(folder / "frame.arrow")
+        kinds = data.collect_schema().items()
+        orders = {n: pa.array(k.categories) for n, k in kinds if type(k).__name__ == "Enum"}
+        return arrow_batches(str(folder / "frame.arrow")), orders
+    if hasattr(data, "scanner"):  # a Dataset of PyArrow
+        return data.scanner().to_reader(), {}
+    return None
+
+
+def write_parquet(reader: pa.RecordBatchReader, file: Path) -> None:
+    """Stream batches into a Parquet file; its columns have types that DuckDB knows."""
+    _require_names(reader.schema.names)
+    schema = pa.schema([field.with_type(_plain(field.type)) for field in reader.schema])
+    with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        for batch in reader.cast(schema):
+            writer.write_batch(batch)
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(kind):
+        return _plain(kind.value_type)
+    is_untyped = pa.types.is_null(kind) or pa.types.is_string_view(kind)
+    return pa.string() if is_untyped else kind
 
 
 def _readable(table: pa.Table) -> pa.Table:
@@ -66,10 +117,12 @@ def _from_stream(data: object) -> pa.Table | None:
 def _from_pandas(frame: Any) -> pa.Table:
     """Turn a data frame into Arrow column by column; values of mixed types become texts."""
     index = frame.index
-    if type(index).__name__ != "RangeIndex" or index.start != 0 or index.step != 1:
+    named = [str(name) for name in index.names if name is not None]
+    if type(index).__name__ != "RangeIndex" or index.start or index.step != 1 or named:
+        what = f"is called {', '.join(map(repr, named))}" if named else "has labels of its own"
         raise SourceError(
-            "The data frame's index must be a plain range; this one carries something.",
-            hint="call frame.reset_index() to keep it as columns, or reset_index(drop=True)",
+            f"The data frame's index must be a plain range without a name; this one {what}.",
+            hint="call df.reset_index() to keep it as columns, or df.reset_index(drop=True)",
         )
     columns: dict[str, Any] = {}
     for position, name in enumerate(frame.columns):

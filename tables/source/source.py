@@ -1,4 +1,4 @@
-"""Where the records are: Parquet, CSV, Arrow, pandas, polars or a DuckDB file.
+"""Where the records are: files, data in memory, databases, or a stream.
 
 A source keeps one DuckDB connection. Records stay in DuckDB; what leaves are column
 names, kinds of columns, and aggregates.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import re
 import threading
 import weakref
 from concurrent.futures import Future
@@ -18,20 +17,24 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import duckdb
 
+from footing.places import is_elsewhere
 from tables.deadline import Deadline, stopped
 from tables.errors import RequestError, SourceError, unknown_name
 from tables.filtering.filters import quote
 from tables.filtering.values import kind_of
+from tables.source.copies import LocalCopy
+from tables.source.explaining import explained
 from tables.source.files import (
     attach,
-    check_same_columns,
     create_csv_view,
+    create_parquet_view,
+    create_view,
     file_format,
-    file_list,
     find_files,
+    find_partitions,
     sql_text,
 )
-from tables.source.frames import as_arrow
+from tables.source.frames import arrow_batches, as_arrow, as_reader, write_parquet
 from tables.source.spill import SpillFolder
 
 if TYPE_CHECKING:
@@ -49,7 +52,7 @@ _DUCKDB_SUFFIXES = {".duckdb", ".ddb", ".db"}
 _FEW_BITS, _MAX_BITS = 16, 22
 # Sums and largest contributions take a kilobyte a combination there, and gain no time.
 _BITS_WITH_SUMS = 12
-_VIEW = "ckm_records"
+_VIEW, _FILES = "ckm_records", "ckm_files"
 _CLEAN, _NARROW = "ckm_clean_records", "ckm_cells"
 _BESIDE = "ckm_beside"
 _TICK_S = 0.2
@@ -192,7 +195,7 @@ class Source:
         try:
             with (
                 deadline.interrupting(cursor.interrupt, within_s=timeout_s),
-                _explained(self.label),
+                explained(self.label),
             ):
                 if beside is not None:
                     cursor.register(self.beside, beside)
@@ -208,7 +211,7 @@ class Source:
 
     def keep(self, name: str, table: pa.Table) -> None:
         """Keep a small table of ours beside the records, under a name of ours."""
-        with self._lock, _explained(self.label):
+        with self._lock, explained(self.label):
             self._connection.register(name + "_given", table)
             self._connection.execute(f"CREATE TABLE {name} AS SELECT * FROM {name}_given")
             self._connection.unregister(name + "_given")
@@ -223,7 +226,7 @@ class Source:
 
     def batches(self, sql: str, *, rows: int) -> Iterator[pa.RecordBatch]:
         """Stream the answer of a query in batches of at most `rows` rows."""
-        with self._lock, _explained(self.label):
+        with self._lock, explained(self.label):
             yield from self._connection.sql(sql).to_arrow_reader(rows)
 
     def copy(
@@ -282,7 +285,7 @@ class Source:
             except BaseException as error:  # noqa: BLE001  (raised again by result)
                 outcome.set_exception(error)
 
-        with self._lock, _explained(self.label):
+        with self._lock, explained(self.label):
             worker = threading.Thread(target=settle, daemon=True)
             worker.start()
             try:
@@ -314,36 +317,30 @@ class Source:
         return _CLEAN
 
 
-@contextlib.contextmanager
-def _explained(label: str) -> Iterator[None]:
-    """Turn DuckDB's errors, whose texts may quote records, into ours, which do not."""
-    try:
-        yield
-    except duckdb.InterruptException:
-        raise KeyboardInterrupt from None
-    except (duckdb.Error, RuntimeError) as error:
-        explained = _explain(error, label)
-        error.args = ()  # the chain of exceptions must not carry the text either
-        raise explained from None
-
-
 def open_source(
     data: object,
     *,
     table: str | None = None,
+    query: str | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
     is_text: bool = False,
 ) -> Source:
-    """Open records for tabulation; nothing is read yet but the columns.
+    """Open records for tabulation; of files and data in memory, the columns alone are read.
+
+    What lies elsewhere, or can be read once, is first copied into a private folder.
 
     Parameters
     ----------
     data
-        A Parquet or CSV file, a glob of them, a DuckDB file, or anything that speaks the
-        Arrow stream protocol (pandas, polars, pyarrow).
+        Parquet, CSV or Arrow (Feather) files: a path, a glob, a folder, or a list of these;
+        folders such as ``region=A`` become a column of texts. ``"-"`` for standard input,
+        ``s3://…`` for objects, or the URI of a database. Or a DuckDB file, or a table of
+        pandas, polars (lazy ones too) or PyArrow (datasets too).
     table
-        The table inside a DuckDB file.
+        The table inside a DuckDB file or a database.
+    query
+        The query of a database, instead of a table.
     memory_limit
         DuckDB's memory, such as ``"3GB"``; beyond it, work spills to disk.
     threads
@@ -373,10 +370,18 @@ def open_source(
         opened.callback(spill.remove)
         connection = _connect(memory_limit, threads, spill)
         opened.callback(connection.close)
-        if isinstance(data, (str, os.PathLike)):
-            source = _open_path(connection, os.fspath(data), table, is_text=is_text)
+        label = None
+        if is_elsewhere(data):
+            copy = LocalCopy(str(data), table=table, query=query)
+            opened.callback(lambda kept: kept.remove(), copy)
+            data, table, query, label = copy.path, None, None, copy.label
+        if query is not None:
+            raise SourceError("query goes with a database.", hint="name the columns of files")
+        if paths := _paths(data):
+            source = _open_files(connection, paths, table, spill.path, is_text=is_text)
         else:
-            source = _open_object(connection, data)
+            source = _open_object(connection, data, spill.path)
+        source.label = label or source.label
         if memory_limit is not None:
             source.is_prepared = True
         source._sweep = weakref.finalize(source, opened.pop_all().close)  # noqa: SLF001
@@ -422,6 +427,13 @@ def read_categories(path: str | os.PathLike[str], columns: Sequence[str]) -> lis
     return list(dict.fromkeys(rows if len(columns) > 1 else (row[0] for row in rows)))
 
 
+def _paths(data: object) -> list[str]:
+    """Return the paths that data are given by; none for data in memory."""
+    given = data if isinstance(data, (list, tuple)) else [data]
+    paths = [os.fspath(path) for path in given if isinstance(path, (str, os.PathLike))]
+    return paths if len(paths) == len(given) else []
+
+
 def _connect(
     memory_limit: str | None, threads: int | None, spill: SpillFolder
 ) -> duckdb.DuckDBPyConnection:
@@ -449,62 +461,60 @@ def _connect(
     return connection
 
 
-def _open_path(
-    connection: duckdb.DuckDBPyConnection, path: str, table: str | None, *, is_text: bool
+def _open_files(
+    connection: duckdb.DuckDBPyConnection,
+    paths: Sequence[str],
+    table: str | None,
+    folder: Path,
+    *,
+    is_text: bool,
 ) -> Source:
-    if re.match(r"^[a-z][a-z0-9+]+://", path):
-        raise SourceError(
-            "Only files of this machine can be read.", hint="export the table to Parquet first"
-        )
-    files = find_files(path)
-    suffix = Path(files[0]).suffix.lower()
-    label = Path(path).name
-    if table is not None or suffix in _DUCKDB_SUFFIXES:
-        with _explained(label):
+    files = find_files(paths)
+    label = Path(paths[0]).name if len(paths) == 1 else f"{len(files)} files"
+    if table is not None or Path(files[0]).suffix.lower() in _DUCKDB_SUFFIXES:
+        with explained(label):
             attach(connection, files[0], table, _VIEW)
         return Source(connection, files=files, label=label)
     kinds = {file_format(file) for file in files}
     if len(kinds) > 1:
-        raise SourceError("All files of a glob must have one format, Parquet or CSV.")
-    with _explained(label):
-        if kinds == {"parquet"}:
-            connection.execute(
-                f"CREATE VIEW {_VIEW} AS SELECT * FROM read_parquet({file_list(files)}, "
-                "hive_partitioning=false, union_by_name=false)"
-            )
-            check_same_columns(connection, files)
+        raise SourceError("All files must have one format: Parquet, Arrow or CSV.")
+    with explained(label):
+        if kinds == {"csv"}:
+            create_csv_view(connection, files, _FILES, is_text=is_text)
         else:
-            create_csv_view(connection, files, _VIEW, is_text=is_text)
+            if kinds == {"arrow"}:
+                read = tuple(_as_parquet(file, folder, label) for file in files)
+            create_parquet_view(connection, files if kinds == {"parquet"} else read, _FILES)
+        create_view(connection, _VIEW, _FILES, find_partitions(paths, files))
     source = Source(connection, files=files, label=label)
     source.is_prepared = kinds == {"csv"}  # counting its records would take a scan
     return source
 
 
-def _open_object(connection: duckdb.DuckDBPyConnection, data: object) -> Source:
-    table, orders = as_arrow(data)
+def _as_parquet(file: str, folder: Path, label: str) -> str:
+    """Write an Arrow file as Parquet, below folders of the same names."""
+    path = Path(file).absolute()
+    copy = folder / "arrow" / path.relative_to(path.anchor)
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    with explained(label, Exception):
+        write_parquet(arrow_batches(file), copy)
+    return str(copy)
+
+
+def _open_object(connection: duckdb.DuckDBPyConnection, data: object, folder: Path) -> Source:
     label = type(data).__module__.split(".")[0] + " table"
-    with _explained(label):
-        connection.register(_VIEW, table)
+    with explained(label, Exception):
+        planned = as_reader(data, folder)
+        if planned is not None:
+            write_parquet(planned[0], folder / "frame.parquet")
+    with explained(label):
+        if planned is None:
+            table, orders = as_arrow(data)
+            connection.register(_VIEW, table)
+        else:
+            orders = planned[1]
+            create_parquet_view(connection, (str(folder / "frame.parquet"),), _FILES)
+            create_view(connection, _VIEW, _FILES, ())
     source = Source(connection, files=(), label=label)
     source.orders.update(orders)
     return source
-
-
-def _explain(error: BaseException, label: str) -> SourceError:
-    """Say what DuckDB could not do, without its text."""
-    text = str(error)
-    if isinstance(error, duckdb.OutOfMemoryException):
-        return SourceError(
-            "The work does not fit into the memory and the disk space for spilling.",
-            hint="raise memory_limit, free disk space, or ask for fewer dimensions",
-        )
-    line = re.search(r"[Ll]ine:?\s*(\d+)", text)
-    where = f" (line {line.group(1)})" if line else ""
-    what = {
-        "InvalidInputException": f"is damaged or not of its format{where}",
-        "IOException": f"cannot be read from disk{where}",
-        "ConversionException": f"holds values that do not fit their column's type{where}",
-    }.get(type(error).__name__, f"cannot be read ({type(error).__name__}){where}")
-    return SourceError(
-        f"The source {label!r} {what}.", hint="check the file with another reader"
-    )

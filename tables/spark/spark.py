@@ -199,7 +199,7 @@ class SparkSource(Source):
         return done / total if total else 0.0
 
 
-def open_spark(path: str | os.PathLike[str], *, master: str = LOCAL) -> SparkSource:
+def open_spark(path: object, *, master: str = LOCAL) -> SparkSource:
     """Open Parquet files for tabulation by Spark."""
     described = open_source(path, threads=1)
     try:
@@ -222,8 +222,9 @@ def _require_plain(described: Source) -> None:
             )
         if pq.read_schema(file).names != list(described.columns):
             raise SourceError(
-                f"Columns of {Path(file).name!r} differ in upper and lower case alone.",
-                hint="rename them",
+                f"Columns of {Path(file).name!r} differ in upper and lower case alone, or are "
+                "names of folders.",
+                hint='rename them, or use engine = "duckdb"',
             )
 
 

@@ -177,12 +177,14 @@ def write_ptables() -> None:
 #: Page → the reader's own files, beside settings; then what earlier pages have the reader make.
 OWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "README.md": (("people.csv", "unseen.parquet", "new.parquet", "others.parquet"), ()),
+    "docs/choosing-noise.md": ((), ()),
     "docs/criteria.md": (
         ("people.parquet", "synthetic.parquet"),
         ("ckm keys secret secret.key",),
     ),
     "docs/dp.md": ((), ()),
     "docs/dpsgd.md": (("people.csv", "new.csv", "others.csv"), ()),
+    "docs/from-the-slides.md": ((), ()),
     "docs/job-file.md": (("people.parquet",), ("ckm keys secret secret.key",)),
     "docs/ledger.md": (
         ("people.parquet",),
@@ -191,6 +193,14 @@ OWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "docs/method.md": (("people.parquet",), ("ckm keys secret secret.key",)),
     "docs/ptable-files.md": ((), ()),
     "docs/rappor.md": (("people.csv",), ()),
+    "docs/risk.md": (
+        ("people.parquet",),
+        (
+            "ckm keys secret secret.key",
+            "ckm release job.toml -o out/2026",
+            "ckm release job.toml -o out/2027",
+        ),
+    ),
     "docs/service.md": (("people.parquet",), ()),
     "docs/synth-evaluation.md": (
         ("people.parquet", "train.parquet", "test.parquet"),

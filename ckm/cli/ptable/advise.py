@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.check import show_feasibility, tell_few_outcomes
+from ckm.cli.check import show_feasibility, tell_noise
 from ckm.cli.ptable.options import as_command, as_fields, named, noise_options, not_both
 from ckm.cli.terminal.click_group import PATH, Command, common_options
 from ckm.cli.terminal.console import Terminal
@@ -58,6 +58,7 @@ def advise(
     Examples
     --------
     ckm ptable advise --max-noise 5 --variance 1 --small 4
+    ckm ptable advise --preset insee-qpv --rule maximum-entropy
     ckm ptable advise job.toml                                 the [ptable] section of a file
     ckm ptable advise --max-noise 5 --small 4 --stay-about 0.4
     """
@@ -70,11 +71,11 @@ def advise(
         from ckm.config import read_noise_spec
 
         found = _judge(terminal, read_noise_spec(spec).to_dict())
-    elif "max_noise" not in given:
-        raise click.UsageError("Give SPEC.toml, or at least --max-noise.", ctx)
+    elif not {"max_noise", "preset"} & given.keys():
+        raise click.UsageError("Give SPEC.toml, --preset, or at least --max-noise.", ctx)
     elif tolerance is not None and stay_about is None:
         raise click.UsageError("--tolerance can only go with --stay-about.", ctx)
-    elif stay_about is not None or "variance" not in given:
+    elif stay_about is not None or not {"variance", "preset"} & given.keys():
         found = _serve(terminal, _goal(ctx, given, wishes))
     else:
         found = _judge(terminal, as_fields(given))
@@ -115,7 +116,7 @@ def _judge(terminal: Terminal, fields: dict[str, Any]) -> bool:
     if not found:
         terminal.tell("Every row can be met. Build it:")
         click.echo(f"  {as_command(NoiseSpec(**fields))}")
-        tell_few_outcomes(terminal, NoiseSpec(**fields))
+        tell_noise(terminal, NoiseSpec(**fields))
         return True
     terminal.tell("Not every row can be met. The nearest requests that can, nearest first:")
     _show_alternatives(found)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.check import show_feasibility, tell_few_outcomes
+from ckm.cli.check import show_feasibility, tell_noise
 from ckm.cli.ptable.options import asked_spec, named, noise_options
 from ckm.cli.terminal.click_group import PATH, Command, common_options, options
 from ckm.cli.terminal.console import Terminal
@@ -69,6 +69,7 @@ def build(
     Examples
     --------
     ckm ptable build --max-noise 5 --variance 3 --small 2 -o pt.parquet
+    ckm ptable build --preset insee-qpv -o pt.parquet
     ckm ptable build job.toml -o pt.parquet          the [ptable] section of a file
     ckm ptable build --max-noise 2 --variance 3 --dry-run -o other.parquet
     ckm ptable build --mechanism random-rounding --base 3 -o rounding.parquet
@@ -76,6 +77,8 @@ def build(
     terminal = ctx.ensure_object(Terminal)
     check_output(output, force=force, endings=(".parquet", ".json"))
     given = {name: v for name, v in options.items() if v is not None}
+    if given.get("preset") in _MECHANISMS:
+        given["mechanism"] = given.pop("preset")
     mechanism = _asked_mechanism(ctx, given, has_file=spec is not None)
     if mechanism is None:
         table = _solve(terminal, asked_spec(ctx, spec, given), shows_reach=dry_run)
@@ -99,7 +102,7 @@ def _solve(terminal: Terminal, asked: NoiseSpec, *, shows_reach: bool) -> PTable
     with terminal.progress() as report_progress:
         report_progress("solving", 0, 1)
         table = solve(asked)
-    tell_few_outcomes(terminal, asked, proof=table.certificate)
+    tell_noise(terminal, asked, proof=table.certificate)
     return table
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.check import tell_few_outcomes
+from ckm.cli.check import tell_noise
 from ckm.cli.ptable.options import reading_options
 from ckm.cli.terminal.click_group import PATH, Command, common_options
 from ckm.cli.terminal.console import Terminal
@@ -83,7 +83,7 @@ def _tell(terminal: Terminal, table: PTable, answer: Identification, title: str)
     if table.certificate is not None:
         terminal.step("p-table checked", "the certificate holds")
         if isinstance(table.spec, NoiseSpec | StackedSpec):
-            tell_few_outcomes(terminal, table.spec, proof=table.certificate)
+            tell_noise(terminal, table.spec, proof=table.certificate)
         return True
     if table.spec is not None and not _keeps_specification(terminal, table, title):
         return False

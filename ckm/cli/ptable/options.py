@@ -27,6 +27,15 @@ LAYOUTS = (
     "tau-argus",
 )
 
+_PRESETS = (
+    "insee-qpv",
+    "insee",
+    "eurostat-census",
+    "abs-tablebuilder",
+    "destatis-example",
+    "ons-10-5",
+)
+
 #: How the p-table of another tool is to be read.
 reading_options = options(
     click.option(
@@ -80,6 +89,12 @@ def _words(*words: str) -> _PerRow:
 
 
 _OPTIONS: tuple[tuple[str, click.ParamType[Any], str], ...] = (
+    ("preset", click.Choice(_PRESETS), "What an office documented; other options change it."),
+    (
+        "rule",
+        click.Choice(["maximum-entropy", "r-ptable"]),
+        "What is solved; r-ptable: variance at most, left monotone, 1e-8 at least.",
+    ),
     ("max_noise", _PerRow(click.IntRange(min=1, max=1000)), "Largest noise, D."),
     ("variance", _PerRow(click.FLOAT), "Variance of the noise, V."),
     ("small", click.IntRange(min=0), "No published count in 1..small."),
@@ -99,6 +114,11 @@ _OPTIONS: tuple[tuple[str, click.ParamType[Any], str], ...] = (
     ("min_probability", _PerRow(click.FLOAT), "Least probability of every allowed noise."),
     ("zero_bias", click.FLOAT, "Mean noise of a count of 0; zeros stay without."),
     ("zero_variance", click.FLOAT, "Variance of the noise of a count of 0."),
+    (
+        "positive_bias",
+        click.FLOAT,
+        "Above 0, no positive count becomes 0; mean of the noise above small + 1 there.",
+    ),
     ("step", click.IntRange(min=1), "Noise in multiples of 1/step, for magnitudes."),
     ("anchors", _PerRow(click.INT), "Counts that have a row, for magnitudes."),
 )
@@ -108,8 +128,8 @@ def _flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-#: One option for every field of a specification; those that may differ by row take one value,
-#: or one per row between commas.
+#: One option for every field of a specification, and names for several fields; those that may
+#: differ by row take one value, or one per row between commas.
 noise_options = options(
     *(click.option(_flag(name), name, type=kind, help=text) for name, kind, text in _OPTIONS)
 )
@@ -124,9 +144,10 @@ def asked_spec(ctx: click.Context, file: Path | None, options: Mapping[str, Any]
         from ckm.config import read_noise_spec
 
         return read_noise_spec(file)
-    if "max_noise" not in options or "variance" not in options:
-        raise click.UsageError("Give SPEC.toml, or --max-noise and --variance.", ctx)
-    return NoiseSpec(**as_fields(options))
+    fields = as_fields(options)
+    if "max_noise" not in fields or "variance" not in fields:
+        raise click.UsageError("Give SPEC.toml, --preset, or --max-noise and --variance.", ctx)
+    return NoiseSpec(**fields)
 
 
 def not_both(ctx: click.Context, options: Mapping[str, Any]) -> None:
@@ -142,7 +163,9 @@ def named(options: Iterable[str]) -> str:
 
 def as_fields(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options as fields of a specification."""
-    fields = dict(options)
+    from ptable.design.presets import spelled_out
+
+    fields = spelled_out(options)
     if isinstance(fields.get("anchors"), int):
         fields["anchors"] = (fields["anchors"],)
     return fields

@@ -127,7 +127,11 @@ def designs_schema() -> dict[str, Any]:
     noise = schema_of(PTableSection, title="Noise")["properties"]
     path = noise.pop("path")
     noise = {key: form for key, form in noise.items() if key not in ("step", "anchors")}
-    design = [_closed(noise, ("max_noise", "variance")), _closed({"path": path}, ("path",))]
+    design = [
+        _closed(noise, ("max_noise", "variance")),
+        _closed(noise, ("preset",)),
+        _closed({"path": path}, ("path",)),
+    ]
     for name, (parameters, needed) in parameter_schemas().items():
         mechanism = {"mechanism": {"const": name}, **parameters}
         design.append(_closed(mechanism, ("mechanism", *needed)))
@@ -222,14 +226,18 @@ def designs_in(document: Mapping[str, Any], reading: Reading) -> dict[str, MapDe
 
 
 def _design(fields: object, where: str, reading: Reading) -> MapDesign | None:
+    from ptable.design.presets import spelled_out
     from ptable.errors import PTableError
 
     if not isinstance(fields, dict):
         reading.add(where, "A design is a section.")
         return None
-    kinds = {"path", "mechanism"} & set(fields) or {"max_noise"} & set(fields)
+    kinds = {"path", "mechanism"} & set(fields)
+    kinds = kinds or ({"noise"} if {"max_noise", "preset"} & set(fields) else set())
     if len(kinds) != 1 or ("path" in kinds and len(fields) > 1):
-        reading.add(where, "A design has a path, or a mechanism, or max_noise and variance.")
+        reading.add(
+            where, "A design has a path, a mechanism, a preset, or max_noise and variance."
+        )
         return None
     plain = {name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()}
     try:
@@ -237,10 +245,10 @@ def _design(fields: object, where: str, reading: Reading) -> MapDesign | None:
             return _from_file(str(fields["path"]), where, reading)
         if "mechanism" in kinds:
             return Mechanism.from_dict({"name": plain.pop("mechanism"), **plain})
+        return spelled_out(plain)
     except PTableError as error:
         reading.add_error(where, error)
         return None
-    return plain
 
 
 def _from_file(name: str, where: str, reading: Reading) -> MapDesign | None:

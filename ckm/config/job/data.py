@@ -2,26 +2,76 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
-from ckm.config.reading import files_of
-from ckm.config.section import FilePath, Name, ReadAs, Section, Some, optional
+from ckm.config.section import Name, ReadAs, Section, Some, optional
+from footing.places import has_password, is_elsewhere, list_files
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from ckm.config.reading import Reading
+
+
+def _places(given: str | tuple[str, ...], reading: Reading) -> Path | str | tuple[Path, ...]:
+    """Return paths of this machine; what lies elsewhere stays as it is written."""
+    if isinstance(given, str):
+        return given if is_elsewhere(given) else reading.resolve(given)
+    return tuple(reading.resolve(name) for name in given)
+
+
+#: What is no file of this machine.
+_PLACES = {"path": "-$|s3://", "database": "(postgresql|postgres|sqlite)://"}
+Places = Annotated[Path | str | tuple[Path, ...], ReadAs(Name | Some[Name], _places)]
 
 
 class Records(Section):
     """The microdata: one row per person or unit."""
 
-    path: FilePath = Field(description="A Parquet or CSV file, a glob, or a DuckDB file.")
-    table: Name | None = optional("The table of a DuckDB file.")
+    path: Places | None = optional(
+        "Parquet, CSV or Arrow files: a path, a glob, a folder or a list of these; "
+        'a DuckDB file; "-" for standard input; or s3://….'
+    )
+    database: Name | None = optional(
+        "The URI of a database, postgresql://…, without a password; instead of path."
+    )
+    table: Name | None = optional("The table of a DuckDB file or a database.")
+    query: Name | None = optional("The query of a database, instead of a table.")
+    _copies: list[Any] = PrivateAttr(default_factory=list)  # at most one `LocalCopy`
+
+    @property
+    def local(self) -> Self:
+        """The records as they lie on this machine: of what lies elsewhere, a private copy.
+
+        It is made once, when it is first asked for, and removed with the section.
+        """
+        place = self.database or self.path
+        if not isinstance(place, str):
+            return self
+        if not self._copies:
+            from tables.source.copies import LocalCopy
+
+            self._copies.append(LocalCopy(place, table=self.table, query=self.query))
+        path = Path(self._copies[0].path)
+        return self.changed(path=path, database=None, table=None, query=None)
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """What `path` names on this machine."""
+        given = self.path if isinstance(self.path, tuple) else (self.path,)
+        return tuple(path for path in given if isinstance(path, Path))
+
+    @property
+    def patterns(self) -> list[str]:
+        """The globs of files that the next reading would find."""
+        return [f"{path}/**/*" if path.is_dir() else str(path) for path in self.paths]
 
     def files(self) -> tuple[Path, ...]:
-        """Return the files that `path` stands for, sorted.
+        """Return the files on this machine that hold the records, sorted.
 
         Examples
         --------
@@ -29,11 +79,32 @@ class Records(Section):
         >>> Records(path=Path("people.parquet")).files()
         (PosixPath('people.parquet'),)
         """
-        return files_of(self.path)
+        return tuple(
+            Path(file)
+            for path in self.local.paths
+            for file in list_files(str(path)) or [str(path)]
+        )
+
+    def name_of(self, file: Path) -> str | None:
+        """Return what a file of a copy stands for; None for other files."""
+        return self._copies[0].names.get(str(file)) if self._copies else None
 
     def add_problems(self, reading: Reading) -> None:
-        """Note a file that is not there."""
-        reading.require_file("[data]", "path", self.path, is_glob=True)
+        """Note a place that cannot be, and files that are not there."""
+        for path in self.paths:
+            reading.require_file("[data]", "path", path, is_glob=True)
+        place = self.database or self.path
+        key = "database" if self.database else "path"
+        if (self.path is None) == (self.database is None):
+            reading.add("[data]", "needs path or database, one of the two.", 'path = "…"')
+        elif isinstance(place, str) and has_password(place):  # not echoed
+            hint = "PostgreSQL finds it in ~/.pgpass or in PGPASSWORD, S3 in AWS_… or ~/.aws"
+            reading.add("[data]", f"{key} must not hold a password.", hint)
+        elif isinstance(place, str) and not re.match(_PLACES[key], place):
+            hint = "files, s3://… and - are a path, postgresql://… is a database"
+            reading.add("[data]", f"{key} names no place that can be read.", hint)
+        if self.query is not None and self.database is None:
+            reading.add("[data]", "query goes with a database.", "remove query")
 
 
 class JobData(Records):
@@ -93,7 +164,7 @@ class JobData(Records):
     def _add_problems_of_spark(self, where: str, reading: Reading) -> None:
         from tables.spark.session import is_master
 
-        if self.table is not None:
+        if self.table is not None and self.database is None:
             hint = "write the table to Parquet, and name its files as path"
             reading.add(where, "table goes with DuckDB files, which Spark cannot read.", hint)
         if self.master is not None and not is_master(self.master):

@@ -180,7 +180,8 @@ class Job(SettingsFile):
     def shown(self, path: Path) -> str:
         """Return a path as people wrote it: relative to the job file where it lies below."""
         folder = self.path.parent
-        return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)
+        near = path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)
+        return self.data.name_of(path) or near
 
     def add_problems(self, reading: Reading) -> None:
         """Note what several sections contradict each other in."""

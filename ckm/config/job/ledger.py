@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from typing import Literal
-from urllib.parse import urlsplit
 
 from ckm.config.reading import Reading
 from ckm.config.section import FilePath, Items, Name, Section, optional
+from footing.places import has_password
 
 _POSTGRES = re.compile(r"postgres(ql)?://")
 _WHERE = "[ledger]"
@@ -58,10 +58,6 @@ class JobLedger(Section):
                 _WHERE, "url must begin with postgresql://", "a file is named with path"
             )
             return
-        try:
-            has_password = urlsplit(url).password is not None or "password=" in url.lower()
-        except ValueError:
-            has_password = False
-        if has_password:
+        if has_password(url):
             hint = "PostgreSQL finds it in ~/.pgpass or in PGPASSWORD"
             reading.add(_WHERE, "url must not hold a password.", hint)

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from ckm.config.section import FilePath, Items, ReadAs, Section, Some, optional
 from ptable import NoiseSpec, PTableError
+from ptable.design.presets import spelled_out
 
 if TYPE_CHECKING:
     from ckm.config.reading import Reading
@@ -23,6 +24,8 @@ class PTableSection(Section):
     """The noise: a specification to solve, or a file."""
 
     path: FilePath | None = optional("A p-table file.")
+    preset: str | None = optional("What an office documented, by name.")
+    rule: str | None = optional("maximum-entropy; r-ptable for the problem of R's ptable.")
     max_noise: _PerRow[_MaxNoise] = optional("Largest noise, D; one, or one per row.")
     variance: _PerRow[float] = optional("Variance of the noise, V; one number, or one per row.")
     small: int | None = optional("No published count in 1..small.", ge=0)
@@ -44,6 +47,9 @@ class PTableSection(Section):
     )
     zero_bias: float | None = optional("Mean noise of a count of 0; zeros stay without.", ge=0)
     zero_variance: float | None = optional("Variance of the noise of a count of 0.", gt=0)
+    positive_bias: float | None = optional(
+        "Above 0, no positive count becomes 0; mean of the noise above small + 1 there.", ge=0
+    )
     step: int | None = optional("Noise in multiples of 1/step, for magnitudes.", ge=1)
     anchors: Some[int] | None = optional("The counts that have a row, for magnitudes.")
 
@@ -55,10 +61,14 @@ class PTableSection(Section):
 
 def noise_spec(section: PTableSection, reading: Reading) -> NoiseSpec | None:
     """Build the specification of the noise; None where a problem was noted."""
-    given = section.given
+    try:
+        given = spelled_out(section.given)
+    except PTableError as error:
+        reading.add_error("[ptable]", error)
+        return None
     missing = [name for name in ("max_noise", "variance") if name not in given]
     if missing:
-        hint = "give max_noise and variance, or the path of a p-table"
+        hint = "give max_noise and variance, a preset, or the path of a p-table"
         text = (
             "max_noise and variance are missing."
             if missing[1:]

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import glob
 import json
 import logging
 import os
 from collections import Counter
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +22,7 @@ from ckm.formats.registry import format_named
 from ckm.release.files.manifest import KIND, SUPPRESSION_KIND
 from ckm.release.files.table_metadata import TableWords
 from ckm.release.pages.report_pages import FILES, is_draft
+from footing.places import is_matched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -286,26 +285,10 @@ def refuse_overlap(job: Job, target: Path) -> None:
                 f"The output {target.name!r} holds {path.name!r}, which the job reads.",
                 hint="choose a folder of its own for the output",
             )
-    pattern = str(job.data.path)
     names = [name for _, _, names in files_of("table", job.output) for name in names]
-    written = (target / "public" / name for name in names)
-    if glob.has_magic(pattern) and any(is_matched(path, pattern) for path in written):
+    written = [target / "public" / name for name in names]
+    if any(is_matched(path, pattern) for path in written for pattern in job.data.patterns):
         raise ReleaseError(
             f"The output {target.name!r} would be read as data by the next release.",
             hint="choose a folder that the pattern of [data] path does not reach",
         )
-
-
-def is_matched(path: Path, pattern: str) -> bool:
-    """Tell whether a path matches a glob pattern, in which ``**`` stands for any folders."""
-
-    def fits(parts: Sequence[str], patterns: Sequence[str]) -> bool:
-        if not patterns:
-            return not parts
-        if patterns[0] == "**":
-            return any(fits(parts[i:], patterns[1:]) for i in range(len(parts) + 1))
-        return (
-            bool(parts) and fnmatchcase(parts[0], patterns[0]) and fits(parts[1:], patterns[1:])
-        )
-
-    return fits(path.parts, Path(os.path.normpath(pattern)).parts)

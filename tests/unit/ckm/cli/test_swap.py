@@ -254,7 +254,7 @@ def test_what_a_killed_run_left_is_cleared_up(folder):
         ('risk = ["age"]', 'risk = ["town"]', ["'town' is geography or the household"]),
         ('risk = ["age"]', 'risk = ["tenure"]', ["a profile must leave out"]),
         ('"people.parquet"', '"peopel.parquet"', ["did you mean 'people.parquet'?"]),
-        ('"people.parquet"', '"s3://bucket/x"', ["file of this machine"]),
+        ('"people.parquet"', '"gs://bucket/x"', ["no place that can be read"]),
         ('secret = "secret.key"', 'secret = "none"', ["ckm keys secret"]),
         ("k = 3", "seed = 3", ["both [keys] secret and [swap] seed"]),
         ("schema = 1", "schema = 2", ["schema must be 1"]),

@@ -105,6 +105,8 @@ def test_a_glob_stands_for_its_files(folder):
     (folder / "people2.csv").write_text("person_id,sex\nb,M\n")
     job = read_job(write(folder, JOB.replace('"people.csv"', '"people*.csv"')))
     assert [path.name for path in job.data.files()] == ["people.csv", "people2.csv"]
+    job = read_job(write(folder, JOB.replace('"people.csv"', '["people2.csv", "people.csv"]')))
+    assert [path.name for path in job.data.files()] == ["people2.csv", "people.csv"]
 
 
 @pytest.mark.parametrize(
@@ -233,8 +235,38 @@ def test_a_glob_stands_for_its_files(folder):
         (
             '"people.csv"',
             '"postgres://host/db"',
-            "[data] path must be a file of this machine.",
-            "export it to Parquet first",
+            "[data] path names no place that can be read.",
+            "files, s3://… and - are a path, postgresql://… is a database",
+        ),
+        (
+            'path = "people.csv"',
+            'database = "people.csv"',
+            "[data] database names no place that can be read.",
+            "files, s3://… and - are a path, postgresql://… is a database",
+        ),
+        (
+            'path = "people.csv"',
+            'path = "people.csv"\ndatabase = "postgresql://host/db"',
+            "[data] needs path or database, one of the two.",
+            'path = "…"',
+        ),
+        (
+            'path = "people.csv"',
+            'database = "postgresql://me:hunter2@host/db"',
+            "[data] database must not hold a password.",
+            "PostgreSQL finds it in ~/.pgpass or in PGPASSWORD, S3 in AWS_… or ~/.aws",
+        ),
+        (
+            'path = "people.csv"',
+            'path = "s3://bucket/people.csv?secret_key=hunter2"',
+            "[data] path must not hold a password.",
+            "PostgreSQL finds it in ~/.pgpass or in PGPASSWORD, S3 in AWS_… or ~/.aws",
+        ),
+        (
+            'path = "people.csv"',
+            'path = "people.csv"\nquery = "SELECT 1"',
+            "[data] query goes with a database.",
+            "remove query",
         ),
         (
             '"count", "weighted"',
@@ -270,7 +302,7 @@ def test_a_glob_stands_for_its_files(folder):
             "max_noise = 5",
             "",
             "[ptable] max_noise is missing.",
-            "give max_noise and variance, or the path of a p-table",
+            "give max_noise and variance, a preset, or the path of a p-table",
         ),
         (
             "max_noise = 5",
@@ -512,7 +544,8 @@ def test_the_keys_of_a_section_are_the_options_of_a_specification():
     from ckm.config.job.noise import PTableSection
     from ptable import NoiseSpec
 
-    assert set(PTableSection.model_fields) - {"path"} == set(NoiseSpec.__dataclass_fields__)
+    names = {"path", "preset", "rule"}
+    assert set(PTableSection.model_fields) - names == set(NoiseSpec.__dataclass_fields__)
 
 
 @pytest.mark.parametrize(
@@ -539,3 +572,31 @@ def test_wrong_options_of_the_noise_are_named(folder, line, message):
 def test_a_job_for_counts_takes_no_steps_of_magnitudes(folder):
     problem = the_problem_of(folder, JOB.replace("small = 2", "small = 0\nstep = 2"))
     assert problem.line() == "[ptable] step is for magnitudes, and a job publishes counts."
+
+
+def test_a_preset_and_a_rule_stand_in_a_job_and_among_designs(folder):
+    from ckm.config import read_designs
+    from ptable import NoiseSpec
+
+    text = JOB.replace("max_noise = 5", 'preset = "insee"').replace("variance = 3\n", "")
+    text = text.replace("small = 2", 'rule = "maximum-entropy"')
+    assert read_job(write(folder, text)).ptable == NoiseSpec(max_noise=5, variance=3.0, small=2)
+    designs = """
+[designs.zones]
+preset = "insee-qpv"
+[designs.r]
+max_noise = 2
+variance = 1.0
+rule = "r-ptable"
+"""
+    found = read_designs(write(folder, designs, "designs.toml"))
+    assert NoiseSpec(**found["zones"]) == NoiseSpec.r_ptable(10, 15.0, small=4)
+    assert NoiseSpec(**found["r"]) == NoiseSpec.r_ptable(2, 1.0)
+    for line, message in (
+        ('preset = "x"', "There is no preset 'x'"),
+        ('rule = "x"\nmax_noise = 2', "There is no rule 'x'"),
+    ):
+        with pytest.raises(JobError, match=message):
+            read_designs(write(folder, f"[designs.x]\n{line}\n", "wrong.toml"))
+        with pytest.raises(JobError, match=message):
+            read_noise_spec(write(folder, f"[ptable]\n{line}\n", "wrong.toml"))

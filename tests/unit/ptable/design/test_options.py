@@ -32,6 +32,12 @@ from ptable.design.stack import StackedSpec
         ({"step": 0}, "step must be an integer of at least 1"),
         ({"step": 2.5}, "step must be an integer of at least 1"),
         ({"step": 2, "small": 1}, "small must be 0 where step is above 1"),
+        ({"step": 2, "positive_bias": 0.5}, "positive_bias too: magnitudes are not counts"),
+        ({"positive_bias": 2.0}, "positive_bias must lie in"),
+        (
+            {"anchors": (2, 3), "positive_bias": 0.5},
+            "anchors .* with small and positive_bias 0",
+        ),
         ({"anchors": (0, 2)}, "anchors must be rising counts from 1"),
         ({"anchors": (1,)}, "anchors must be rising counts"),
         ({"anchors": (2, 1)}, "anchors must be rising counts"),

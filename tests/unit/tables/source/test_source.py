@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import gzip
 import stat
+import sys
 import tempfile
 import threading
 from decimal import Decimal
@@ -17,6 +18,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import dataset, feather
 
 from tables import Request, RequestError, SourceError, StoredKeys, cube, open_source
 from tables.source.source import read_categories
@@ -86,6 +88,32 @@ def every_kind(tmp_path):
         "CSV with semicolons": tmp_path / "semicolon.csv",
         "CSV in gzip": tmp_path / "one.csv.gz",
         "DuckDB": tmp_path / "one.duckdb",
+        **kinds_of_folders(arrow, tmp_path),
+        "LazyFrame": pl.from_pandas(people).lazy(),
+        "Dataset": dataset.dataset(str(folder), format="parquet", exclude_invalid_files=True),
+    }
+
+
+def kinds_of_folders(arrow, tmp_path):
+    """Hold the records in Arrow files, in folders, in lists, and in folders of partitions."""
+    parts = {name: tmp_path / name for name in ("arrow", "hive", "hive csv", "hive arrow")}
+    for name in ("hive", "hive csv", "hive arrow"):
+        form = {"hive csv": "csv", "hive arrow": "feather"}.get(name, "parquet")
+        keys = dataset.partitioning(pa.schema([("x", pa.string())]), flavor="hive")
+        dataset.write_dataset(arrow, parts[name], format=form, partitioning=keys)
+    parts["arrow"].mkdir()
+    feather.write_feather(arrow.slice(0, 50), parts["arrow"] / "one.feather")
+    with pa.ipc.new_stream(parts["arrow"] / "two.arrows", arrow.schema) as stream:
+        stream.write_table(arrow.slice(50, 25))
+        stream.write_table(arrow.slice(75))
+    (parts["arrow"] / "_SUCCESS").touch()
+    return {
+        "folder of Arrow": parts["arrow"],
+        "list": sorted(map(str, (tmp_path / "parts").glob("*.parquet"))),
+        "Hive": parts["hive"],
+        "Hive of CSV": parts["hive csv"],
+        "Hive of Arrow": f"{parts['hive arrow']}/*",
+        "list of Hive": list(parts["hive"].rglob("*.parquet")),
     }
 
 
@@ -97,33 +125,82 @@ def test_every_kind_of_source_gives_the_same_cells(every_kind):
         assert cells(data, **wish) == wanted, kind
 
 
+@pytest.mark.parametrize("kind", ["one.parquet", "one.csv", "one.csv.gz", "arrow/two.arrows"])
+def test_standard_input_is_read_once_whatever_it_holds(every_kind, monkeypatch, tmp_path, kind):
+    wanted = cells(tmp_path / kind, ["x", "y"])
+    with (tmp_path / kind).open() as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        with open_source("-") as source:
+            assert source.label == "standard input"
+            wish = Request(dimensions=["x", "y"])
+            for _ in range(2):
+                found = decode(cube(source, KEYS, [wish])[0])
+                assert {name: cell[:2] for name, cell in found.items()} == wanted
+
+
+def hive(tmp_path, *names, column="a"):
+    for name in names:
+        (tmp_path / name).mkdir(parents=True)
+        table = pa.table({column: ["v"], "key": pa.array([1], pa.uint8())})
+        pq.write_table(table, tmp_path / name / "part.parquet")
+    return tmp_path
+
+
+def test_partitions_are_texts_as_their_folders_are_called(tmp_path):
+    folder = hive(
+        tmp_path / "year=1999", "dep=01/z=%C3%8Ele%2F1", "dep=2A/z=__HIVE_DEFAULT_PARTITION__"
+    )
+    with open_source(folder) as source:
+        assert source.kinds == {"a": "text", "key": "integer", "dep": "text", "z": "text"}
+    assert set(cells(folder, ["dep", "z"], margins="none")) == {
+        ("01", "Île/1"),
+        ("2A", "(missing)"),
+    }
+    assert set(cells(f"{folder}/dep=0*", ["dep"], margins="none")) == {("01",)}
+
+
+def test_partitions_that_are_not_clear_are_refused(tmp_path):
+    with pytest.raises(SourceError, match="'Dep' is named by folders, and again"):
+        open_source(hive(tmp_path / "one", "Dep=1", column="dEP"))
+    with pytest.raises(SourceError, match="'dep' is named by folders, and again"):
+        open_source(hive(tmp_path / "two", "dep=1/dep=2"))
+    with pytest.raises(SourceError, match="must name the same partitions"):
+        open_source(hive(tmp_path / "three", "dep=1", "year=2"))
+
+
 @pytest.mark.parametrize(
     "data",
-    [[1, 2], None, {"x": [1]}, 5, pd.Series([1]), pl.DataFrame({"x": [1]}).lazy(), np.zeros(3)],
-    ids=["list", "None", "dict", "int", "Series", "LazyFrame", "array"],
+    [[1, 2], [], ["a", 1], None, {"x": [1]}, 5, pd.Series([1]), np.zeros(3)],
+    ids=["numbers", "no path", "mixed", "None", "dict", "int", "Series", "array"],
 )
 def test_what_is_no_table_is_refused_by_its_type(data):
     with pytest.raises(SourceError, match="Records cannot be read from") as caught:
         open_source(data)
-    assert "hint: give a path, or a pandas, polars or Arrow table" in str(caught.value)
+    assert "hint: give a path, a list of paths, or a pandas, polars or Arrow table" in str(
+        caught.value
+    )
 
 
 def test_files_that_cannot_be_read_say_why(tmp_path):
     (tmp_path / "empty.parquet").touch()
+    (tmp_path / "nothing").mkdir()
     (tmp_path / "notes.xlsx").write_bytes(b"PK..........")
     cases = {
         "absent.parquet": "No file matches",
         "empty.parquet": "is empty",
-        "notes.xlsx": "neither Parquet nor CSV",
-        "": "is a folder",
+        "notes.xlsx": "neither Parquet, Arrow nor CSV",
+        "": "is empty",
+        "nothing": "No file matches",
     }
     for name, problem in cases.items():
         with pytest.raises(SourceError, match=problem):
             open_source(tmp_path / name)
-    with pytest.raises(SourceError, match="Only files of this machine"):
+    with pytest.raises(SourceError, match="cannot be read from https"):
         open_source("https://example.org/people.parquet")
-    with pytest.raises(SourceError, match="hint: name its files with a glob"):
-        open_source(str(tmp_path))
+    with pytest.raises(SourceError, match="No file matches 's3://bucket"):
+        open_source(["s3://bucket/people.parquet"])
+    with pytest.raises(SourceError, match="query goes with a database"):
+        open_source(tmp_path / "notes.xlsx", query="SELECT 1")
 
 
 def test_files_of_a_glob_must_agree(tmp_path):
@@ -237,12 +314,19 @@ def test_data_without_columns_are_refused():
 
 
 @pytest.mark.parametrize(
-    "index", [[0, 0], ["a", "b"], [1, 2], pd.MultiIndex.from_tuples([(0, 0), (0, 1)])]
+    ("index", "what"),
+    [
+        ([0, 0], "has labels"),
+        (["a", "b"], "has labels"),
+        (pd.RangeIndex(1, 3), "has labels"),
+        (pd.RangeIndex(2, name="person"), "is called 'person'"),
+        (pd.MultiIndex.from_tuples([(0, 0), (0, 1)], names=["h", None]), "is called 'h'"),
+    ],
 )
-def test_a_pandas_index_that_carries_something_is_refused(index):
-    with pytest.raises(SourceError, match="index must be a plain range") as caught:
+def test_a_pandas_index_that_carries_something_is_refused(index, what):
+    with pytest.raises(SourceError, match=f"index must be a plain range .* {what}") as caught:
         open_source(pd.DataFrame({"x": [1, 2]}, index=index))
-    assert "reset_index" in str(caught.value)
+    assert "call df.reset_index()" in str(caught.value)
 
 
 @pytest.mark.parametrize(

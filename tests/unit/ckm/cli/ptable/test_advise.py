@@ -84,7 +84,7 @@ def test_without_a_variance_tables_are_proposed():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "Give SPEC.toml, or at least --max-noise."),
+        ([], "Give SPEC.toml, --preset, or at least --max-noise."),
         (["spec.toml", "--small", "1"], "Give a file or --small, not both."),
         (["--max-noise", "5", "--variance", "1", "--tolerance", "0.1"], "with --stay-about"),
         (["--max-noise", "5", "--tolerance", "0.1"], "with --stay-about"),
@@ -151,3 +151,53 @@ def test_noise_on_nearly_two_points_is_named_by_advise_build_and_check(folder):
         assert found.exit_code == 0
         assert wanted in found.output
         assert "A variance of 8.7 is the nearest smaller one" in found.output
+
+
+def test_names_of_designs_are_those_there_are():
+    from ckm.cli.ptable.options import noise_options
+    from ptable.design.presets import PRESETS, RULES
+
+    @noise_options
+    def command() -> None: ...
+
+    kinds = {option.name: option.type for option in command.__click_params__}
+    assert list(kinds["preset"].choices) == [*PRESETS, "ons-10-5"]
+    assert list(kinds["rule"].choices) == list(RULES)
+
+
+def test_a_preset_is_judged_and_built_with_its_source():
+    asked = ("--preset", "insee-qpv", "--rule", "maximum-entropy")
+    result = run("ptable", "advise", *asked, "--variance", 8.11)
+    assert commands(result.stdout) == [
+        "--max-noise 10 --variance 8.11 --small 4 -o pt.parquet",
+    ]
+    for name in ("insee", "ons-10-5"):
+        result = run("ptable", "build", "--preset", name, "-o", f"{name}.json")
+        assert result.exit_code == 0, result.output
+    assert PTable.read("insee.json").spec == NoiseSpec.r_ptable(5, 3.0, small=2)
+    assert PTable.read("ons-10-5.json").units(12).keys() == {-2}
+    result = run("ptable", "check", "insee.json")
+    assert "Preset insee: INSEE (source: R package ckm" in result.stdout
+    result = run("ptable", "advise", "--preset", "ons-10-5")
+    assert "There is no preset 'ons-10-5'" in result.stderr
+    assert "insee-qpv" in result.stderr
+
+
+def test_every_command_warns_of_a_declared_bias_and_of_less_variance():
+    asked = ("--max-noise", 5, "--variance", 3, "--positive-bias", 0.8)
+    for verb in (("advise", *asked), ("build", *asked, "-o", "pt.json"), ("check", "pt.json")):
+        result = run("ptable", *verb)
+        assert "The mean noise is +0.8 for count 1" in " ".join(result.stderr.split())
+    result = run(
+        "ptable",
+        "build",
+        "--max-noise",
+        5,
+        "--variance",
+        2,
+        "--rule",
+        "r-ptable",
+        "-o",
+        "r.json",
+    )
+    assert "less variance than asked for: 1.3 for count 1." in " ".join(result.stderr.split())

@@ -1,0 +1,81 @@
+"""Where records lie, as texts tell: files, folders, globs, standard input, S3 and databases."""
+
+from __future__ import annotations
+
+import glob
+import itertools
+import os
+import re
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+STANDARD_INPUT = "-"
+#: Scheme of a database's URI → its ADBC driver.
+DRIVERS = {"postgresql": "postgresql", "postgres": "postgresql", "sqlite": "sqlite"}
+
+
+def scheme_of(data: str) -> str:
+    """Return the scheme of a URI; empty for a path."""
+    found = re.match(r"([a-z][a-z0-9+]+)://", data)
+    return found[1] if found else ""
+
+
+def is_elsewhere(data: object) -> bool:
+    """Tell whether records lie elsewhere than in files of this machine."""
+    return isinstance(data, str) and (data == STANDARD_INPUT or bool(scheme_of(data)))
+
+
+def masked(uri: str) -> str:
+    """Return a URI without its password and its options, which may be secret."""
+    return re.split(r"[?#]", re.sub(r"//([^:@/]*):.*@", r"//\1@", uri))[0]
+
+
+def has_password(uri: str) -> bool:
+    """Tell whether a URI gives a password away."""
+    return bool(re.search(r"//[^/@]*:.*@|(password|secret\w*|token)=", uri, re.IGNORECASE))
+
+
+def list_files(path: str) -> list[str]:
+    """Return the files that a path, a folder or a glob stands for, sorted.
+
+    Below a folder, what begins with ``.`` or ``_`` is left out, as by other programs.
+    """
+    found = [path] if Path(path).exists() else sorted(glob.glob(path, recursive=True))  # noqa: PTH207  (keeps paths as given)
+    files: dict[str, None] = {}
+    for one in found:
+        for file in sorted(Path(one).rglob("*")) if Path(one).is_dir() else [one]:
+            parts = Path(os.path.relpath(file, one)).parts if file != one else ()
+            is_hidden = any(part[0] in "._" and "=" not in part for part in parts)
+            if not is_hidden and Path(file).is_file():
+                files[str(file)] = None
+    return list(files)
+
+
+def before_wildcards(path: str) -> str:
+    """Return the folders of a glob before the first wildcard."""
+    parts = Path(path).parts
+    return Path(*itertools.takewhile(lambda part: not glob.has_magic(part), parts)).as_posix()
+
+
+def is_matched(path: Path, pattern: str) -> bool:
+    """Tell whether a path matches a glob pattern, in which ``**`` stands for any folders."""
+
+    def fits(parts: Sequence[str], patterns: Sequence[str]) -> bool:
+        if not patterns:
+            return not parts
+        if patterns[0] == "**":
+            return any(fits(parts[i:], patterns[1:]) for i in range(len(parts) + 1))
+        return (
+            bool(parts) and fnmatchcase(parts[0], patterns[0]) and fits(parts[1:], patterns[1:])
+        )
+
+    return fits(path.parts, Path(os.path.normpath(pattern)).parts)
+
+
+def is_below(path: str, pattern: str) -> bool:
+    """Tell whether a path, or a folder that it lies in, matches a glob pattern."""
+    return any(is_matched(one, pattern) for one in (Path(path), *Path(path).parents))

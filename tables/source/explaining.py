@@ -1,0 +1,58 @@
+"""Errors of DuckDB and of drivers, told without their texts, which may quote records."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from tables.errors import SourceError, TablesError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_STATES = (
+    "42P01 is no such table, 42703 no such column, 42601 no SQL, 42501 no permission, "
+    "25006 a query that would write, 28P01 a wrong password"
+)
+
+
+@contextlib.contextmanager
+def explained(label: str, *kinds: type[Exception]) -> Iterator[None]:
+    """Turn DuckDB's errors, and those of other kinds, into ours, which quote no record."""
+    try:
+        yield
+    except TablesError:
+        raise
+    except duckdb.InterruptException:
+        raise KeyboardInterrupt from None
+    except Exception as error:
+        if not isinstance(error, (duckdb.Error, RuntimeError, *kinds)):
+            raise
+        told = _explain(error, label)
+        error.args = ()  # the chain of exceptions must not carry the text either
+        raise told from None
+
+
+def _explain(error: BaseException, label: str) -> SourceError:
+    """Say what DuckDB could not do, without its text."""
+    text = str(error)
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return SourceError(
+            "The work does not fit into the memory and the disk space for spilling.",
+            hint="raise memory_limit, free disk space, or ask for fewer dimensions",
+        )
+    line = re.search(r"[Ll]ine:?\s*(\d+)", text)
+    where = f" (line {line.group(1)})" if line else ""
+    what = {
+        "InvalidInputException": f"is damaged or not of its format{where}",
+        "IOException": f"cannot be read from disk{where}",
+        "ConversionException": f"holds values that do not fit their column's type{where}",
+    }.get(type(error).__name__, f"cannot be read ({type(error).__name__}){where}")
+    is_ours = isinstance(error, duckdb.Error)
+    hint = "check the file with another reader" if is_ours else "look at the address and rights"
+    if state := getattr(error, "sqlstate", None):
+        what, hint = f"cannot be read (SQLSTATE {state})", _STATES
+    return SourceError(f"The source {label!r} {what}.", hint=hint)
