@@ -613,4 +613,4 @@ def _require_weights(source: Source, weight: str) -> None:
         )
     if 0 < largest < LEAST:
         warn_of_zeros("weights", weight)
-    source.sound.add(mark)
+    source.sound[mark] = True
