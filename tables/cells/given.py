@@ -143,7 +143,7 @@ class GivenCells:
         weights = [("weight", r.weight) for r in requests if r.weight is not None]
         for part in (None, *sums, *weights):
             if ("given", part) not in source.sound:
-                source.sound.add(("given", part))
+                source.sound["given", part] = True
                 self._require_rows(source, part)
                 self._require_margins(source, part, tabulate)
                 if part is None:
