@@ -23,6 +23,7 @@ require_own_packages()
 from footing.lazy import lazy  # noqa: E402
 
 if TYPE_CHECKING:
+    from ckm.engine.derived import changes, shares
     from ckm.engine.engine import Engine
     from ckm.engine.key_mixing import mix_keys
     from ckm.engine.magnitudes import (
@@ -58,8 +59,10 @@ __all__ = [
     "ReleaseError",
     "Secret",
     "TableRequest",
+    "changes",
     "mix_keys",
     "perturb",
+    "shares",
 ]
 
 __version__ = "0.1.0"
@@ -83,6 +86,8 @@ __getattr__, __dir__ = lazy(
         "PublishedTable": "ckm.engine.published_table",
         "Secret": "tables",
         "TableRequest": "ckm.engine.request",
+        "changes": "ckm.engine.derived",
+        "shares": "ckm.engine.derived",
         "mix_keys": "ckm.engine.key_mixing",
         "perturb": "ckm.engine.perturbation",
     }

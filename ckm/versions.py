@@ -6,12 +6,14 @@ import platform
 from importlib import metadata
 
 from ckm import __version__
+from tables.keys import KEY_VERSION
 
 
 def versions() -> dict[str, str]:
     """Return the versions of the programs that make a release, and the system."""
     return {
         "ckm": __version__,
+        "record key": str(KEY_VERSION),
         "python": platform.python_version(),
         **{name: metadata.version(name) for name in ("duckdb", "numpy", "pyarrow")},
         "system": f"{platform.system()} {platform.machine()}",

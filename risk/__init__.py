@@ -16,6 +16,7 @@ from risk.inference.credible import (
     credible_intervals,
     credible_set,
 )
+from risk.inference.intervals import FigureIntervals, count_intervals
 from risk.inference.inverse import Inverse
 from risk.inference.inverse_matrix import InverseMatrix, inverse_matrix
 from risk.inference.ratios import (
@@ -34,6 +35,7 @@ __all__ = [
     "Accuracy",
     "CredibleIntervals",
     "CredibleSet",
+    "FigureIntervals",
     "Histogram",
     "Inverse",
     "InverseMatrix",
@@ -47,6 +49,7 @@ __all__ = [
     "WorstPosterior",
     "accuracy_of_noise",
     "accuracy_table",
+    "count_intervals",
     "credible_intervals",
     "credible_set",
     "deviation_set",

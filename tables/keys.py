@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from tables.secret import Secret
     from tables.source.source import Source
 
-_BLOCK = 64  # bytes in a block of SHA-256
+#: The version of the definition of a record key that is hashed.
+KEY_VERSION = 2
+_KEY_BYTES = 16
 _DECIMALS = 18
 _BATCH = 131_072
 
@@ -41,13 +43,15 @@ class HashedKeys:
 
     Notes
     -----
-    The key is the first 8 bytes, big-endian, of HMAC-SHA256(k, identifier as UTF-8 text),
-    where k = HMAC-SHA256(secret, "ckm record key v1"). An integer's text is its decimal
-    form, so 17 and "17" have one key, 17 and "017" have two.
+    The key is the first 8 bytes, big-endian, of AES-128(k, message padded as PKCS #7 says),
+    where k is the first half of HMAC-SHA256(secret, "ckm record key v2"). The message is the
+    identifier as UTF-8 text, or the first 15 bytes of its SHA-256 where it takes more than
+    15. An integer's text is its decimal form, so 17 and "17" have one key, 17 and "017" have
+    two. See `tables.keyed_hash`.
 
     References
     ----------
-    RFC 2104 (HMAC).
+    FIPS 197 (AES); RFC 5652, section 6.3 (padding); RFC 2104 (HMAC).
 
     Examples
     --------
@@ -71,13 +75,10 @@ class HashedKeys:
         return [] if kind in {"integer", "text"} else [(problem, hint)]
 
     def sql(self, source: Source, parameters: dict[str, object]) -> str:
-        """Return the key's SQL expression; the secret goes into `parameters`."""
+        """Return the key's SQL expression; the keys are computed when first asked for."""
         source.require(self.column)
-        key = self.secret.derive("ckm record key v1").ljust(_BLOCK, b"\0")
-        parameters["ipad"] = bytes(byte ^ 0x36 for byte in key)
-        parameters["opad"] = bytes(byte ^ 0x5C for byte in key)
-        inner = f"unhex(sha256($ipad || encode({quote(self.column)}::VARCHAR)))"
-        return f"('0x' || left(sha256($opad || {inner}), 16))::UBIGINT"
+        key = self.secret.derive(f"ckm record key v{KEY_VERSION}")[:_KEY_BYTES]
+        return source.keyed_hash(self.column, key, parameters)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,10 +144,9 @@ class StoredKeys:
         """Return the key's SQL expression, an integer in [0, resolve(source))."""
         column = quote(self.column)
         sql_type = source.require(self.column)
-        if sql_type == "UHUGEINT":  # DuckDB adds this type up in floating point
-            return f"{column}::UBIGINT"
-        if not self.has_decimals(source):
-            return column
+        if not self.has_decimals(source):  # DuckDB adds UHUGEINT up in floating point
+            is_wide = sql_type.startswith(("DECIMAL", "HUGEINT", "UHUGEINT"))
+            return f"{column}::UBIGINT" if is_wide else column
         decimals = f"CAST(CAST(CAST({column} AS VARCHAR) AS DECIMAL(38,18)) AS VARCHAR)"
         printed = f"CAST(replace({decimals}, '.', '') AS BIGINT)"
         if sql_type != "DOUBLE":
@@ -217,13 +217,15 @@ def attach_keys(
             hint="give every record one; all that lack it would share one key",
         )
     parameters: dict[str, object] = {}
-    expression = keys.sql(source, parameters)
     _require_new(source, column)
     with new_file(path, error=SourceError, overwrite=overwrite) as draft:
+        hashed = keys.sql(source, parameters)  # a table too, of which each record has a row
         source.copy(
-            f"SELECT *, {expression} AS {quote(column)} FROM {source.records}",
+            f"SELECT r.*, t.value AS {quote(column)} FROM {source.records} AS r "
+            f"POSITIONAL JOIN {hashed} AS t",
             parameters,
             os.fspath(draft),
+            metadata={"ckm_record_key_version": str(KEY_VERSION)},
             progress=progress,
         )
 
@@ -302,11 +304,16 @@ def _require_new(source: Source, column: str) -> None:
         )
 
 
-def require_sound(source: Source, keys: RecordKeys, *, tolerate_missing: bool = False) -> None:
-    """Raise unless every record has a key in range; the answer is kept for this source."""
+def require_sound(
+    source: Source, keys: RecordKeys, *, tolerate_missing: bool = False
+) -> tuple[int, int]:
+    """Raise unless every record has a key in range; the answer is kept for this source.
+
+    Return how many records there are, and how many without a key.
+    """
     mark = (keys, tolerate_missing)
     if mark in source.sound:
-        return
+        return source.sound[mark]  # type: ignore[no-any-return]
     source.require(keys.column)
     for problem, hint in keys.problems(source):
         raise RequestError(problem, hint=hint)
@@ -334,4 +341,5 @@ def require_sound(source: Source, keys: RecordKeys, *, tolerate_missing: bool = 
             hint='give every record one, or accept key 0 for those with checks = "warn"',
             inside=f"{missing:,} of {total:,} records",
         )
-    source.sound.add(mark)
+    source.sound[mark] = total, missing
+    return total, missing

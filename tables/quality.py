@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from tables.errors import KeyQualityError, KeyQualityWarning, RequestError
-from tables.filtering.filters import quote
-from tables.keys import HashedKeys, RecordKeys, StoredKeys, require_sound
+from tables.keys import HashedKeys, RecordKeys, require_sound
 
 if TYPE_CHECKING:
     from tables.source.source import Source
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 Action = Literal["stop", "warn", "skip"]
 
 _ALPHA = 1e-9  # a sound key column is called defective once in a thousand million checks
-_FULL_COUNT = 20_000_000  # above this many records, repetition is judged on a slice of the keys
+_SLICE = 2**18  # of more records, one key in 2, 4, 8 … is judged, so that so many are
 _BIN_BITS = 8
 _NARROW = 65_536  # up to this range, every key is counted; repeats are then the rule
 
@@ -103,12 +102,12 @@ def check_keys(source: Source, keys: RecordKeys, *, action: Action = "stop") -> 
     """
     if action not in {"stop", "warn", "skip"}:
         raise RequestError(f"checks must be 'stop', 'warn' or 'skip', not {action!r}.")
-    require_sound(source, keys, tolerate_missing=action == "warn")
     if action == "skip":
+        require_sound(source, keys)
         return KeyQuality(
             problems=(), missing_share=0.0, repeated_share=0.0, uniformity_p=None, slice=1
         )
-    quality = _measure(source, keys)
+    quality = _measure(source, keys, tolerate_missing=action == "warn")
     if quality.problems and action == "stop":
         raise KeyQualityError(
             quality.summary(),
@@ -121,30 +120,20 @@ def check_keys(source: Source, keys: RecordKeys, *, action: Action = "stop") -> 
     return quality
 
 
-def _measure(source: Source, keys: RecordKeys) -> KeyQuality:
-    bins: dict[int | None, int] = {}
-    if isinstance(keys, HashedKeys):
-        counts = f"SELECT count({quote(keys.column)}), count(*) FROM {source.relation}"
-        present, total = source.fetch(counts)[0]
-    else:
-        bins = _histogram(source, keys)
-        total = sum(bins.values())
-        present = total - bins.pop(None, 0)
-    missing = total - present
-    modulus = 1 if total <= _FULL_COUNT else 2 ** math.ceil(math.log2(total / _FULL_COUNT))
-    space = math.inf if isinstance(keys, HashedKeys) else keys.resolve(source) / modulus
-    looked, distinct = present, len(bins)
-    if space > _NARROW:
-        chosen = f"WHERE hash({quote(keys.column)}) % {modulus} = 0" if modulus > 1 else ""
-        looked, distinct = source.fetch(
-            f"SELECT count({quote(keys.column)}), count(DISTINCT {quote(keys.column)}) "
-            f"FROM {source.relation} {chosen}"
-        )[0]
-    by_chance = _repeats_by_chance(looked, space)
+def _measure(source: Source, keys: RecordKeys, *, tolerate_missing: bool) -> KeyQuality:
+    total, missing = require_sound(source, keys, tolerate_missing=tolerate_missing)
+    key_range = keys.resolve(source)
+    modulus = 1
+    while key_range > _NARROW and total > modulus * _SLICE:
+        modulus *= 2
+    bins, distinct = _histogram(source, keys, modulus)
+    looked = sum(bins.values())
+    by_chance = _repeats_by_chance(looked, key_range / modulus)
     # Chernoff: repeats beyond this bound have probability below _ALPHA.
     bound = by_chance + math.sqrt(3 * by_chance * -math.log(_ALPHA)) - math.log(_ALPHA)
+    is_hashed = isinstance(keys, HashedKeys)
     repeated = looked - distinct
-    excess = repeated if math.isinf(space) or repeated > bound else 0
+    excess = repeated if is_hashed or repeated > bound else 0
     inside = [
         f"{n:,} of {of:,} {what}"
         for n, of, what in (
@@ -153,12 +142,12 @@ def _measure(source: Source, keys: RecordKeys) -> KeyQuality:
         )
         if n
     ]
-    p_value = _uniformity(bins, keys.resolve(source)) if bins else None
+    p_value = None if is_hashed else _uniformity(bins, key_range)
     problems = []
     if missing:
         problems.append(f"{_share(missing, total)} of the records have no key.")
     if excess:
-        what = "identifiers" if isinstance(keys, HashedKeys) else "record keys"
+        what = "identifiers" if is_hashed else "record keys"
         problems.append(
             f"{_share(excess, looked)} of the {what} repeat another, more than chance explains."
         )
@@ -169,23 +158,33 @@ def _measure(source: Source, keys: RecordKeys) -> KeyQuality:
         missing_share=missing / total if total else 0.0,
         repeated_share=excess / looked if looked else 0.0,
         uniformity_p=p_value,
-        slice=modulus if space > _NARROW else 1,
+        slice=modulus,
         inside=", ".join(inside),
     )
 
 
-def _histogram(source: Source, keys: StoredKeys) -> dict[int | None, int]:
-    """Count records by key where keys are few, else by equal bins of the range."""
+def _histogram(source: Source, keys: RecordKeys, modulus: int) -> tuple[dict[int, int], int]:
+    """Count the keys of a slice by their value where keys are few, else by equal bins.
+
+    Return how many of them are distinct, too.
+    """
     key_range = keys.resolve(source)
-    key = keys.sql(source, {})
+    parameters: dict[str, object] = {}
+    sql = keys.sql(source, parameters)
     if key_range <= _NARROW:
-        bin_of = key
+        bin_of = "key"
     elif key_range & (key_range - 1) == 0:
-        bin_of = f"({key}) >> {key_range.bit_length() - 1 - _BIN_BITS}"
+        bin_of = f"key >> {key_range.bit_length() - 1 - _BIN_BITS}"
     else:
-        bin_of = f"(({key})::HUGEINT * {2**_BIN_BITS}) // {key_range}"
-    rows = source.fetch(f"SELECT {bin_of} AS bin, count(*) FROM {source.relation} GROUP BY bin")
-    return {None if b is None else int(b): n for b, n in rows}
+        bin_of = f"(key::HUGEINT * {2**_BIN_BITS}) // {key_range}"
+    chosen = f"AND key & {modulus - 1} = 0" if modulus > 1 else ""
+    rows = source.fetch(
+        f"SELECT {bin_of} AS bin, sum(n)::BIGINT, count(*) FROM "
+        f"(SELECT key, count(*) AS n FROM (SELECT {sql} AS key FROM {source.relation}) "
+        f"WHERE key IS NOT NULL {chosen} GROUP BY key) GROUP BY bin",
+        parameters,
+    )
+    return {int(place): n for place, n, _ in rows}, sum(row[2] for row in rows)
 
 
 def _repeats_by_chance(n: int, space: float) -> float:
@@ -195,7 +194,7 @@ def _repeats_by_chance(n: int, space: float) -> float:
     return n + space * math.expm1(n * math.log1p(-1 / space))
 
 
-def _uniformity(bins: dict[int | None, int], key_range: int) -> float | None:
+def _uniformity(bins: dict[int, int], key_range: int) -> float | None:
     """Return the p-value of Pearson's test over bins of five expected records or more."""
     count = min(key_range, 2**_BIN_BITS) if key_range > _NARROW else key_range
     present = sum(bins.values())
@@ -204,7 +203,7 @@ def _uniformity(bins: dict[int | None, int], key_range: int) -> float | None:
         return None
     observed = [0] * -(-count // merged)
     for place, records in bins.items():
-        observed[int(place or 0) // merged] += records
+        observed[place // merged] += records
     widths = [min(merged, count - merged * b) for b in range(len(observed))]
     statistic = sum(
         (seen - present * width / count) ** 2 / (present * width / count)

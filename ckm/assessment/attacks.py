@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 
 from ptable import PTable
 from reports.facts.release import AttackFact
-from risk.attacks import AttackResult
+from risk.attacks import (
+    AdditiveKeys,
+    AttackResult,
+    LinearReconstruction,
+    MarginBounds,
+    SimulatedOracle,
+    SubsetSums,
+)
 
 _Counts: TypeAlias = NDArray[np.int64]
 
@@ -96,8 +103,6 @@ def _closed_form(case: _Case, ptable: PTable, keys: str) -> float | None:
 
 def _tried(case: _Case, ptable: PTable, *, keys: Any, rng: np.random.Generator) -> AttackResult:
     """Attack simulated records, line by category: large counts, unless the case says else."""
-    from risk.attacks import SimulatedOracle
-
     least = ptable.n_rows + 2 * ptable.max_noise
     counts = rng.integers(*(case.ends or (least, 2 * least + 2)), case.shape)
     if case.last is not None:
@@ -153,8 +158,6 @@ def _of_groups(ptable: PTable, rng: np.random.Generator) -> Iterator[_Case]:
 
 def _of_systems(rng: np.random.Generator) -> Iterator[_Case]:
     """Give the attacks that solve equations of many sums."""
-    from risk.attacks import LinearReconstruction, SubsetSums
-
     grouped = {"n_categories": _CATEGORIES}
     squares = LinearReconstruction(**grouped)
     yield _Case("linear-reconstruction", squares, grouped, (20, _CATEGORIES))
@@ -165,8 +168,6 @@ def _of_systems(rng: np.random.Generator) -> Iterator[_Case]:
 
 def _of_margins(ptable: PTable, keys: Any) -> Iterator[_Case]:
     """Give the attacks on two parts and their total."""
-    from risk.attacks import AdditiveKeys, MarginBounds
-
     margins = MarginBounds(max_noise=max(1, ptable.max_noise))
     bounds = {"max_noise": ptable.max_noise, "n_categories": 2}
     yield _Case("margin-bounds", margins, bounds, (500, 2))

@@ -11,7 +11,7 @@ from ckm.engine.cell_histogram import CountHistogram
 from ptable import PTable
 from reports.facts.release import DesignFact, ScenarioFacts
 from risk.risk_map.catalogue import FIGURES
-from risk.risk_map.designs import MapDesign
+from risk.risk_map.designs import MapDesign, build_designs, keep_zeros
 from risk.risk_map.result import EVERY_TABLE, RiskUtilityMap
 
 #: The figures of the map: the most that a published count tells, and how far counts move.
@@ -77,7 +77,6 @@ def map_scenarios(
     Figures of risk take all empty cells of the grids, figures of use those that the tables
     list. For all tables together, a cell that several of them show counts once.
     """
-    from risk.risk_map.designs import build_designs, keep_zeros
     from risk.risk_map.map import risk_utility_map
 
     while name in designs:

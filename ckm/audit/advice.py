@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ptable import NoiseSpec
+from ptable import InfeasibleError, NoiseSpec, solve
 from ptable.lookup import KeyIndex, look_up
 from reports.facts.exposure import ClosureFact
 
@@ -154,8 +154,6 @@ def stronger_noise(
 
 def _solved(spec: NoiseSpec, variance: float, max_noise: int) -> PTable | None:
     """Solve a p-table of more noise; None where a few more counts do not suffice for it."""
-    from ptable import InfeasibleError, solve
-
     for more in range(_MORE_NOISE):
         try:
             return solve(replace(spec, variance=variance, max_noise=max_noise + more))

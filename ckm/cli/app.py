@@ -22,6 +22,7 @@ _VERBS = {
     "check": "ckm.cli.check:check",
     "report": "ckm.cli.report:report",
     "explain": "ckm.cli.report:explain",
+    "figures": "ckm.cli.compare.figures:figures",
     "compare": "ckm.cli.compare.compare:compare",
     "swap": "ckm.cli.swap:swap",
     "suppress": "ckm.cli.release:suppress",

@@ -26,7 +26,7 @@ from risk.criteria.coded import CountingMethod, CubeRequest, LookedUpMethod, Rec
 from risk.criteria.criteria import MakeMethod, measure_criteria
 from risk.criteria.result import Criteria
 from risk.errors import RiskError
-from synth.guarantee import Guarantee
+from synth.guarantee import Guarantee, guarantee_beside
 from tables import Secret, TablesError
 
 Numbers = NDArray[np.float64]
@@ -187,7 +187,6 @@ def _promised(choice: MethodChoice) -> Guarantee | None:
     """Read the certificate beside synthetic records; other methods have none."""
     if choice.kind != "synthetic":
         return None
-    from synth.guarantee import guarantee_beside
 
     return guarantee_beside(choice.parameters["path"])
 

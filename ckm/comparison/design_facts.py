@@ -21,9 +21,10 @@ from reports.facts.release import (
     PosteriorFact,
     SetFact,
 )
+from risk.distributions.band import Band
 from risk.distributions.histogram import Histogram
 from risk.inference.inverse import Inverse
-from risk.risk_map.findings import Case, Rules
+from risk.risk_map.findings import Case, Rules, conclude
 
 #: Expected measures by variable; the catalogue of utility defines them.
 _MEASURES = ("aad", "rmse", "rmad_pct", "changed_pct", "false_zeros", "hellinger_raw")
@@ -65,7 +66,6 @@ def _small(found: Comparison) -> NDArray[np.int64]:
 
 
 def _sets(found: Comparison) -> Iterator[SetFact]:
-    from risk.distributions.band import Band
     from risk.inference.sets import NEGLIGIBLE
 
     counts = _small(found)
@@ -84,8 +84,6 @@ def _sets(found: Comparison) -> Iterator[SetFact]:
 
 def _inverses(found: Comparison) -> dict[str, Inverse]:
     """Pair every p-table with the share of each count among the distinct cells."""
-    from risk.inference.inverse import Inverse
-
     largest = max(int(_small(found)[-1]), *found.map.sensitive)
     largest += 2 * max(table.max_noise for table in found.ptables.values())
     prior = found.count_histogram.together.prior(largest)
@@ -115,7 +113,6 @@ def _posteriors(found: Comparison, inverse: Inverse) -> Iterator[PosteriorFact]:
 
 
 def _measures(found: Comparison, design: str) -> Iterator[MeasureFact]:
-    from risk.distributions.band import Band
     from risk.risk_map.figures import utility_figures
 
     band = Band.of(found.ptables[design])
@@ -147,8 +144,6 @@ def _groups(found: Comparison) -> Iterator[tuple[str, str, Histogram]]:
 def _conclusion(
     found: Comparison, inverses: Mapping[str, Inverse], rules: Rules | None
 ) -> dict[str, dict[str, float | str]]:
-    from risk.risk_map.findings import conclude
-
     base: dict[str, dict[str, float | str]] = {
         "cells": {
             "tables": len(found.count_histogram.tables),
@@ -167,7 +162,6 @@ def _conclusion(
 
 def _case(found: Comparison, name: str, inverse: Inverse) -> Case:
     from risk.inference.nested import certain_with_one_more, differing_answers
-    from risk.risk_map.findings import Case
 
     table, sensitive = found.ptables[name], found.map.sensitive
     figures = {f: found.map.find(name, f) for f in (RISK, LOSS, "q_set", "differencing")}
@@ -194,8 +188,6 @@ def _kind(table: PTable) -> Literal["fixed", "redrawn", "keyed"]:
 
 
 def _is_hidden(table: PTable, sensitive: tuple[int, ...]) -> bool:
-    from risk.distributions.band import Band
-
     return not Band.of(table).windows(np.array(sensitive))[1].any()
 
 

@@ -180,6 +180,39 @@ class PublishedTable:
         parts = {labels: number for labels, number in cells if total_label not in labels}
         return table_plot(tuple(self.dimensions), measure, parts, language=language)
 
+    @classmethod
+    def of_arrow(cls, table: pa.Table, *, dimensions: Sequence[str]) -> PublishedTable:
+        """Take a published table back from Arrow, as its Parquet file holds it.
+
+        Parameters
+        ----------
+        table
+            The table; what is no dimension is a measure.
+        dimensions
+            Names of its dimensions.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> found = pa.table({"sex": ["F", "M"], "count": [5, 7]})
+        >>> PublishedTable.of_arrow(found, dimensions=["sex"])
+        PublishedTable(sex, count; 2 cells)
+        """
+        import pyarrow.compute as pc
+
+        coded, measures = {}, {}
+        for name in table.column_names:
+            column = table[name].combine_chunks()
+            if name in dimensions:
+                texts = column.cast("string").dictionary_encode()
+                codes = texts.indices.to_numpy().astype(np.int32)
+                coded[name] = (codes, texts.dictionary.to_pylist())
+            else:
+                mask = column.is_null().to_numpy(zero_copy_only=False)
+                numbers = pc.fill_null(column, 0).to_numpy()
+                measures[name] = np.ma.array(numbers, mask=mask) if mask.any() else numbers
+        return cls(dimensions=coded, measures=measures)
+
     def __repr__(self) -> str:
         return f"PublishedTable({', '.join(self.columns)}; {self.n_rows:,} cells)"
 
@@ -207,7 +240,8 @@ def publish(
             ranks = [rank[kept] for rank in ranks]
             numbers = {name: values[kept] for name, values in numbers.items()}
     dimensions: dict[str, tuple[Codes, Sequence[str]]] = {}
-    for axis, rank in zip(cells.axes, ranks, strict=True):
+    for axis in cells.axes:
+        rank = ranks.pop(0)
         is_used = np.zeros(axis.size, bool)
         is_used[rank] = True
         for name, (codes, categories) in encodings(axis, is_used).items():
@@ -332,17 +366,14 @@ def _positions(ranks: Sequence[Codes], sizes: Sequence[int]) -> Integers | None:
 def _drop_zeros(
     cells: Cells, published: Integers, numbers: Mapping[str, NDArray[Any]]
 ) -> tuple[list[Codes], dict[str, NDArray[Any]]]:
-    kept = np.flatnonzero(published)
-    ranks = [rank[kept] for rank in cells.ranks]
-    position = _positions(ranks, [axis.size for axis in cells.axes]) if ranks else None
-    if position is not None:
-        order = np.argsort(position, kind="stable")
-    elif ranks:
-        order = np.lexsort(ranks[::-1])
-    else:
-        order = np.arange(len(kept))
-    kept = kept[order]
-    return [rank[order] for rank in ranks], {n: values[kept] for n, values in numbers.items()}
+    order = np.flatnonzero(published)
+    position = _positions(cells.ranks, [axis.size for axis in cells.axes])
+    if cells.ranks and position is not None:
+        order = order[np.argsort(position[order], kind="stable")]
+    elif cells.ranks:
+        order = order[np.lexsort([rank[order] for rank in reversed(cells.ranks)])]
+    del position
+    return [rank[order] for rank in cells.ranks], {n: v[order] for n, v in numbers.items()}
 
 
 def shows_grid(cells: Cells, empty_cells: str) -> bool:

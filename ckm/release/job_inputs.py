@@ -14,6 +14,7 @@ from ckm.config.problems import JobError, Problem
 from ckm.errors import ConfigError
 from footing.errors import ExplainedError
 from tables import Secret, SourceError
+from tables.keys import KEY_VERSION
 from tables.secret import SECRET_VARIABLE
 from tables.source.spill import SpillFolder
 
@@ -179,12 +180,13 @@ def opened_ledger(
             folder = SpillFolder()
             stack.callback(folder.remove)
             create, target = True, folder.path / "ledger.db"
+        keys = f" keys {KEY_VERSION}" if job.data.id else ""
         opened = stack.enter_context(
             Ledger.open(
                 target,
                 secret=secret,
                 threshold=ledger.threshold,
-                noise=f"{ptable.id} {'mixed' if job.keys.mix else 'plain'}",
+                noise=f"{ptable.id} {'mixed' if job.keys.mix else 'plain'}{keys}",
                 create=create,
                 smallest=ledger.smallest,
             )

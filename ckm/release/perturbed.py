@@ -398,6 +398,7 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
                 facts, folder, languages=languages, leaks=leaks, is_full=self.is_full
             )
         method = "additive" if self.job.output.additive else "noise"
+        method = "positive" if facts.keeps_positive else method
         manifest = self.public_manifest(tables, method=method, report=pages["public"])
         said = {
             f"{name}.{code}": to_plain(about) for (name, code), about in self.files.said.items()

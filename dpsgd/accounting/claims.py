@@ -76,8 +76,6 @@ class Claim:
         unit
             Who is protected.
         """
-        from dp.guarantee import Guarantee
-
         if self.worth != "promise":
             raise DPError(
                 f"This figure is no promise but {self.worth}.",

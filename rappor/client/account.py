@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import numpy as np
 
 from rappor.accounting import epsilon_after
+from rappor.client.client import bloom_filter, identifiers
 from rappor.errors import CapError, MismatchError, RapporError, ReportFileError
 
 if TYPE_CHECKING:
@@ -207,8 +208,6 @@ class ValueLedger:
         return made
 
     def _name(self, value: object, cohort: int) -> str:
-        from rappor.client.client import bloom_filter
-
         row = bloom_filter([value], np.array([cohort]), parameters=self.parameters)
         packed: NDArray[np.uint8] = np.packbits(row)
         return hmac.digest(self._key, packed.tobytes(), hashlib.sha256).hex()
@@ -291,7 +290,6 @@ class ClientLedger:
         cap: float,
     ) -> Flags:
         """Count a report of each value; tell which keep their client within the cap."""
-        from rappor.client.client import bloom_filter, identifiers
         from rappor.client.permanent import cohorts_of
 
         if not cap > 0:  # a NaN fails this too, and would refuse nothing

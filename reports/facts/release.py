@@ -576,6 +576,8 @@ class PublicFacts:
         Language → what was done to the counts after the noise; empty for nothing.
     margin
         None where the office does not tell it.
+    keeps_positive
+        Whether no positive count is published as 0, so that small ones are too high on average.
     """
 
     id: str
@@ -590,6 +592,7 @@ class PublicFacts:
     has_weights: bool = False
     cautions: Mapping[str, str] = field(default_factory=dict)
     margin: MarginFact | None = None
+    keeps_positive: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -642,6 +645,11 @@ class ReleaseFacts:
     def has_weights(self) -> bool:
         """Whether some tables show weighted counts."""
         return any("weighted" in table.measures for table in self.tables)
+
+    @property
+    def keeps_positive(self) -> bool:
+        """Whether no positive count is published as 0."""
+        return "positive_bias" in self.noise.parameters and not self.cautions
 
     def public(self) -> PublicFacts:
         """Keep what everybody may know."""

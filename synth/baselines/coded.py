@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from footing.arrays import Floats, Integers
 from synth.errors import SynthError
 from synth.sanitisers.frames import as_pandas
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import pandas as pd
-
-    from footing.arrays import Floats, Integers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -84,8 +80,6 @@ def code_frame(
 
 def decode_frame(columns: Sequence[CodedColumn], codes: Sequence[Integers]) -> pd.DataFrame:
     """Turn codes into a frame with the types of the one that was coded."""
-    import pandas as pd
-
     series = {}
     for column, places in zip(columns, codes, strict=True):
         values = np.empty(column.size, dtype=object)
@@ -99,8 +93,6 @@ def decode_frame(columns: Sequence[CodedColumn], codes: Sequence[Integers]) -> p
 
 
 def _coded(name: str, series: Any, domain: Sequence[Any] | None) -> CodedColumn:
-    import pandas as pd
-
     is_numeric = bool(pd.api.types.is_numeric_dtype(series.dtype))
     is_missing = series.isna().to_numpy()
     present = series[~is_missing]

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from footing.arrays import Integers
 from footing.checks import Limits, require_integer, require_number
+from synth.baselines.coded import CodedColumn
 from synth.errors import OverspentError, SynthError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    import pandas as pd
-
-    from footing.arrays import Integers
-    from synth.baselines.coded import CodedColumn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
+import pandas as pd
 
 from reports.catalogues.synthesis import FIGURES, GROUPS
 from synth.errors import EvaluationError
@@ -18,19 +20,10 @@ from synth.evaluation.measures.disclosure import (
     exact_matches,
     replicated_uniques,
 )
-from synth.evaluation.measures.learning import classification, detection, regression
+from synth.evaluation.measures.learning import Learner, classification, detection, regression
 from synth.evaluation.measures.membership import density_ratio, monte_carlo
-from synth.evaluation.records import encode
+from synth.evaluation.records import Kind, Records, encode
 from synth.evaluation.result import Evaluation, Figure
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    import pandas as pd
-
-    from synth.evaluation.measures.learning import Learner
-    from synth.evaluation.records import Kind, Records
-
 
 #: Real records that the synthesis never saw; a bootstrap of the training records; independent
 #: columns with the margins of the training records; the training records themselves.

@@ -5,21 +5,17 @@ Evaluation reads confidential records. What it gives back follows from them: it 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
+from footing.arrays import Flags, Floats
 from synth.errors import EvaluationError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import pandas as pd
-    from numpy.typing import NDArray
-
-    from footing.arrays import Flags, Floats
 
 _SCHEMA = "ckm-synth-schema"
 _HUGE = 1e300
@@ -293,7 +289,6 @@ def _checked_names(frames: Sequence[pd.DataFrame]) -> list[str]:
 def _coded(columns: Sequence[pd.Series], kind: Kind, name: str) -> tuple[Kind, list[Floats]]:
     if kind.categories is None:
         return kind, [_numbers(column, name, kind) for column in columns]
-    import pandas as pd
 
     # A frame of texts and one of numbers must agree on what they call a category.
     texts = [column.astype(object).where(column.notna(), None) for column in columns]
@@ -321,7 +316,6 @@ def _text(category: Any) -> str:
 
 
 def _numbers(column: pd.Series, name: str, kind: Kind) -> Floats:
-    import pandas as pd
     from pandas.api import types
 
     if kind.missing:
@@ -346,8 +340,6 @@ def _numbers(column: pd.Series, name: str, kind: Kind) -> Floats:
 
 
 def _days(column: pd.Series, name: str) -> pd.Series:
-    import pandas as pd
-
     try:
         return pd.to_datetime(column.map(str, na_action="ignore"), format="ISO8601", utc=True)
     except (TypeError, ValueError) as error:

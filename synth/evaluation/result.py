@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from reports.catalogues.synthesis import FIGURES
+import pandas as pd
+
+from reports.catalogues.synthesis import FIGURES, Good
 from synth.errors import EvaluationError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import pandas as pd
-
-    from reports.catalogues.synthesis import Good
 
 _FORMAT = "ckm-synth-evaluation"
 
@@ -124,8 +120,6 @@ class Evaluation:
         >>> Evaluation(figures=(figure,)).to_frame().columns.tolist()
         ['figure', 'subject', 'value', 'independent', 'good', 'reason']
         """
-        import pandas as pd
-
         controls = list(dict.fromkeys(name for f in self.figures for name in f.controls))
         lines = [
             {

@@ -5,23 +5,19 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
+import os
 import time
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from synth.errors import EvaluationError
 from synth.evaluation.evaluate import Plan, evaluate
 from synth.evaluation.journal import Journal
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Collection, Mapping
-
-    import pandas as pd
-
-    from synth.evaluation.records import Kind
+from synth.evaluation.records import Kind
 
 _FIT, _TIME = "fit_seconds", "fit_cpu_seconds"
 
@@ -84,8 +80,6 @@ class Sweep:
         >>> Sweep(runs=(Run(name="a", fold=0, figures={"tvd2": 0.1}),)).table("a").shape
         (1, 1)
         """
-        import pandas as pd
-
         runs = [run for run in self.runs if run.name == name]
         if not runs:
             raise EvaluationError(f"The sweep has no run of {name!r}.")
@@ -104,8 +98,6 @@ class Sweep:
         >>> Sweep(runs=(Run(name="a", fold=0, figures={}),)).aggregate("tvd2").loc["a", "folds"]
         np.int64(0)
         """
-        import pandas as pd
-
         lines = {}
         for name in dict.fromkeys(run.name for run in self.runs):
             found = [run.figures.get(figure) for run in self.runs if run.name == name]
@@ -295,8 +287,6 @@ def _bound(
 
 def lines_of(found: Sweep) -> pd.DataFrame:
     """Return one line per way, fold and figure, seconds of the fits among them."""
-    import pandas as pd
-
     lines: list[tuple[Any, ...]] = []
     for run in found.runs:
         for key, value in run.figures.items():

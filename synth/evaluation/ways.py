@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from dp import Adjacency
 from reports.catalogues.synthesis import UNPROTECTED
@@ -14,16 +16,10 @@ from synth.errors import EvaluationError
 from synth.marginals.measuring import SimulatedNoise
 from synth.marginals.spending import Budget
 from synth.methods import is_unprotected, settings_of
+from synth.schema.schema import Schema
 from synth.synthesizer import Synthesizer
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    import pandas as pd
-
-    from synth.schema.schema import Schema
-
-    Way = Callable[[pd.DataFrame, int], pd.DataFrame]
+Way = Callable[[pd.DataFrame, int], pd.DataFrame]
 
 _DELTA = 1e-6
 #: What a way has besides the settings of its method.
@@ -123,8 +119,6 @@ def _drawn_again(train: pd.DataFrame, seed: int) -> pd.DataFrame:
 
 
 def _shuffled(train: pd.DataFrame, seed: int) -> pd.DataFrame:
-    import pandas as pd
-
     rng = np.random.default_rng(seed)
     columns = {name: train[name].iloc[rng.permutation(len(train))] for name in train.columns}
     return pd.DataFrame({name: one.reset_index(drop=True) for name, one in columns.items()})

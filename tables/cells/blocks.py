@@ -7,7 +7,7 @@ are the cells that a scan of the records would have found.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from tables.magnitudes.amounts import Amounts, join_amounts
 from tables.magnitudes.limbs import from_limbs, sum_at, sum_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from footing.arrays import Codes, Floats, Integers, Words
     from tables.cells.axes import Axis
@@ -120,25 +120,38 @@ def roll_up(
 
 def lay_out(
     axes: tuple[Axis, ...],
-    shown: Sequence[Block],
+    shown: Iterable[Block],
     level_sets: Sequence[tuple[int, ...]],
     *,
     key_range: int,
 ) -> Cells:
     """Lay the cells of some combinations of levels out as one list."""
-    sketches = [block.sketch for block in shown if block.sketch is not None]
-    limbs = [np.concatenate(parts) for parts in zip(*(b.weight for b in shown), strict=True)]
+    columns: list[list[Any]] = []
+    sketches: list[Sketch] = []
+    amounts: list[tuple[Amounts, ...]] = []
+    for block in shown:
+        columns.append([*block.codes, block.count, block.key, *block.weight])
+        sketches += [] if block.sketch is None else [block.sketch]
+        amounts.append(block.amounts)
+        del block  # its columns go one by one: all together fill the memory
+    joined, size = [], len(axes)
+    for place in range(len(columns[0])):
+        kind = np.int32 if place < size else None
+        joined.append(np.concatenate([column[place] for column in columns], dtype=kind))
+        for column in columns:
+            column[place] = None
+    limbs = joined[size + 2 :]
     return Cells(
         axes=axes,
-        ranks=tuple(np.concatenate([b.codes[a] for b in shown]) for a in range(len(axes))),
-        count=np.concatenate([block.count for block in shown]),
-        cell_key=np.concatenate([block.key for block in shown]),
+        ranks=tuple(joined[:size]),
+        count=joined[size],
+        cell_key=joined[size + 1],
         key_range=key_range,
         weight=from_limbs(limbs[:3]) if limbs else None,
         weighted_count=limbs[3] if limbs else None,
         level_sets=tuple(level_sets),
         sketch=join_sketches(sketches) if sketches else None,
-        magnitudes=join_amounts([block.amounts for block in shown], key_range),
+        magnitudes=join_amounts(amounts, key_range),
     )
 
 
@@ -146,6 +159,8 @@ def group(
     cells: Block, sizes: tuple[int, ...], key_range: int, *, is_distinct: bool = False
 ) -> Block:
     """Sum cells with equal codes, or only sort cells known to be distinct."""
+    narrow = tuple(map(_narrow, cells.codes, sizes))
+    cells = replace(cells, codes=narrow)
     total = 1
     for size in sizes:
         total *= max(size, 1)
@@ -187,5 +202,10 @@ def shown_cells(
         for level, code in zip(pairs, block.codes, strict=True):
             keep &= level.is_shown[code]
         block = block.take(np.flatnonzero(keep))
-    ranks = tuple(level.ranks[code] for level, code in zip(pairs, block.codes, strict=True))
-    return replace(block, codes=ranks)
+    ranks = (level.ranks[code] for level, code in zip(pairs, block.codes, strict=True))
+    return replace(block, codes=tuple(map(_narrow, ranks, (axis.size for axis in axes))))
+
+
+def _narrow(codes: Codes, size: int) -> Codes:
+    """Hold codes in as few bytes as their number allows; all blocks of a table add up."""
+    return codes.astype(np.min_scalar_type(size), copy=False)

@@ -494,7 +494,7 @@ def _cells(axes: tuple[Axis, ...], finest: Block, request: Request, key_range: i
     """Roll the finest cells up to all wanted levels and lay them out as one list."""
     level_sets = request.level_sets([len(axis.levels) for axis in axes])
     blocks = roll_up(axes, finest, level_sets, key_range)
-    shown = [shown_cells(axes, levels, blocks.pop(levels)) for levels in level_sets]
+    shown = (shown_cells(axes, levels, blocks.pop(levels)) for levels in level_sets)
     return lay_out(axes, shown, level_sets, key_range=key_range)
 
 
@@ -529,4 +529,4 @@ def _require_weights(source: Source, weight: str) -> None:
         )
     if 0 < largest < LEAST:
         warn_of_zeros("weights", weight)
-    source.sound.add(mark)
+    source.sound[mark] = True

@@ -102,7 +102,7 @@ def _cells(
     start: tuple[int, ...] | None = None,
 ) -> Cells:
     blocks = roll_up(axes, finest, level_sets, key_range, start=start)
-    shown = [shown_cells(axes, levels, blocks.pop(levels)) for levels in level_sets]
+    shown = (shown_cells(axes, levels, blocks.pop(levels)) for levels in level_sets)
     return lay_out(axes, shown, level_sets, key_range=key_range)
 
 

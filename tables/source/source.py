@@ -55,6 +55,7 @@ _VIEW, _FILES = "ckm_records", "ckm_files"
 _CLEAN = "ckm_clean_records"
 _BESIDE = "ckm_beside"
 _TICK_S = 0.2
+_BATCH = 131_072
 _T = TypeVar("_T")
 
 
@@ -86,7 +87,9 @@ class Source:
         self.files = files
         self.label = label
         self.orders: dict[str, pa.Array] = {}  # categories that came in an order, in that order
-        self.sound: set[Any] = set()  # record keys already found sound, see tables.keys
+        self.sound: dict[Any, Any] = {}  # what was found sound already, see tables.keys
+        self._hashes: dict[tuple[str, bytes], str] = {}
+        self._stamp: object = None
         # Columns of whole numbers: least, largest, whether some are missing.
         self.spans: dict[str, tuple[int | None, int | None, bool]] = {}
         self.spreads: dict[str, Spread] = {}  # what columns of numbers hold, by column
@@ -100,6 +103,11 @@ class Source:
     @property
     def relation(self) -> str:
         """The SQL name of the records, where NaN is missing and -0.0 is 0."""
+        if self._hashes and self._stamp != _stamp(self.files):
+            raise SourceError(
+                f"The source {self.label!r} has changed since it was opened.",
+                hint="open it again: its record keys are those of what it was",
+            )
         return self._relation
 
     @property
@@ -211,6 +219,68 @@ class Source:
             )
         )
 
+    def keyed_hash(self, column: str, key: bytes, parameters: dict[str, object]) -> str:  # noqa: ARG002
+        """Return the SQL of a column's keyed hash; the records have it once it was asked for.
+
+        Parameters
+        ----------
+        column
+            Integers or texts.
+        key
+            The key of a `KeyedHash`.
+        parameters
+            Those of the statement; the SQL may need more.
+        """
+        from tables.keyed_hash import KeyedHash, is_short_sql, plaintext_sql
+
+        with self._lock:
+            if (column, key) not in self._hashes:
+                expression = plaintext_sql(column)
+                if self.kinds[column] == "integer":
+                    is_short = f"SELECT {is_short_sql(column)} FROM {self._relation}"
+                    if self.fetch(is_short)[0][0]:
+                        expression = f"{quote(column)}::BIGINT"
+                self._hashes[column, key] = self._join_words(expression, KeyedHash(key).words)
+            return self._hashes[column, key]
+
+    def _join_words(self, expression: str, compute: Callable[[pa.Array], pa.Array]) -> str:
+        """Give the records a column of words that is computed from an expression.
+
+        Its values stand in a table of their own, which the records meet by position: DuckDB
+        scans a source in one order, whatever the threads, where it is told to keep it.
+        """
+        names = (self.new_name("ckm_added") for _ in itertools.count())
+        taken = {column.lower() for column in self.columns}
+        name = next(name for name in names if name not in taken)
+        self._stamp = _stamp(self.files)
+        self.fetch("SET preserve_insertion_order=true")
+        try:
+            self._run(lambda: self._fill(name, expression, compute))
+        finally:
+            self.fetch("SET preserve_insertion_order=false")
+        self.fetch(
+            f"CREATE VIEW {name}_records AS SELECT r.*, t.value AS {name} "
+            f"FROM {self._relation} AS r POSITIONAL JOIN {name} AS t"
+        )
+        self._relation = f"{name}_records"
+        return name
+
+    def _fill(
+        self, name: str, expression: str, compute: Callable[[pa.Array], pa.Array]
+    ) -> None:
+        """Compute words batch by batch into a table, so that they can spill to disk."""
+        import pyarrow as pa
+
+        shape = pa.schema([("value", pa.uint64())])
+        values = self._connection.sql(f"SELECT {expression} FROM {self._relation}")
+        batches = (
+            pa.record_batch([compute(batch.column(0))], schema=shape)
+            for batch in values.to_arrow_reader(_BATCH)
+        )
+        with contextlib.closing(self._connection.cursor()) as cursor:
+            cursor.register(_BESIDE, pa.RecordBatchReader.from_batches(shape, batches))
+            cursor.execute(f"CREATE TABLE {name} AS FROM {_BESIDE}")
+
     def batches(self, sql: str, *, rows: int) -> Iterator[pa.RecordBatch]:
         """Stream the answer of a query in batches of at most `rows` rows."""
         with self._lock, explained(self.label):
@@ -222,11 +292,15 @@ class Source:
         parameters: Mapping[str, object],
         path: str,
         *,
+        metadata: Mapping[str, str] | None = None,
         progress: Callable[[float], None] | None = None,
     ) -> None:
-        """Stream the answer of a query into a Parquet file."""
+        """Stream the answer of a query into a Parquet file, with texts of its metadata."""
         # A temporary file of DuckDB's own is for all to read, and stays after a kill.
         options = "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false"
+        if metadata:
+            texts = ", ".join(f"{quote(k)}: {sql_text(v)}" for k, v in metadata.items())
+            options += f", KV_METADATA {{{texts}}}"
         copy = f"COPY ({sql}) TO {sql_text(path)} ({options})"
         self._run(lambda: self._connection.execute(copy, parameters), progress)
 
@@ -302,6 +376,12 @@ class Source:
         replaced = ", ".join(changes)
         self.fetch(f"CREATE VIEW {_CLEAN} AS SELECT * REPLACE ({replaced}) FROM {_VIEW}")
         return _CLEAN
+
+
+def _stamp(files: Sequence[str]) -> object:
+    """Return what changes when files are written."""
+    found = [os.stat(file) for file in files]  # noqa: PTH116
+    return [(at.st_ino, at.st_size, at.st_mtime_ns) for at in found]
 
 
 def open_source(

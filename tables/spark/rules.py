@@ -255,10 +255,16 @@ def _grouping(node: Any, _columns: Mapping[str, str]) -> exp.Expr:
 
 
 def _call(node: Any, _columns: Mapping[str, str]) -> exp.Expr:
-    if node.name.lower() != "isfinite":
-        return node  # type: ignore[no-any-return]
-    number = node.expressions[0].sql("spark")
-    return parsed(f"(NOT ISNAN({number}) AND ABS({number}) < CAST('Infinity' AS DOUBLE))")
+    given = [part.sql("spark") for part in node.expressions]
+    match node.name.lower():
+        case "isfinite":
+            x = given[0]
+            return parsed(f"(NOT ISNAN({x}) AND ABS({x}) < CAST('Infinity' AS DOUBLE))")
+        case "strlen":
+            return parsed(f"OCTET_LENGTH({given[0]})")
+        case "ckm_aes":
+            return parsed(f"HEX(AES_ENCRYPT({given[0]}, {given[1]}, 'ECB', 'PKCS'))")
+    return node  # type: ignore[no-any-return]
 
 
 def _encode(node: Any, _columns: Mapping[str, str]) -> exp.Expr:

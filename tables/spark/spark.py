@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import pyarrow as pa
 
 from tables.errors import SourceError
+from tables.keyed_hash import plaintext_sql
 from tables.source.files import file_format
 from tables.source.source import Source, open_source
 from tables.spark.session import LOCAL, open_session, quiet
@@ -58,7 +59,8 @@ class SparkSource(Source):
         self.files = described.files
         self.label = described.label
         self.orders = described.orders
-        self.sound = set()
+        self.sound = {}
+        self._hashes = {}
         self.spreads = {}
         self.columns = described.columns
         self._relation = described.relation
@@ -71,6 +73,8 @@ class SparkSource(Source):
             name: kind if name in self._types else "other"
             for name, kind in described.kinds.items()
         }
+        # DuckDB tells the types of answers alone, so any function of this type will do there.
+        described.fetch("CREATE MACRO ckm_aes(message, key) AS hex(message)")
         self._run(self._name_records)
 
     def fetch(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[Any]:
@@ -106,6 +110,11 @@ class SparkSource(Source):
                 for view in (SECRETS, self.beside):
                     self._session.catalog.dropTempView(view)
         return as_wanted(answer, wanted)
+
+    def keyed_hash(self, column: str, key: bytes, parameters: dict[str, object]) -> str:
+        """Return the SQL of a column's keyed hash, which Spark computes itself."""
+        parameters["key"] = key
+        return f"('0x' || left(ckm_aes({plaintext_sql(column)}, $key), 16))::UBIGINT"
 
     def aside(self, *_given: Any, **_options: Any) -> NoReturn:
         """Refuse: there is no answer on the fly."""

@@ -124,7 +124,7 @@ def _homes_sql(source: Source, plan: SwapPlan, *, areas: str, draw: str) -> str:
     return f"""
         WITH drawn AS (
             SELECT {household} AS home, {draw} AS draw FROM {source.relation}
-            GROUP BY {household}
+            GROUP BY 1, 2
         ), members AS (
             SELECT r.{household} AS home, a.area AS area, {counts}{members}
             FROM {source.relation} r JOIN {areas} a ON {same}

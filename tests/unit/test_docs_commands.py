@@ -192,6 +192,14 @@ OWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "docs/method.md": (("people.parquet",), ("ckm keys secret secret.key",)),
     "docs/ptable-files.md": ((), ()),
     "docs/rappor.md": (("people.csv",), ()),
+    "docs/risk.md": (
+        ("people.parquet",),
+        (
+            "ckm keys secret secret.key",
+            "ckm release job.toml -o out/2026",
+            "ckm release job.toml -o out/2027",
+        ),
+    ),
     "docs/service.md": (("people.parquet",), ()),
     "docs/synth-evaluation.md": (
         ("people.parquet", "train.parquet", "test.parquet"),

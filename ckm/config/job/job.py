@@ -228,6 +228,9 @@ class Job(SettingsFile):
                 "stands for the same number everywhere."
             )
             reading.add(where, text, "remove one of the two")
+        if getattr(self.ptable, "positive_bias", 0):
+            text = "additive may take positive counts to 0, and [ptable] has positive_bias."
+            reading.add(where, text, "remove one of the two")
         for table in self.table:
             others = [measure for measure in table.measures if measure != "count"]
             if others:

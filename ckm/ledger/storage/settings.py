@@ -133,8 +133,8 @@ def require_noise(store: Database, seal: Seal, noise: str, *, create: bool) -> N
                 known = wanted
     if known not in {None, wanted}:
         raise LedgerError(
-            "The tables in the ledger have another noise: the p-table or [keys] mix changed, "
-            "and readers could average two noises of one cell.",
+            "The tables in the ledger have another noise: the p-table, [keys] mix or the "
+            "version of record keys changed, and readers could average two noises of one cell.",
             hint="go back to that p-table, or start a new ledger with a new secret",
         )
 

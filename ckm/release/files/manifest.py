@@ -117,7 +117,11 @@ def public_manifest(
         "engine": {"name": "ckm", "version": __version__},
         "method": [
             *METHODS[method],
-            *(METHODS["amounts"] if method == "noise" and _has_sums(tables) else ()),
+            *(
+                METHODS["amounts"]
+                if method in ("noise", "positive") and _has_sums(tables)
+                else ()
+            ),
         ],
         "tables": [
             {

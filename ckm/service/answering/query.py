@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ckm.service.answering.cells.lru_cache import digest_of
 from ckm.service.answering.messages import ClientError, bad_request
 from ckm.service.answering.variables import Variable
+from tables import Hierarchy, Request, RequestError
 
 _MEASURES = ("count", "weighted")
 
@@ -155,8 +156,6 @@ def _level_sets(
     variables: Sequence[Variable], margins: Sequence[Sequence[str]]
 ) -> frozenset[tuple[int, ...]]:
     """Return the combinations of levels of listed margins, the finest cells among them."""
-    from tables import Request, RequestError
-
     names = [variable.name for variable in variables]
     nested = {v.name: v.level_names for v in variables}
     known = {*names, *(level for levels in nested.values() for level in levels)}
@@ -164,8 +163,6 @@ def _level_sets(
         if name not in known:
             raise ClientError("no_variable", name=name, known=sorted(known))
     try:
-        from tables import Hierarchy
-
         request = Request(
             dimensions=names,
             hierarchies={

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Literal, get_args
 
 import numpy as np
+import pandas as pd
 
+from footing.arrays import Integers
 from footing.checks import require_number, require_one_of
-from synth.baselines.coded import code_frame, decode_frame
+from synth.baselines.coded import CodedColumn, code_frame, decode_frame
 from synth.baselines.model import Account, BaselineModel, Charge, charge_bins, checked_epsilon
-from synth.baselines.noise import noisy_correlation, noisy_margins
+from synth.baselines.noise import Mechanism, noisy_correlation, noisy_margins
 from synth.errors import SynthError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    import pandas as pd
-
-    from footing.arrays import Integers
-    from synth.baselines.coded import CodedColumn
-    from synth.baselines.noise import Mechanism
 
 Mode = Literal["strict", "thesis"]
 #: What is wrong in the implementation that earlier comparisons used.
@@ -137,8 +131,6 @@ def _by_appearance(codes: Integers) -> Integers:
 
 
 def _truncated(made: pd.DataFrame) -> pd.DataFrame:
-    import pandas as pd
-
     numeric = {
         name: np.trunc(made[name])
         for name in made.columns

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from dp import Adjacency, Exponential, Laplace, Sensitivity
+from footing.arrays import Floats
 from footing.checks import require_integer
 from synth.baselines.coded import code_frame, decode_frame
 from synth.baselines.model import Account, BaselineModel, Charge, charge_bins, checked_epsilon
 from synth.baselines.networks.network import (
+    Binned,
+    Family,
     bin_columns,
     candidates_of,
     cells_of,
@@ -23,14 +28,6 @@ from synth.baselines.networks.network import (
 )
 from synth.baselines.noise import choose, noisy
 from synth.errors import SynthError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import pandas as pd
-
-    from footing.arrays import Floats
-    from synth.baselines.networks.network import Binned, Family
 
 
 def priv_bayes(

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from decimal import Decimal
+from pathlib import Path
 
 import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import AES128
+from cryptography.hazmat.primitives.ciphers.modes import ECB
+from cryptography.hazmat.primitives.padding import PKCS7
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,16 +37,22 @@ from tables import (
     draw_keys,
     open_source,
 )
+from tables.keyed_hash import KeyedHash
 from tests.strategies import decode, examples
 
 SECRET = Secret(b"MARKER-of-the-secret-in-test-keys")
+SHORT = KeyedHash(SECRET.derive("ckm record key v2")[:16])
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def by_hand(identifier, secret=b"MARKER-of-the-secret-in-test-keys"):
-    """Hash an identifier with Python's own HMAC."""
-    key = hmac.new(secret, b"ckm record key v1", hashlib.sha256).digest()
-    mac = hmac.new(key, str(identifier).encode(), hashlib.sha256).digest()
-    return int.from_bytes(mac[:8], "big")
+    """Hash an identifier by itself, with the padding of the library."""
+    key = hmac.new(secret, b"ckm record key v2", hashlib.sha256).digest()[:16]
+    text = str(identifier).encode()
+    message = text if len(text) < 16 else hashlib.sha256(text).digest()[:15]
+    padder = PKCS7(128).padder()
+    block = padder.update(message) + padder.finalize()
+    return int.from_bytes(Cipher(AES128(key), ECB()).encryptor().update(block)[:8], "big")  # noqa: S305
 
 
 def attached(identifiers, tmp_path, secret=SECRET):
@@ -57,12 +70,74 @@ def attached(identifiers, tmp_path, secret=SECRET):
         ["1", "17", "017", "", " 17", "é漢😀", "a'b\"c;--", "x" * 5000, "line\nbreak"],
         pa.array([0, 2**64 - 1], pa.uint64()),
         pa.array([7], pa.int8()),
+        [0, 9, 10, 99_999_999, 10**8, 10**8 + 7, 123_456_789, 10**15 - 1],
+        [0, 10**15],
+        ["", "é" * 7, "x" * 15, "x" * 16],
     ],
-    ids=["integers", "texts", "unsigned", "narrow"],
+    ids=["integers", "texts", "unsigned", "narrow", "short", "long", "edges"],
 )
 def test_attached_keys_are_those_of_the_standard_library(identifiers, tmp_path):
     found = attached(identifiers, tmp_path)
     assert found == {identifier: by_hand(identifier) for identifier in found}
+
+
+def test_the_vectors_of_the_method_are_those_of_attached_keys(tmp_path):
+    text = (ROOT / "docs" / "method.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(.*)` \| (\d+) \| `([0-9a-f]{16})` \|$", text, re.MULTILINE)
+    assert len(rows) == 9
+    found = attached([name for name, _, _ in rows], tmp_path, Secret(bytes(range(32))))
+    assert found == {name: int(key, 16) for name, _, key in rows}
+    assert [len(name.encode()) for name, _, _ in rows] == [int(size) for _, size, _ in rows]
+    written = pq.read_metadata(tmp_path / "keyed.parquet").metadata
+    assert written[b"ckm_record_key_version"] == b"2"
+
+
+@pytest.mark.parametrize("kind", ["parquet", "files", "csv", "duckdb", "arrow"])
+def test_every_record_has_the_key_of_its_own_identifier(kind, tmp_path):
+    """Keys meet their records by position: over row groups, files, chunks, threads, filters."""
+    n = 300_000
+    ids = np.random.default_rng(5).permutation(n) + 10**7
+    keys = dict(zip(ids.tolist(), SHORT.words(pa.array(ids)).to_pylist(), strict=True))
+    records = pa.table({"id": ids, "a": ids % 97, "x": (ids % 11) / 10})
+    data = tmp_path / "records"
+    if kind == "parquet":
+        pq.write_table(records, data, row_group_size=7_000)
+    elif kind == "files":
+        for place in range(3):
+            pq.write_table(records.slice(place * 100_000, 100_000), f"{data}{place}.parquet")
+        data = f"{data}*.parquet"
+    elif kind == "csv":
+        data = data.with_suffix(".csv")
+        pa.csv.write_csv(records, data)
+    elif kind == "duckdb":
+        data = data.with_suffix(".duckdb")
+        with duckdb.connect(str(data)) as connection:
+            connection.execute("CREATE TABLE t AS FROM records")
+            connection.execute("DELETE FROM t WHERE id % 7 = 0")
+        ids = ids[ids % 7 > 0]
+    else:
+        data = pa.concat_tables([records.slice(i, 9_999) for i in range(0, n, 9_999)])
+    expected = [0] * 97
+    for one in ids.tolist():
+        expected[one % 97] += keys[one] * (one % 11 > 3)
+    where = Request(dimensions=["a"], where="x > 0.3")
+    with open_source(data, threads=6) as source:
+        hashed = HashedKeys(column="id", secret=SECRET)
+        for request in (Request(dimensions=[]), where):  # the second finds the keys computed
+            (cells,) = cube(source, hashed, [request])
+    found = {int(k[0]): v[1] for k, v in decode(cells).items() if k[0] not in {None, "Total"}}
+    assert found == {a: total % 2**64 for a, total in enumerate(expected)}
+
+
+def test_a_source_whose_file_changed_after_its_keys_were_computed_is_refused(tmp_path):
+    path = tmp_path / "people.parquet"
+    pq.write_table(pa.table({"id": [1, 2, 3]}), path)
+    with open_source(path) as source:
+        keys = HashedKeys(column="id", secret=SECRET)
+        cube(source, keys, [Request(dimensions=[])])
+        pq.write_table(pa.table({"id": [3, 2, 1, 4]}), path)
+        with pytest.raises(SourceError, match="has changed since it was opened"):
+            cube(source, keys, [Request(dimensions=[])])
 
 
 @given(st.lists(st.text(max_size=80).filter(lambda t: "\0" not in t), unique=True, min_size=1))

@@ -21,7 +21,7 @@ import ckm.release.pages.rerender
 from ckm.cli import app
 from ckm.config import JobError, read_job
 from ckm.errors import CheckFailedError, ReleaseError
-from ckm.release.files.manifest import manifest_text
+from ckm.release.files.manifest import METHODS, manifest_text
 from ckm.release.files.output_folder import only_writer, resolve_target
 from ckm.release.pages.numbers import read_facts
 from ckm.release.pages.report_pages import hidden_texts
@@ -865,3 +865,39 @@ def test_the_internal_page_calls_categories_as_readers_know_them(folder, languag
     assert run(*again).exit_code == 2  # without the long lists it is another page
     assert run(*again, "--force").exit_code == 0
     assert women not in page.read_text(encoding="utf-8")
+
+
+def text_of(page):
+    return " ".join(re.sub("<[^>]+>", " ", html.unescape(page.read_text("utf-8"))).split())
+
+
+@pytest.mark.slow
+def test_a_bias_that_keeps_counts_positive_is_told_on_every_page(folder):
+    noise = "max_noise = 5\nvariance = 3.0\npositive_bias = 0.8"
+    text = (JOB + REPORT).replace('path = "pt.parquet"', noise)
+    write(folder, text)
+    out = made(folder, "positive")
+    inside = text_of(out / "internal" / "report-internal.en.html")
+    assert "The mean noise is +0.8 for count 1" in inside
+    public = text_of(out / "public" / "report.en.html")
+    assert "A count above 0 is not published as 0" in public
+    assert "ups and downs" not in public
+    assert "0.8" not in public
+    manifest = json.loads((out / "public" / "manifest.json").read_text("utf-8"))
+    assert manifest["method"] == METHODS["positive"]
+    write(folder, text + "[output]\nadditive = true\n")
+    with pytest.raises(JobError, match="additive may take positive counts to 0"):
+        read_job(folder / "job.toml")
+
+
+@pytest.mark.slow
+def test_a_row_on_nearly_two_points_is_told_by_check_and_report(folder):
+    write(
+        folder, (JOB + REPORT).replace('path = "pt.parquet"', "max_noise = 10\nvariance = 10.0")
+    )
+    said = "count 1 becomes 0 (91%) or 11 (9%), 1.4 effective outcomes. A variance of 8.7 is"
+    result = run("check", folder / "job.toml", "--quick")
+    assert said in " ".join(result.stderr.split())
+    inside = text_of(made(folder, "two") / "internal" / "report-internal.en.html")
+    assert said in inside
+    assert "ups and downs" in text_of(folder / "two" / "public" / "report.en.html")

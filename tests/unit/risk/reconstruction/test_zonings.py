@@ -9,11 +9,10 @@ import pytest
 
 import ckm
 from ptable import NoiseSpec, solve
-from risk.attacks.reconstruction.geographic import find_slivers
+from risk.attacks.reconstruction.geographic import SliverLaw, find_slivers
 from risk.distributions.noise_distributions import difference_law
 from risk.errors import RiskError
 from risk.reconstruction.counts import PublishedCounts, all_margins
-from risk.reconstruction.differences import SliverLaw
 from risk.reconstruction.intervals import intervals
 from tables import Secret
 

@@ -1,0 +1,218 @@
+"""Shares and changes of published counts, with the intervals that the noise implies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ckm.engine.published_table import PublishedTable
+from ckm.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from footing.arrays import Integers
+    from ptable import PTable
+    from risk.inference.intervals import FigureIntervals
+
+    Whole = NDArray[np.integer]
+
+_PERCENT = 100
+
+
+def shares(
+    table: PublishedTable,
+    of: str,
+    *,
+    ptable: PTable,
+    level: float = 0.95,
+    total_label: str = "Total",
+    independent: bool = True,
+) -> PublishedTable:
+    """Divide published counts by those of the totals over a dimension, in per cent.
+
+    Parameters
+    ----------
+    table
+        A table of counts with margins.
+    of
+        The column whose categories are shared out.
+    ptable
+        The p-table of the counts.
+    level
+        How often, at least, the intervals hold the share of the original counts.
+    total_label
+        What totals are called in the table.
+    independent
+        False where cell keys are not mixed, see `risk.count_intervals`.
+
+    Returns
+    -------
+    PublishedTable
+        The categories, and ``share``, ``share_low``, ``share_high``: masked where the total is
+        published as 0, or not published.
+
+    Raises
+    ------
+    ConfigError
+        If there are no counts, no such column, or no totals over it.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec, solve
+    >>> sex = (np.array([0, 1, 2], np.int32), ["Total", "F", "M"])
+    >>> table = PublishedTable(
+    ...     dimensions={"sex": sex}, measures={"count": np.array([100, 52, 49])}
+    ... )
+    >>> found = shares(table, "sex", ptable=solve(NoiseSpec(max_noise=5, variance=3.0)))
+    >>> found.to_pandas().round(1).values.tolist()
+    [['F', 52.0, 48.1, 56.0], ['M', 49.0, 45.2, 53.0]]
+    """
+    from risk.inference.intervals import count_intervals
+
+    counts = _counts(table)
+    labels = list(table.dimensions.get(of, (None, ()))[1])
+    if total_label not in labels:
+        raise ConfigError(
+            f"The table has no column {of!r} with totals, which are called {total_label!r}.",
+            hint=f"columns are {', '.join(table.dimensions)}; ask for margins",
+        )
+    total = labels.index(total_label)
+    codes = np.stack([codes for codes, _ in table.dimensions.values()], axis=1)
+    whole = codes.copy()
+    whole[:, list(table.dimensions).index(of)] = total
+    wanted, found = _matched(codes, whole)
+    is_part = table.dimensions[of][0][wanted] != total
+    wanted, found = wanted[is_part], found[is_part]
+    made = count_intervals(
+        (ptable, ptable),
+        np.ma.filled(counts[wanted], 0),
+        np.ma.filled(counts[found], 0),
+        level=level,
+        part=True,
+        independent=independent,
+    )
+    hidden = np.ma.getmaskarray(counts)
+    return _table(
+        table, wanted, made, "share", hidden=hidden[wanted] | hidden[found], scale=_PERCENT
+    )
+
+
+def changes(
+    later: PublishedTable,
+    earlier: PublishedTable,
+    *,
+    ptable: PTable,
+    earlier_ptable: PTable | None = None,
+    level: float = 0.95,
+    independent: bool = True,
+) -> PublishedTable:
+    """Subtract the published counts of an earlier table from those of a later one.
+
+    Parameters
+    ----------
+    later, earlier
+        Tables of counts of the same columns. Cells that one of them lacks are left out.
+    ptable, earlier_ptable
+        Their p-tables; by default both have the first.
+    level
+        How often, at least, the intervals hold the change of the original counts.
+    independent
+        False where cell keys are not mixed, or where the p-tables differ under one secret;
+        see `risk.count_intervals`.
+
+    Returns
+    -------
+    PublishedTable
+        The categories, and ``change``, ``change_low``, ``change_high``; masked where a count
+        is not published.
+
+    Raises
+    ------
+    ConfigError
+        If there are no counts, or the columns differ.
+
+    Notes
+    -----
+    The change is known to readers of both tables. Where nearly the same people are in both,
+    it tells of those who came or went: see docs/risk.md.
+
+    Examples
+    --------
+    >>> from ptable import NoiseSpec, solve
+    >>> def of(*counts):
+    ...     sex = (np.array([0, 1], np.int32), ["F", "M"])
+    ...     return PublishedTable(dimensions={"sex": sex}, measures={"count": np.array(counts)})
+    >>> table = solve(NoiseSpec(max_noise=5, variance=3.0))
+    >>> changes(of(60, 90), of(50, 89), ptable=table).to_pandas().values.tolist()
+    [['F', 10.0, 5.0, 15.0], ['M', 1.0, -4.0, 6.0]]
+    """
+    from risk.inference.intervals import count_intervals
+
+    ours, theirs = _counts(later), _counts(earlier)
+    if tuple(later.dimensions) != tuple(earlier.dimensions):
+        raise ConfigError(
+            "The two tables have other columns: "
+            f"{', '.join(later.dimensions)}; {', '.join(earlier.dimensions)}.",
+            hint="compare tables of the same dimensions",
+        )
+    codes, before = [], []
+    for (own, labels), (other, known) in zip(
+        later.dimensions.values(), earlier.dimensions.values(), strict=True
+    ):
+        places = {label: place for place, label in enumerate(labels)}
+        new = np.array([places.get(label, -1) for label in known], np.int64)
+        codes.append(own)
+        before.append(new[other])
+    shape = (-1, len(codes))
+    rows, at = _matched(np.array(before).T.reshape(shape), np.array(codes).T.reshape(shape))
+    hidden = np.ma.getmaskarray(ours)[rows] | np.ma.getmaskarray(theirs)[at]
+    made = count_intervals(
+        (ptable, earlier_ptable or ptable),
+        np.ma.filled(ours[rows], 0),
+        np.ma.filled(theirs[at], 0),
+        figure="difference",
+        level=level,
+        independent=independent,
+    )
+    return _table(later, rows, made, "change", hidden=hidden)
+
+
+def _counts(table: PublishedTable) -> Integers:
+    """Return the published counts of a table."""
+    if "count" not in table.measures:
+        raise ConfigError("The table shows no counts.", hint='measures = ["count"] has them')
+    counts: Integers = table.measures["count"]
+    return counts
+
+
+def _matched(known: Whole, wanted: Whole) -> tuple[Integers, Integers]:
+    """Return the lines of `wanted` that are known, and where they stand there."""
+    places = {line: place for place, line in enumerate(map(tuple, known.tolist()))}
+    found = np.array([places.get(line, -1) for line in map(tuple, wanted.tolist())], np.int64)
+    rows = np.flatnonzero(found >= 0)
+    return rows, found[rows]
+
+
+def _table(
+    table: PublishedTable,
+    rows: Integers,
+    made: FigureIntervals,
+    name: str,
+    *,
+    hidden: Sequence[bool] | np.ndarray,
+    scale: int = 1,
+) -> PublishedTable:
+    """Lay a figure and its interval out beside the categories of some rows."""
+    columns = {name: made.figure, f"{name}_low": made.lower, f"{name}_high": made.upper}
+    masks = np.isnan(made.figure) | np.asarray(hidden)
+    return PublishedTable(
+        dimensions={n: (codes[rows], texts) for n, (codes, texts) in table.dimensions.items()},
+        measures={
+            column: np.ma.array(np.where(masks, 0.0, scale * values), mask=masks)
+            for column, values in columns.items()
+        },
+    )

@@ -1,0 +1,114 @@
+"""Shares and changes of the counts of releases, from the files of their folders."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ckm.engine.derived import changes, shares
+from ckm.engine.published_table import PublishedTable
+from ckm.errors import ReleaseError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ptable import PTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Released:
+    table: PublishedTable
+    ptable: PTable
+    is_mixed: bool
+    total_label: str
+
+
+def figures(
+    folder: Path,
+    table: str,
+    *,
+    share_of: str | None = None,
+    since: Path | None = None,
+    level: float = 0.95,
+) -> PublishedTable:
+    """Compute shares of a released table, or its changes since another release.
+
+    Parameters
+    ----------
+    folder, since
+        Folders of releases; of `since`, the table of the same name.
+    table
+        The table.
+    share_of
+        The column whose categories are shared out; see `ckm.shares`.
+    level
+        How often, at least, the intervals hold the figure of the original counts.
+
+    Raises
+    ------
+    ReleaseError
+        If a folder does not hold what is needed, or not exactly one figure is asked for.
+
+    Examples
+    --------
+    >>> figures(Path("out/2027"), "jobs", since=Path("out/2026"))  # doctest: +SKIP
+    PublishedTable(region, change, change_low, change_high; 12 cells)
+    """
+    if (share_of is None) == (since is None):
+        raise ReleaseError(
+            "Shares or changes: one of the two.", hint="--share-of COLUMN, or --since FOLDER"
+        )
+    own = _released(folder, table)
+    if share_of is not None:
+        return shares(
+            own.table,
+            share_of,
+            ptable=own.ptable,
+            level=level,
+            total_label=own.total_label,
+            independent=own.is_mixed,
+        )
+    other = _released(since, table) if since is not None else own
+    return changes(
+        own.table,
+        other.table,
+        ptable=own.ptable,
+        earlier_ptable=other.ptable,
+        level=level,
+        independent=own.is_mixed and other.is_mixed and own.ptable.id == other.ptable.id,
+    )
+
+
+def _released(folder: Path, name: str) -> _Released:
+    """Read a table, the p-table and what the job says of keys and totals."""
+    from pyarrow import parquet
+
+    from ptable import PTable
+
+    try:
+        job: dict[str, Any] = tomllib.loads((folder / "internal" / "job.toml").read_text())
+        public = json.loads((folder / "public" / "manifest.json").read_text())
+        ptable = PTable.read(folder / "internal" / "pt.parquet")
+        arrow = parquet.read_table(folder / "public" / f"{name}.parquet")
+        (columns,) = (t["columns"] for t in public["tables"] if t["name"] == name)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ReleaseError(
+            f"The folder {folder.name!r} holds no release of {name!r} in Parquet, with its "
+            "p-table inside.",
+            hint='release it with formats = ["parquet"] and keep its internal/',
+        ) from error
+    output = job.get("output", {})
+    if output.get("additive"):
+        raise ReleaseError(
+            "The counts were made additive after the noise: their intervals are not known.",
+            hint="compare releases without additive",
+        )
+    dimensions = [column["name"] for column in columns if column["type"] == "text"]
+    return _Released(
+        table=PublishedTable.of_arrow(arrow, dimensions=dimensions),
+        ptable=ptable,
+        is_mixed=job.get("keys", {}).get("mix", True),
+        total_label=output.get("total_label", "Total"),
+    )
