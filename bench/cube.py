@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bench.measure import DATA, Line, arguments, best_cpu, best_of_turns, peak_mb, report
+from bench.measure import DATA, Line, arguments, best_cpu, best_of_turns, in_r, peak_mb, report
 
 COLUMNS = {
     "a": 331,
@@ -112,6 +112,25 @@ def compare(name: str, ours: tuple[Any, ...], goal: float | None, *, turns: int)
     ]
 
 
+def beside_r(name: str, cpu: Line, peak: Line, rows: int) -> list[Line]:
+    """Set the cube of eight dimensions beside packages of R, with keys between 0 and 1."""
+    import duckdb
+
+    path, listed = DATA / f"cubes_{rows}.csv", ", ".join(EIGHT)
+    duckdb.sql(
+        f"COPY (SELECT {listed}, key / 18446744073709551616.0 rkey "
+        f"FROM '{write_records(rows)}') TO '{path}'"
+    )
+    lines = []
+    for package, peer in (("ckm", "INSEE's ckm"), ("cellKey", "cellKey")):
+        if found := in_r("cube.R", package, path):
+            lines.append(Line(name, cpu.ours, "CPU s", peer, found["cpu"], 1.0))
+            lines.append(Line(f"{name}, peak", peak.ours, "MB", peer, found["peak"], 1.0))
+        else:
+            lines.append(Line(name, cpu.ours, "CPU s", f"{peer} (not here)"))
+    return lines
+
+
 def main() -> None:
     """Run the benchmark."""
     given = arguments(__doc__ or "", rows=10_000_000, repeats=7, turns=3, eight=100_000)
@@ -127,7 +146,9 @@ def main() -> None:
         name, ours = f"next table, {shape}", (run_ours, path, dimensions, "key", given.repeats)
         lines += compare(f"{name}, {size}", ours, goal, turns=1)
     ours = (run_ours, write_records(given.eight), EIGHT, "key", 1)
-    lines += compare(f"8 dimensions, {given.eight:,} records", ours, None, turns=given.turns)
+    name = f"8 dimensions, {given.eight:,} records"
+    lines += compare(name, ours, 1.0, turns=given.turns)
+    lines += beside_r(name, lines[-2], lines[-1], given.eight)
     report("Protected cubes beside bare ones", lines)
 
 

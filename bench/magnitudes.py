@@ -103,6 +103,9 @@ def main() -> None:
             "our peak",
         ],
         rows,
+        ours="ours",
+        theirs="DuckDB",
+        goal="goal",
     )
 
 

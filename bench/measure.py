@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -48,7 +49,11 @@ class Line:
 
 def report(title: str, lines: list[Line]) -> None:
     """Print lines, and hand them to `python -m bench`."""
-    show(title, COLUMNS, [line.row() for line in lines])
+    print_table(title, COLUMNS, [line.row() for line in lines])
+    _hand_over(lines)
+
+
+def _hand_over(lines: list[Line]) -> None:
     if collected := os.environ.get(LINES):
         with Path(collected).open("a") as file:
             file.writelines(json.dumps(asdict(line)) + "\n" for line in lines)
@@ -116,7 +121,50 @@ def best_of_turns(*calls: tuple[Any, ...], turns: int) -> list[dict[str, Any]]:
     ]
 
 
-def show(title: str, columns: list[str], rows: list[list[object]]) -> None:
+def in_r(script: str, *given: object) -> dict[str, Any] | None:
+    """Run a script of `bench/peers`; None where R or a package of it is missing."""
+    if not (program := shutil.which("Rscript")):
+        return None
+    path = Path(__file__).parent / "peers" / script
+    command = [program, str(path), *map(str, given)]
+    places = {"R_LIBS": str(DATA / "R"), **os.environ}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=places)
+    if done.returncode:
+        print(f"{script}: {done.stderr.strip()[-300:]}", file=sys.stderr)
+        return None
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+def show(
+    title: str,
+    columns: list[str],
+    rows: list[list[object]],
+    *,
+    ours: str = "CPU s",
+    theirs: str = "",
+    goal: str = "",
+) -> None:
+    """Print a table; hand over a line per row of the columns named, and of our peak memory."""
+    print_table(title, columns, rows)
+    lines = []
+    for row in rows:
+        cells: dict[str, Any] = dict(zip(columns, row, strict=True))
+        words = []
+        for name, value in cells.items():
+            if isinstance(value, float):
+                break
+            words.append(value if isinstance(value, str) else f"{name} {value:,}")
+        label = ": ".join(filter(None, [title.partition(" (")[0], ", ".join(words)]))
+        if isinstance(cells.get(ours), float):
+            beside = (theirs, cells.get(theirs), cells.get(goal))
+            lines.append(Line(label, cells[ours], "CPU s", *beside))
+        if isinstance(cells.get("peak MB"), float):
+            lines.append(Line(f"{label}, peak", cells["peak MB"], "MB"))
+    _hand_over(lines)
+
+
+def print_table(title: str, columns: list[str], rows: list[list[object]]) -> None:
     """Print a table."""
     texts = [
         [

@@ -1,42 +1,35 @@
-"""CPU seconds to build p-tables, beside R ptable 1.0.0, and cells looked up per second."""
+"""CPU seconds to build p-tables beside R ptable, and to look cells up."""
 
-import time
-from collections.abc import Callable
+from __future__ import annotations
 
 import numpy as np
 
+from bench.measure import Line, arguments, best_cpu, in_r, report
 from ptable import NoiseSpec, solve
 
-#: CPU seconds of R ptable 1.0.0 for all rows; a range where its settings differ.
-R_PTABLE = {10: (0.7, 0.7), 30: (7.0, 7.0), 50: (24.0, 50.0)}
+SIZES = (10, 30, 50)
+GOAL = 1.0
 N_CELLS = 10_000_000
 
 
-def best_cpu(action: Callable[[], object], *, repeat: int = 3) -> float:
-    times = []
-    for _ in range(repeat):
-        began = time.process_time()
-        action()
-        times.append(time.process_time() - began)
-    return min(times)
-
-
 def main() -> None:
-    for max_noise, (low, high) in R_PTABLE.items():
-        for monotone in ("none", "left"):
+    """Run the benchmark."""
+    given = arguments(__doc__ or "", largest=max(SIZES))
+    lines = []
+    for max_noise in (size for size in SIZES if size <= given.largest):
+        for is_left, monotone in enumerate(("none", "left")):
             spec = NoiseSpec(max_noise=max_noise, variance=0.3 * max_noise, monotone=monotone)
-            spent = best_cpu(lambda spec=spec: solve(spec))
-            ratio = f"{low / spent:.0f}"
-            if low != high:
-                ratio += f"-{high / spent:.0f}"
-            print(f"D={max_noise} {monotone:>4}: {spent:.3f} s; R ptable {ratio} times that")
-    table = solve(NoiseSpec(max_noise=10, variance=3.0))
-    rng = np.random.default_rng(1)
+            spent, _ = best_cpu(lambda spec=spec: solve(spec), 3)
+            peer = in_r("ptable_rows.R", max_noise, 0.3 * max_noise, is_left)
+            beside = ("R ptable", peer["cpu"], GOAL) if peer else ("R ptable (not here)",)
+            name = f"all rows of a p-table, D = {max_noise}, monotone {monotone}"
+            lines.append(Line(name, spent, "CPU s", *beside))
+    table, rng = solve(NoiseSpec(max_noise=10, variance=3.0)), np.random.default_rng(1)
     counts = rng.integers(0, 30, N_CELLS)
     keys = rng.integers(0, 2**32, N_CELLS, dtype=np.uint32)
-    table.lookup(counts[:1], keys[:1])
-    spent = best_cpu(lambda: table.lookup(counts, keys))
-    print(f"lookup: {N_CELLS / spent / 1e6:.0f} million cells per CPU second")
+    spent, _ = best_cpu(lambda: table.lookup(counts, keys), 3)
+    lines.append(Line(f"look {N_CELLS:,} cells up", spent, "CPU s"))
+    report("p-tables", lines)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,6 @@
 """A scan of designs: all feasible ones solved, all others refused with their true reach.
 
-The reach of refused rows is confirmed by a linear program in floating point (HiGHS). The
-60-setting scan stands beside R ptable 1.0.0, whose errors and CPU seconds come from earlier
-runs.
+The reach of refused rows is confirmed by a linear program in floating point (HiGHS).
 """
 
 import itertools

@@ -155,7 +155,8 @@ def _read_parquet(path: Path) -> tuple[dict[str, Any], list[list[int]], list[lis
     import pyarrow.parquet as pq
 
     try:
-        content = pq.read_table(path)
+        with pq.ParquetFile(path) as file:  # `read_table` imports pandas
+            content = file.read()
         head = json.loads((content.schema.metadata or {})[_METADATA])
         columns = [content[name].to_pylist() for name in ("i", "v", "first_key", "last_key")]
         counts = head.get("anchors") or range(len(set(columns[0])))

@@ -26,7 +26,6 @@ logger = logging.getLogger(__name__)
 
 _KEY_RANGE = 2**32
 _MAX_NAMED = 6
-_MAX_TOGETHER = 30_000
 #: A probability nearer to its bound than so many key units must not be rounded across it.
 _NEAR_BOUND = 16
 
