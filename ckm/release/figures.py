@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tomllib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ckm.engine.derived import changes, shares
@@ -15,14 +14,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ptable import PTable
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Released:
-    table: PublishedTable
-    ptable: PTable
-    is_mixed: bool
-    total_label: str
 
 
 def figures(
@@ -60,28 +51,17 @@ def figures(
         raise ReleaseError(
             "Shares or changes: one of the two.", hint="--share-of COLUMN, or --since FOLDER"
         )
-    own = _released(folder, table)
-    if share_of is not None:
-        return shares(
-            own.table,
-            share_of,
-            ptable=own.ptable,
-            level=level,
-            total_label=own.total_label,
-            independent=own.is_mixed,
-        )
-    other = _released(since, table) if since is not None else own
-    return changes(
-        own.table,
-        other.table,
-        ptable=own.ptable,
-        earlier_ptable=other.ptable,
-        level=level,
-        independent=own.is_mixed and other.is_mixed and own.ptable.id == other.ptable.id,
-    )
+    own, ptable, is_mixed, label = _released(folder, table)
+    if since is None:
+        told: dict[str, Any] = {"level": level, "total_label": label, "independent": is_mixed}
+        return shares(own, str(share_of), ptable=ptable, **told)
+    other, earlier, was_mixed, _ = _released(since, table)
+    is_one = is_mixed and was_mixed and ptable.id == earlier.id
+    tables = {"ptable": ptable, "earlier_ptable": earlier}
+    return changes(own, other, **tables, level=level, independent=is_one)
 
 
-def _released(folder: Path, name: str) -> _Released:
+def _released(folder: Path, name: str) -> tuple[PublishedTable, PTable, bool, str]:
     """Read a table, the p-table and what the job says of keys and totals."""
     from pyarrow import parquet
 
@@ -106,9 +86,6 @@ def _released(folder: Path, name: str) -> _Released:
             hint="compare releases without additive",
         )
     dimensions = [column["name"] for column in columns if column["type"] == "text"]
-    return _Released(
-        table=PublishedTable.of_arrow(arrow, dimensions=dimensions),
-        ptable=ptable,
-        is_mixed=job.get("keys", {}).get("mix", True),
-        total_label=output.get("total_label", "Total"),
-    )
+    table = PublishedTable.of_arrow(arrow, dimensions=dimensions)
+    is_mixed = job.get("keys", {}).get("mix", True)
+    return table, ptable, is_mixed, output.get("total_label", "Total")

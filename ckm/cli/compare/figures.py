@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -34,11 +34,9 @@ def figures(
     *,
     folder: Path,
     table: str,
-    share_of: str | None,
-    since: Path | None,
-    level: float,
     output: Path | None,
     force: bool,
+    **options: Any,
 ) -> None:
     """Shares of a released table, or changes since an earlier release, with intervals.
 
@@ -52,7 +50,7 @@ def figures(
     """
     from ckm.release.figures import figures as run
 
-    found = run(folder, table, share_of=share_of, since=since, level=level)
+    found = run(folder, table, **options)
     if output is None:
         click.echo(found.to_pandas().to_csv(index=False, float_format="%.10g"), nl=False)
         return
