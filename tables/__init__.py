@@ -6,7 +6,8 @@ which are disclosive until `ckm` has perturbed them.
 
 from tables.cells.axes import Axis, Level
 from tables.cells.blocks import Cells
-from tables.cells.cube import cube, record_groups
+from tables.cells.cube import cell_table, cube, record_groups
+from tables.cells.given import GivenCells
 from tables.cells.hierarchy import CodeTree, Hierarchy
 from tables.cells.order import values_at
 from tables.deadline import Deadline
@@ -42,6 +43,7 @@ __all__ = [
     "Deadline",
     "Filter",
     "FilterError",
+    "GivenCells",
     "HashedKeys",
     "Hierarchy",
     "KeyQuality",
@@ -60,6 +62,7 @@ __all__ = [
     "StoredKeys",
     "TablesError",
     "attach_keys",
+    "cell_table",
     "check_keys",
     "cube",
     "draw_keys",

@@ -130,7 +130,8 @@ class Request:
         found = [*self._wrong_dimensions(kinds)]
         if isinstance(self.where, Filter):
             found += self.where.problems(source.types)
-        return [*found, *self._wrong_numbers(kinds)]
+        given = [] if source.cells is None else source.cells.problems(self, source)
+        return [*found, *self._wrong_numbers(kinds), *given]
 
     def level_sets(self, depths: Sequence[int]) -> list[tuple[int, ...]]:
         """Enumerate the wanted combinations of levels, finest first.

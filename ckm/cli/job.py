@@ -12,7 +12,7 @@ from ckm.cli.terminal.click_group import PATH, Command, Group, common_options, w
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import check_output, printable
 from ckm.errors import ConfigError
-from footing.files import write_whole
+from footing.files import new_file, write_whole
 
 _KINDS = {
     "job": "ckm.config.read:job_schema",
@@ -26,7 +26,7 @@ _KINDS = {
 
 @click.group(cls=Group)
 def job() -> None:
-    """Begin a job file."""
+    """Begin a job file, or pass its cells on."""
 
 
 @job.command()
@@ -83,6 +83,50 @@ def init(
     else:
         terminal.warn("no identifier", f"No column tells records apart: {output.name} says how")
     click.echo(str(output))
+
+
+@job.command()
+@click.argument("job", type=PATH, metavar="JOB.toml")
+@click.option("-o", "--output", type=PATH, required=True, help="The Parquet file to write.")
+@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+@with_terminal
+def cells(
+    terminal: Terminal,
+    /,
+    *,
+    job: Path,
+    output: Path,
+    force: bool,
+) -> None:
+    """Write the cells of a job, with their keys, for another office to protect.
+
+    The file holds what the tables of the job are made of: true counts, sums of record keys,
+    weights and amounts, but no record. It is disclosive, and its owner alone may read it. What
+    is printed is the section [data] of a job that takes it.
+
+    Example
+    -------
+    ckm job cells job.toml -o cells.parquet
+    """
+    import pyarrow.parquet as pq
+
+    from ckm.config import read_job
+    from ckm.release.job_inputs import job_cells
+
+    plan = read_job(job)
+    check_output(output, force=force, endings=(".parquet",), inputs=plan.input_files())
+    found = job_cells(plan)
+    with new_file(output, error=ConfigError, overwrite=force) as draft:
+        pq.write_table(found, draft, compression="zstd")
+    terminal.step("cells written", "disclosive: true counts, for whoever protects them")
+    names = found.column_names
+    lines = ["[data]", f"path = {json.dumps(output.name)}"]
+    lines += [f"cells = {json.dumps(names[: names.index('count')], ensure_ascii=False)}"]
+    if "cell_key" in names:
+        key_range = int(found.schema.metadata[b"key_range"])
+        lines += ['cell_key = "cell_key"', *[f"key_range = {key_range}"] * (key_range < 2**64)]
+    lines += [f"weight = {json.dumps(plan.data.weight)}"] * (plan.data.weight in names)
+    click.echo("\n".join(lines))
 
 
 def _schema_text(kind: str) -> str:

@@ -154,6 +154,11 @@ def open_testbed(
     from tables import open_source
     from tables.sample import read_sample
 
+    if job.data.cells is not None:
+        raise ConfigError(
+            "Methods are tried on records, and the data of the job are cells.",
+            hint="compare designs of noise: ckm compare JOB.toml DESIGNS.toml",
+        )
     requests = dimensions_of(job)
     geography, target = _roles(job, experiment, tuple(requests))
     data = job.data.local

@@ -12,13 +12,11 @@ from ckm.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from footing.arrays import Integers
     from ptable import PTable
     from risk.inference.intervals import FigureIntervals
 
-    Whole = NDArray[np.integer]
+    Cell = tuple[str, ...]
 
 _PERCENT = 100
 
@@ -74,18 +72,15 @@ def shares(
     from risk.inference.intervals import count_intervals
 
     counts = _counts(table)
-    labels = list(table.dimensions.get(of, (None, ()))[1])
-    if total_label not in labels:
+    if total_label not in table.dimensions.get(of, (None, ()))[1]:
         raise ConfigError(
             f"The table has no column {of!r} with totals, which are called {total_label!r}.",
             hint=f"columns are {', '.join(table.dimensions)}; ask for margins",
         )
-    total = labels.index(total_label)
-    codes = np.stack([codes for codes, _ in table.dimensions.values()], axis=1)
-    whole = codes.copy()
-    whole[:, list(table.dimensions).index(of)] = total
-    wanted, found = _matched(codes, whole)
-    is_part = table.dimensions[of][0][wanted] != total
+    cells, place = _cells(table), list(table.dimensions).index(of)
+    whole = [(*cell[:place], total_label, *cell[place + 1 :]) for cell in cells]
+    wanted, found = _matched(cells, whole)
+    is_part = np.array([cells[row][place] != total_label for row in wanted], bool)
     wanted, found = wanted[is_part], found[is_part]
     made = count_intervals(
         (ptable, ptable),
@@ -159,16 +154,7 @@ def changes(
             f"{', '.join(later.dimensions)}; {', '.join(earlier.dimensions)}.",
             hint="compare tables of the same dimensions",
         )
-    codes, before = [], []
-    for (own, labels), (other, known) in zip(
-        later.dimensions.values(), earlier.dimensions.values(), strict=True
-    ):
-        places = {label: place for place, label in enumerate(labels)}
-        new = np.array([places.get(label, -1) for label in known], np.int64)
-        codes.append(own)
-        before.append(new[other])
-    shape = (-1, len(codes))
-    rows, at = _matched(np.array(before).T.reshape(shape), np.array(codes).T.reshape(shape))
+    rows, at = _matched(_cells(earlier), _cells(later))
     hidden = np.ma.getmaskarray(ours)[rows] | np.ma.getmaskarray(theirs)[at]
     made = count_intervals(
         (ptable, earlier_ptable or ptable),
@@ -189,10 +175,17 @@ def _counts(table: PublishedTable) -> Integers:
     return counts
 
 
-def _matched(known: Whole, wanted: Whole) -> tuple[Integers, Integers]:
-    """Return the lines of `wanted` that are known, and where they stand there."""
-    places = {line: place for place, line in enumerate(map(tuple, known.tolist()))}
-    found = np.array([places.get(line, -1) for line in map(tuple, wanted.tolist())], np.int64)
+def _cells(table: PublishedTable) -> list[Cell]:
+    """Return the categories of every row."""
+    return list(
+        zip(*([s[c] for c in codes] for codes, s in table.dimensions.values()), strict=True)
+    )
+
+
+def _matched(known: list[Cell], wanted: list[Cell]) -> tuple[Integers, Integers]:
+    """Return the rows of `wanted` that are known, and where they stand there."""
+    places = {cell: place for place, cell in enumerate(known)}
+    found = np.array([places.get(cell, -1) for cell in wanted], np.int64)
     rows = np.flatnonzero(found >= 0)
     return rows, found[rows]
 

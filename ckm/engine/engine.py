@@ -7,7 +7,13 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
-from ckm.engine.inputs import find_secret, open_records, require_counts
+from ckm.engine.inputs import (
+    find_secret,
+    given_cells,
+    open_records,
+    require_counts,
+    require_enough,
+)
 from ckm.engine.magnitudes.sensitive.named import NamedKeys, named_requests
 from ckm.engine.magnitudes.settings import VariableNoises
 from ckm.engine.protection import Protection
@@ -22,6 +28,7 @@ from tables import (
     Request,
     Secret,
     StoredKeys,
+    cell_table,
     check_keys,
     cube,
     prepare,
@@ -35,6 +42,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy as np
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from ckm.engine.cell_histogram import CountHistogram
@@ -76,6 +84,10 @@ class Engine:
         Column of stored record keys, instead of `id`.
     key_range
         For stored integer keys: one more than the largest possible key.
+    cells, count, cell_key
+        For a table of cells instead of records: the columns that tell cells apart, that of
+        numbers of records, and that of sums of record keys modulo their range. Without keys,
+        only a p-table that leaves nothing to chance can be used.
     weight
         Column of weights, for the measure ``"weighted"``. Sums and means are weighted then.
     secret
@@ -144,6 +156,9 @@ class Engine:
         id: str | None = None,  # noqa: A002  (the word of the job file)
         record_key: str | None = None,
         key_range: int | None = None,
+        cells: Sequence[str] | None = None,
+        count: str = "count",
+        cell_key: str | None = None,
         weight: str | None = None,
         secret: Secret | str | os.PathLike[str] | None = None,
         hierarchies: Mapping[str, object] | None = None,
@@ -160,14 +175,27 @@ class Engine:
         memory_limit: str | None = None,
         threads: int | None = None,
     ) -> None:
-        if (id is None) == (record_key is None):
+        if (id is None) + (record_key is None) + (cells is None) != 2:
             raise ConfigError(
-                "Record keys need either id or record_key" + (", not both." if id else "."),
+                "Keys need one of id, record_key, and cells with cell_key.",
                 hint='id = "person_id" hashes a stable identifier',
             )
+        given = None
+        if cells is not None:
+            given = given_cells(
+                cells,
+                count=count,
+                cell_key=cell_key,
+                key_range=key_range,
+                hierarchies=hierarchies or {},
+                labels=(total_label, missing_label),
+            )
+        mix = mix and (cells is None or cell_key is not None)
         found = find_secret(secret, is_needed=mix or id is not None)
-        if id is not None and found is not None:
-            self._keys: HashedKeys | StoredKeys = HashedKeys(column=id, secret=found)
+        if given is not None:
+            self._keys: HashedKeys | StoredKeys = given.keys
+        elif id is not None and found is not None:
+            self._keys = HashedKeys(column=id, secret=found)
         else:
             self._keys = StoredKeys(column=str(record_key), key_range=key_range)
         require_counts(ptable)
@@ -186,6 +214,7 @@ class Engine:
             engine=engine,
             master=master,
             table=table,
+            cells=given,
             memory_limit=memory_limit,
             threads=threads,
         )
@@ -225,6 +254,8 @@ class Engine:
             If a defect was found under ``checks="stop"``.
         """
         if self._quality is None:
+            if self._source.cells is not None:
+                self._source.cells.require(self._source, [], cube)
             self._quality = check_keys(self._source, self._keys, action=self._checks)
         return self._quality
 
@@ -244,8 +275,9 @@ class Engine:
         ConfigError, tables.RequestError
             If requests contradict themselves or do not fit the columns.
         """
-        self._fitter.fit(requests)
+        built = self._fitter.fit(requests)
         self._named_requests(requests)
+        require_enough(self._source.cells, built, ptable=self._protection.ptable, sketch=sketch)
         if sketch:
             require_sketchable(sketch, self._keys.resolve(self._source))
 
@@ -332,6 +364,7 @@ class Engine:
         if watch is not None:
             watch.add_noise_identity(protection.noise_identities(requests.values()))
         width = 0 if watch is None else watch.width(built)
+        require_enough(self._source.cells, built, ptable=protection.ptable, sketch=width)
         wanted = [*built.values(), *(fitted for _, fitted in named)]
         found = self._cells(wanted, progress, sketch=width)
         looked_up = zip((request for request, _ in named), found[len(built) :], strict=True)
@@ -399,6 +432,7 @@ class Engine:
 
         protection, built = self._protection, self._fitter.fit({"": request})[""]
         secret = protection.sums_secret([request])
+        require_enough(self._source.cells, {"": built}, ptable=protection.ptable, sketch=0)
         protection.require_keys([request], quality=self.check_keys())
         if request.quantiles or self._named_requests({"": request}):
             raise ConfigError(
@@ -460,6 +494,41 @@ class Engine:
             empty_cells={name: request.empty_cells for name, request in requests.items()},
         )
 
+    def cells(self, requests: Mapping[str, TableRequest]) -> pa.Table:
+        """Tabulate the cells that tables are made of, for another office to protect.
+
+        They are disclosive. An engine with ``cells`` makes of them what this one would publish.
+
+        Parameters
+        ----------
+        requests
+            Name → request.
+
+        Returns
+        -------
+        pyarrow.Table
+            See `tables.cell_table`.
+
+        Raises
+        ------
+        tables.TablesError, ConfigError
+            If a request is wrong, or the data do not fit it.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from ptable import NoiseSpec, solve
+        >>> people = pa.table(
+        ...     {"key": pa.array([1, 2, 255], pa.uint8()), "sex": ["F", "M", "F"]}
+        ... )
+        >>> noise = solve(NoiseSpec(max_noise=2, variance=1.0))
+        >>> engine = Engine(people, record_key="key", ptable=noise, secret=Secret(bytes(16)))
+        >>> engine.cells({"people": TableRequest(dimensions=["sex"])}).to_pydict()
+        {'sex': ['F', 'M'], 'count': [2, 1], 'cell_key': [0, 2]}
+        """
+        self.check_keys()
+        return cell_table(self._source, self._keys, [*self._fitter.fit(requests).values()])
+
     def _cells(
         self, built: Sequence[Request], progress: Progress | None, *, sketch: int = 0
     ) -> list[Cells]:
@@ -503,6 +572,11 @@ class Engine:
         tables.TablesError, ConfigError
             If a dimension does not fit the data, or the keys are not sound.
         """
+        if self._source.cells is not None:
+            raise ConfigError(
+                "Requests on the fly and audits need records, and the data are cells.",
+                hint="release tables of the cells: ckm release",
+            )
         self.check_keys()
         wanted = {name: TableRequest(dimensions=[name], margins="none") for name in dimensions}
         counted = self._fitter.fit(

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from ckm.errors import ConfigError
 from ptable import PTableWarning
-from tables import CodeTree, Hierarchy, Secret, open_source, read_categories
+from tables import CodeTree, GivenCells, Hierarchy, Secret, open_source, read_categories
 from tables.secret import SECRET_VARIABLE
 
 if TYPE_CHECKING:
     from ptable import PTable
-    from tables import Source
+    from tables import Request, Source
 
 
 def require_counts(ptable: PTable) -> None:
@@ -40,24 +40,73 @@ def require_counts(ptable: PTable) -> None:
         )
 
 
+def given_cells(
+    cells: Sequence[str],
+    *,
+    count: str,
+    cell_key: str | None,
+    key_range: int | None,
+    hierarchies: Mapping[str, object],
+    labels: tuple[str, str],
+) -> GivenCells:
+    """Say what the columns of a table of cells are."""
+    nested = [as_hierarchy(name, given) for name, given in hierarchies.items()]
+    return GivenCells(
+        dimensions=tuple(cells),
+        count=count,
+        cell_key=cell_key,
+        key_range=key_range,
+        trees={h.columns[0]: h.tree for h in nested if h.tree is not None},
+        total_label=labels[0],
+        missing_label=labels[1],
+    )
+
+
+def require_enough(
+    cells: GivenCells | None, requests: Mapping[str, Request], *, ptable: PTable, sketch: int
+) -> None:
+    """Refuse what a table of cells does not hold, whatever its numbers are."""
+    if cells is None:
+        return
+    if sketch:
+        raise ConfigError(
+            "A ledger compares the records of cells, and a table of cells has none.",
+            hint="remove [ledger], or release from the records",
+        )
+    if any(request.sums for request in requests.values()):
+        raise ConfigError(
+            "The noise of sums and means is made from records, and a table of cells has none.",
+            hint="publish its sums by suppression, or release from the records",
+        )
+    if cells.cell_key is None and any(len(ptable.units(int(n))) > 1 for n in ptable.counts):
+        raise ConfigError(
+            "Noise needs the sum of the record keys of each cell: cell_key names its column.",
+            hint="a p-table of rounding needs no key; ckm suppress takes tables without keys",
+        )
+
+
 def open_records(
     data: object,
     *,
     engine: str = "duckdb",
     master: str | None = None,
     table: str | None = None,
+    cells: GivenCells | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
 ) -> Source:
-    """Open the records for what shall tabulate them."""
+    """Open the records for what shall tabulate them, or the cells made of them."""
     if engine == "duckdb":
-        return open_source(data, table=table, memory_limit=memory_limit, threads=threads)
+        source = open_source(data, table=table, memory_limit=memory_limit, threads=threads)
+        if cells is not None:
+            cells.take(source)
+        return source
     if engine != "spark":
         raise ConfigError(f"engine must be 'duckdb' or 'spark', not {engine!r}.")
-    if not isinstance(data, (str, os.PathLike, tuple)):
+    if cells is not None or not isinstance(data, (str, os.PathLike, tuple)):
         raise ConfigError(
-            "Spark tabulates Parquet files, not data in memory.",
-            hint="write them to Parquet, or leave engine out",
+            "Spark tabulates Parquet files of records, not cells or data in memory.",
+            hint="write records to Parquet, or leave engine out",
         )
     from tables.spark.session import LOCAL
     from tables.spark.spark import open_spark

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Unpack
 
+    import pyarrow as pa
+
     from ckm.config.job.job import Job
     from ckm.config.job.ledger import JobLedger
     from ckm.engine.engine import Engine
@@ -36,7 +38,10 @@ Step: TypeAlias = "Callable[[str, str], None]"
 logger = logging.getLogger(__name__)
 
 
-_OF_DATA = ("id", "record_key", "key_range", "weight", "table", "engine", "master")
+_OF_DATA = (
+    *("id", "record_key", "key_range", "cells", "count", "cell_key"),
+    *("weight", "table", "engine", "master"),
+)
 
 
 class Resources(TypedDict, total=False):
@@ -226,12 +231,28 @@ def open_engine(
         hierarchies=dict(job.hierarchies) or None,
         categories=dict(job.categories) or None,
         mix=job.keys.mix,
-        checks=job.keys.checks,
+        checks=job.checks,
         magnitudes=load_noises(job) if noises is None else noises,
         total_label=job.output.total_label,
         missing_label=job.output.missing_label,
         **resources,
     )
+
+
+def job_cells(job: Job) -> pa.Table:
+    """Tabulate what the tables of a job are made of; for suppression, without keys."""
+    from ptable import NoiseSpec, solve
+    from tables import cell_table
+
+    if job.suppression is not None:
+        from ckm.suppression.original_cells import open_originals
+
+        with open_originals(job) as given:
+            requests = list(given.requests.values())
+            return cell_table(given.source, given.keys, requests).drop_columns("cell_key")
+    any_noise = solve(NoiseSpec(max_noise=2, variance=1.0))
+    with open_engine(job, any_noise, noises={}) as engine:
+        return engine.cells(job.tables)
 
 
 def silent(*_told: object) -> None:

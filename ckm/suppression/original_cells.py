@@ -6,7 +6,7 @@ import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ckm.engine.inputs import open_records
+from ckm.engine.inputs import given_cells, open_records
 from ckm.engine.magnitudes.settings import VariableNoises
 from ckm.engine.request_fitting import RequestFitter
 from ckm.errors import CheckFailedError, ConfigError
@@ -19,6 +19,7 @@ from tables import (
     cube,
     record_groups,
 )
+from tables.magnitudes.variables import largest_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -61,13 +62,13 @@ class Originals:
         """Tabulate; what comes out is disclosive and stays inside."""
         report_progress = progress or (lambda _stage, _done, _total: None)
         report_progress("keys", 0, 1)
-        check_keys(self.source, self.keys, action=self.job.keys.checks)
+        check_keys(self.source, self.keys, action=self.job.checks)
         report_progress("keys", 1, 1)
         found = cube(
             self.source,
             self.keys,
             list(self.requests.values()),
-            tolerate_missing_keys=self.job.keys.checks == "warn",
+            tolerate_missing_keys=self.job.checks == "warn",
             progress=lambda share: report_progress("scan", int(100 * share), 100),
         )
         report_progress("scan", 100, 100)
@@ -90,7 +91,7 @@ class Originals:
 
     def whole(self) -> list[tuple[str, Cells]]:
         """Tabulate the margins between cells, shown by no table; inside use only."""
-        tolerate = self.job.keys.checks == "warn"
+        tolerate = self.job.checks == "warn"
         wider = {n: _wider(n, r) for n, r in self.requests.items() if r.margins != "all"}
         if not wider:
             return []
@@ -105,17 +106,30 @@ def open_originals(
 ) -> Iterator[Originals]:
     """Open the records of a job for the time of a block, and check that its tables fit."""
     data = job.data.local
+    cells = None
+    if data.cells is not None:
+        cells = given_cells(
+            data.cells,
+            count=data.count,
+            cell_key=data.cell_key,
+            key_range=data.key_range,
+            hierarchies=job.hierarchies,
+            labels=(job.output.total_label, job.output.missing_label),
+        )
     source = open_records(
         data.paths,
         engine=data.engine,
         master=data.master,
         table=data.table,
+        cells=cells,
         memory_limit=memory_limit,
         threads=threads,
     )
     with source:
         keys: HashedKeys | StoredKeys
-        if data.id is not None:
+        if cells is not None:
+            keys = cells.keys
+        elif data.id is not None:
             # Nothing depends on these keys: they show records that are there twice.
             keys = HashedKeys(column=data.id, secret=Secret.generate())
         else:
@@ -138,9 +152,13 @@ def _requests(job: Job, source: Source, keys: HashedKeys | StoredKeys) -> dict[s
     )
     dominance = None if job.suppression is None else job.suppression.dominance
     top = _KEPT_LARGEST if dominance is None else max(_KEPT_LARGEST, dominance[0])
+    fitted = fitter.fit(job.tables)
+    if source.cells is not None:  # rules that read more of them refuse
+        given = [len(largest_columns(source, v)) for r in fitted.values() for v in r.sums]
+        top = min(top, *given, top)
     return {
         name: replace(request, top=top) if request.sums else request
-        for name, request in fitter.fit(job.tables).items()
+        for name, request in fitted.items()
     }
 
 

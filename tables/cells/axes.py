@@ -102,7 +102,7 @@ def build_axis(
 ) -> tuple[Axis, Codes]:
     """Build the axis of a dimension and code the cells' values on its finest level."""
     columns = request.columns_of(dimension)
-    coded = [_encode(values[column], column) for column in columns]
+    coded = [encode(values[column], column) for column in columns]
     nested = request.hierarchies.get(dimension)
     declared = request.categories.get(dimension)
     if nested is not None and nested.tree is not None:
@@ -112,7 +112,7 @@ def build_axis(
     return _path_axis(request, dimension, columns, declared, coded)
 
 
-def _encode(values: pa.ChunkedArray, column: str) -> tuple[list[str], Codes]:
+def encode(values: pa.ChunkedArray, column: str) -> tuple[list[str], Codes]:
     """Return the present categories as sorted texts and every cell's code; missing is -1."""
     if not len(values):  # Arrow has no empty dictionaries of every type
         return [], np.zeros(0, np.int32)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,12 +18,12 @@ from tables.cells.axes import build_axis
 from tables.cells.blocks import Block, group, lay_out, roll_up, shown_cells
 from tables.cells.packing import pack
 from tables.cells.sketch import Sketch, read_sketch, sketch_columns
-from tables.errors import DataError
+from tables.errors import DataError, RequestError
 from tables.filtering.filters import Filter, quote
 from tables.keys import RecordKeys, require_sound
 from tables.magnitudes.exact import LARGEST_SUM, LEAST, require_addable, warn_of_zeros
 from tables.magnitudes.limbs import WEIGHT_DECIMALS, limbs_of, modulo_sql
-from tables.magnitudes.variables import Variable
+from tables.magnitudes.variables import GivenVariable, Variable
 from tables.request import Request, require_fit
 
 if TYPE_CHECKING:
@@ -130,6 +130,67 @@ def cube(
     return tables
 
 
+def cell_table(source: Source, keys: RecordKeys, requests: Sequence[Request]) -> pa.Table:
+    """Tabulate the cells that tables are made of, as a file that `GivenCells` describes.
+
+    Parameters
+    ----------
+    source
+        The records.
+    keys
+        Their keys.
+    requests
+        The tables.
+
+    Returns
+    -------
+    pyarrow.Table
+        All columns of dimensions and filters as in the records, ``count``, ``cell_key``, of a
+        weight its sum and, ``_n``, how many records have one, of a variable its sum, ``_n``
+        contributors and the largest contributions, ``_1``, ``_2`` and so on. The metadata
+        have the range of keys.
+
+    Raises
+    ------
+    RequestError, DataError
+        As for `cube`; if sums are weighted; if a column is called like one of these.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tables import Request, StoredKeys, open_source
+    >>> records = pa.table({"sex": ["F", "M", "F"], "key": pa.array([1, 2, 255], pa.uint8())})
+    >>> with open_source(records) as source:
+    ...     cells = cell_table(source, StoredKeys(column="key"), [Request(dimensions=["sex"])])
+    >>> cells.to_pylist()
+    [{'sex': 'F', 'count': 2, 'cell_key': 0}, {'sex': 'M', 'count': 1, 'cell_key': 2}]
+    """
+    require_fit(requests, source)
+    filtered = [r.where.columns for r in requests if isinstance(r.where, Filter)]
+    columns = dict.fromkeys(
+        c for names in [*(r.columns for r in requests), *filtered] for c in names
+    )
+    request = Request(
+        dimensions=list(columns),
+        weight=next((r.weight for r in requests if r.weight is not None), None),
+        sums=list(dict.fromkeys(name for r in requests for name in r.sums)),
+        top=max(r.top for r in requests),
+    )
+    if request.sums and request.weight is not None:
+        raise RequestError("Sums of cells are not weighted.", hint="leave the weight out")
+    require_records(source, keys, [request])
+    plan = _Plan(source, keys, [request])
+    found = plan.named(request, source.arrow(plan.sql, plan.parameters))
+    if len(dict(found)) < len(found):
+        raise RequestError(
+            "A dimension is called like a column that stands beside the cells: count, cell_key "
+            "or that of a sum.",
+            hint="rename it in the data",
+        )
+    table = pa.table(dict(found)).sort_by([(column, "ascending") for column in columns])
+    return table.replace_schema_metadata({"key_range": str(plan.key_range)})
+
+
 def require_records(
     source: Source,
     keys: RecordKeys,
@@ -139,6 +200,8 @@ def require_records(
 ) -> None:
     """Refuse records that the requests do not fit, and get ready to group them."""
     require_fit(requests, source)
+    if source.cells is not None:
+        source.cells.require(source, requests, cube)
     require_sound(source, keys, tolerate_missing=tolerate_missing_keys)
     for weight in sorted({r.weight for r in requests if r.weight is not None}):
         _require_weights(source, weight)
@@ -298,6 +361,7 @@ class _Plan:
         self._flags = {} if shared else {f: f"f{i}" for i, f in enumerate(filters)}
         self._sets = self._grouping_sets(requests)
 
+        given = source.cells
         inner = [
             f"{key_sql} AS k",
             *(f"{quote(column)} AS {alias}" for column, alias in self._column_alias.items()),
@@ -306,6 +370,7 @@ class _Plan:
                 for weight, alias in self._weight_alias.items()
             ),
             *(sql for variable in self._variables.values() for sql in variable.columns()),
+            *([] if given is None else given.numbers_sql(self._weight_alias)),
             *(f"coalesce({conditions[f]}, false) AS {flag}" for f, flag in self._flags.items()),
         ]
         where = "" if everything else f"WHERE {' OR '.join(conditions.values())}"
@@ -315,10 +380,12 @@ class _Plan:
         grouped = ["p"] * bool(packed) + [name for name in outer if name not in values]
         selected = [
             *(f"{packed} AS p" if name == "p" else name for name in grouped),
-            "count(*) AS n",
+            "count(*) AS n" if given is None else "sum(n0)::BIGINT AS n",
             f"{modulo_sql('coalesce(sum(k), 0)', self.key_range)} AS key",
             *(
                 f"sum({alias}) AS {alias}, count(*) FILTER ({alias} > 0) AS {alias}_n"
+                if given is None
+                else f"sum({alias}) AS {alias}, sum({alias}_n)::BIGINT AS {alias}_n"
                 for alias in self._weight_alias.values()
             ),
         ]
@@ -372,6 +439,22 @@ class _Plan:
         sizes = tuple(axis.levels[0].size for axis in axes)
         is_distinct = self._wanted(request) in self._sets
         return axes, group(cells, sizes, self.key_range, is_distinct=is_distinct)
+
+    def named(self, request: Request, rows: pa.Table) -> list[tuple[str, Any]]:
+        """Return the columns of the answer to one request, see `cell_table`."""
+        columns = [(column, rows[self._column_alias[column]]) for column in request.columns]
+        columns += [("count", rows["n"]), ("cell_key", rows["key"])]
+        if request.weight is not None:
+            alias = self._weight_alias[request.weight]
+            columns += [
+                (request.weight, rows[alias]),
+                (f"{request.weight}_n", rows[f"{alias}_n"]),
+            ]
+        for amounts in self._amounts(request, rows):
+            name, found = amounts.variable, amounts.magnitudes(self.key_range)
+            columns += [(name, found.raw_total), (f"{name}_n", found.contributors)]
+            columns += [(f"{name}_{n}", top) for n, top in enumerate(found.top.T, start=1)]
+        return columns
 
     def _rows(self, request: Request, answer: pa.Table) -> pa.Table:
         """Return the rows of the answer from which the request's cells are rolled up."""
@@ -448,8 +531,9 @@ def _variables(
         for column in request.sums:
             known = top.get((column, request.weight), 0)
             top[column, request.weight] = max(known, request.top)
+    kind = Variable if source.cells is None else GivenVariable
     return {
-        (column, weight): Variable(source, column, weight=weight, place=place, top=wanted)
+        (column, weight): kind(source, column, weight=weight, place=place, top=wanted)
         for place, ((column, weight), wanted) in enumerate(top.items())
     }
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tables.filtering.filters import quote
 from tables.magnitudes.amounts import Amounts, ExactSum, Ranking
 from tables.magnitudes.exact import (
     ExactSql,
@@ -72,6 +74,11 @@ class Variable:
         """Return SQL of what is known of a group of records, of key ``k``."""
         value, contributes = self._alias, f"FILTER ({self._alias} <> 0)"
         asked = {name: exact.sum(contributes) for name, exact in self._sums.items()}
+        asked |= self._asked(key_range)
+        return [f"{sql} AS {value}_{name}" for name, sql in asked.items()]
+
+    def _asked(self, key_range: int) -> dict[str, str]:
+        value, contributes, asked = self._alias, f"FILTER ({self._alias} <> 0)", {}
         if self._heaviness is not None:
             heavy = value_sql(self._factor, self._heaviness)
             asked["heavy"] = heavy.sum(f"FILTER ({value} IS NOT NULL)")
@@ -83,7 +90,7 @@ class Variable:
             asked["here"] = f"count({value})"
         if self.top:
             asked["top"] = f"max({self._order_sql()}, {self.top})"
-        return [f"{sql} AS {value}_{name}" for name, sql in asked.items()]
+        return asked
 
     def is_missing_in(self, rows: pa.Table) -> bool:
         """Whether some records of the answer's rows have no value."""
@@ -189,6 +196,55 @@ class Variable:
         ranks = np.empty(len(order), np.int64)
         ranks[order] = np.arange(1, len(order) + 1)
         return ranks, _ranking(size[order], weight[order], is_plus[order])
+
+
+class GivenVariable(Variable):
+    """One variable of cells that were given: its sums, contributors and largest contributions.
+
+    Parameters
+    ----------
+    source, column, weight, place, top
+        As for `Variable`, without weights; beside the column stand those that tell how many
+        contributors there are, ``_n``, and the largest contributions, ``_1``, ``_2`` and so on.
+    """
+
+    def __init__(
+        self, source: Source, column: str, *, weight: str | None, place: int, top: int
+    ) -> None:
+        super().__init__(source, column, weight=weight, place=place, top=top)
+        largest = largest_columns(source, column)
+        self._largest = [f"{self._alias}_{name}t" for name in range(len(largest))]
+        self._columns[f"{self._alias}_m"] = f"{quote(f'{column}_n')}::BIGINT"
+        self._columns |= {
+            alias: number_sql(source, name)
+            for alias, name in zip(self._largest, largest, strict=True)
+        }
+
+    def _asked(self, key_range: int) -> dict[str, str]:  # noqa: ARG002  (no key of theirs)
+        value = self._alias
+        largest = ", ".join(self._largest)
+        orders = (
+            f"list_transform(list_filter(flatten(list([{largest}])), lambda x: x <> 0), "
+            "lambda x: {'size': abs(x), 'is_plus': x > 0})"
+        )
+        return {
+            "n": f"sum({value}_m)::BIGINT",
+            "key": "0::UBIGINT",
+            "low": f"min({value})",
+            "high": f"max({value})",
+            "here": f"(sum(n0) FILTER ({value} IS NOT NULL))::BIGINT",
+            "top": f"list_reverse_sort({orders})[:{self.top}]" if largest else "NULL",
+        }
+
+    @property
+    def _packed_bits(self) -> int | None:
+        return None
+
+
+def largest_columns(source: Source, column: str) -> list[str]:
+    """Return the columns of a table of cells with the largest contributions to a variable."""
+    names = (f"{column}_{place}" for place in itertools.count(1))
+    return list(itertools.takewhile(lambda name: name in source.columns, names))
 
 
 def _ranked(codes: Integers) -> tuple[Integers, Integers]:

@@ -1,7 +1,7 @@
 """Records that can be read once, or lie elsewhere: a private copy of them on this machine.
 
 Standard input, S3 and databases are copied before anything is read, and the copy goes with
-what was opened. So records are those of one moment, in one order, however often they are read.
+what was opened. So records are the same, in one order, however often they are read.
 """
 
 from __future__ import annotations

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from tables.cells.given import GivenCells
     from tables.magnitudes.exact import Spread
 
 _DUCKDB_SUFFIXES = {".duckdb", ".ddb", ".db"}
@@ -52,7 +53,7 @@ _FEW_BITS, _MAX_BITS = 16, 22
 # Sums and largest contributions take a kilobyte a combination there, and gain no time.
 _BITS_WITH_SUMS = 12
 _VIEW, _FILES = "ckm_records", "ckm_files"
-_CLEAN = "ckm_clean_records"
+_CLEAN, _NARROW = "ckm_clean_records", "ckm_cells"
 _BESIDE = "ckm_beside"
 _TICK_S = 0.2
 _BATCH = 131_072
@@ -74,6 +75,9 @@ class Source:
         What messages call the source.
     """
 
+    #: What its rows are, if no records.
+    cells: GivenCells | None = None
+
     def __init__(
         self, connection: duckdb.DuckDBPyConnection, *, files: tuple[str, ...], label: str
     ) -> None:
@@ -93,12 +97,21 @@ class Source:
         # Columns of whole numbers: least, largest, whether some are missing.
         self.spans: dict[str, tuple[int | None, int | None, bool]] = {}
         self.spreads: dict[str, Spread] = {}  # what columns of numbers hold, by column
-        rows = self.fetch(f"DESCRIBE SELECT * FROM {_VIEW}")
+        self._describe(_VIEW)
+        self._relation = self._clean()
+
+    def _describe(self, relation: str) -> None:
+        rows = self.fetch(f"DESCRIBE SELECT * FROM {relation}")
         self.columns: dict[str, str] = {name: kind for name, kind, *_ in rows}
         # Column name → integer, number, text, boolean, date, time or other.
         self.kinds = {name: kind_of(sql_type) for name, sql_type in self.columns.items()}
         self.types: dict[str, str] = self.columns  # as filters compare them; "" if they cannot
-        self._relation = self._clean()
+
+    def narrow(self, sql: str) -> None:
+        """Let the rows of a query stand for the records from now on."""
+        self.fetch(f"CREATE VIEW {_NARROW} AS {sql}")
+        self._describe(_NARROW)
+        self._relation = _NARROW
 
     @property
     def relation(self) -> str:

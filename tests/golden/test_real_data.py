@@ -150,3 +150,23 @@ def test_adult_and_its_margins_are_those_of_a_direct_tabulation(shared):
         (cells,) = cube(source, stored, [Request(dimensions=dimensions)])
     found = {name: numbers[:2] for name, numbers in decode(cells).items()}
     assert found == {name: numbers[:2] for name, numbers in wanted.items()}
+
+
+@pytest.mark.slow
+def test_cells_of_the_national_file_are_published_as_its_records_are(keyed, tmp_path):
+    """One office passes cells on, another has them and the same secret, and no record."""
+    requests = {
+        "areas": ckm.TableRequest(
+            dimensions=["PUMA", "SEX", "RAC1P"], measures=["count", "weighted"]
+        ),
+        "ages": ckm.TableRequest(dimensions=["AGEP", "SEX"], where="RAC1P = 1"),
+    }
+    options = {"ptable": worked_ptable(), "secret": SECRET, "weight": "PWGTP"}
+    with_records = ckm.Engine(keyed, record_key="record_key", **options)
+    cells = with_records.cells(requests)
+    pq.write_table(cells, tmp_path / "cells.parquet")
+    names = cells.column_names[: cells.column_names.index("count")]
+    engine = ckm.Engine(tmp_path / "cells.parquet", cells=names, cell_key="cell_key", **options)
+    found = engine.tabulate_all(requests)
+    for name, wanted in with_records.tabulate_all(requests).items():
+        assert found[name].to_arrow().equals(wanted.to_arrow())

@@ -145,6 +145,7 @@ def write_settings() -> None:
     for name, page, word in (
         ("job.toml", "README.md", "jobseekers"),
         ("hiding.toml", "docs/suppression.md", "[suppression]"),
+        ("protecting.toml", "docs/job-file.md", "cells = ["),
         ("swap.toml", "docs/swapping.md", "[swap]"),
         ("plan.toml", "docs/dpsgd.md", "[plan]"),
         ("service.toml", "docs/service.md", "[service]"),

@@ -108,13 +108,18 @@ class Records(Section):
 
 
 class JobData(Records):
-    """The microdata of a job: one row per person or unit."""
+    """The microdata of a job: one row per person or unit; or cells made of them."""
 
     id: Name | None = optional("Column of stable identifiers; needs a secret.")
     record_key: Name | None = optional("Column of stored random keys, instead of id.")
     key_range: Annotated[int, Field(gt=1)] | None = optional(
         "Stored keys run from 0 to key_range - 1; for example 256."
     )
+    cells: Some[Name] | None = optional(
+        "For a table of cells instead of records: the columns that tell cells apart."
+    )
+    count: Name = optional("For cells: column of numbers of records.", default="count")
+    cell_key: Name | None = optional("For cells: column of sums of record keys.")
     weight: Name | None = optional("Column of weights.")
     engine: Literal["duckdb", "spark"] = optional(
         "What tabulates the records; the numbers are the same.", default="duckdb"
@@ -124,20 +129,37 @@ class JobData(Records):
     def add_problems(self, reading: Reading) -> None:
         """Note keys that do not go together, and files that are not there."""
         where = "[data]"
-        if self.id is None and self.record_key is None:
+        if self.cells is not None:
+            self._add_problems_of_cells(where, reading)
+        elif self.cell_key is not None or "count" in self.model_fields_set:
+            hint = 'cells = ["region", "sex"], the columns that tell cells apart'
+            reading.add(where, "count and cell_key go with cells alone.", hint)
+        if self.id is None and self.record_key is None and self.cells is None:
             hint = (
                 'id = "person_id" for a stable identifier, record_key = "rkey" for stored keys'
             )
             reading.add(where, "needs id or record_key: whence the keys?", hint)
         if self.id is not None and self.record_key is not None:
             reading.add(where, "has both id and record_key.", "remove one of the two")
-        if self.key_range is not None and self.record_key is None:
-            reading.add(where, "key_range goes with record_key alone.", "remove key_range")
+        if self.key_range is not None and self.record_key is None and self.cell_key is None:
+            reading.add(where, "key_range goes with stored keys alone.", "remove key_range")
         if self.engine == "spark":
             self._add_problems_of_spark(where, reading)
         elif self.master is not None:
             reading.add(where, 'master goes with engine = "spark" alone.', "remove master")
         super().add_problems(reading)
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether there are keys to perturb with."""
+        return self.cells is None or self.cell_key is not None
+
+    def _add_problems_of_cells(self, where: str, reading: Reading) -> None:
+        if self.id is not None or self.record_key is not None:
+            text = "has cells beside the keys of records."
+            reading.add(where, text, 'cell_key = "cell_key" for their sums; remove the other')
+        if self.engine == "spark":
+            reading.add(where, "cells are tabulated by duckdb.", "remove engine")
 
     def _add_problems_of_spark(self, where: str, reading: Reading) -> None:
         from tables.spark.session import is_master

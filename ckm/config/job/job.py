@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -150,13 +150,19 @@ class Job(SettingsFile):
         return one_text({code: said[code] for code in languages if code in said})
 
     @property
+    def checks(self) -> Literal["stop", "warn", "skip"]:
+        """What defects of keys do; a table of cells may have none, or none that matter."""
+        is_idle = self.suppression is not None and self.data.cells is not None
+        return "skip" if is_idle or not self.data.has_keys else self.keys.checks
+
+    @property
     def needs_secret(self) -> bool:
         """Whether the job cannot run without a secret."""
         if self.suppression is not None:
             return False
         own = any(magnitude.rules == "ckm" for magnitude in self.magnitudes.values())
         own = own or any(quantile_of(m) for table in self.table for m in table.measures)
-        return self.data.id is not None or self.keys.mix or own
+        return self.data.id is not None or (self.keys.mix and self.data.has_keys) or own
 
     def input_files(self) -> tuple[Path, ...]:
         """Return every file that the published files depend on, the secret excepted."""

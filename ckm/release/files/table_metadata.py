@@ -137,7 +137,8 @@ class TableWords:
             return say(measure, self._language)
         said = self._job.variables.get(variable)
         statistic = measure.partition(":")[0]
-        kind = f"weighted_{statistic}" if self._job.data.weight else statistic
+        is_weighted = self._job.data.weight and statistic in {"sum", "mean"}
+        kind = f"weighted_{statistic}" if is_weighted else statistic
         label = (self._in(said.labels) if said else "") or variable
         return say(kind, self._language).format(label, measure.rpartition(":")[2])
 

@@ -223,7 +223,7 @@ def test_a_glob_stands_for_its_files(folder):
         (
             'id = "person_id"',
             'id = "person_id"\nkey_range = 256',
-            "[data] key_range goes with record_key alone.",
+            "[data] key_range goes with stored keys alone.",
             "remove key_range",
         ),
         (

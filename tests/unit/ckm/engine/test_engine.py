@@ -51,7 +51,7 @@ def tabulate(data, dimensions, *, ptable=PTABLE, **options):
 
 def test_an_engine_needs_one_kind_of_key():
     for keys in ({}, {"id": "id", "record_key": "key"}):
-        with pytest.raises(ckm.ConfigError, match="need either id or record_key") as caught:
+        with pytest.raises(ckm.ConfigError, match="need one of id, record_key") as caught:
             ckm.Engine(people(x=[1]), ptable=PTABLE, secret=SECRET, **keys)
         assert 'hint: id = "person_id"' in str(caught.value)
 

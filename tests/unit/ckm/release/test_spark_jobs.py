@@ -104,7 +104,7 @@ def test_data_in_memory_and_unknown_engines_are_refused():
         "secret": Secret(bytes(16)),
         "ptable": solve(NoiseSpec(max_noise=2, variance=1.0)),
     }
-    with pytest.raises(ConfigError, match="not data in memory"):
+    with pytest.raises(ConfigError, match="data in memory"):
         Engine(pa.table({"id": [1]}), engine="spark", **options)
     with pytest.raises(ConfigError, match="'duckdb' or 'spark'"):
         Engine("people.parquet", engine="flink", **options)
