@@ -143,11 +143,20 @@ class GivenCells:
         weights = [("weight", r.weight) for r in requests if r.weight is not None]
         for part in (None, *sums, *weights):
             if ("given", part) not in source.sound:
-                source.sound["given", part] = True
-                self._require_rows(source, part)
-                self._require_margins(source, part, tabulate)
-                if part is None:
-                    self._require_no_total(source)
+                source.sound["given", part] = True  # margins are tabulated on the way
+                try:
+                    self._require_part(source, part, tabulate)
+                except BaseException:
+                    del source.sound["given", part]
+                    raise
+
+    def _require_part(
+        self, source: Source, part: Part, tabulate: Callable[..., list[Cells]]
+    ) -> None:
+        self._require_rows(source, part)
+        self._require_margins(source, part, tabulate)
+        if part is None:
+            self._require_no_total(source)
 
     def _total(self, column: str) -> str:
         tree = self.trees.get(column)

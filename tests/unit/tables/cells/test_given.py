@@ -72,6 +72,15 @@ def test_numbers_that_no_records_have_are_refused_without_telling_them(changes, 
     assert not {"5171", "6283", "11454", "F"} & set(str(caught.value).replace(",", "").split())
 
 
+def test_what_was_refused_once_is_refused_again():
+    given = GivenCells(dimensions=("sex",), count="n", cell_key="key", key_range=256)
+    with open_source(pa.table(GOOD | {"n": [5171, 6283, 11455]})) as source:
+        given.take(source)
+        for _ in range(2):
+            with pytest.raises(DataError, match="sums of their cells"):
+                cube(source, given.keys, [Request(dimensions=["sex"])])
+
+
 def test_margins_need_no_keys_and_a_sum_may_be_rounded_in_its_last_digit():
     rounded = {"key": pa.array([200, 100, None]), "pay": [0.1, 0.2, 0.3]}
     largest = {"pay_1": [0.07, 0.1, None], "pay_2": [0.03, 0.05, None]}
