@@ -194,7 +194,7 @@ def tell_noise(
     from ptable.design.presets import name_preset
 
     if isinstance(spec, NoiseSpec) and (text := name_preset(spec)):
-        terminal.tell(text)
+        terminal.step("preset", text)
     for text in cautions(spec, proof=proof):
         terminal.warn("noise", text)
 

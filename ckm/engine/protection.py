@@ -11,9 +11,9 @@ import numpy as np
 from ckm.engine.inputs import find_secret
 from ckm.engine.magnitudes.measures import noise_identities, noise_name, published_mean
 from ckm.engine.magnitudes.noise.perturb import perturb_magnitudes
+from ckm.engine.magnitudes.quantiles import published_quantiles, quantile_noise
 from ckm.engine.perturbation import perturb
 from ckm.engine.published_table import PublishedTable, publish, published_numbers
-from ckm.engine.quantiles import published_quantiles, quantile_noise
 from ckm.engine.request import variable_of
 from ckm.errors import InternalError, MagnitudeError
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ckm.engine.magnitudes.quantiles import Values
     from ckm.engine.magnitudes.settings import VariableNoises
-    from ckm.engine.quantiles import Values
     from ckm.engine.request import TableRequest
     from footing.arrays import Floats, Integers
     from ptable import PTable

@@ -14,9 +14,9 @@ from ckm.config.problems import did_you_mean
 from ckm.engine.key_mixing import mix_keys
 from ckm.engine.magnitudes.measures import noise_name
 from ckm.engine.magnitudes.noise.perturb import trace_own
+from ckm.engine.magnitudes.quantiles import quantile_noise
 from ckm.engine.magnitudes.settings import VariableNoises
 from ckm.engine.published_table import measure_columns
-from ckm.engine.quantiles import quantile_noise
 from ckm.engine.request import quantile_of, variable_of
 from ckm.errors import ConfigError, InternalError
 from ckm.ledger import CellName, Definition

@@ -186,7 +186,7 @@ def test_ptable_build_reads_the_section_of_a_job(folder):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["-o", "x.parquet"], "Give SPEC.toml, or --max-noise and --variance."),
+        (["-o", "x.parquet"], "Give SPEC.toml, --preset, or --max-noise and --variance."),
         (["job.toml", "--small", "1", "-o", "x.json"], "Give a file or --small, not both."),
         (["--max-noise", "2", "-o", "x.txt"], "The output must end in .parquet or .json."),
         (
@@ -390,7 +390,8 @@ def test_exit_2_when_the_job_is_wrong_with_all_problems(folder):
     assert failure_of(result) == (
         "error: job.toml has 2 problems:\n"
         "  - job.toml:5: [data] key 'ident' is unknown.\n"
-        "    hint: known here: path, table, id, record_key, key_range, weight, engine, master\n"
+        "    hint: known here: path, database, table, query, id, record_key, key_range, "
+        "cells, count, cell_key, weight, engine, master\n"
         "  - job.toml:15: [[table]] 'people': key 'wehre' is unknown.\n"
         "    hint: did you mean 'where'?\n"
     )

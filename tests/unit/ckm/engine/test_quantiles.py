@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import ckm
-from ckm.engine.quantiles import QuantileNoise, rounded_means
+from ckm.engine.magnitudes.quantiles import QuantileNoise, rounded_means
 from ckm.engine.request import SHARES
 from ptable import NoiseSpec, PTable, solve
 from tables import DataError, KeyQualityWarning, RequestError, Secret
