@@ -177,7 +177,7 @@ def test_a_preset_is_judged_and_built_with_its_source():
     assert PTable.read("insee.json").spec == NoiseSpec.r_ptable(5, 3.0, small=2)
     assert PTable.read("ons-10-5.json").units(12).keys() == {-2}
     result = run("ptable", "check", "insee.json")
-    assert "Preset insee: INSEE (source: R package ckm" in result.stdout
+    assert "Preset insee: INSEE (source: R package ckm" in result.stderr
     result = run("ptable", "advise", "--preset", "ons-10-5")
     assert "There is no preset 'ons-10-5'" in result.stderr
     assert "insee-qpv" in result.stderr
