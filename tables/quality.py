@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 Action = Literal["stop", "warn", "skip"]
 
 _ALPHA = 1e-9  # a sound key column is called defective once in a thousand million checks
-_SLICE = 2**18  # of more records, one key in 2, 4, 8 … is judged, so that so many are
+_SLICE = 2**17  # of more records, repetition is judged on one key in 2, 4, 8 …
 _BIN_BITS = 8
 _NARROW = 65_536  # up to this range, every key is counted; repeats are then the rule
 
@@ -89,7 +90,10 @@ def check_keys(source: Source, keys: RecordKeys, *, action: Action = "stop") -> 
     Notes
     -----
     Each test calls sound keys defective with probability at most 1e-9. Identifiers must be
-    unique; stored keys may repeat as often as chance has it in their range.
+    unique; stored keys may repeat as often as chance has it in their range. Of more than
+    131,072 records, repetition is judged on one key in 2, 4, 8 …, chosen by the key: a few
+    repeated ones among millions can pass. Whether keys fill their range evenly is judged on
+    all records; keys of few values do not.
 
     Examples
     --------
@@ -126,14 +130,12 @@ def _measure(source: Source, keys: RecordKeys, *, tolerate_missing: bool) -> Key
     modulus = 1
     while key_range > _NARROW and total > modulus * _SLICE:
         modulus *= 2
-    bins, distinct = _histogram(source, keys, modulus)
-    looked = sum(bins.values())
-    by_chance = _repeats_by_chance(looked, key_range / modulus)
-    # Chernoff: repeats beyond this bound have probability below _ALPHA.
-    bound = by_chance + math.sqrt(3 * by_chance * -math.log(_ALPHA)) - math.log(_ALPHA)
+    looked, distinct = _slice(source, keys, modulus)
+    space = -(-key_range // modulus)
+    by_chance = _repeats_by_chance(looked, space)
     is_hashed = isinstance(keys, HashedKeys)
     repeated = looked - distinct
-    excess = repeated if is_hashed or repeated > bound else 0
+    excess = repeated if is_hashed or repeated > by_chance + _deviation(by_chance) else 0
     inside = [
         f"{n:,} of {of:,} {what}"
         for n, of, what in (
@@ -142,7 +144,10 @@ def _measure(source: Source, keys: RecordKeys, *, tolerate_missing: bool) -> Key
         )
         if n
     ]
-    p_value = None if is_hashed else _uniformity(bins, key_range)
+    expected = (total - missing) * space / key_range
+    p_value = _uniformity(source, keys)
+    is_even = p_value is None or p_value >= _ALPHA
+    is_even &= abs(looked - expected) <= _deviation(expected)
     problems = []
     if missing:
         problems.append(f"{_share(missing, total)} of the records have no key.")
@@ -151,63 +156,75 @@ def _measure(source: Source, keys: RecordKeys, *, tolerate_missing: bool) -> Key
         problems.append(
             f"{_share(excess, looked)} of the {what} repeat another, more than chance explains."
         )
-    if p_value is not None and p_value < _ALPHA:
+    if not is_even and is_hashed and not excess:  # hashed keys are uneven for no other reason
+        problems.append("Many of the identifiers repeat another.")
+    if not is_even and not is_hashed:
         problems.append("The record keys are not uniform over their range.")
     return KeyQuality(
         problems=tuple(problems),
         missing_share=missing / total if total else 0.0,
         repeated_share=excess / looked if looked else 0.0,
-        uniformity_p=p_value,
+        uniformity_p=None if is_hashed else p_value,
         slice=modulus,
         inside=", ".join(inside),
     )
 
 
-def _histogram(source: Source, keys: RecordKeys, modulus: int) -> tuple[dict[int, int], int]:
-    """Count the keys of a slice by their value where keys are few, else by equal bins.
+def _slice(source: Source, keys: RecordKeys, modulus: int) -> tuple[int, int]:
+    """Count the records whose key is a multiple of a power of two, and these keys."""
+    parameters: dict[str, object] = {}
+    sql = keys.sql(source, parameters)
+    chosen = f"WHERE key & {modulus - 1} = 0" if modulus > 1 else ""
+    looked, distinct = source.fetch(
+        f"SELECT count(key), count(DISTINCT key) FROM "
+        f"(SELECT {sql} AS key FROM {source.relation}) {chosen}",
+        parameters,
+    )[0]
+    return looked, distinct
 
-    Return how many of them are distinct, too.
+
+def _deviation(expected: float) -> float:
+    """Return what a count is off by with probability below _ALPHA (Chernoff's bound)."""
+    return math.sqrt(3 * expected * -math.log(_ALPHA / 2)) - math.log(_ALPHA / 2)
+
+
+def _repeats_by_chance(n: int, space: int) -> float:
+    """Return how many of n draws are expected to repeat one, n - M(1 - (1-1/M)^n)."""
+    return n + space * math.expm1(n * math.log1p(-1 / space)) if n else 0.0
+
+
+def _uniformity(source: Source, keys: RecordKeys) -> float | None:
+    """Return the p-value of Pearson's test over bins of five expected records or more.
+
+    Keys that are few, or many of which repeat, fill the bins unevenly too.
     """
     key_range = keys.resolve(source)
     parameters: dict[str, object] = {}
     sql = keys.sql(source, parameters)
-    if key_range <= _NARROW:
+    bins = key_range if key_range <= _NARROW else 2**_BIN_BITS
+    bin_of = f"(key::HUGEINT * {bins}) // {key_range}"
+    if bins == key_range:
         bin_of = "key"
     elif key_range & (key_range - 1) == 0:
         bin_of = f"key >> {key_range.bit_length() - 1 - _BIN_BITS}"
-    else:
-        bin_of = f"(key::HUGEINT * {2**_BIN_BITS}) // {key_range}"
-    chosen = f"AND key & {modulus - 1} = 0" if modulus > 1 else ""
-    rows = source.fetch(
-        f"SELECT {bin_of} AS bin, sum(n)::BIGINT, count(*) FROM "
-        f"(SELECT key, count(*) AS n FROM (SELECT {sql} AS key FROM {source.relation}) "
-        f"WHERE key IS NOT NULL {chosen} GROUP BY key) GROUP BY bin",
-        parameters,
+    found = dict(
+        source.fetch(
+            f"SELECT {bin_of} AS bin, count(*) FROM (SELECT {sql} AS key FROM "
+            f"{source.relation}) WHERE key IS NOT NULL GROUP BY bin",
+            parameters,
+        )
     )
-    return {int(place): n for place, n, _ in rows}, sum(row[2] for row in rows)
-
-
-def _repeats_by_chance(n: int, space: float) -> float:
-    """Return how many of n draws are expected to repeat one, n - M(1 - (1-1/M)^n)."""
-    if math.isinf(space) or n == 0:
-        return 0.0
-    return n + space * math.expm1(n * math.log1p(-1 / space))
-
-
-def _uniformity(bins: dict[int, int], key_range: int) -> float | None:
-    """Return the p-value of Pearson's test over bins of five expected records or more."""
-    count = min(key_range, 2**_BIN_BITS) if key_range > _NARROW else key_range
-    present = sum(bins.values())
-    merged = max(1, -(-5 * count // max(present, 1)), -(-count // 2**_BIN_BITS))
-    if merged * 2 > count:
+    present = sum(found.values())
+    merged = max(1, -(-5 * bins // max(present, 1)), -(-bins // 2**_BIN_BITS))
+    if merged * 2 > bins:
         return None
-    observed = [0] * -(-count // merged)
-    for place, records in bins.items():
-        observed[place // merged] += records
-    widths = [min(merged, count - merged * b) for b in range(len(observed))]
+    observed = [0] * -(-bins // merged)
+    for place, records in found.items():
+        observed[int(place) // merged] += records
+    starts = [-(-min(merged * n, bins) * key_range // bins) for n in range(len(observed) + 1)]
     statistic = sum(
-        (seen - present * width / count) ** 2 / (present * width / count)
-        for seen, width in zip(observed, widths, strict=True)
+        (seen - present * width / key_range) ** 2 / (present * width / key_range)
+        for seen, width in zip(observed, map(operator.sub, starts[1:], starts), strict=True)
     )
     from scipy.special import gammaincc
 

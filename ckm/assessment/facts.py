@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from risk.risk_map.designs import MapDesign
     from tables import KeyQuality
 
+_LEAST_BIAS = 1e-3  # less may come from probabilities in whole units
 #: The counts whose margin of error is told, where it is.
 _SHOWN_SIZES = (10, 20, 50, 100, 500, 1000)
 
@@ -85,6 +86,7 @@ def findings(
         shares=noise_shares(cells, design),
         sizes=noise_sizes(assessor.distinct),
         amounts=amount_noises(assessor.noises),
+        keeps_positive=not job.output.additive and _keeps_positive(transition(design)),
     )
     scenarios = None
     if designs and assessor.tables:
@@ -180,6 +182,12 @@ def _margin(assessor: Assessor) -> MarginFact:
         variance=round(float(assessor.design.variance.max()), 4),
         shares={size: round(100 * found.count / size, 1) for size in _SHOWN_SIZES},
     )
+
+
+def _keeps_positive(rows: Sequence[Sequence[float]]) -> bool:
+    """Whether no row takes a count to 0, and some row is too high on average."""
+    means = [sum(j * p for j, p in enumerate(row)) - i for i, row in enumerate(rows)]
+    return max(means[1:], default=0) > _LEAST_BIAS and not any(row[0] for row in rows[1:])
 
 
 def _cautions(job: Job) -> dict[str, str]:

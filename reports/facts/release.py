@@ -209,6 +209,8 @@ class NoiseFacts:
         How many of the last rows of `transition` stand for larger counts in turn.
     amounts
         Of each variable that is summed.
+    keeps_positive
+        Whether no row takes a count to 0, and some row is too high on average.
     """
 
     parameters: Mapping[str, str]
@@ -220,6 +222,7 @@ class NoiseFacts:
     sizes: tuple[SizeFact, ...]
     cycle: int = 1
     amounts: tuple[AmountNoiseFact, ...] = ()
+    keeps_positive: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -648,8 +651,8 @@ class ReleaseFacts:
 
     @property
     def keeps_positive(self) -> bool:
-        """Whether no positive count is published as 0."""
-        return "positive_bias" in self.noise.parameters and not self.cautions
+        """Whether no positive count is published as 0, and small ones too high on average."""
+        return self.noise.keeps_positive
 
     def public(self) -> PublicFacts:
         """Keep what everybody may know."""

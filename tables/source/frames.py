@@ -98,7 +98,8 @@ def _readable(table: pa.Table) -> pa.Table:
             table = table.set_column(place, field.name, nothing)
         elif pa.types.is_string_view(kind):
             chunks = table[place].chunks
-            if any(None in chunk.buffers()[2:] for chunk in chunks):  # crashes PyArrow below 25
+            buffers = [buffer for chunk in chunks for buffer in chunk.buffers()[2:]]
+            if any(buffer is None for buffer in buffers):  # crashes PyArrow below 25
                 table = table.set_column(place, field.name, table[place].cast(pa.string()))
     return table
 

@@ -116,11 +116,6 @@ class Source:
     @property
     def relation(self) -> str:
         """The SQL name of the records, where NaN is missing and -0.0 is 0."""
-        if self._hashes and self._stamp != _stamp(self.files):
-            raise SourceError(
-                f"The source {self.label!r} has changed since it was opened.",
-                hint="open it again: its record keys are those of what it was",
-            )
         return self._relation
 
     @property
@@ -372,7 +367,13 @@ class Source:
                 self._connection.interrupt()
                 worker.join()
                 raise
-            return outcome.result()
+            found = outcome.result()
+            if self._hashes and self._stamp != _stamp(self.files):
+                raise SourceError(
+                    f"The source {self.label!r} has changed since it was opened.",
+                    hint="open it again: its record keys are those of what it was",
+                )
+            return found
 
     def _clean(self) -> str:
         """Give floats one form for each number; which source they came from must not show."""

@@ -138,6 +138,9 @@ def test_a_source_whose_file_changed_after_its_keys_were_computed_is_refused(tmp
         pq.write_table(pa.table({"id": [3, 2, 1, 4]}), path)
         with pytest.raises(SourceError, match="has changed since it was opened"):
             cube(source, keys, [Request(dimensions=[])])
+        with pytest.raises(SourceError, match="has changed since it was opened"):
+            attach_keys(source, id="id", secret=SECRET, path=tmp_path / "keyed.parquet")
+    assert not (tmp_path / "keyed.parquet").exists()
 
 
 @given(st.lists(st.text(max_size=80).filter(lambda t: "\0" not in t), unique=True, min_size=1))

@@ -145,3 +145,36 @@ def test_the_repr_of_a_check_tells_no_exact_share():
     )
     assert "0.142" not in repr(quality)
     assert "0.285" not in repr(quality)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        lambda n, _: np.full(n, 12345),
+        lambda n, _: 2 * np.arange(n) + 1,
+        lambda n, rng: 2 * rng.integers(0, 10, n) + 1,
+        lambda n, rng: np.where(np.arange(n) % 2, 7777777, 2 * rng.integers(0, 2**31, n)),
+        lambda n, rng: rng.integers(0, 256, n) << 24 | 1,
+        lambda n, rng: 2 * rng.integers(0, 2**31, n) + 1,
+    ],
+    ids=["constant", "ascending", "ten", "half repeated", "256 values", "odd"],
+)
+def test_a_bad_column_of_many_records_does_not_hide_from_the_slice(column):
+    """None of these has a key in the slice that is judged, or none that repeats there."""
+    keys = column(300_000, np.random.default_rng(1))
+    with pytest.raises(KeyQualityError, match="not uniform over their range"):
+        check(pa.array(keys, pa.uint64()), StoredKeys(column="key", key_range=2**32))
+
+
+@pytest.mark.parametrize("distinct", [1, 2, 5])
+def test_few_identifiers_of_many_records_are_told_whatever_the_secret(distinct):
+    for first in range(6):
+        keys = HashedKeys(column="key", secret=Secret(bytes([first]) * 16))
+        with pytest.raises(KeyQualityError, match="identifiers repeat another"):
+            check(pa.array(np.arange(300_000) % distinct), keys)
+
+
+@pytest.mark.parametrize(("n", "key_range"), [(1_000_000, 70_001), (300_000, 100_000)])
+def test_sound_keys_of_any_range_are_sound(n, key_range):
+    keys = np.random.default_rng(2).integers(0, key_range, n).astype(np.uint32)
+    assert check(pa.array(keys), StoredKeys(column="key", key_range=key_range)).is_sound

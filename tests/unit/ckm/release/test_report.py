@@ -885,6 +885,11 @@ def test_a_bias_that_keeps_counts_positive_is_told_on_every_page(folder):
     assert "0.8" not in public
     manifest = json.loads((out / "public" / "manifest.json").read_text("utf-8"))
     assert manifest["method"] == METHODS["positive"]
+    write(folder, text + "[output]\nstream = true\n")
+    streamed = made(folder, "streamed") / "public"
+    assert "A count above 0 is not published as 0" in text_of(streamed / "report.en.html")
+    manifest = json.loads((streamed / "manifest.json").read_text("utf-8"))
+    assert manifest["method"] == METHODS["positive"]
     write(folder, text + "[output]\nadditive = true\n")
     with pytest.raises(JobError, match="additive may take positive counts to 0"):
         read_job(folder / "job.toml")
