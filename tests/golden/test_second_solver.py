@@ -46,13 +46,13 @@ def law_of(problem):
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: f"{spec.max_noise}-{spec.variance}")
 def test_a_convex_solver_finds_the_same_laws(spec):
-    """Clarabel meets its rows to about 1e-8, so a probability may differ by 1e-6."""
+    """Clarabel meets its rows to about 1e-8, so a probability may differ by 1e-5."""
     table = solve(spec)
     compared = 0
     for problem in spec.rows():
         other = law_of(problem)
         units = table.units(problem.count)
         for noise, probability in other.items():
-            assert units.get(noise, 0) / 2**32 == pytest.approx(probability, abs=1e-6)
+            assert units.get(noise, 0) / 2**32 == pytest.approx(probability, abs=1e-5)
             compared += 1
     assert compared > 2 * spec.max_noise
