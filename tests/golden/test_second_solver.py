@@ -9,7 +9,8 @@ from ptable import NoiseSpec, solve
 
 cvxpy = pytest.importorskip("cvxpy")
 
-pytestmark = pytest.mark.slow
+# So near to the optimum the solver warns that its answer may be inaccurate.
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:Solution may be inaccurate")]
 
 SPECS = [
     NoiseSpec(max_noise=2, variance=1.0),
