@@ -17,6 +17,23 @@ _STATES = (
     "42P01 is no such table, 42703 no such column, 42601 no SQL, 42501 no permission, "
     "25006 a query that would write, 28P01 a wrong password"
 )
+#: What a driver's text must hold → what is told in its place, and a way out.
+_REASONS = {
+    r"libpq\] Failed to connect.*(FATAL|password)": (
+        "refuses the user, the password or the database",
+        "a password stands in PGPASSWORD or ~/.pgpass",
+    ),
+    r"libpq\] Failed to connect|NETWORK_CONNECTION": (
+        "does not answer",
+        "look at the server's name and port",
+    ),
+    r"no such (table|column):": ("has no table or column of that name", "look at its spelling"),
+    r"IO: failed to open": ("cannot be opened", "look at the path's spelling"),
+    r"AWS Error": (
+        "cannot be read from S3",
+        "look at the address and rights, and at AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    ),
+}
 
 
 @contextlib.contextmanager
@@ -53,6 +70,10 @@ def _explain(error: BaseException, label: str) -> SourceError:
     }.get(type(error).__name__, f"cannot be read ({type(error).__name__}){where}")
     is_ours = isinstance(error, duckdb.Error)
     hint = "check the file with another reader" if is_ours else "look at the address and rights"
+    for pattern, reason in _REASONS.items() if not is_ours else ():
+        if re.search(pattern, text, re.DOTALL):
+            what, hint = reason
+            break
     if state := getattr(error, "sqlstate", None):
         what, hint = f"cannot be read (SQLSTATE {state})", _STATES
     return SourceError(f"The source {label!r} {what}.", hint=hint)

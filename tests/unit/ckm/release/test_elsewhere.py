@@ -127,7 +127,8 @@ def test_a_database_is_copied_once_and_the_copy_goes_with_the_source(
     [
         ({}, "needs a table or a query"),
         ({"table": "people", "query": "SELECT 1 AS x"}, "needs a table or a query"),
-        ({"table": "nobody"}, "cannot be read"),
+        ({"table": "nobody"}, "has no table or column"),
+        ({"query": "SELECT income FROM people"}, "has no table or column"),
         ({"query": "SELECT sex, sex FROM people"}, "differ in more than upper and lower case"),
         ({"query": "DELETE FROM people RETURNING *"}, "cannot be read"),
         ({"query": "SELECT ';' FROM people; DROP TABLE people;"}, "one statement"),
@@ -137,6 +138,14 @@ def test_what_a_database_cannot_give_is_told(sqlite_file, spills, options, probl
     with pytest.raises(SourceError, match=problem):
         open_source(sqlite_file, **options)
     assert spills() == []
+
+
+def test_a_database_that_is_not_there_is_told(sqlite_file):
+    pytest.importorskip("adbc_driver_postgresql")
+    with pytest.raises(SourceError, match="cannot be opened"):
+        open_source(sqlite_file + "x", table="people")
+    with pytest.raises(SourceError, match=r"me@127\.0\.0\.1:9/x' does not answer"):
+        open_source("postgresql://me@127.0.0.1:9/x", table="people")
 
 
 def test_a_missing_driver_is_named(monkeypatch):
@@ -235,6 +244,8 @@ def test_what_postgresql_refuses_is_told_without_its_text_or_a_password(
 @pytest.mark.slow
 def test_the_password_of_a_source_is_nowhere_to_be_seen(people_url):
     url = people_url.replace("ckm@", "ckm:hunter2@")
+    with pytest.raises(SourceError, match="refuses the user, the password or the database"):
+        LocalCopy(url.replace("ckm:", "stranger:"), table="s.people")
     copy = LocalCopy(url.replace("postgresql", "PostgreSQL"), table="s.people")
     assert copy.label == people_url.split("?")[0]
     assert "hunter2" not in str(copy.names)
@@ -376,5 +387,6 @@ def test_objects_that_cannot_be_read_say_why(bucket, monkeypatch, spills):
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "stranger")
     with pytest.raises(SourceError, match="look at the address and rights") as caught:
         open_source("s3://b/people.csv")
+    assert "cannot be read from S3" in str(caught.value)
     assert "hunter2" not in "".join(traceback.format_exception(caught.value))
     assert spills() == []
