@@ -113,7 +113,8 @@ def _check_job(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) ->
     for name, text in _margins(plan).items():
         terminal.step("margins", text, table=name)
     if isinstance(plan.ptable, NoiseSpec):
-        show_feasibility(terminal, feasible(plan.ptable))
+        if not (answer := feasible(plan.ptable)).ok or terminal.is_verbose:
+            show_feasibility(terminal, answer)
         if text := name_preset(plan.ptable):
             terminal.step("preset", text)
     if len(plan.output.languages) > 1:
