@@ -230,6 +230,8 @@ def test_keys_secret_attach_draw_and_check(folder):
     assert run(*attach, "-o", "keyed.parquet").exit_code == 2
     assert run(*attach, "-o", "keyed.parquet", "--force").exit_code == 0
     assert run("keys", "draw", "people.parquet", "-o", "drawn.parquet").exit_code == 0
+    refused = run("keys", "draw", "people.parquet", "-o", "drawn.csv")
+    assert (refused.exit_code, (folder / "drawn.csv").exists()) == (2, False)
     for file in ("keyed.parquet", "drawn.parquet"):
         assert run("keys", "check", file, "--record-key", "record_key").exit_code == 0
     hashed = run("keys", "check", "people.parquet", "--id", "person_id", "--secret", "new.key")
