@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 STANDARD_INPUT = "-"
 #: Scheme of a database's URI → its ADBC driver.
 DRIVERS = {"postgresql": "postgresql", "postgres": "postgresql", "sqlite": "sqlite"}
+_SECRET = re.compile(r"\w*(password|secret\w*|token)\s*=", re.IGNORECASE)
 
 
 def scheme_of(data: str) -> str:
-    """Return the scheme of a URI; empty for a path."""
-    found = re.match(r"([a-z][a-z0-9+]+)://", data)
-    return found[1] if found else ""
+    """Return the scheme of a URI in lower case; empty for a path."""
+    found = re.match(r"([a-z][a-z0-9+]+)://", data, re.IGNORECASE)
+    return found[1].lower() if found else ""
 
 
 def is_elsewhere(data: object) -> bool:
@@ -31,12 +32,13 @@ def is_elsewhere(data: object) -> bool:
 
 def masked(uri: str) -> str:
     """Return a URI without its password and its options, which may be secret."""
-    return re.split(r"[?#]", re.sub(r"//([^:@/]*):.*@", r"//\1@", uri))[0]
+    shown = _SECRET.split(re.sub(r"//([^:@/]*):.*@", r"//\1@", uri))[0].rstrip()
+    return re.split("[?#]", shown)[0] if scheme_of(uri) else shown
 
 
 def has_password(uri: str) -> bool:
     """Tell whether a URI gives a password away."""
-    return bool(re.search(r"//[^/@]*:.*@|(password|secret\w*|token)=", uri, re.IGNORECASE))
+    return bool(re.search(r"//[^/@]*:.*@", uri) or _SECRET.search(uri))
 
 
 def list_files(path: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
@@ -158,6 +159,12 @@ def margin_of_error(table: PTable) -> MarginOfError:
     return MarginOfError(
         largest=largest, count=_width(none, laws), difference=_width(laws, laws)
     )
+
+
+def rounding_base(table: PTable) -> int:
+    """Find what every count that a table publishes is a multiple of; 1 without rounding."""
+    cycle = cycle_length(table.large_counts, n_rows=table.n_rows)
+    return math.gcd(cycle, *np.flatnonzero(table.transition.any(axis=0)).tolist())
 
 
 def _width(laws: NDArray[np.float64], others: NDArray[np.float64]) -> int:

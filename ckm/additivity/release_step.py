@@ -16,6 +16,7 @@ from ckm.additivity.effect import RestorationEffect, measure_restoration
 from ckm.additivity.restore import restore_additivity
 from ckm.engine.published_table import measure_columns, publish
 from ckm.errors import ReleaseError
+from ptable.lookup import rounding_base
 from tables import CodeTree
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ckm.engine.published_table import PublishedTable
     from ckm.engine.request import TableRequest
     from footing.arrays import Integers
+    from ptable import PTable
     from tables import Cells
 
 
@@ -77,12 +79,12 @@ class Restorer:
     ----------
     job
         The job. Its code trees are read at once.
-    max_noise
-        The largest noise of a count.
+    ptable
+        The p-table of counts. Where it rounds to a base, numbers stay multiples of that.
     """
 
-    def __init__(self, job: Job, *, max_noise: int) -> None:
-        self._job, self._max_noise = job, max_noise
+    def __init__(self, job: Job, *, ptable: PTable) -> None:
+        self._job, self._max_noise, self._base = job, ptable.max_noise, rounding_base(ptable)
         self._trees = {
             name: CodeTree.read(given if isinstance(given, Path) else Path(given["tree"]))
             for name, given in job.hierarchies.items()
@@ -112,7 +114,7 @@ class Restorer:
         self._counts[name] = np.asarray(beside.measures[column]).astype(np.int64)
 
     def restore(self, name: str, table: PublishedTable) -> PublishedTable:
-        """Return the nearest table of whole numbers that adds up."""
+        """Return the nearest table of whole numbers, or of multiples, that adds up."""
         (column,) = measure_columns(["count"], table.dimensions)
         trees = {
             dimension: t
@@ -124,7 +126,9 @@ class Restorer:
             self.changes[name] = _change(counts, counts, counts, None)
             return table
         try:
-            restored = restore_additivity(table, measure=column, trees=trees, total_label=total)
+            restored = restore_additivity(
+                table, measure=column, base=self._base, trees=trees, total_label=total
+            )
         except ReleaseError as error:
             raise ReleaseError(
                 f"Table {name!r} cannot be made to add up: {error.problem}",
@@ -132,7 +136,7 @@ class Restorer:
                 '"grid" if all of its parts are 0',
             ) from None
         effect = None
-        if counts.any():
+        if counts.any() and self._base == 1:  # multiples tell less than least squares do
             effect = measure_restoration(
                 table,
                 counts,

@@ -115,7 +115,8 @@ def _check_job(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) ->
     for name, text in _margins(plan).items():
         terminal.step("margins", text, table=name)
     if isinstance(plan.ptable, NoiseSpec):
-        show_feasibility(terminal, feasible(plan.ptable))
+        if not (answer := feasible(plan.ptable)).ok or terminal.is_verbose:
+            show_feasibility(terminal, answer)
         tell_preset(terminal, file)
     if len(plan.output.languages) > 1:
         several = ", ".join(plan.output.languages)

@@ -168,7 +168,7 @@ def _write(
     """Write a copy of the data with keys, after a look at where the result goes."""
     from tables import open_source
 
-    check_output(output, force=force, inputs=(Path(data),))
+    check_output(output, force=force, endings=(".parquet",), inputs=(Path(data),))
     with open_source(data, table=table) as source:
         if needs is not None:
             source.require(needs)

@@ -12,7 +12,7 @@ from decimal import Decimal
 from math import prod
 from pathlib import Path
 
-from footing.places import DRIVERS, has_password, is_elsewhere, scheme_of
+from footing.places import DRIVERS, is_elsewhere, scheme_of
 from tables import Source, SourceError, open_source
 from tables.profile import (
     COUNTED,
@@ -98,8 +98,6 @@ def draft_job(data: str, *, output: Path, table: str | None = None) -> Draft:
     table
         The table of a DuckDB file.
     """
-    if has_password(data):
-        raise SourceError("The address must not hold a password.", hint="set PGPASSWORD")
     with open_source(data, table=table) as source:
         records, columns = profile_columns(source)
         found = Draft(records=records, columns={column.name: column for column in columns})

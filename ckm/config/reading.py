@@ -8,7 +8,7 @@ from pathlib import Path
 from ckm.config.lines import Lines
 from ckm.config.problems import JobError, Problem, did_you_mean
 from footing.errors import ExplainedError
-from footing.places import list_files
+from footing.places import list_files, masked
 
 
 class Reading:
@@ -80,6 +80,6 @@ class Reading:
         elif not (path.exists() or (is_glob and list_files(str(path)))):
             near = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
             hint = did_you_mean(path.name, near) or "relative paths start at the file's folder"
-            self.add(where, f"{key} {name!r} does not exist.", hint)
+            self.add(where, f"{key} {masked(name)!r} does not exist.", hint)
         elif not is_glob and path.is_dir():
             self.add(where, f"{key} {name!r} is a folder, not a file.")

@@ -184,7 +184,7 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
         if self.job.output.publish_noise:
             self.files.margin = margin_of_error(ptable)
         if self.job.output.additive:
-            self.restorer = Restorer(self.job, max_noise=ptable.max_noise)
+            self.restorer = Restorer(self.job, ptable=ptable)
         tables = self._write_tables(public, engine, assessor)
         self.inputs.require_rest()
         ptable.write(internal / "pt.parquet")
@@ -299,7 +299,7 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
         self, public: Path, engine: Engine, assessor: Assessor
     ) -> list[TableRecord]:
         """Write each table without ever holding all of its cells; assess one part of each."""
-        records = []
+        records, listed = [], dict[str, int]()
         started = time.monotonic()
         for name, request in self.job.tables.items():
             begun, place = time.monotonic(), SpillFolder()
@@ -312,6 +312,7 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
                 part: TableRequest = part,
             ) -> None:
                 self._observer(assessor)(name, part, cells, found.counts, found.table)
+                listed[name] = found.table.n_rows
                 if found.sums:
                     assessor.observe_sums(name, cells, found.sums)
 
@@ -331,7 +332,7 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
             self._warn(
                 f"Table {name!r} was streamed: the figures of its records, cells, risk and "
                 f"utility and the checks of its noise are those of one part of it, "
-                f"{len(assessor.tables[name].cells):,} of {table.n_rows:,} cells.",
+                f"{listed[name]:,} of {table.n_rows:,} cells.",
                 event="table streamed",
                 table=name,
             )

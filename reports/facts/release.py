@@ -581,6 +581,8 @@ class PublicFacts:
         None where the office does not tell it.
     keeps_positive
         Whether no positive count is published as 0, so that small ones are too high on average.
+    adds_up
+        Whether published parts add up to their totals.
     """
 
     id: str
@@ -596,6 +598,7 @@ class PublicFacts:
     cautions: Mapping[str, str] = field(default_factory=dict)
     margin: MarginFact | None = None
     keeps_positive: bool = False
+    adds_up: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -618,7 +621,7 @@ class ReleaseFacts:
         How to make it again.
     amounts
         Of each table and variable that is summed.
-    cautions, margin
+    cautions, margin, adds_up
         See `PublicFacts`.
     levels
         `MeasureFact.group` → its words, where the office has some.
@@ -643,6 +646,7 @@ class ReleaseFacts:
     cautions: Mapping[str, str] = field(default_factory=dict)
     margin: MarginFact | None = None
     levels: Mapping[str, LevelFact] = field(default_factory=dict)
+    adds_up: bool = False
 
     @property
     def has_weights(self) -> bool:

@@ -7,6 +7,7 @@ what was opened. So records are the same, in one order, however often they are r
 from __future__ import annotations
 
 import importlib
+import re
 import shutil
 import sys
 import weakref
@@ -49,6 +50,7 @@ class LocalCopy:
     def __init__(
         self, data: str, *, table: str | None = None, query: str | None = None
     ) -> None:
+        data = scheme_of(data) + data[len(scheme_of(data)) :]  # drivers want lower case
         self.label = "standard input" if data == STANDARD_INPUT else masked(data)
         #: Files → what messages and manifests call them.
         self.names: dict[str, str] = {}
@@ -74,7 +76,8 @@ class LocalCopy:
         )
 
     def _copy_input(self, folder: Path) -> str:
-        start = sys.stdin.buffer.read(2)
+        if not (start := sys.stdin.buffer.read(2)):
+            raise SourceError("Standard input is empty.")
         file = folder / ("input.csv.gz" if start == b"\x1f\x8b" else "input.csv")
         with file.open("wb") as copy:
             copy.write(start)
@@ -111,7 +114,9 @@ class LocalCopy:
             )
         name = ".".join(map(quote, (table or "").split(".")))
         is_file = scheme_of(uri) == "sqlite"
-        given = f"file:{uri.removeprefix('sqlite://')}?mode=ro" if is_file else uri
+        if query and ";" in re.sub(r"'[^']*'|\"[^\"]*\"", "", query).rstrip("; \n\t"):
+            raise SourceError("query must be one statement.", hint="leave out what follows ;")
+        given = re.sub("^sqlite://(/*(?=/))?", "file:", uri) + "?mode=ro" if is_file else uri
         raw, file = folder / "raw.parquet", folder / "records.parquet"
         with _driver(uri).connect(given) as connection, connection.cursor() as cursor:
             if not is_file:

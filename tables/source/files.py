@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from footing.places import before_wildcards, list_files
+from footing.places import before_wildcards, list_files, masked
 from tables.errors import SourceError, unknown_name
 from tables.filtering.filters import quote
 
@@ -30,7 +30,8 @@ def find_files(paths: Sequence[str]) -> tuple[str, ...]:
     for path in paths:
         found = list_files(path)
         if not found:
-            raise SourceError(f"No file matches {path!r}.", hint="look at the path's spelling")
+            hint = "look at the path's spelling"
+            raise SourceError(f"No file matches {masked(path)!r}.", hint=hint)
         files += found
     for file in files:
         if Path(file).stat().st_size == 0:
@@ -42,7 +43,7 @@ def find_partitions(paths: Sequence[str], files: Sequence[str]) -> tuple[str, ..
     """Return the keys of folders such as ``region=A``, below what all paths have in common."""
     fixed = [path if Path(path).exists() else before_wildcards(path) for path in paths]
     root = os.path.commonpath([os.path.abspath(path) for path in fixed])  # noqa: PTH100
-    shapes = set()
+    shapes: set[tuple[str, ...]] = set()
     for file in files:
         below = Path(os.path.relpath(file, root)).parts[:-1]
         shapes.add(tuple(part.split("=", 1)[0] for part in below if "=" in part))
@@ -51,7 +52,9 @@ def find_partitions(paths: Sequence[str], files: Sequence[str]) -> tuple[str, ..
             "The folders of all files must name the same partitions; they differ.",
             hint="such as year=2020/region=A for every file",
         )
-    return shapes.pop()
+    if "" in (keys := shapes.pop()):
+        raise SourceError("The name of a folder has nothing before its =.", hint="rename it")
+    return keys
 
 
 def create_view(
@@ -213,15 +216,15 @@ def _detect(connection: duckdb.DuckDBPyConnection, names: tuple[str, ...]) -> li
                 f" (TRY_CAST({column} AS DATE)::VARCHAR = {column}) IS TRUE)"
             ),
             f"count({column}) > 0",
+            f"bool_and(TRY_CAST({column} AS UBIGINT)::VARCHAR IS NOT DISTINCT FROM {column})",
         ]
     answers = connection.execute(f"SELECT {', '.join(tests)} FROM ckm_text").fetchone() or ()
     kinds: list[str | None] = []
     for place in range(len(names)):
-        is_integer, is_number, is_date, has_values = answers[4 * place : 4 * place + 4]
-        kind = (
-            "BIGINT" if is_integer else "DOUBLE" if is_number else "DATE" if is_date else None
-        )
-        kinds.append(kind if has_values else None)
+        is_integer, is_number, is_date, has_values, is_wide = answers[5 * place : 5 * place + 5]
+        agreed = {"BIGINT": is_integer, "UBIGINT": is_wide, "DOUBLE": is_number}
+        agreed["DATE"] = is_date
+        kinds.append(next((kind for kind in agreed if agreed[kind] and has_values), None))
     return kinds
 
 

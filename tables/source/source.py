@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import duckdb
 
-from footing.places import is_elsewhere
+from footing.places import has_password, is_elsewhere, list_files
 from tables.deadline import Deadline, stopped
 from tables.errors import RequestError, SourceError, unknown_name
 from tables.filtering.filters import quote
@@ -446,6 +446,9 @@ def open_source(
     ...     source.kinds
     {'sex': 'text', 'age': 'integer'}
     """
+    if isinstance(data, str) and has_password(data) and not list_files(data):
+        hint = "PostgreSQL finds it in ~/.pgpass or in PGPASSWORD, S3 in AWS_… or ~/.aws"
+        raise SourceError("The address must not hold a password.", hint=hint)
     with contextlib.ExitStack() as opened:
         spill = SpillFolder()
         opened.callback(spill.remove)

@@ -100,7 +100,7 @@ class Records(Section):
         elif isinstance(place, str) and has_password(place):  # not echoed
             hint = "PostgreSQL finds it in ~/.pgpass or in PGPASSWORD, S3 in AWS_… or ~/.aws"
             reading.add("[data]", f"{key} must not hold a password.", hint)
-        elif isinstance(place, str) and not re.match(_PLACES[key], place):
+        elif isinstance(place, str) and not re.match(_PLACES[key], place, re.IGNORECASE):
             hint = "files, s3://… and - are a path, postgresql://… is a database"
             reading.add("[data]", f"{key} names no place that can be read.", hint)
         if self.query is not None and self.database is None:

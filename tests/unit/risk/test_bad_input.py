@@ -24,6 +24,7 @@ from risk import (
     RiskError,
     accuracy_of_noise,
     accuracy_table,
+    count_intervals,
     credible_intervals,
     credible_set,
     deviation_set,
@@ -162,6 +163,8 @@ WITH_COUNTS = {
     "association, row_totals": lambda bad: association(
         [[1, 2], [3, 4]], [[1, 2], [3, 4]], row_totals=bad, column_totals=[4, 6], total=10
     ),
+    "count_intervals, first": lambda bad: count_intervals((TABLE, TABLE), bad, [1, 2]),
+    "count_intervals, second": lambda bad: count_intervals((TABLE, TABLE), [1, 2], bad),
     "Histogram.of": Histogram.of,
     "Prior.from_counts": Prior.from_counts,
     "Prior.at": INVERSE.prior.at,
@@ -668,7 +671,7 @@ def test_no_figure_of_a_map_of_a_table_with_zeros_is_nan(counts):
 RESULTS = {
     *("Accuracy", "CredibleIntervals", "CredibleSet", "InverseMatrix", "MapDesign", "MapLine"),
     *("RiskError", "RiskUtilityMap", "StatisticError", "WorstPosterior", "percentage"),
-    *("DifferencingFigures", "Leakage", "Oracle"),
+    *("DifferencingFigures", "FigureIntervals", "Leakage", "Oracle"),
     *("NAMES", "REASONS"),
     *("CLASSES", "DEFINITIONS", "Additivity", "Association", "Distribution", "Entry"),
     *("Measure", "NoiseDistribution", "RecordLine", "RowTest", "Utility", "UtilityRecord"),

@@ -81,7 +81,7 @@ def test_the_query_space_is_what_the_rules_permit(space):
     assert max(map(len, shown)) == 2
     pairs = {frozenset(space.variables[v] for v in one) for one in shown if len(one) == 2}
     every = map(frozenset, itertools.combinations(space.variables, 2))
-    assert set(every) - pairs == {frozenset({"age_tree", "zone_2024"})}  # too sparse
+    assert set(every) - pairs == {frozenset({"category", "zone_2024"})}  # too sparse
     fine = [
         one for one, table in zip(shown, space.lattice.tables, strict=True) if not table[geo]
     ]
@@ -498,7 +498,7 @@ def test_advice_closes_what_helps_most_and_no_more_than_is_needed(space):
     assert steps[1].chosen.n_cells == max(one.n_cells for one in enough)
     named = {one.what for one in steps[0].options}
     assert {"maximum_variables = 1", 'exclusive = [["sex", "category"]]'} <= named
-    assert 'exclusive = [["age_tree", "zone_2024"]]' not in named  # refused already
+    assert 'exclusive = [["category", "zone_2024"]]' not in named  # refused already
 
 
 def test_advice_keeps_what_every_table_must_have(space):

@@ -136,9 +136,10 @@ def test_a_quick_check_reads_no_rows(folder):
 def test_check_draws_which_variances_are_feasible(folder):
     text = JOB.replace('path = "pt.parquet"', "max_noise = 3\nvariance = 1.0")
     (folder / "job.toml").write_text(text)
-    result = run("check", "job.toml", "--quick")
+    result = run("check", "job.toml", "--quick", "-v")
     assert result.exit_code == 0
     assert "3 and more" in result.stdout
+    assert not run("check", "job.toml", "--quick").stdout
 
 
 def test_check_tells_infeasible_noise_apart(folder):
@@ -229,6 +230,8 @@ def test_keys_secret_attach_draw_and_check(folder):
     assert run(*attach, "-o", "keyed.parquet").exit_code == 2
     assert run(*attach, "-o", "keyed.parquet", "--force").exit_code == 0
     assert run("keys", "draw", "people.parquet", "-o", "drawn.parquet").exit_code == 0
+    refused = run("keys", "draw", "people.parquet", "-o", "drawn.csv")
+    assert (refused.exit_code, (folder / "drawn.csv").exists()) == (2, False)
     for file in ("keyed.parquet", "drawn.parquet"):
         assert run("keys", "check", file, "--record-key", "record_key").exit_code == 0
     hashed = run("keys", "check", "people.parquet", "--id", "person_id", "--secret", "new.key")

@@ -219,7 +219,7 @@ def test_a_wrong_setting_is_named_with_its_place(folder, setting, problem):
 
 
 def test_a_mean_that_passes_over_missing_values_is_refused_by_its_table(folder):
-    with pytest.raises(JobError, match="places': The measure 'mean:income' would divide"):
+    with pytest.raises(JobError, match="places': The measure 'mean:income' would count"):
         read(folder, JOB.replace('"mean:income"]', '"mean:income"]\nmissing_values = "skip"'))
     job = read(folder, JOB.replace('["sum:hours"]', '["sum:hours"]\nmissing_values = "skip"'))
     assert job.tables["hours"].missing_values == "skip"
@@ -228,7 +228,7 @@ def test_a_mean_that_passes_over_missing_values_is_refused_by_its_table(folder):
 def test_a_magnitude_that_no_table_sums_is_told(folder):
     job = read(folder, JOB + '[[magnitude]]\nname = "incme"\n')
     (warning,) = job.warnings
-    assert "'incme' is summed by no table" in warning
+    assert "'incme' is a variable of no table" in warning
     assert warning.endswith("did you mean 'income'?")
 
 

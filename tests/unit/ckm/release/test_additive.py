@@ -16,7 +16,8 @@ from ckm.config import JobError, read_job
 from ckm.errors import ReleaseError
 from ckm.release.files.manifest import METHODS
 from ckm.release.perturbed import release
-from ptable import NoiseSpec, solve
+from ptable import Mechanism, NoiseSpec, solve
+from ptable.lookup import rounding_base
 
 JOB = """
 schema = 1
@@ -266,7 +267,7 @@ def test_a_dimension_that_is_called_count_keeps_its_name(folder):
     assert manifest(folder / "out", "internal")["additivity"]["places"]["changed"] > 0
 
 
-def test_a_table_that_cannot_add_up_is_refused_by_name(folder, monkeypatch):
+def test_a_table_that_cannot_add_up_is_refused_by_name(folder, ptable, monkeypatch):
     import ckm.additivity.release_step
 
     def refuse(*_args, **_named):
@@ -276,4 +277,28 @@ def test_a_table_that_cannot_add_up_is_refused_by_name(folder, monkeypatch):
     with pytest.raises(ReleaseError, match="'places' cannot be made to add up"):
         release(read_job("job.toml"), "out")
     assert not (folder / "out").exists()
-    assert repr(Restorer(read_job("job.toml"), max_noise=4)) == "Restorer(0 tables)"
+    assert repr(Restorer(read_job("job.toml"), ptable=ptable)) == "Restorer(0 tables)"
+
+
+@pytest.mark.parametrize("ties", ["up", "even"])
+def test_rounded_tables_add_up_in_multiples_of_their_base(folder, ties):
+    Mechanism.rounding(4, ties=ties).build().write(folder / "pt.parquet", overwrite=True)
+    release(read_job("job.toml"), "out")
+    table = shown(folder / "out", "places")
+    assert (table["count"] % 4 == 0).all()
+    sums = table[(table["commune"] != "Total") & (table["sex"] != "Total")]["count"].sum()
+    assert (table["commune"] == "Total").any()
+    assert sums == table["count"].max()
+    told = manifest(folder / "out", "internal")["additivity"]["places"]
+    assert told["changed"] > 0
+    assert told["effect"] is None
+    english = (folder / "out" / "public" / "report.en.html").read_text()
+    assert "Use the published total" in english
+    assert "Do not add up published cells" not in english
+
+
+def test_a_base_is_found_where_every_count_is_rounded_and_only_there(ptable):
+    assert rounding_base(Mechanism.rounding(5, threshold=10).build()) == 5
+    assert rounding_base(Mechanism.random_rounding(3).build()) == 3
+    assert rounding_base(Mechanism.small_count_rounding(3).build()) == 1
+    assert rounding_base(ptable) == 1

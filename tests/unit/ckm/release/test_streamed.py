@@ -9,7 +9,7 @@ from ckm.config import read_job
 from ckm.engine.engine import Engine
 from ckm.errors import ConfigError
 from ckm.release.perturbed import release
-from ptable import NoiseSpec, solve
+from ptable import Mechanism, NoiseSpec, solve
 
 JOB = """
 schema = 1
@@ -80,6 +80,15 @@ def test_streamed_files_are_those_of_tables_in_memory(folder, monkeypatch):
     )
     report = (folder / "streamed" / "internal" / "report-internal.en.html").read_text()
     assert "was streamed" in report
+
+
+def test_a_streamed_part_counts_cells_as_its_table_does(folder):
+    Mechanism.rounding(20).build().write("pt.parquet", overwrite=True)  # many zeros, not listed
+    release(job(folder, "stream = true"), "out")  # one part beside the totals
+    report = " ".join((folder / "out/internal/report-internal.en.html").read_text().split())
+    table = pq.read_table(folder / "out/public/places.parquet").to_pandas()
+    part = (table["region"] != "Total").sum()
+    assert f"one part of it, {part:,} of {len(table):,} cells" in report
 
 
 def test_a_streamed_release_that_stops_leaves_nothing(folder, monkeypatch):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 import gzip
+import io
 import stat
 import sys
 import tempfile
 import threading
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 
 import duckdb
 import numpy as np
@@ -136,6 +138,18 @@ def test_standard_input_is_read_once_whatever_it_holds(every_kind, monkeypatch, 
             for _ in range(2):
                 found = decode(cube(source, KEYS, [wish])[0])
                 assert {name: cell[:2] for name, cell in found.items()} == wanted
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO()))
+    with pytest.raises(SourceError, match=r"^Standard input is empty"):
+        open_source("-")
+
+
+def test_keys_of_64_bits_come_back_from_csv(tmp_path):
+    drawn = pd.DataFrame({"k": np.array([2**64 - 1, 2**63, 3], np.uint64), "x": [1, 2, 3]})
+    drawn.to_csv(tmp_path / "k.csv", index=False)
+    with open_source(tmp_path / "k.csv") as source:
+        assert source.columns["k"] == "UBIGINT"
+        assert StoredKeys(column="k", key_range=2**64).resolve(source) == 2**64
+        assert source.fetch(f"SELECT max(k) FROM {source.relation}") == [(2**64 - 1,)]
 
 
 def hive(tmp_path, *names, column="a"):
@@ -166,6 +180,8 @@ def test_partitions_that_are_not_clear_are_refused(tmp_path):
         open_source(hive(tmp_path / "two", "dep=1/dep=2"))
     with pytest.raises(SourceError, match="must name the same partitions"):
         open_source(hive(tmp_path / "three", "dep=1", "year=2"))
+    with pytest.raises(SourceError, match="nothing before its ="):
+        open_source(hive(tmp_path / "four", "=1"))
 
 
 @pytest.mark.parametrize(
