@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +15,7 @@ from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.exit_codes import explain
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Mapping
 
     from ckm.cli.terminal.console import Terminal
     from ckm.cli.terminal.exit_codes import Failure
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from ckm.config.service.service import Service
     from ptable import Certificate, Feasibility, NoiseSpec
     from ptable.design.stack import StackedSpec
+    from ptable.solver.feasibility import RowFeasibility
 
 _SHOWN_TABLES = 12
 
@@ -106,16 +109,15 @@ def _check_job(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) ->
     from ckm.release.perturbed import NoiseRun
     from ckm.release.suppressed import SuppressionRun
     from ptable import NoiseSpec, feasible
-    from ptable.design.presets import name_preset
 
     plan = read_job(file)
     terminal.step("job read", f"{file.name} is a sound job; {_names(plan)}")
     for name, text in _margins(plan).items():
         terminal.step("margins", text, table=name)
     if isinstance(plan.ptable, NoiseSpec):
-        show_feasibility(terminal, feasible(plan.ptable))
-        if text := name_preset(plan.ptable):
-            terminal.step("preset", text)
+        if not (answer := feasible(plan.ptable)).ok or terminal.is_verbose:
+            show_feasibility(terminal, answer)
+        tell_preset(terminal, file)
     if len(plan.output.languages) > 1:
         several = ", ".join(plan.output.languages)
         alike = "; ".join(common_texts(plan)) or "nothing"
@@ -188,15 +190,23 @@ def _margins(plan: Job) -> dict[str, str]:
 def tell_noise(
     terminal: Terminal, spec: NoiseSpec | StackedSpec, *, proof: Certificate | None = None
 ) -> None:
-    """Say whose design it is, and warn of what it does to small counts."""
-    from ptable import NoiseSpec
+    """Warn of what the noise does to small counts."""
     from ptable.advice.figures import cautions
-    from ptable.design.presets import name_preset
 
-    if isinstance(spec, NoiseSpec) and (text := name_preset(spec)):
-        terminal.step("preset", text)
     for text in cautions(spec, proof=proof):
         terminal.warn("noise", text)
+
+
+def tell_preset(terminal: Terminal, asked: Path | Mapping[str, Any]) -> None:
+    """Say whose design a file or options name, and what is changed beside the name."""
+    from ptable.design.presets import name_preset
+
+    if isinstance(asked, Path):
+        given: Mapping[str, Any] = tomllib.loads(asked.read_text("utf-8")).get("ptable", {})
+    else:
+        given = asked
+    if text := name_preset(given):
+        terminal.step("preset", text)
 
 
 def show_feasibility(terminal: Terminal, answer: Feasibility) -> None:
@@ -208,13 +218,22 @@ def show_feasibility(terminal: Terminal, answer: Feasibility) -> None:
             (
                 f"{row.count}{' and more' if row.count == last else ''}",
                 *(_number(v) for v in (row.variance_min, row.variance_max, row.requested)),
-                "yes" if row.is_feasible else f"no: {row.binding}",
+                _reached(row) if row.is_feasible else f"no: {row.binding}",
             )
             for row in answer.rows
         ),
         left=("feasible",),
         title="Variances that each row can reach",
     )
+
+
+def _reached(row: RowFeasibility) -> str:
+    """Say that a row can be met, and by how much where the variance is an upper bound."""
+    from ptable.advice.figures import variance_of
+
+    if row.problem.at_most and (found := variance_of(row.problem)) < 0.995 * row.requested:
+        return f"yes, with less: {found:.3g}"
+    return "yes"
 
 
 def _number(value: float | None) -> str:

@@ -72,6 +72,8 @@ def shares(
     from risk.inference.intervals import count_intervals
 
     counts = _counts(table)
+    if not isinstance(of, str):
+        raise ConfigError(f"Shares are over one column, not {of!r}.", hint="give its name")
     if total_label not in table.dimensions.get(of, (None, ()))[1]:
         raise ConfigError(
             f"The table has no column {of!r} with totals, which are called {total_label!r}.",

@@ -51,7 +51,7 @@ def figures(
         raise ReleaseError(
             "Shares or changes: one of the two.", hint="--share-of COLUMN, or --since FOLDER"
         )
-    own, ptable, is_mixed, label = _released(folder, table)
+    own, ptable, is_mixed, label = _released(folder, table, share_of)
     if since is None:
         told: dict[str, Any] = {"level": level, "total_label": label, "independent": is_mixed}
         return shares(own, str(share_of), ptable=ptable, **told)
@@ -61,7 +61,9 @@ def figures(
     return changes(own, other, **tables, level=level, independent=is_one)
 
 
-def _released(folder: Path, name: str) -> tuple[PublishedTable, PTable, bool, str]:
+def _released(
+    folder: Path, name: str, share_of: str | None = None
+) -> tuple[PublishedTable, PTable, bool, str]:
     """Read a table, the p-table and what the job says of keys and totals."""
     from pyarrow import parquet
 
@@ -86,6 +88,10 @@ def _released(folder: Path, name: str) -> tuple[PublishedTable, PTable, bool, st
             hint="compare releases without additive",
         )
     dimensions = [column["name"] for column in columns if column["type"] == "text"]
+    levels = job.get("hierarchies", {}).get(share_of)
+    if share_of not in dimensions and isinstance(levels, list):
+        text = f"The hierarchy {share_of!r} is of several columns: {', '.join(levels)}."
+        raise ReleaseError(text, hint=f"--share-of {levels[0]}")
     table = PublishedTable.of_arrow(arrow, dimensions=dimensions)
     is_mixed = job.get("keys", {}).get("mix", True)
     return table, ptable, is_mixed, output.get("total_label", "Total")

@@ -254,7 +254,10 @@ def name_few_outcomes(
     other = None if isinstance(spec, StackedSpec) else smaller_variance(spec)
     smaller = None if other is None else other.variance
     if smaller is not None and not isinstance(smaller, tuple):
-        way = f"A variance of {smaller:g} is the nearest smaller one where no row is so."
+        way = (
+            f"A variance of {smaller:g} is the nearest smaller one where no row is so, and "
+            "barely: less variance spreads small counts over more outcomes."
+        )
     elif other is not None and isinstance(smaller, tuple):
         counts = {row.count for row in rows}
         values = zip((row.count for row in other.rows() if row.count), smaller, strict=True)
@@ -292,6 +295,13 @@ def _name_bias(spec: NoiseSpec | StackedSpec) -> str:
         f"No positive count is published as 0. The mean noise is {said}, and a published 0 is "
         "a true one: empty cells are not protected."
     )
+
+
+def variance_of(problem: RowProblem) -> float:
+    """Return the variance that a row gets, less than asked for where that is a bound."""
+    law, _ = _priced(resolve_row(problem))
+    mean = float(problem.mean)
+    return sum(p * (v - mean) ** 2 for p, v in zip(law, problem.noise, strict=True))
 
 
 def _most_variance(problem: RowProblem) -> float:

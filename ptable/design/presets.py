@@ -48,7 +48,14 @@ class Preset:
         return NoiseSpec(**spelled_out(self.options))
 
 
-#: Name → preset. The ONS's 10-5 rule is a mechanism: `Mechanism.ons_10_5`.
+#: A mechanism by the name of a preset, `Mechanism.ons_10_5`, and its source.
+ONS = "ons-10-5"
+ONS_TEXT = (
+    "ONS (source: p-table of its package cell-key-perturbation 3.1.0): counts below 10 are "
+    "published as 0, others as the nearest multiple of 5, without chance. The p-table of its "
+    "census of 2021 is not published."
+)
+#: Name → preset.
 PRESETS: Mapping[str, Preset] = MappingProxyType(
     {
         "insee-qpv": Preset(
@@ -60,8 +67,8 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
         ),
         "insee": Preset(
             options={"max_noise": 5, "variance": 3.0, "small": 2, "rule": "r-ptable"},
-            text="INSEE (source: R package ckm 1.1.0). Both rules meet this variance exactly, "
-            "in every row.",
+            text="INSEE (source: R package ckm 1.1.0). Both rules meet its variance of 3 "
+            "exactly, in every row.",
         ),
         "eurostat-census": Preset(
             options={"max_noise": 5, "variance": 3.0, "small": 2},
@@ -100,6 +107,12 @@ def spelled_out(options: Mapping[str, Any]) -> dict[str, Any]:
     """
     found = dict(options)
     name = found.pop("preset", None)
+    if name == ONS:
+        raise PTableError(
+            f"{name} is a mechanism without chance, built as a file.",
+            hint=f"`ckm ptable build --preset {name} -o ons.parquet`, and "
+            'path = "ons.parquet" in [ptable]',
+        )
     if name is not None:
         found = {**_one_of(PRESETS, name, "preset").options, **found}
     rule = found.pop("rule", "maximum-entropy")
@@ -107,12 +120,35 @@ def spelled_out(options: Mapping[str, Any]) -> dict[str, Any]:
     return {**_one_of(RULES, rule, "rule"), **stays, **found}
 
 
-def name_preset(spec: NoiseSpec) -> str:
-    """Say which preset a specification is, its source and what is assumed; or nothing."""
-    for name, preset in PRESETS.items():
-        if preset.spec == spec:
-            return f"Preset {name}: {preset.text}"
-    return ""
+def name_preset(options: Mapping[str, Any]) -> str:
+    """Say which preset was asked for, its source, and what was changed; or nothing.
+
+    Examples
+    --------
+    >>> name_preset({"preset": "insee", "variance": 15.0}).partition("row. ")[2]
+    'Changed here: variance = 15, not 3.'
+    """
+    name = options.get("preset")
+    if name is None:
+        return ""
+    text = f"Preset {name}: {PRESETS[name].text}"
+    own = {"rule": "maximum-entropy", **PRESETS[name].options}
+    changed = ", ".join(
+        f"{key} = {_short(value)}, not {_short(own[key])}" if key in own else f"{key} = {value}"
+        for key, value in options.items()
+        if key != "preset" and own.get(key) != value
+    )
+    return f"{text} Changed here: {changed}." if changed else text
+
+
+def same_as(spec: NoiseSpec) -> str:
+    """Say which preset has the same noise, whether or not anybody asked for it."""
+    same = ", ".join(name for name, preset in PRESETS.items() if preset.spec == spec)
+    return f"The same noise as the preset {same}." if same else ""
+
+
+def _short(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _one_of(known: Mapping[str, Any], name: object, what: str) -> Any:

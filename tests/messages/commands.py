@@ -85,6 +85,10 @@ _FOREIGN = (
     # What is put together where it is told.
     *("table", "{0} table in {1}", "{0} tables in {1}", "table {0}", "measure", "check"),
     *("counts", "from", "to", "feasible", "yes", "{0} and more", "the total"),
+    *("yes, with less: {0}", "There is no preset {0}.", "There is no rule {0}."),
+    *("Noise lies between {0} and {1}; {2}.", "its mean is exactly 0 for every count"),
+    *("its mean is not always 0: {0} for count {1}", "Never published: {0}"),
+    *("Always published as they are: {0}", "{0} = {1}, not {2}"),
     *("the title", "the title of {0}", "the unit of {0}", "the label of {0}", "nothing"),
     *("1 category of {0}", "{0} categories of {1}", "unchanged", "written", "would be written"),
     *("{0} for {1}", "at line {0}, column {1}", " in {0}", "but not {0}", "the residual"),

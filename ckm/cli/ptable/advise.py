@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.check import show_feasibility, tell_noise
+from ckm.cli.check import show_feasibility, tell_noise, tell_preset
 from ckm.cli.ptable.options import as_command, as_fields, named, noise_options, not_both
 from ckm.cli.terminal.click_group import PATH, Command, common_options
 from ckm.cli.terminal.console import Terminal
@@ -70,7 +70,9 @@ def advise(
         not_both(ctx, {**given, **wishes})
         from ckm.config import read_noise_spec
 
-        found = _judge(terminal, read_noise_spec(spec).to_dict())
+        fields = read_noise_spec(spec).to_dict()
+        tell_preset(terminal, spec)
+        found = _judge(terminal, fields)
     elif not {"max_noise", "preset"} & given.keys():
         raise click.UsageError("Give SPEC.toml, --preset, or at least --max-noise.", ctx)
     elif tolerance is not None and stay_about is None:
@@ -78,7 +80,9 @@ def advise(
     elif stay_about is not None or not {"variance", "preset"} & given.keys():
         found = _serve(terminal, _goal(ctx, given, wishes))
     else:
-        found = _judge(terminal, as_fields(given))
+        fields = as_fields(given)
+        tell_preset(terminal, given)
+        found = _judge(terminal, fields)
     if not found:
         terminal.warn("nothing found", "No p-table near this request was found.")
         ctx.exit(INFEASIBLE)

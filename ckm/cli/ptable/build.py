@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.check import show_feasibility, tell_noise
+from ckm.cli.check import show_feasibility, tell_noise, tell_preset
 from ckm.cli.ptable.options import asked_spec, named, noise_options
 from ckm.cli.terminal.click_group import PATH, Command, common_options, options
 from ckm.cli.terminal.console import Terminal
@@ -74,15 +74,19 @@ def build(
     ckm ptable build --max-noise 2 --variance 3 --dry-run -o other.parquet
     ckm ptable build --mechanism random-rounding --base 3 -o rounding.parquet
     """
+    from ptable.design.presets import ONS, ONS_TEXT
+
     terminal = ctx.ensure_object(Terminal)
     check_output(output, force=force, endings=(".parquet", ".json"))
     given = {name: v for name, v in options.items() if v is not None}
-    if given.get("preset") in _MECHANISMS:
-        given["mechanism"] = given.pop("preset")
     mechanism = _asked_mechanism(ctx, given, has_file=spec is not None)
     if mechanism is None:
-        table = _solve(terminal, asked_spec(ctx, spec, given), shows_reach=dry_run)
+        asked = asked_spec(ctx, spec, given)
+        tell_preset(terminal, spec or given)
+        table = _solve(terminal, asked, shows_reach=dry_run)
     else:
+        if "mechanism" not in given:
+            terminal.step("preset", f"Preset {ONS}: {ONS_TEXT}")
         table = _build(terminal, mechanism)
     if dry_run:
         terminal.step("dry run complete", f"dry run: {output} would be written")
@@ -121,16 +125,18 @@ def _asked_mechanism(
 ) -> Mechanism | None:
     """Return the mechanism that the options name, or None where they name none."""
     from ptable.design.mechanisms import Mechanism
+    from ptable.design.presets import ONS
 
     rest = dict(options)
-    name = rest.pop("mechanism", None)
+    option = "mechanism" if rest.get("preset") != ONS or "mechanism" in rest else "preset"
+    name = rest.pop(option, None)
     if name is None:
         own = [option for option in ("base", "epsilon", "edge") if option in rest]
         if own:
             raise click.UsageError(f"{named(own)} can only go with --mechanism.", ctx)
         return None
     if has_file:
-        raise click.UsageError("Give a file or --mechanism, not both.", ctx)
+        raise click.UsageError(f"Give a file or --{option}, not both.", ctx)
     needs, takes = _MECHANISMS[name]
     problems = []
     if missing := sorted(needs - rest.keys()):
@@ -138,5 +144,5 @@ def _asked_mechanism(
     if foreign := sorted(rest.keys() - needs - takes):
         problems.append(f"does not take {named(foreign)}")
     if problems:
-        raise click.UsageError(f"--mechanism {name} {' and '.join(problems)}.", ctx)
+        raise click.UsageError(f"--{option} {name} {' and '.join(problems)}.", ctx)
     return Mechanism.ons_10_5() if name == "ons-10-5" else Mechanism(name=name, **rest)

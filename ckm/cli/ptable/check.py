@@ -74,6 +74,7 @@ def check(ctx: click.Context, /, *, file: Path, **options: Any) -> None:
 def _tell(terminal: Terminal, table: PTable, answer: Identification, title: str) -> bool:
     """Say what was found; return whether the table is sound."""
     from ptable import NoiseSpec
+    from ptable.design.presets import same_as
     from ptable.design.stack import StackedSpec
 
     if answer.is_match:
@@ -82,6 +83,8 @@ def _tell(terminal: Terminal, table: PTable, answer: Identification, title: str)
         terminal.warn("design not found", f"looks like{title}: {answer}")
     if table.certificate is not None:
         terminal.step("p-table checked", "the certificate holds")
+        if isinstance(table.spec, NoiseSpec) and (same := same_as(table.spec)):
+            terminal.step("preset", same)
         if isinstance(table.spec, NoiseSpec | StackedSpec):
             tell_noise(terminal, table.spec, proof=table.certificate)
         return True

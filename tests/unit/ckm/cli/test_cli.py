@@ -136,9 +136,10 @@ def test_a_quick_check_reads_no_rows(folder):
 def test_check_draws_which_variances_are_feasible(folder):
     text = JOB.replace('path = "pt.parquet"', "max_noise = 3\nvariance = 1.0")
     (folder / "job.toml").write_text(text)
-    result = run("check", "job.toml", "--quick")
+    result = run("check", "job.toml", "--quick", "-v")
     assert result.exit_code == 0
     assert "3 and more" in result.stdout
+    assert not run("check", "job.toml", "--quick").stdout
 
 
 def test_check_tells_infeasible_noise_apart(folder):

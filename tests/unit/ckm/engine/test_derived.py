@@ -155,3 +155,8 @@ def test_one_cell_tells_whether_somebody_came_or_left_as_often_as_stated():
         one += max(came.at(d), left.at(d), float(d == 0)) / 3
         two += max(came.at(d), left.at(d), nobody.at(d)) / 3
     assert (one, two) == (pytest.approx(0.721, abs=0.001), pytest.approx(0.441, abs=0.001))
+
+
+def test_shares_over_a_list_of_columns_are_refused_with_the_way_out():
+    with pytest.raises(ckm.ConfigError, match="over one column, not"):
+        ckm.shares(tabulate(people()), ["sex"], ptable=ptable())

@@ -28,12 +28,18 @@ additive = {additive}
 [[table]]
 name = "people"
 dimensions = ["sex", "area"]
+[[table]]
+name = "places"
+dimensions = ["geo"]
+[hierarchies]
+geo = ["area", "town"]
 """
 
 
 def make(folder, name, size, *, variance=1.0, additive="false"):
     sexes, areas = ["F", "M"] * size, ["a", "b", "b"] * size
     data = {"id": range(size), "sex": sexes[:size], "area": areas[:size]}
+    data["town"] = [area + sex for area, sex in zip(data["area"], data["sex"], strict=True)]
     pd.DataFrame(data).to_parquet(folder / "people.parquet")
     if not (folder / "secret.key").exists():
         ckm.Secret.generate().write(folder / "secret.key")
@@ -85,6 +91,7 @@ def test_figures_are_those_of_python_and_allow_for_noises_that_depend_on_each_ot
     assert len(pd.read_csv(written)) == len(same)
     for words, problem in (
         (["people"], "Shares or changes"),
+        (["places", "--share-of", "geo"], "hint: --share-of area"),
         (["nobody", "--share-of", "sex"], "holds no release of 'nobody'"),
     ):
         refused = run("figures", str(tmp_path / "new"), *words)

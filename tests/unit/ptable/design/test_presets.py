@@ -8,7 +8,7 @@ import pytest
 
 from ptable import NoiseSpec, PTableError, feasible, identify, solve
 from ptable.advice.figures import cautions, few_outcomes, laws
-from ptable.design.presets import PRESETS, name_preset, spelled_out
+from ptable.design.presets import PRESETS, name_preset, same_as, spelled_out
 
 
 def variances(spec: NoiseSpec) -> dict[int, float]:
@@ -31,9 +31,20 @@ def test_a_name_that_nobody_knows_is_refused(key, value):
 def test_every_preset_can_be_met_and_has_its_source():
     for name, preset in PRESETS.items():
         assert feasible(preset.spec).ok
-        assert f"Preset {name}: " in name_preset(preset.spec)
+        assert name_preset({"preset": name}) == f"Preset {name}: {preset.text}"
+        assert name in same_as(preset.spec)
         assert "(source: " in preset.text
-    assert name_preset(NoiseSpec(max_noise=5, variance=3.5)) == ""
+    assert same_as(NoiseSpec(max_noise=5, variance=3.5)) == ""
+
+
+def test_only_a_preset_asked_for_by_name_is_told_with_what_was_changed():
+    plain = {"max_noise": 5, "variance": 3.0, "small": 2}
+    assert name_preset(plain) == ""
+    changes = {"preset": "insee", "variance": 15.0, "rule": "maximum-entropy", "small": 2}
+    said = name_preset({**changes, "p_stay": 0.3})
+    assert said.partition(" Changed here: ")[2] == (
+        "variance = 15, not 3, rule = maximum-entropy, not r-ptable, p_stay = 0.3."
+    )
 
 
 def test_the_preset_of_the_priority_zones_says_what_its_rows_have():

@@ -161,7 +161,7 @@ def test_names_of_designs_are_those_there_are():
     def command() -> None: ...
 
     kinds = {option.name: option.type for option in command.__click_params__}
-    assert list(kinds["preset"].choices) == [*PRESETS, "ons-10-5"]
+    assert list(kinds["preset"].choices) == [*PRESETS]
     assert list(kinds["rule"].choices) == list(RULES)
 
 
@@ -174,13 +174,27 @@ def test_a_preset_is_judged_and_built_with_its_source():
     for name in ("insee", "ons-10-5"):
         result = run("ptable", "build", "--preset", name, "-o", f"{name}.json")
         assert result.exit_code == 0, result.output
+        assert f"Preset {name}: " in result.stderr
     assert PTable.read("insee.json").spec == NoiseSpec.r_ptable(5, 3.0, small=2)
     assert PTable.read("ons-10-5.json").units(12).keys() == {-2}
     result = run("ptable", "check", "insee.json")
-    assert "Preset insee: INSEE (source: R package ckm" in result.stderr
+    assert "The same noise as the preset insee." in result.stderr
     result = run("ptable", "advise", "--preset", "ons-10-5")
-    assert "There is no preset 'ons-10-5'" in result.stderr
-    assert "insee-qpv" in result.stderr
+    assert "`ckm ptable build --preset ons-10-5 -o ons.parquet`" in result.stderr
+    asked = ("--preset", "ons-10-5", "--variance", 3)
+    result = run("ptable", "build", *asked, "-o", "other.json")
+    assert "--preset ons-10-5 does not take --variance." in result.stderr
+
+
+def test_a_file_tells_its_preset_only_by_name_and_what_rows_have_under_a_bound(folder):
+    for text, said in (
+        ("max_noise = 5\nvariance = 3.0\nsmall = 2", "preset"),
+        ('preset = "insee"\nvariance = 15.0', "Changed here: variance = 15, not 3."),
+    ):
+        (folder / "spec.toml").write_text(f"[ptable]\n{text}\n", encoding="utf-8")
+        result = run("ptable", "advise", folder / "spec.toml")
+        assert (said in " ".join(result.stderr.split())) is ("Changed" in said)
+    assert "yes, with less: 3.08" in result.stdout
 
 
 def test_every_command_warns_of_a_declared_bias_and_of_less_variance():
