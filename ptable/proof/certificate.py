@@ -126,8 +126,6 @@ class Certificate:
         The rule of the specification.
     solver
         Programs that took part, with versions.
-    solver_distance
-        Of older tables: how far a convex solver's first answer was from the final one.
 
     Examples
     --------
@@ -139,7 +137,6 @@ class Certificate:
     rows: tuple[RowCertificate, ...]
     variance_rule: str | tuple[str, ...]
     solver: Mapping[str, str]
-    solver_distance: float | None = None
 
     @property
     def largest_bias(self) -> float:
@@ -272,7 +269,6 @@ class Certificate:
             table,
             [(row.multipliers, row.peak) for row in self.rows],
             solver=self.solver,
-            solver_distance=self.solver_distance,
         )
         off = _differences(self, again) + _failures(again) + _breaches(table.spec, table)
         if off:
@@ -298,7 +294,6 @@ class Certificate:
                 else list(self.variance_rule)
             ),
             "solver": dict(self.solver),
-            "solver_distance": self.solver_distance,
         }
 
     @classmethod
@@ -320,11 +315,8 @@ class Certificate:
         rows = tuple(map(_plain_row, fields["rows"]))
         rule = fields["variance_rule"]
         rule = rule if isinstance(rule, str) else tuple(rule)
-        solver, distance = fields["solver"], fields["solver_distance"]
-        names = (*solver, *solver.values())
-        if not all(isinstance(text, str) and text.isprintable() for text in names) or not (
-            distance is None or (_is_figure(distance) and 0 <= distance <= 1)
-        ):
+        names = (*fields["solver"], *fields["solver"].values())
+        if not all(isinstance(text, str) and text.isprintable() for text in names):
             raise PTableError("The certificate does not say which programs took part.")
         return cls(**{**fields, "rows": rows, "variance_rule": rule})
 
@@ -357,7 +349,6 @@ def certify(
     found: Sequence[tuple[tuple[float, ...] | None, int | None]],
     *,
     solver: Mapping[str, str],
-    solver_distance: float | None = None,
 ) -> Certificate:
     """Compute the certificate of a p-table from its integers and multipliers."""
     counts = spec.counts
@@ -376,7 +367,6 @@ def certify(
         rows=rows,
         variance_rule=(spec.variance_rule if isinstance(spec, NoiseSpec) else "by part"),
         solver=dict(solver),
-        solver_distance=solver_distance,
     )
 
 

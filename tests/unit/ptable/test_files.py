@@ -207,9 +207,6 @@ def test_a_forged_figure_of_a_certificate_is_noticed(forge, field, lie):
         ("solver", "x"),
         ("solver", {"a": [1]}),
         ("solver", {"\x1b[31m": "1"}),
-        ("solver_distance", "x"),
-        ("solver_distance", 9.0),
-        ("solver_distance", math.nan),
     ],
 )
 def test_a_certificate_without_programs_is_refused(forge, field, lie):

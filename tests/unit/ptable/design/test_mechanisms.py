@@ -288,7 +288,6 @@ def test_a_file_keeps_what_built_the_table(mechanism, suffix, tmp_path):
                 "rows": [],
                 "variance_rule": "exact",
                 "solver": {},
-                "solver_distance": None,
             }
         },
     ],

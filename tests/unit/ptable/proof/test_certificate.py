@@ -58,7 +58,7 @@ def _claim(spec, rows, base, **other):
     """Give a table a certificate whose figures are those of its own integers."""
     bare = PTable.from_units(rows, **other)
     multipliers = [(row.multipliers, row.peak) for row in base.certificate.rows]
-    return certify(spec, bare, multipliers, solver={}, solver_distance=None), bare
+    return certify(spec, bare, multipliers, solver={}), bare
 
 
 def _units(table):
