@@ -30,12 +30,6 @@ def plaintext_sql(column: str) -> str:
     return f"CASE WHEN strlen({text}) > {MOST_BYTES} THEN {digest} ELSE encode({text}) END"
 
 
-def is_short_sql(column: str) -> str:
-    """Return the SQL of whether the text of every integer in a column is a short number."""
-    name = quote(column)
-    return f"coalesce(min({name}) >= 0 AND max({name}) < {10**MOST_BYTES}, true)"
-
-
 class KeyedHash:
     """A pseudo-random function from messages to 64-bit words.
 

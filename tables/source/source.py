@@ -239,15 +239,16 @@ class Source:
         parameters
             Those of the statement; the SQL may need more.
         """
-        from tables.keyed_hash import KeyedHash, is_short_sql, plaintext_sql
+        from tables.keyed_hash import MOST_BYTES, KeyedHash, plaintext_sql
 
         with self._lock:
             if (column, key) not in self._hashes:
-                expression = plaintext_sql(column)
-                if self.kinds[column] == "integer":
-                    is_short = f"SELECT {is_short_sql(column)} FROM {self._relation}"
-                    if self.fetch(is_short)[0][0]:
-                        expression = f"{quote(column)}::BIGINT"
+                name, expression = quote(column), plaintext_sql(column)
+                if self.kinds[column] == "integer":  # short and not negative: faster
+                    ends = f"coalesce(min({name}), 0), coalesce(max({name}), 0)"
+                    least, most = self.fetch(f"SELECT {ends} FROM {self._relation}")[0]
+                    if 0 <= least <= most < 10**MOST_BYTES:
+                        expression = f"{name}::BIGINT"
                 self._hashes[column, key] = self._join_words(expression, KeyedHash(key).words)
             return self._hashes[column, key]
 
