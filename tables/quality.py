@@ -127,9 +127,7 @@ def check_keys(source: Source, keys: RecordKeys, *, action: Action = "stop") -> 
 def _measure(source: Source, keys: RecordKeys, *, tolerate_missing: bool) -> KeyQuality:
     total, missing = require_sound(source, keys, tolerate_missing=tolerate_missing)
     key_range = keys.resolve(source)
-    modulus = 1
-    while key_range > _NARROW and total > modulus * _SLICE:
-        modulus *= 2
+    modulus = 1 if key_range <= _NARROW else 2 ** ((max(total, 1) - 1) // _SLICE).bit_length()
     looked, distinct = _slice(source, keys, modulus)
     space = -(-key_range // modulus)
     by_chance = _repeats_by_chance(looked, space)
@@ -226,9 +224,10 @@ def _uniformity(source: Source, keys: RecordKeys) -> float | None:
         (seen - present * width / key_range) ** 2 / (present * width / key_range)
         for seen, width in zip(observed, map(operator.sub, starts[1:], starts), strict=True)
     )
-    from scipy.special import gammaincc
-
-    return float(gammaincc((len(observed) - 1) / 2, statistic / 2))
+    half, odd = max(statistic, 1e-300) / 2, (len(observed) - 1) % 2 / 2  # its closed form
+    terms = (odd + n for n in range((len(observed) - 1) // 2))
+    tail = math.fsum(math.exp(n * math.log(half) - half - math.lgamma(n + 1)) for n in terms)
+    return tail + 2 * odd * math.erfc(math.sqrt(half))
 
 
 def _share(part: int, whole: int) -> str:
