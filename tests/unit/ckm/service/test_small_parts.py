@@ -248,6 +248,10 @@ def test_a_caller_who_is_known_does_not_wait_for_wrong_secrets(guarded, monkeypa
             is_first = not any(
                 future.done() and future.result().status_code == 401 for future in waiting
             )
+            for _ in range(30_000):  # others are refused before any of the few is answered
+                if sum(future.done() for future in waiting) >= len(waiting) - 8:
+                    break
+                await asyncio.sleep(0.01)
             go.set()
             return (
                 good,
