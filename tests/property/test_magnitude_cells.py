@@ -125,13 +125,19 @@ def exact(x):
     """Return the number that a double stands for."""
     if is_on_grid(x):
         return Fraction(round(x * 1e6), 10**6)
+    return as_it_is(x)
+
+
+def as_it_is(x):
+    """Return a double, rounded to 15 decimals."""
     fraction = (x - math.trunc(x)) * 1e15
     last = math.copysign(math.floor(abs(fraction) + 0.5), fraction)
     return math.trunc(x) + Fraction(int(last), 10**15)
 
 
 def weighted(x, w):
-    return exact(x) * exact(w) if is_on_grid(x) and is_on_grid(w) else exact(x * w)
+    both = is_on_grid(x) and is_on_grid(w)
+    return exact(x) * exact(w) if both else as_it_is(x * w)  # 307.152 of 1/3 · 921.456 is a double
 
 
 def rounded(x):
