@@ -148,7 +148,7 @@ class SuppressionRun(ReleaseRun["Originals"]):
             },
             job={"file": self.job.path.name},
             method={
-                "suppression": dict(self.rules),
+                "suppression": self.rules.told(self.job.shown),
                 "measures": [dict(measure) for measure in self.measures],
             },
             inside={"inside": [asdict(file) for file in audited]},

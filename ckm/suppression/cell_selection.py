@@ -23,6 +23,7 @@ from ckm.suppression import (
     audit,
     primary_cells,
 )
+from ckm.suppression.a_priori.wishes import APriori
 from ckm.suppression.publish import publish_masked
 from ckm.suppression.secondary.search import PRIMARY, SECONDARY, UnprotectedError, suppress
 
@@ -200,6 +201,9 @@ def choose_hidden(
     relations = links.of(range(len(every)))
     status = np.zeros(relations.n_cells, np.int8)
     wanted = _wanted(requests, tables)
+    wishes = APriori(
+        rules, tables, requests, numbers=relations.numbers, n_cells=relations.n_cells
+    )
     above = [list(tables).index(name) for name, _ in whole]
     systems = []
     for done, (measure, members) in enumerate(wanted.items()):
@@ -209,6 +213,7 @@ def choose_hidden(
             (*members, *(len(tables) + i for i, m in enumerate(above) if m in members)),
             links,
             rules,
+            wishes,
             names=[list(tables)[m] for m in members],
             hidden=status > 0,
         )
@@ -264,6 +269,7 @@ def _solved(
     members: tuple[int, ...],
     links: _Links,
     rules: JobSuppression,
+    wishes: APriori,
     *,
     names: Sequence[str],
     hidden: Flags,
@@ -292,14 +298,22 @@ def _solved(
     contributors = laid_out([_contributors(c, measure) for c in chosen])
     try:
         amounts = _joined(measure, chosen, laid_out, values, completed(contributors))
+        wish = wishes.of(measure, cells, is_shown)
         primary = _among(judged, is_shown, _primary(measure, amounts, rules))
+        primary = wish.primary(primary, values, margin=rules.margin)
+        _require_open(primary, wish.kept)
         price = values if rules.costs == "value" else 1.0
+        if rules.costs not in {"value", "one"}:
+            price = completed(laid_out([_numbers(c, rules.costs) for c in chosen]))
+        price = np.broadcast_to(np.asarray(price, np.float64), values.shape)
+        price = wish.costs(price, preferred_cost=rules.preferred_cost)
         cost = np.where(hidden[cells], 0.0, price)
         problem = Problem(
             relations=own,
             values=values,
             primary=primary,
             costs=cost,
+            kept=wish.kept,
             singles=np.asarray(contributors == 1) if rules.singles else None,
             unseen=~is_shown,
         )
@@ -323,6 +337,17 @@ def _solved(
         problem=problem,
         found=found,
     )
+
+
+def _require_open(primary: Primary, kept: Flags) -> None:
+    """Refuse to publish what the rules call unsafe, unless the office calls it safe."""
+    both = np.flatnonzero(primary.is_primary & kept)
+    if both.size:
+        raise UnprotectedError(
+            both,
+            f"{both.size:,} cells are unsafe, and are to be kept.",
+            hint="whoever publishes them nevertheless calls them safe, in a file of cells",
+        )
 
 
 def _among(judged: Flags, is_shown: Flags, primary: Primary) -> Primary:

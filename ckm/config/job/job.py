@@ -173,6 +173,8 @@ class Job(SettingsFile):
         files += [v.codelist for v in self.variable if v.codelist is not None]
         if isinstance(self.ptable, Path):
             files.append(self.ptable)
+        if self.suppression is not None:
+            files += self.suppression.files(list(self.tables))
         for magnitude in self.magnitudes.values():
             files += [path for path in magnitude.ptables.values() if isinstance(path, Path)]
         return tuple(dict.fromkeys(files))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from ckm.config.section import ReadAs, Section, optional
-from ckm.engine.request import quantile_of
+from ckm.config.problems import did_you_mean
+from ckm.config.section import FilePath, Items, Name, ReadAs, Section, optional
+from ckm.engine.request import quantile_of, variable_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ckm.config.job.job import Job
     from ckm.config.reading import Reading
 
@@ -39,6 +43,14 @@ _PriorPosterior = Annotated[
 ]
 
 
+class CellsSection(Section):
+    """A file of what is known of cells beforehand."""
+
+    path: FilePath = Field(description="The .hst of tau-ARGUS, or CSV with a header.")
+    table: Name = Field(description="The table whose cells it names.")
+    measure: Name | None = optional("The measure that is meant; without it, all of them.")
+
+
 class JobSuppression(Section):
     """Cells are hidden instead of changed; all others are published as they are."""
 
@@ -50,8 +62,24 @@ class JobSuppression(Section):
     p_percent: float | None = optional("The p % rule.", gt=0, lt=100)
     prior_posterior: _PriorPosterior | None = optional("The p-q rule.")
     singles: bool = optional("Guard cells from who is alone in the cell beside.", default=True)
-    costs: Literal["value", "one"] = optional(
-        "What it costs to hide a cell: its number, or 1.", default="value"
+    costs: Name = optional(
+        'What it costs to hide a cell: its number, "one", or a measure such as "count".',
+        default="value",
+    )
+    cells: Items[CellsSection] = optional(
+        "Files that call cells safe, unsafe or protected, with levels and costs.", default=()
+    )
+    keep: list[dict[str, str]] = optional(
+        "Cells that are published, by dimension and category.", default=[]
+    )
+    prefer: list[dict[str, str]] = optional(
+        "Cells that are hidden before others, by dimension and category.", default=[]
+    )
+    previous: FilePath | None = optional(
+        "The folder of an earlier release, whose hidden cells are preferred."
+    )
+    preferred_cost: float = optional(
+        "What hiding a preferred cell costs, as a share.", default=0.01, ge=0, le=1
     )
     method: Literal["auto", "exact", "sequential", "hypercube"] = optional(
         "How secondary cells are chosen.", default="auto"
@@ -68,6 +96,26 @@ class JobSuppression(Section):
         posterior, prior = self.prior_posterior or (0.0, 0.0)
         if posterior > prior:
             reading.add(f"{_WHERE} prior_posterior:", "posterior must be at most prior.")
+        for file in self.cells:
+            reading.require_file(f"[[suppression.cells]] {file.table!r}:", "path", file.path)
+        if self.previous is not None and not (self.previous / "public").is_dir():
+            text = f"previous {reading.name_of(self.previous)!r} is no folder of a release."
+            reading.add(_WHERE, text, "it has a folder public, with the tables")
+
+    def told(self, shown: Callable[[Path], str]) -> dict[str, Any]:
+        """Return the section for a manifest, paths as people wrote them."""
+        files = [dict(file) | {"path": shown(file.path)} for file in self.cells]
+        previous = None if self.previous is None else shown(self.previous)
+        return dict(self) | {"cells": files, "previous": previous}
+
+    def files(self, tables: list[str]) -> list[Path]:
+        """Return the files that the choice of cells depends on."""
+        found = [file.path for file in self.cells]
+        if self.previous is not None:
+            public = self.previous / "public"
+            ends = [[public / f"{t}.{end}" for end in ("parquet", "csv")] for t in tables]
+            found += [p for both in ends for p in [q for q in both if q.is_file()][:1]]
+        return found
 
     def add_problems_beside(self, job: Job, reading: Reading) -> None:
         """Note what noise has and suppression has not, and rules without their numbers."""
@@ -85,6 +133,7 @@ class JobSuppression(Section):
             if getattr(job.report, key) != type(job.report).model_fields[key].default:
                 text = f"{key} is for noise, and a suppression has none."
                 reading.add("[report]", text, f"remove {key}")
+        self._add_problems_of_cells(job, reading)
         measures = {measure for table in job.table for measure in table.measures}
         if any(map(quantile_of, measures)):
             text = "hides sums and counts: true quantiles would give single values away."
@@ -99,3 +148,26 @@ class JobSuppression(Section):
         if of_amounts and not has_amounts:
             text = f"{', '.join(of_amounts)} judges amounts, and no table shows any."
             reading.add(_WHERE, text, 'add "sum:…" to the measures of a table, or remove it')
+
+    def _add_problems_of_cells(self, job: Job, reading: Reading) -> None:
+        """Note tables and measures that are not there, of costs and of files of cells."""
+        measures = {table.name: list(table.measures) for table in job.table}
+        for file in self.cells:
+            where = f"[[suppression.cells]] {file.table!r}:"
+            if file.table not in measures:
+                text = "there is no such table."
+                reading.add(where, text, did_you_mean(file.table, measures))
+            elif file.measure not in {None, *measures[file.table]}:
+                text = f"the table does not show {file.measure!r}."
+                reading.add(where, text, did_you_mean(str(file.measure), measures[file.table]))
+        if self.costs in {"value", "one", "count"}:
+            return
+        variable = variable_of(self.costs)
+        if variable is not None and self.costs == f"sum:{variable}":
+            is_there = all(self.costs in shown for shown in measures.values())
+        else:
+            is_there = self.costs == "weighted" and job.data.weight is not None
+        if not is_there:
+            text = f"costs are no measure {self.costs!r} that all tables show."
+            hint = '"value", "one", "count", "weighted", or "sum:…" of every table'
+            reading.add(_WHERE, text, hint)

@@ -1,0 +1,1 @@
+"""What an office says of single cells, before any is chosen."""

@@ -1,0 +1,76 @@
+"""Cells of a table, found by what files and settings call them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tables import Cells
+    from tables.cells.axes import Axis
+
+
+class CellNames:
+    """Finds cells by dimension and category, or by the columns of a hierarchy.
+
+    Parameters
+    ----------
+    cells
+        The table.
+    dimensions
+        What its axes are called.
+    """
+
+    def __init__(self, cells: Cells, dimensions: Sequence[str]) -> None:
+        self.dimensions = tuple(dimensions)
+        self._axes = cells.axes
+        self._codes = [_codes(axis) for axis in cells.axes]
+        self._total = cells.axes[0].labels[0][0] if cells.axes else ""
+        columns = zip(*(rank.tolist() for rank in cells.ranks), strict=True)
+        self._rows = {ranks: row for row, ranks in enumerate(columns)} or {(): 0}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names by which a category may be given."""
+        own = (column for axis in self._axes for column in axis.columns)
+        return tuple(dict.fromkeys([*self.dimensions, *own]))
+
+    def find(self, named: Mapping[str, str]) -> int | None:
+        """Return the row of a cell; None where there is none, or more than one is meant.
+
+        What is not named is the total, and so is an empty text.
+        """
+        ranks = []
+        for dimension, axis, codes in zip(
+            self.dimensions, self._axes, self._codes, strict=True
+        ):
+            given = {c: named[c] for c in axis.columns if named.get(c)}
+            found = [0]
+            if len(axis.columns) > 1 and given:
+                texts = zip(axis.columns, axis.labels, strict=True)
+                same = [labels == given[column] for column, labels in texts if column in given]
+                found = np.flatnonzero(np.all(same, axis=0)).tolist()[:1]  # the broadest
+            elif code := named.get(dimension) or given.get(axis.columns[0]):
+                found = codes.get(code, [])
+            if len(found) != 1:
+                return None
+            ranks.append(found[0])
+        return self._rows.get(tuple(ranks))
+
+
+def _codes(axis: Axis) -> dict[str, list[int]]:
+    """Return the categories of an axis by their own code, whatever their level is."""
+    found: dict[str, list[int]] = {}
+    n = len(axis.columns)
+    if n == 1:
+        for rank, text in enumerate(axis.labels[0]):
+            found.setdefault(str(text), []).append(rank)
+        return found
+    found[str(axis.labels[0][0])] = [0]
+    for level, column in zip(axis.levels, reversed(range(n)), strict=False):
+        for rank in level.ranks.tolist():
+            found.setdefault(str(axis.labels[column][rank]), []).append(rank)
+    return found

@@ -1,0 +1,219 @@
+"""What an office says of single cells: in files of tau-ARGUS and rtauargus, and in the job."""
+
+import csv
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ckm.config import JobError, read_job
+from ckm.errors import CheckFailedError, ConfigError
+from ckm.release.suppressed import release_true_numbers
+
+#: records of each region and branch, and what each of them earns
+PEOPLE = {
+    ("N", "a"): (12, 10),
+    ("N", "b"): (1, 40),
+    ("N", "c"): (9, 10),
+    ("S", "a"): (11, 10),
+    ("S", "b"): (10, 10),
+    ("S", "c"): (8, 100),
+    ("W", "a"): (7, 10),
+    ("W", "b"): (13, 10),
+    ("W", "c"): (6, 100),
+}
+JOB = """
+schema = 1
+[data]
+path = "people.parquet"
+id = "id"
+[suppression]
+threshold = 3
+{rules}
+[[table]]
+name = "work"
+dimensions = ["region", "branch"]
+measures = {measures}
+{more}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write_people(tmp_path, PEOPLE)
+    return tmp_path
+
+
+def write_people(folder, people):
+    cells = [(r, b, x) for (r, b), (n, x) in people.items() for _ in range(n)]
+    region, branch, pay = zip(*cells, strict=True)
+    records = {"id": list(range(len(cells))), "region": region, "branch": branch, "pay": pay}
+    pq.write_table(
+        pa.table({k: list(v) for k, v in records.items()}), folder / "people.parquet"
+    )
+
+
+def hidden(folder, rules="", measures='["count"]', *, more="", out="out", column="count"):
+    """Release, and return the cells that are not shown."""
+    (folder / "job.toml").write_text(JOB.format(rules=rules, measures=measures, more=more))
+    release_true_numbers(read_job(folder / "job.toml"), folder / out)
+    with (folder / out / "public" / "work.csv").open(newline="") as file:
+        return {
+            row["region"] + row["branch"] for row in csv.DictReader(file) if not row[column]
+        }
+
+
+def cells_file(folder, text, name="cells.hst", more=""):
+    (folder / name).write_text(text)
+    return f'[[suppression.cells]]\npath = "{name}"\ntable = "work"\n{more}'
+
+
+def test_the_cheapest_cells_are_hidden_beside_the_unsafe_one(folder):
+    assert hidden(folder) == {"Nb", "Nc", "Sb", "Sc"}
+
+
+def test_a_cell_to_keep_is_published_and_others_are_hidden(folder):
+    keep = 'keep = [{ region = "S", branch = "b" }]'
+    found = hidden(folder, keep)
+    assert found == {"Nb", "Nc", "Wb", "Wc"}
+    assert json.loads((folder / "out/internal/manifest.json").read_text())["suppression"][
+        "keep"
+    ]
+
+
+def test_a_preferred_cell_is_hidden_before_others(folder):
+    assert hidden(folder, 'prefer = [{ region = "W", branch = "b" }]') == {
+        "Nb",
+        "Nc",
+        "Wb",
+        "Wc",
+    }
+
+
+def test_costs_may_be_those_of_another_measure(folder):
+    measures = '["count", "sum:pay"]'
+    by_pay = hidden(folder, 'costs = "sum:pay"', measures)
+    by_count = hidden(folder, 'costs = "count"', measures, out="o3", column="sum_pay")
+    assert by_pay == {"Na", "Nb", "Wa", "Wb"}
+    assert by_count == {"Nb", "Nc", "Sb", "Sc"}
+
+
+def test_all_responses_have_one_pattern(folder):
+    measures = '["count", "sum:pay", "mean:pay"]'
+    patterns = [
+        hidden(folder, "", measures, out=c, column=c) for c in ("count", "sum_pay", "mean_pay")
+    ]
+    assert patterns[0] == patterns[1] == patterns[2]
+
+
+@pytest.mark.slow
+def test_an_hst_file_says_safe_unsafe_protected_and_costs(folder):
+    """As of tau-ARGUS: codes in the order of the table, a word, and numbers."""
+    assert hidden(folder, more=cells_file(folder, "N,b,s\n")) == set()
+    found = hidden(folder, more=cells_file(folder, "N;b;s\nW;c;u\nS;b;p\n"), out="o2")
+    assert "Wc" in found
+    assert not found & {"Nb", "Sb"}
+    found = hidden(
+        folder, more=cells_file(folder, "S,b,c,900\nS,a,c,900\nS,c,c,900\n"), out="o3"
+    )
+    assert found == {"Nb", "Nc", "Wb", "Wc"}
+
+
+def test_own_levels_are_those_that_the_audit_finds(folder):
+    assert hidden(folder, more=cells_file(folder, "N,b,pl,1,9\n")) != {"Nb"}
+    lines = (folder / "out/internal/audit-work.csv").read_text().splitlines()
+    (line,) = [line.split(",") for line in lines if line.startswith("N,b,")]
+    assert float(line[6]) >= 10
+    assert "TotalTotal" in hidden(folder, more=cells_file(folder, "N,b,pl,1,99\n"), out="o2")
+
+
+def test_a_data_frame_has_the_columns_of_rtauargus(folder):
+    frame = (
+        "region,branch,is_secret_prim,cost\nN,b,FALSE,NA\nS,a,TRUE,\n,b,FALSE,1\nTotal,a,,2\n"
+    )
+    found = hidden(folder, more=cells_file(folder, frame, "cells.csv"))
+    assert {"Nb", "Sa"} <= found  # what a rule finds unsafe stays so
+    frame = "branch,region,status,lower,upper\nb,N,safe,,\nc,S,unsafe,3,4\n"
+    found = hidden(folder, more=cells_file(folder, frame, "cells.csv"), out="o2")
+    assert "Sc" in found
+    assert "Nb" not in found
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "said"),
+    [
+        (
+            "N,b,u\nN,z,u\nQ,a,s\n",
+            "c.hst",
+            r"2 cells that are not there: line 2 of 'c.hst' \(N, z\); ",
+        ),
+        ("region,branch,status\nX,a,u\n", "c.csv", r"line 2 of 'c.csv' \(X, a\)"),
+        (
+            "N,b,u\nN,b,q\n",
+            "c.hst",
+            r"Line 2 of 'c.hst' needs 2 codes and then s, u, p, c or pl",
+        ),
+        ("N,b,c,-3\n", "c.hst", "no number of 0 or more"),
+        ("N,b,pl,3\n", "c.hst", "Line 1 of 'c.hst' needs"),
+        ("N,b,u\nN,b,s\n", "c.hst", "says another thing of a cell"),
+        ("region,branch,status\nN,a,odd\n", "c.csv", "a status other than"),
+        ("place,status\nN,a\n", "c.csv", "needs columns of their categories, region, branch"),
+    ],
+)
+def test_what_cannot_be_meant_is_named_and_nothing_is_written(folder, text, name, said):
+    with pytest.raises(ConfigError, match=said):
+        hidden(folder, more=cells_file(folder, text, name))
+    assert not (folder / "out").exists()
+
+
+def test_cells_of_the_job_that_are_not_there_are_named(folder):
+    with pytest.raises(ConfigError, match=r"not there: keep \(region Q\); prefer \(sex F\)"):
+        hidden(folder, 'keep = [{ region = "Q" }]\nprefer = [{ sex = "F" }]')
+
+
+def test_an_unsafe_cell_is_not_kept_unless_it_is_called_safe(folder):
+    keep = 'keep = [{ region = "N", branch = "b" }]'
+    with pytest.raises(
+        CheckFailedError, match=r"unsafe, and are to be kept\. They are 'work' \(r"
+    ):
+        hidden(folder, keep)
+
+
+@pytest.mark.parametrize(
+    ("rules", "more", "said"),
+    [
+        ('costs = "sum:pay"', "", "costs are no measure 'sum:pay' that all tables show"),
+        ('costs = "weighted"', "", "costs are no measure"),
+        ('previous = "nowhere"', "", "is no folder of a release"),
+        ("", '[[suppression.cells]]\npath = "job.toml"\ntable = "wrk"', "did you mean 'work'"),
+        ("", '[[suppression.cells]]\npath = "a.hst"\ntable = "work"', "'a.hst' does not exist"),
+        (
+            "",
+            '[[suppression.cells]]\npath = "job.toml"\ntable = "work"\nmeasure = "sum:pay"',
+            "the table does not show 'sum:pay'",
+        ),
+    ],
+)
+def test_keys_that_name_nothing_are_found_before_a_row_is_read(folder, rules, more, said):
+    with pytest.raises(JobError, match=said):
+        hidden(folder, rules, more=more)
+
+
+@pytest.mark.slow
+def test_the_pattern_of_last_year_is_preferred(folder):
+    first = hidden(folder, 'keep = [{ region = "S", branch = "b" }]', out="2026")
+    assert first == {"Nb", "Nc", "Wb", "Wc"}
+    later = dict(PEOPLE) | {("W", "b"): (16, 10), ("E", "a"): (9, 10)}
+    write_people(folder, later)
+    assert hidden(folder, out="anew") != first
+    assert hidden(folder, 'previous = "2026"', out="2027") == first
+    read = json.loads((folder / "2027/internal/manifest.json").read_text())
+    assert "2026/public/work.parquet" in json.dumps(read["inputs"])
+    assert hidden(folder, 'previous = "2026"\npreferred_cost = 1.0', out="o4") != first
+
+
+def test_a_release_without_the_tables_is_no_pattern(folder):
+    (folder / "2026" / "public").mkdir(parents=True)
+    with pytest.raises(ConfigError, match="has no table of this job"):
+        hidden(folder, 'previous = "2026"')
