@@ -92,12 +92,15 @@ def open_records(
     master: str | None = None,
     table: str | None = None,
     cells: GivenCells | None = None,
+    columns: Mapping[str, str] | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
 ) -> Source:
-    """Open the records for what shall tabulate them, or the cells made of them."""
+    """Open the records, with further columns, for what shall tabulate them, or cells."""
     if engine == "duckdb":
         source = open_source(data, table=table, memory_limit=memory_limit, threads=threads)
+        if columns:
+            source.extend(columns)
         if cells is not None:
             cells.take(source)
         return source

@@ -247,6 +247,12 @@ def job_cells(job: Job) -> pa.Table:
     if job.suppression is not None:
         from ckm.suppression.original_cells import open_originals
 
+        if job.suppression.holding is not None or job.suppression.request is not None:
+            raise ConfigError(
+                "Cells of holdings, or of who asked, are not written: other records than those "
+                "of the table would have to be known.",
+                hint="remove holding and request, or suppress where the records are",
+            )
         with open_originals(job) as given:
             requests = list(given.requests.values())
             return cell_table(given.source, given.keys, requests).drop_columns("cell_key")

@@ -24,8 +24,10 @@ from ckm.suppression import (
     primary_cells,
 )
 from ckm.suppression.a_priori.wishes import APriori
+from ckm.suppression.office_rules import Requested, ZeroSum
 from ckm.suppression.publish import publish_masked
 from ckm.suppression.secondary.search import PRIMARY, SECONDARY, UnprotectedError, suppress
+from tables.magnitudes.derived import asked_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -381,11 +383,25 @@ def _joined(
         contributors=contributors,
         top=laid_out([m.top for m in held]),
         top_weight=laid_out([m.top_weight for m in held]),
+        records=laid_out([m.records for m in held]),
+        asked=_asked(variable, tables, laid_out),
     )
 
 
+def _asked(
+    variable: str,
+    tables: Sequence[Cells],
+    laid_out: Callable[[Sequence[NDArray[Any]]], NDArray[Any]],
+) -> NDArray[Any] | None:
+    """Return the largest contributions of those who asked for protection, if any is known."""
+    own = asked_column(variable)
+    if not all(own in (c.magnitudes or {}) for c in tables):
+        return None
+    return laid_out([_magnitudes(c, own).top[:, :1] for c in tables])[:, 0]
+
+
 def _primary(measure: str, amounts: _Joined, rules: JobSuppression) -> Primary:
-    found: list[Frequency | Dominance | Percent] = []
+    found: list[Frequency | Dominance | Percent | Requested | ZeroSum] = []
     if rules.threshold is not None:
         found.append(Frequency(least=rules.threshold, margin=rules.margin))
     if measure == "count":
@@ -397,6 +413,10 @@ def _primary(measure: str, amounts: _Joined, rules: JobSuppression) -> Primary:
             found.append(Percent(p=rules.p_percent))
         if rules.prior_posterior is not None:
             found.append(Percent(p=rules.prior_posterior[0], q=rules.prior_posterior[1]))
+        if rules.request is not None:
+            found.append(Requested(percent=rules.request.percent, margin=rules.margin))
+        if rules.zero_margin is not None:
+            found.append(ZeroSum(margin=rules.zero_margin))
     return primary_cells(found, amounts=amounts)
 
 
@@ -408,6 +428,8 @@ class _Joined:
     contributors: Integers
     top: Any = None
     top_weight: Any = None
+    records: Any = None
+    asked: Any = None
 
 
 def _names(tables: Mapping[str, Cells], relations: Relations, cells: Integers) -> str:

@@ -10,6 +10,7 @@ from ckm.engine.inputs import given_cells, open_records
 from ckm.engine.magnitudes.settings import VariableNoises
 from ckm.engine.request_fitting import RequestFitter
 from ckm.errors import CheckFailedError, ConfigError
+from ckm.suppression.holdings import HOLDING, request_by_holding, with_holdings
 from tables import (
     HashedKeys,
     RequestError,
@@ -19,10 +20,16 @@ from tables import (
     cube,
     record_groups,
 )
+from tables.magnitudes.derived import (
+    asked_column,
+    asked_columns,
+    given_columns,
+    holding_columns,
+)
 from tables.magnitudes.variables import largest_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ckm.config.job.job import Job
     from ckm.engine.engine import Progress
@@ -72,7 +79,19 @@ class Originals:
             progress=lambda share: report_progress("scan", int(100 * share), 100),
         )
         report_progress("scan", 100, 100)
-        return dict(zip(self.requests, found, strict=True))
+        held = self._by_holding(list(self.requests.values()), found)
+        return dict(zip(self.requests, held, strict=True))
+
+    def _by_holding(self, requests: Sequence[Request], found: Sequence[Cells]) -> list[Cells]:
+        """Count holdings as contributors, where records have one."""
+        if HOLDING not in self.source.columns:
+            return list(found)
+        wanted = [n for n, request in enumerate(requests) if request.sums]
+        again = [request_by_holding(requests[n]) for n in wanted]
+        tolerate = self.job.checks == "warn"
+        apart = cube(self.source, self.keys, again, tolerate_missing_keys=tolerate)
+        held = {n: with_holdings(found[n], own) for n, own in zip(wanted, apart, strict=True)}
+        return [held.get(n, cells) for n, cells in enumerate(found)]
 
     def groups(self) -> list[Groups]:
         """Find, for each table, the groups of records that its cells are made of."""
@@ -97,7 +116,7 @@ class Originals:
             return []
         requests = list(wider.values())
         found = cube(self.source, self.keys, requests, tolerate_missing_keys=tolerate)
-        return list(zip(wider, found, strict=True))
+        return list(zip(wider, self._by_holding(requests, found), strict=True))
 
 
 @contextlib.contextmanager
@@ -122,6 +141,7 @@ def open_originals(
         master=data.master,
         table=data.table,
         cells=cells,
+        columns=_further_columns(job),
         memory_limit=memory_limit,
         threads=threads,
     )
@@ -139,6 +159,21 @@ def open_originals(
         yield Originals(job=job, source=source, requests=requests, keys=keys)
 
 
+def _further_columns(job: Job) -> dict[str, str]:
+    """Return the columns that are made of others, by their SQL."""
+    rules, found = job.suppression, dict[str, str]()
+    for variable, amount in job.data.amounts.items():
+        found |= given_columns(variable, n=amount.n, largest=amount.largest, asked=amount.asked)
+    if rules is None:
+        return found
+    if rules.request is not None and rules.request.column is not None:
+        for variable in job.summed:
+            found |= asked_columns(variable, rules.request.column)
+    if rules.holding is not None:
+        found |= holding_columns(HOLDING, rules.holding, key=job.data.id)
+    return found
+
+
 def _requests(job: Job, source: Source, keys: HashedKeys | StoredKeys) -> dict[str, Request]:
     """Build the requests, with as many of the largest contributions as the rules read."""
     fitter = RequestFitter(
@@ -153,13 +188,23 @@ def _requests(job: Job, source: Source, keys: HashedKeys | StoredKeys) -> dict[s
     dominance = None if job.suppression is None else job.suppression.dominance
     top = _KEPT_LARGEST if dominance is None else max(_KEPT_LARGEST, dominance[0])
     fitted = fitter.fit(job.tables)
+    if job.suppression is not None and job.suppression.request is not None:
+        fitted = {n: replace(r, sums=_with_asked(r.sums, source)) for n, r in fitted.items()}
     if source.cells is not None:  # rules that read more of them refuse
-        given = [len(largest_columns(source, v)) for r in fitted.values() for v in r.sums]
+        own = [v for t in job.tables.values() for v in t.variables]
+        given = [len(largest_columns(source, v)) for v in own]
         top = min(top, *given, top)
     return {
         name: replace(request, top=top) if request.sums else request
         for name, request in fitted.items()
     }
+
+
+def _with_asked(sums: Sequence[str], source: Source) -> tuple[str, ...]:
+    """Add what those contribute who asked."""
+    for variable in sums:
+        source.require(asked_column(variable))
+    return (*sums, *map(asked_column, sums))
 
 
 def _wider(name: str, request: Request) -> Request:

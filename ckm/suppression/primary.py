@@ -295,7 +295,7 @@ def _largest(amounts: Amounts, n: int) -> Floats:
 
 
 def primary_cells(
-    rules: Sequence[Frequency | Dominance | Percent],
+    rules: Sequence[Any],
     *,
     counts: ArrayLike | None = None,
     amounts: Amounts | None = None,

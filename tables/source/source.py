@@ -53,7 +53,7 @@ _FEW_BITS, _MAX_BITS = 16, 22
 # Sums and largest contributions take a kilobyte a combination there, and gain no time.
 _BITS_WITH_SUMS = 12
 _VIEW, _FILES = "ckm_records", "ckm_files"
-_CLEAN, _NARROW = "ckm_clean_records", "ckm_cells"
+_CLEAN, _NARROW, _MORE = "ckm_clean_records", "ckm_cells", "ckm_more_columns"
 _BESIDE = "ckm_beside"
 _TICK_S = 0.2
 _BATCH = 131_072
@@ -97,6 +97,7 @@ class Source:
         # Columns of whole numbers: least, largest, whether some are missing.
         self.spans: dict[str, tuple[int | None, int | None, bool]] = {}
         self.spreads: dict[str, Spread] = {}  # what columns of numbers hold, by column
+        self._records = _VIEW
         self._describe(_VIEW)
         self._relation = self._clean()
 
@@ -106,6 +107,17 @@ class Source:
         # Column name → integer, number, text, boolean, date, time or other.
         self.kinds = {name: kind_of(sql_type) for name, sql_type in self.columns.items()}
         self.types: dict[str, str] = self.columns  # as filters compare them; "" if they cannot
+
+    def extend(self, columns: Mapping[str, str]) -> None:
+        """Give the records further columns, by the SQL that makes them."""
+        for name in columns:
+            if name in self.columns:
+                raise RequestError(f"Column {name!r} is in the data already.")
+        more = ", ".join(f"{sql} AS {quote(name)}" for name, sql in columns.items())
+        self.fetch(f"CREATE VIEW {_MORE} AS SELECT *, {more} FROM {_VIEW}")
+        self._records = _MORE
+        self._describe(_MORE)
+        self._relation = self._clean()
 
     def narrow(self, sql: str) -> None:
         """Let the rows of a query stand for the records from now on."""
@@ -121,7 +133,7 @@ class Source:
     @property
     def records(self) -> str:
         """The SQL name of the records as they came."""
-        return _VIEW
+        return self._records
 
     @property
     def beside(self) -> str:
@@ -387,9 +399,9 @@ class Source:
             if sql_type in {"DOUBLE", "FLOAT"}
         ]
         if not changes:
-            return _VIEW
-        replaced = ", ".join(changes)
-        self.fetch(f"CREATE VIEW {_CLEAN} AS SELECT * REPLACE ({replaced}) FROM {_VIEW}")
+            return self._records
+        replaced = f"SELECT * REPLACE ({', '.join(changes)}) FROM {self._records}"
+        self.fetch(f"CREATE OR REPLACE VIEW {_CLEAN} AS {replaced}")
         return _CLEAN
 
 

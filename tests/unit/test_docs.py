@@ -41,6 +41,8 @@ def test_job_files_in_the_pages_are_valid_jobs(tmp_path):
     for name in ("people", "cells"):
         (tmp_path / f"{name}.parquet").touch()
     (tmp_path / "secret.key").write_text("a secret that is used by nobody")
+    (tmp_path / "sectors.hst").touch()
+    (tmp_path / "out" / "2026" / "public").mkdir(parents=True)
     for number, block in enumerate(found):
         file = tmp_path / f"job{number}.toml"
         file.write_text(block, encoding="utf-8")

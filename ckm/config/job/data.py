@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr
 
-from ckm.config.section import Name, ReadAs, Section, Some, optional
+from ckm.config.section import Items, Name, ReadAs, Section, Some, optional
 from footing.places import has_password, is_elsewhere, list_files
 
 if TYPE_CHECKING:
@@ -107,6 +107,14 @@ class Records(Section):
             reading.add("[data]", "query goes with a database.", "remove query")
 
 
+class AmountSection(Section):
+    """The columns of a table of cells for one variable, where they have other names."""
+
+    n: Name | None = optional("How many contribute.")
+    largest: Items[Name] = optional("The largest contributions, falling.", default=())
+    asked: Name | None = optional("The largest contribution of one who asked.")
+
+
 class JobData(Records):
     """The microdata of a job: one row per person or unit; or cells made of them."""
 
@@ -120,6 +128,9 @@ class JobData(Records):
     )
     count: Name = optional("For cells: column of numbers of records.", default="count")
     cell_key: Name | None = optional("For cells: column of sums of record keys.")
+    amounts: dict[str, AmountSection] = optional(
+        "For cells: the columns of each variable, where they have other names.", default={}
+    )
     weight: Name | None = optional("Column of weights.")
     engine: Literal["duckdb", "spark"] = optional(
         "What tabulates the records; the numbers are the same.", default="duckdb"
@@ -131,9 +142,9 @@ class JobData(Records):
         where = "[data]"
         if self.cells is not None:
             self._add_problems_of_cells(where, reading)
-        elif self.cell_key is not None or "count" in self.model_fields_set:
+        elif {"cell_key", "count", "amounts"} & self.model_fields_set:
             hint = 'cells = ["region", "sex"], the columns that tell cells apart'
-            reading.add(where, "count and cell_key go with cells alone.", hint)
+            reading.add(where, "count, cell_key and amounts go with cells alone.", hint)
         if self.id is None and self.record_key is None and self.cells is None:
             hint = (
                 'id = "person_id" for a stable identifier, record_key = "rkey" for stored keys'

@@ -125,7 +125,7 @@ class Job(SettingsFile):
         summed = {name for table in self.table for name in table.request.variables}
         return {
             name: own.get(name, common)
-            for name in self._summed()
+            for name in self.summed
             if name in summed or {name, None} & set(own)
         }
 
@@ -204,6 +204,9 @@ class Job(SettingsFile):
         if self.suppression is not None:
             self.suppression.add_problems_beside(self, reading)
             return
+        if self.data.amounts:
+            text = "amounts are read for suppression alone."
+            reading.add("[data]", text, "remove amounts")
         if self.ptable is None:
             hint = "[ptable] is for noise; a job for ckm suppress has [suppression] instead"
             reading.add("[ptable]", "is missing: which noise protects the tables?", hint)
@@ -246,8 +249,9 @@ class Job(SettingsFile):
                 text = f"additive is for counts, and table {table.name!r} shows {others[0]!r}."
                 reading.add(where, text, hint)
 
-    def _summed(self) -> list[str]:
-        """Return the variables of which tables show sums, means or quantiles."""
+    @property
+    def summed(self) -> list[str]:
+        """The variables of which tables show sums, means or quantiles."""
         found = (variable_of(name) for table in self.table for name in table.measures)
         return list(dict.fromkeys(name for name in found if name is not None))
 
@@ -258,7 +262,7 @@ class Job(SettingsFile):
 
     def _unused(self) -> Iterator[str]:
         wanted = list(dict.fromkeys(d for table in self.table for d in table.dimensions))
-        summed = self._summed()
+        summed = self.summed
         columns = [*wanted, *self._levels(wanted), *summed]
         dimensions = list(wanted)
         if self.suppression is not None:  # it reads of a hierarchy what lies in what

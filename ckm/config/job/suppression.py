@@ -43,6 +43,13 @@ _PriorPosterior = Annotated[
 ]
 
 
+class RequestSection(Section):
+    """The request rule: passive confidentiality."""
+
+    column: Name | None = optional("Of records: whether the contributor asked.")
+    percent: float = Field(gt=0, lt=100, description="Their share of the total.")
+
+
 class CellsSection(Section):
     """A file of what is known of cells beforehand."""
 
@@ -61,6 +68,13 @@ class JobSuppression(Section):
     dominance: _Dominance | None = optional("The nk rule.")
     p_percent: float | None = optional("The p % rule.", gt=0, lt=100)
     prior_posterior: _PriorPosterior | None = optional("The p-q rule.")
+    request: RequestSection | None = optional("Cells are unsafe whose contributor asked.")
+    zero_margin: float | None = optional(
+        "Sums of 0 over records are unsafe, and kept so wide.", gt=0
+    )
+    holding: Name | None = optional(
+        "Column of the holding that a record belongs to: the contributor for the rules."
+    )
     singles: bool = optional("Guard cells from who is alone in the cell beside.", default=True)
     costs: Name = optional(
         'What it costs to hide a cell: its number, "one", or a measure such as "count".',
@@ -106,7 +120,8 @@ class JobSuppression(Section):
         """Return the section for a manifest, paths as people wrote them."""
         files = [dict(file) | {"path": shown(file.path)} for file in self.cells]
         previous = None if self.previous is None else shown(self.previous)
-        return dict(self) | {"cells": files, "previous": previous}
+        request = None if self.request is None else dict(self.request)
+        return dict(self) | {"cells": files, "previous": previous, "request": request}
 
     def files(self, tables: list[str]) -> list[Path]:
         """Return the files that the choice of cells depends on."""
@@ -140,14 +155,36 @@ class JobSuppression(Section):
             reading.add(_WHERE, text, "publish quantiles in a job with noise")
         has_amounts = any(":" in measure for measure in measures)
         counts = any(not measure.startswith("sum:") for measure in measures)
-        names = ("dominance", "p_percent", "prior_posterior")
+        names = (
+            "dominance",
+            "p_percent",
+            "prior_posterior",
+            "request",
+            "zero_margin",
+            "holding",
+        )
         of_amounts = [name for name in names if getattr(self, name) is not None]
-        if self.threshold is None and (counts or not of_amounts):
+        self._add_problems_of_contributors(job, reading)
+        if self.threshold is None and (counts or not {*of_amounts} - {"holding"}):
             hint = "threshold = 3 hides counts of 1 and 2"
             reading.add(_WHERE, "threshold is missing: which counts are too small?", hint)
         if of_amounts and not has_amounts:
             text = f"{', '.join(of_amounts)} judges amounts, and no table shows any."
             reading.add(_WHERE, text, 'add "sum:…" to the measures of a table, or remove it')
+
+    def _add_problems_of_contributors(self, job: Job, reading: Reading) -> None:
+        """Note what asks of records what they are not."""
+        data, of_records = job.data, job.data.cells is None
+        if self.request is not None and (self.request.column is None) == of_records:
+            text = "request names the column of records who asked, and of cells none."
+            hint = 'request = { column = "asked", percent = 50.0 }; for cells: [data.amounts]'
+            reading.add(_WHERE, text, hint)
+        if self.holding is not None and (not of_records or data.weight is not None):
+            text = "holding adds up records, neither cells nor weighted ones."
+            reading.add(_WHERE, text, "give cells the largest contributions of holdings")
+        if data.engine == "spark" and (self.holding or self.request):
+            text = "holdings and requests are tabulated by duckdb."
+            reading.add(_WHERE, text, "remove engine")
 
     def _add_problems_of_cells(self, job: Job, reading: Reading) -> None:
         """Note tables and measures that are not there, of costs and of files of cells."""

@@ -1,0 +1,56 @@
+"""Contributors that belong together: the rules read holdings instead of records."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ckm.suppression.grid import Grid
+
+if TYPE_CHECKING:
+    from footing.arrays import Floats, Integers
+    from tables import Cells, Request
+
+#: The column that `tables.magnitudes.derived.holding_columns` makes.
+HOLDING = "ckm_holding"
+
+
+def request_by_holding(request: Request) -> Request:
+    """Ask for the same cells once more, each by holding."""
+    margins = request.margins
+    if margins == "all":
+        n = range(len(request.dimensions) + 1)
+        margins = [s for size in n for s in itertools.combinations(request.dimensions, size)]
+    listed = [] if isinstance(margins, str) else [(*margin, HOLDING) for margin in margins]
+    dimensions = (*request.dimensions, HOLDING)
+    return replace(request, dimensions=dimensions, margins=listed, top=0)
+
+
+def with_holdings(cells: Cells, apart: Cells) -> Cells:
+    """Count holdings as contributors, and take what each gives a cell together."""
+    place = Grid.of(cells).find([np.asarray(rank) for rank in apart.ranks[:-1]])
+    found = {}
+    for variable, amounts in (cells.magnitudes or {}).items():
+        own = (apart.magnitudes or {})[variable].total
+        top = _largest(place, own, (len(cells), amounts.top.shape[1]))
+        found[variable] = replace(
+            amounts,
+            contributors=np.bincount(place[own != 0], minlength=len(cells)).astype(np.int64),
+            top=top,
+            top_weight=(top != 0).astype(np.float64),
+        )
+    return replace(cells, magnitudes=found)
+
+
+def _largest(place: Integers, amounts: Floats, shape: tuple[int, int]) -> Floats:
+    """Return the largest amounts of each cell, falling."""
+    order = np.lexsort((-np.abs(amounts), place))
+    place = place[order]
+    rank = np.arange(len(place)) - np.searchsorted(place, place)
+    is_top = rank < shape[1]
+    found = np.zeros(shape)
+    found[place[is_top], rank[is_top]] = amounts[order][is_top]
+    return found

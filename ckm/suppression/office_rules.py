@@ -1,0 +1,116 @@
+"""Rules of offices beside those of the Handbook's size: requests, and sums of 0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ckm.suppression.primary import Primary
+from footing.arrays import Floats, Integers
+
+
+class RequestedAmounts(Protocol):
+    """What these rules read of one variable over the cells of a table."""
+
+    @property
+    def total(self) -> Floats:
+        """Sum of every cell."""
+
+    @property
+    def records(self) -> Integers:
+        """Number of records with a value, zeros among them."""
+
+    @property
+    def asked(self) -> Floats:
+        """The largest contribution of one who asked for protection."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requested:
+    """A cell is unsafe of which one who asked has more than `percent`: passive confidentiality.
+
+    Parameters
+    ----------
+    percent
+        The largest share of a safe cell.
+    margin
+        The least protection on both sides, in percent of the cell.
+
+    Notes
+    -----
+    With ``a`` the largest contribution of one who asked and ``X`` the total: unsafe if
+    ``a > (percent / 100) X``. The interval must reach to ``(100 / percent) a``, the least total
+    of which that is a safe share, and as far below.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> given = SimpleNamespace(total=np.array([100.0, 100.0]), asked=np.array([80.0, 0.0]))
+    >>> Requested(percent=50).on_amounts(given).upper
+    array([60.,  0.])
+    """
+
+    percent: float
+    margin: float = 10.0
+
+    def on_amounts(self, amounts: RequestedAmounts) -> Primary:
+        """Apply the rule to amounts.
+
+        Parameters
+        ----------
+        amounts
+            Of every cell.
+
+        Examples
+        --------
+        >>> from types import SimpleNamespace
+        >>> given = SimpleNamespace(total=np.array([100.0]), asked=np.array([40.0]))
+        >>> Requested(percent=50).on_amounts(given).is_primary
+        array([False])
+        """
+        found = amounts.asked > self.percent / 100 * amounts.total
+        least = self.margin / 100 * amounts.total
+        need = np.maximum(100 / self.percent * amounts.asked - amounts.total, least)
+        need = np.where(found, need, 0.0)
+        return Primary(is_primary=found, lower=need, upper=need)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZeroSum:
+    """A sum of 0 over records is unsafe: all of them gave 0.
+
+    Parameters
+    ----------
+    margin
+        How far above 0 a reader must believe it possible, in units of the amounts.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> given = SimpleNamespace(total=np.array([0.0, 5.0]), records=np.array([2, 2]))
+    >>> ZeroSum(margin=3.0).on_amounts(given).upper
+    array([3., 0.])
+    """
+
+    margin: float
+
+    def on_amounts(self, amounts: RequestedAmounts) -> Primary:
+        """Apply the rule to amounts.
+
+        Parameters
+        ----------
+        amounts
+            Of every cell.
+
+        Examples
+        --------
+        >>> from types import SimpleNamespace
+        >>> given = SimpleNamespace(total=np.array([0.0]), records=np.array([0]))
+        >>> ZeroSum(margin=3.0).on_amounts(given).is_primary
+        array([False])
+        """
+        found = (amounts.total == 0) & (amounts.records > 0)
+        upper = np.where(found, self.margin, 0.0)
+        return Primary(is_primary=found, lower=np.zeros(len(upper)), upper=upper)

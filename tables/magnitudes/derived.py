@@ -1,0 +1,51 @@
+"""Columns that are made of others before anything is tabulated, as SQL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tables.filtering.filters import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def asked_column(variable: str) -> str:
+    """Name the column of what those contribute to a variable who asked for protection."""
+    return f"{variable} (asked)"
+
+
+def asked_columns(variable: str, asked: str) -> dict[str, str]:
+    """Return what records of those contribute who asked, by the name of the column."""
+    own, flag = quote(variable), quote(asked)
+    is_asked = f"coalesce({flag}::INTEGER, 0) <> 0"
+    sql = f"CASE WHEN {is_asked} THEN {own} WHEN {own} IS NOT NULL THEN 0 END"
+    return {asked_column(variable): sql}
+
+
+def holding_columns(name: str, column: str, *, key: str | None) -> dict[str, str]:
+    """Return the contributor of each record: its holding, or itself where it has none."""
+    own = "row_number() OVER ()" if key is None else quote(key)
+    sql = f"coalesce('h ' || {quote(column)}::VARCHAR, 'r ' || ({own})::VARCHAR)"
+    return {name: sql}
+
+
+def given_columns(
+    variable: str, *, n: str | None, largest: Sequence[str], asked: str | None
+) -> dict[str, str]:
+    """Return the columns of a table of cells under the names that it is read by.
+
+    A contributor of 0 is none: where all of them are among the largest, those are counted.
+    """
+    found = {f"{variable}_{rank}": quote(name) for rank, name in enumerate(largest, start=1)}
+    if n is not None:
+        number = f"{quote(n)}::BIGINT"
+        some = " + ".join(f"(coalesce({quote(c)}, 0) <> 0)::BIGINT" for c in largest)
+        if largest:
+            few = f"WHEN {number} <= {len(largest)} THEN least({number}, {some})"
+            number = f"CASE {few} ELSE {number} END"
+        found[f"{variable}_n"] = number
+    if asked is not None:
+        name, value = asked_column(variable), f"coalesce({quote(asked)}, 0)"
+        found |= {name: value, f"{name}_n": f"({value} <> 0)::BIGINT", f"{name}_1": value}
+    return found
