@@ -80,11 +80,17 @@ class Restorer:
     job
         The job. Its code trees are read at once.
     ptable
-        The p-table of counts. Where it rounds to a base, numbers stay multiples of that.
+        The p-table of counts. Where it rounds to a base, numbers stay multiples of that,
+        unless the job names another.
     """
 
     def __init__(self, job: Job, *, ptable: PTable) -> None:
         self._job, self._max_noise, self._base = job, ptable.max_noise, rounding_base(ptable)
+        self._rounding: dict[str, Any] = {}
+        if not isinstance(job.output.additive, bool):
+            how = job.output.additive
+            self._base = how.base or self._base
+            self._rounding = {"bound": how.bound, "exact": how.exact}
         self._trees = {
             name: CodeTree.read(given if isinstance(given, Path) else Path(given["tree"]))
             for name, given in job.hierarchies.items()
@@ -127,12 +133,18 @@ class Restorer:
             return table
         try:
             restored = restore_additivity(
-                table, measure=column, base=self._base, trees=trees, total_label=total
+                table,
+                measure=column,
+                base=self._base,
+                trees=trees,
+                total_label=total,
+                **self._rounding,
             )
         except ReleaseError as error:
             raise ReleaseError(
                 f"Table {name!r} cannot be made to add up: {error.problem}",
-                hint="publish it in a job without [output] additive, or with empty_cells = "
+                hint=(self._rounding and error.hint)
+                or "publish it in a job without [output] additive, or with empty_cells = "
                 '"grid" if all of its parts are 0',
             ) from None
         effect = None

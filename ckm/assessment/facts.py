@@ -165,7 +165,7 @@ def release_facts(
         tables=tuple(_table(record, assessor, job) for record in tables),
         amounts=tuple(assessor.amounts),
         cautions=_cautions(job),
-        adds_up=job.output.additive,
+        adds_up=bool(job.output.additive),
         margin=_margin(assessor) if job.output.publish_noise else None,
         levels=level_facts(job, _levels(found.utility)),
         exceptions=tuple(fact_of(ExceptionFact, entry) for entry in report.exceptions),

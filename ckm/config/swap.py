@@ -29,9 +29,14 @@ class SwapSection(Section):
 
     household: Name = Field(description="Column of the household's identifier.")
     geography: Some[str] = Field(description="Columns, from broad to fine.")
-    risk: Some[str] = Field(
-        description="Columns whose combinations make a record easy to find."
+    risk: Items[str] = optional(
+        "Columns whose combinations make a record easy to find.", default=()
     )
+    risk_values: Items[str] = optional(
+        "Columns of risks computed elsewhere, instead of risk.", default=()
+    )
+    risk_threshold: float | None = optional("Who has this risk or more moves.", gt=0)
+    carry_along: Items[str] = optional("Further columns that move along.", default=())
     similar: Some[Items[str]] = optional(
         "Profiles that partners share, tried in turn.", default=((),)
     )

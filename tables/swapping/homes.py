@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from footing.arrays import Integers, Words
+from footing.arrays import Floats, Integers, Words
 from tables.errors import DataError
 from tables.filtering.filters import quote
 from tables.keys import HashedKeys
@@ -31,7 +31,7 @@ class Homes:
         Per household, its records.
     rarest
         Per level and household, the least number of records of its area that share the risk
-        columns with a member.
+        columns with a member; or one over the largest risk of a member, where risks are given.
     profiles
         Per profile and household, a number that two households share when they agree in it.
     """
@@ -40,7 +40,7 @@ class Homes:
     area: Integers
     paths: Integers
     size: Integers
-    rarest: Integers
+    rarest: Integers | Floats
     profiles: Integers
 
     def __len__(self) -> int:
@@ -65,6 +65,11 @@ def read_homes(
     parameters: dict[str, object] = {}
     draw = HashedKeys(column=plan.household, secret=secret).sql(source, parameters)
     source.create(homes, _homes_sql(source, plan, areas=areas, draw=draw), parameters)
+    if plan.carry_along and source.fetch(f"SELECT bool_or(is_mixed) FROM {homes}")[0][0]:
+        raise DataError(
+            "Within some households, what is carried along differs.",
+            hint="carry columns along that are of the place, not of a person",
+        )
     if source.fetch(f"SELECT bool_or(is_split) FROM {homes}")[0][0]:
         raise DataError(
             f"Some households {plan.household!r} live in several areas.",
@@ -74,11 +79,15 @@ def read_homes(
 
 
 def _require_complete(source: Source, plan: SwapPlan) -> None:
-    needed = [plan.household, *plan.geography]
+    needed = [plan.household, *plan.geography, *plan.risk_values]
     missing = ", ".join(f"bool_or({quote(name)} IS NULL)" for name in needed)
     total, *found = source.fetch(f"SELECT count(*), {missing} FROM {source.relation}")[0]
     if not total:
         raise DataError("The source has no record to swap.")
+    for name in plan.risk_values:
+        bad = f"NOT isfinite({quote(name)}::DOUBLE) OR {quote(name)} < 0"
+        if source.fetch(f"SELECT bool_or({bad}) FROM {source.relation}")[0][0]:
+            raise DataError(f"Some risks {name!r} are negative or not finite.")
     lacking = [repr(name) for name, is_missing in zip(needed, found, strict=True) if is_missing]
     if lacking:
         raise DataError(
@@ -110,6 +119,21 @@ def _homes_sql(source: Source, plan: SwapPlan, *, areas: str, draw: str) -> str:
         f"count(*) OVER (PARTITION BY a.l{place}, {', '.join(risk)}) AS c{place}"
         for place in range(levels)
     )
+    if plan.risk_values:
+        given = (plan.risk_values * levels)[:levels]
+        of_member = (f"r.{quote(name)}::DOUBLE" for name in given)
+        rare = [f"CASE WHEN {x} > 0 THEN 1 / {x} ELSE 1e300 END" for x in of_member]
+        counts = ", ".join(f"{sql} AS c{place}" for place, sql in enumerate(rare))
+    carried = "".join(f", r.{quote(c)} AS x{n}" for n, c in enumerate(plan.carry_along))
+    kept_along = "".join(f", any_value(x{n}) AS x{n}" for n in range(len(plan.carry_along)))
+    mixed = [
+        f"count(DISTINCT x{n}) + (count(x{n}) BETWEEN 1 AND count(*) - 1)::INTEGER > 1"
+        for n in range(len(plan.carry_along))
+    ]
+    if mixed:
+        kept_along += f", {' OR '.join(mixed)} AS is_mixed"
+    out_along = "".join(f", x{n}" for n in range(len(plan.carry_along)))
+    out_along += ", is_mixed" if mixed else ""
     members = "".join(
         f", row({', '.join(f'r.{quote(column)}' for column in profile)}) AS m{place}"
         for place, profile in alike.items()
@@ -126,15 +150,15 @@ def _homes_sql(source: Source, plan: SwapPlan, *, areas: str, draw: str) -> str:
             SELECT {household} AS home, {draw} AS draw FROM {source.relation}
             GROUP BY 1, 2
         ), members AS (
-            SELECT r.{household} AS home, a.area AS area, {counts}{members}
+            SELECT r.{household} AS home, a.area AS area, {counts}{members}{carried}
             FROM {source.relation} r JOIN {areas} a ON {same}
         ), grouped AS (
             SELECT home, min(area) AS area, min(area) < max(area) AS is_split,
-                count(*) AS size, {rarest}{lists}
+                count(*) AS size, {rarest}{lists}{kept_along}
             FROM members GROUP BY home
         )
         SELECT row_number() OVER (ORDER BY draw, home) - 1 AS number, home, draw, area,
-            is_split, size{kept}{ranks}
+            is_split, size{kept}{ranks}{out_along}
         FROM grouped JOIN drawn USING (home)"""
 
 
@@ -142,17 +166,18 @@ def _homes(source: Source, plan: SwapPlan, *, homes: str, paths: Integers) -> Ho
     levels = len(plan.geography)
     columns = ["area", "size", *(f"c{place}" for place in range(levels))]
     columns += [f"p{place}" if p else "0" for place, p in enumerate(plan.similar)]
-    listed = ", ".join(f"{column}::BIGINT AS x{n}" for n, column in enumerate(columns))
+    kinds = ["DOUBLE" if plan.risk_values and c[0] == "c" else "BIGINT" for c in columns]
+    pairs = enumerate(zip(columns, kinds, strict=True))
+    listed = ", ".join(f"{column}::{kind} AS x{n}" for n, (column, kind) in pairs)
     found = source.arrow(f"SELECT draw, {listed} FROM {homes} ORDER BY number")
     draw, *numbers = (column.to_numpy() for column in found.columns)
-    matrix = np.stack(numbers)
     return Homes(
         draw=draw,
-        area=matrix[0],
+        area=numbers[0],
         paths=paths,
-        size=matrix[1],
-        rarest=matrix[2 : 2 + levels],
-        profiles=matrix[2 + levels :],
+        size=numbers[1],
+        rarest=np.stack(numbers[2 : 2 + levels]),
+        profiles=np.stack(numbers[2 + levels :]),
     )
 
 

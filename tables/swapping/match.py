@@ -44,11 +44,11 @@ def match(homes: Homes, plan: SwapPlan, *, progress: Callable[[float], None]) ->
     Afterwards households are called until the rate is met: from each area in proportion to
     its households, the rarer the likelier.
     """
-    pairing = _Pairing(homes, k=plan.k, any_size=plan.any_size)
+    pairing = _Pairing(homes, k=plan.limit, any_size=plan.any_size)
     n_levels = homes.paths.shape[1]
     for level in range(n_levels):
         order = np.argsort(pairing.waits(2 * level) * homes.rarest[level], kind="stable")
-        risky = order[homes.rarest[level][order] < plan.k]
+        risky = order[homes.rarest[level][order] < plan.limit]
         pairing.serve(risky.tolist(), level=level, most=len(homes))
         progress((level + 1) / (n_levels + 1))
     most = math.floor(plan.rate * len(homes) + 1e-9)
@@ -76,7 +76,7 @@ def _called(pairing: _Pairing, homes: Homes) -> Integers:
 class _Pairing:
     """The pairs so far."""
 
-    def __init__(self, homes: Homes, *, k: int, any_size: bool) -> None:
+    def __init__(self, homes: Homes, *, k: float, any_size: bool) -> None:
         self.homes = homes
         self.k = k
         self.partner = [-1] * len(homes)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from dataclasses import dataclass
+
+import numpy as np
 
 from footing.checks import problems_of, require_integer
 from tables.errors import RequestError, unknown_name
@@ -31,6 +34,13 @@ class SwapPlan:
         The least share of households that move.
     any_size
         Whether the last resort is a household of another size.
+    carry_along
+        Further columns that change places with the geography.
+    risk_values
+        Columns of risks that somebody else computed, in the place of `risk`: one for all levels
+        of geography, or one for each.
+    risk_threshold
+        A household of which a member has this risk or more must move.
     """
 
     household: str
@@ -40,11 +50,14 @@ class SwapPlan:
     k: int
     rate: float
     any_size: bool = False
+    carry_along: tuple[str, ...] = ()
+    risk_values: tuple[str, ...] = ()
+    risk_threshold: float | None = None
 
     def __post_init__(self) -> None:
         problems = problems_of(self.k, "k", is_whole=True, minimum=0)
         problems += problems_of(self.rate, "rate", minimum=0, maximum=1)
-        problems += self._wrong_columns()
+        problems += self._wrong_columns() + self._wrong_risks()
         if problems:
             raise RequestError(
                 "Records cannot be swapped so: " + "; ".join(problems) + ".",
@@ -56,8 +69,16 @@ class SwapPlan:
     def columns(self) -> tuple[str, ...]:
         """All columns that are read, each once."""
         named = [self.household, *self.geography, *self.risk]
+        named += [*self.carry_along, *self.risk_values]
         named += [column for profile in self.similar for column in profile]
         return tuple(dict.fromkeys(named))
+
+    @property
+    def limit(self) -> float:
+        """What is rarer must move: fewer alike records, or one over a higher risk."""
+        if self.risk_threshold is None:
+            return self.k
+        return float(np.nextafter(1 / self.risk_threshold, np.inf))
 
     def require_fit(self, source: Source) -> None:
         """Raise unless the source has all columns, of types that can be used."""
@@ -70,11 +91,17 @@ class SwapPlan:
                 f"The household {self.household!r} must hold integers or texts.",
                 hint="a rounded or reformatted number is no stable identifier",
             )
+        for name in self.risk_values:
+            if source.kinds[name] not in {"integer", "number"}:
+                raise RequestError(f"The risk {name!r} must hold numbers.")
 
     def _wrong_columns(self) -> list[str]:
         problems = [
             f"{what} must name at least one column"
-            for what, given in (("geography", self.geography), ("risk", self.risk))
+            for what, given in (
+                ("geography", self.geography),
+                ("risk", self.risk or self.risk_values),
+            )
             if not given
         ]
         if not self.similar:
@@ -82,6 +109,11 @@ class SwapPlan:
         fixed = [self.household, *self.geography]
         if len(set(fixed)) < len(fixed):
             problems.append("household and geography must name each column once")
+        problems += [
+            f"{name!r} changes places already or says who is alike, and cannot be carried along"
+            for name in self.carry_along
+            if name in {*fixed, *self.risk, *itertools.chain(*self.similar)}
+        ]
         for profile in (self.risk, *self.similar):
             problems += [
                 f"{name!r} is geography or the household and cannot say what is alike"
@@ -93,6 +125,19 @@ class SwapPlan:
                 "a profile must leave out some of the risk columns: who moves to the place of"
                 " a double has not moved"
             )
+        return problems
+
+    def _wrong_risks(self) -> list[str]:
+        """Tell what contradicts itself in risks that are given."""
+        if not self.risk_values and self.risk_threshold is None:
+            return []
+        problems = problems_of(self.risk_threshold, "risk_threshold", minimum=0)
+        if self.risk_threshold == 0:
+            problems.append("risk_threshold must be above 0")
+        if self.risk:
+            problems.append("risk and risk_values cannot both say who is at risk")
+        if len(self.risk_values) not in {1, len(self.geography)}:
+            problems.append("risk_values must name one column, or one for each geography")
         return problems
 
 

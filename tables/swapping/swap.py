@@ -37,12 +37,15 @@ def swap_records(
     *,
     household: str,
     geography: Sequence[str],
-    risk: Sequence[str],
+    risk: Sequence[str] = (),
     path: str | os.PathLike[str],
     similar: Sequence[Sequence[str]] = ((),),
     k: int = 3,
     rate: float = 0.05,
     any_size: bool = False,
+    carry_along: Sequence[str] = (),
+    risk_values: Sequence[str] = (),
+    risk_threshold: float | None = None,
     seed: int | None = None,
     secret: Secret | None = None,
     overwrite: bool = False,
@@ -77,6 +80,13 @@ def swap_records(
     any_size
         Take a household of another size as a last resort, which changes how many records an
         area has.
+    carry_along
+        Further columns of the place, such as a grid cell, that move with the geography; the
+        records of a household agree in them.
+    risk_values, risk_threshold
+        Instead of `risk`: columns of risks computed elsewhere, one for all areas or one for
+        each of `geography`, and the risk from which on a household has to move. The higher the
+        risk of a household, the likelier it is chosen otherwise.
     seed
         What the draws are made from.
     secret
@@ -147,6 +157,9 @@ def swap_records(
         k=k,
         rate=rate,
         any_size=any_size,
+        carry_along=read_columns(carry_along, name="carry_along"),
+        risk_values=read_columns(risk_values, name="risk_values"),
+        risk_threshold=risk_threshold,
     )
     key = draw_secret(seed, secret)
     plan.require_fit(source)
@@ -176,7 +189,8 @@ def swap_records(
 
 def _keep_moves(source: Source, name: str, area: Integers, partner: Integers) -> None:
     number = np.flatnonzero(partner >= 0)
-    source.keep(name, pa.table({"number": number, "area": area[partner[number]]}))
+    other = partner[number]
+    source.keep(name, pa.table({"number": number, "area": area[other], "partner": other}))
 
 
 def _swapped_sql(source: Source, plan: SwapPlan, *, areas: str, homes: str, moves: str) -> str:
@@ -186,10 +200,15 @@ def _swapped_sql(source: Source, plan: SwapPlan, *, areas: str, homes: str, move
         for place, column in enumerate(columns)
     )
     given = ", ".join(f"a.g{place}" for place in range(len(columns)))
+    carried = [quote(column) for column in plan.carry_along]
+    for place, column in enumerate(carried):
+        new += f", CASE WHEN n.home IS NULL THEN r.{column} ELSE n.x{place} END AS {column}"
+    given += "".join(f", p.x{place}" for place in range(len(carried)))
     return f"""
         SELECT r.* REPLACE ({new}) FROM {source.records} r LEFT JOIN (
             SELECT h.home, {given} FROM {moves} m
             JOIN {homes} h ON h.number = m.number JOIN {areas} a ON a.area = m.area
+            JOIN {homes} p ON p.number = m.partner
         ) n ON n.home = r.{quote(plan.household)}"""
 
 
@@ -316,7 +335,7 @@ def make_report(homes: Homes, matches: Matches, plan: SwapPlan) -> SwapReport:
     there = np.where(is_moved, homes.area[matches.partner], homes.area)
     changed = homes.paths[there] != homes.paths[homes.area]
     reached = np.where(is_moved, changed.argmax(axis=1), n_levels)
-    is_risky = (homes.rarest < plan.k).T
+    is_risky = (homes.rarest < plan.limit).T
     need = np.where(is_risky.any(axis=1), is_risky.argmax(axis=1), n_levels)
 
     def by_level(which: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> tuple[int, ...]:

@@ -145,6 +145,56 @@ def test_partners_agree_in_the_profile(tmp_path):
     assert Counter(zip(after["town"], after["key"], strict=True)) == was
 
 
+def test_what_is_carried_along_changes_places_with_the_household(tmp_path):
+    before = register()
+    before["grid"] = before["town"] + "-" + (before["home"] % 5).astype(str)
+    before.loc[before["home"] % 7 == 0, "grid"] = None
+    after, report = swapped(before, tmp_path, rate=0.5, carry_along=["grid"])
+    alone, _ = swapped(before, tmp_path, name="b.parquet", rate=0.5)
+    assert report.moved_households > 100
+    pd.testing.assert_series_equal(by_person(after)["town"], by_person(alone)["town"])
+    was, now = (f.groupby("home")["grid"].first() for f in (before, after))
+    towns = homes_of(after)["town"]
+    moved = homes_of(before)["town"] != towns
+    assert (was[~moved].dropna() == now[~moved].dropna()).all()
+    assert (now[moved].dropna().str.split("-").str[0] == towns[moved & now.notna()]).all()
+    assert Counter(was.dropna()) == Counter(now.dropna())
+    before["own"] = before["person"]
+    with pytest.raises(DataError, match="what is carried along differs"):
+        swapped(before, tmp_path, name="c.parquet", carry_along=["grid", "own"])
+    before["own"] = before["home"].where(before["person"] % 2 == 0)
+    with pytest.raises(DataError, match="what is carried along differs"):
+        swapped(before, tmp_path, name="c.parquet", carry_along=["own"])
+
+
+def test_risks_that_were_computed_elsewhere_decide_who_moves(tmp_path):
+    before = register(homes=900)
+    rng = np.random.default_rng(2)
+    before["far"], before["near"] = rng.random((2, len(before))) ** 6
+    before.loc[0, "far"] = 0.0
+    given = {"risk": [], "risk_values": ["far", "near"], "risk_threshold": 0.8}
+    after, report = swapped(before, tmp_path, rate=0, **given)
+    most = before.groupby("home")[["far", "near"]].max()
+    far = most["far"] >= 0.8
+    near = (most["near"] >= 0.8) & ~far
+    assert report.needed == (far.sum(), near.sum())
+    assert report.moved_as_needed == report.needed
+    was, now = homes_of(before), homes_of(after)
+    assert (was["region"] != now["region"])[far].all()
+    assert (was["town"] != now["town"])[near].all()
+    # a risk of one over the number of records alike is what is looked for by default
+    alike = before.groupby([*GEOGRAPHY, "age", "sex"])["person"].transform("size")
+    wider = before.groupby(["region", "age", "sex"])["person"].transform("size")
+    before["far"], before["near"] = 1 / wider, 1 / alike
+    given["risk_threshold"] = 1 / 2
+    own, _ = swapped(before, tmp_path, name="own.parquet", **given)
+    usual, _ = swapped(before, tmp_path, name="usual.parquet", k=3)
+    pd.testing.assert_frame_equal(by_person(own), by_person(usual))
+    before.loc[3, "near"] = np.inf
+    with pytest.raises(DataError, match="Some risks 'near' are negative or not finite"):
+        swapped(before, tmp_path, name="c.parquet", **given)
+
+
 def test_members_must_agree_in_any_order(tmp_path):
     before = register(homes=900)
     after, _ = swapped(before, tmp_path, similar=[["sex"]], risk=["age"], k=2, rate=0.2)
@@ -306,6 +356,16 @@ def test_bad_data_are_refused_with_a_reason(tmp_path):
         ({"seed": None}, "a seed or a secret"),
         ({"seed": -1}, "integer of at least 0"),
         ({"secret": Secret(bytes(16))}, "not both"),
+        ({"carry_along": ["kind"], "similar": [["kind"]]}, "cannot be carried along"),
+        ({"carry_along": ["town"]}, "cannot be carried along"),
+        ({"risk_values": ["age"]}, "risk_threshold"),
+        ({"risk_values": ["age"], "risk_threshold": 0.5}, "cannot both say who is at risk"),
+        (
+            {"risk": [], "risk_values": ["age"] * 3, "risk_threshold": 1.0},
+            "or one for each geo",
+        ),
+        ({"risk": [], "risk_values": ["sex"], "risk_threshold": 1.0}, "must hold numbers"),
+        ({"risk": [], "risk_threshold": 1.0}, "risk must name at least one column"),
     ],
 )
 def test_a_wrong_plan_is_refused_before_anything_is_read(tmp_path, changes, words):

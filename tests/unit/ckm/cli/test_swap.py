@@ -250,7 +250,7 @@ def test_what_a_killed_run_left_is_cleared_up(folder):
         ("k = 3", "k = -1", ["[swap]", "k must be at least 0"]),
         ("k = 3", "k = 2.5", ["[swap]", "k must be a whole number"]),
         ("k = 3", "kk = 3", ["[swap]", "'kk' is unknown"]),
-        ('risk = ["age"]', "risk = []", ["[swap]", "risk must not be empty"]),
+        ('risk = ["age"]', "risk = []", ["[swap]", "risk must name at least one column"]),
         ('risk = ["age"]', 'risk = ["town"]', ["'town' is geography or the household"]),
         ('risk = ["age"]', 'risk = ["tenure"]', ["a profile must leave out"]),
         ('"people.parquet"', '"peopel.parquet"', ["did you mean 'people.parquet'?"]),
