@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +15,9 @@ from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import check_output, printable
 from ckm.errors import ConfigError
 from footing.files import new_file, write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _KINDS = {
     "job": "ckm.config.read:job_schema",
@@ -127,6 +132,69 @@ def cells(
         lines += ['cell_key = "cell_key"', *[f"key_range = {key_range}"] * (key_range < 2**64)]
     lines += [f"weight = {json.dumps(plan.data.weight)}"] * (plan.data.weight in names)
     click.echo("\n".join(lines))
+
+
+@job.command()
+@click.argument("job", type=PATH, metavar="JOB.toml")
+@click.option("-o", "--output", type=PATH, required=True, help="The folder to make.")
+@with_terminal
+def argus(terminal: Terminal, /, *, job: Path, output: Path) -> None:
+    """Write the tables of a job for suppression as files of tau-ARGUS.
+
+    For each table and each of its counts and sums: the cells with their largest contributions
+    (.tab), what the columns are (.rda), hierarchies (.hrc), what is known of cells beforehand
+    (.hst), and a batch of the job's rules (.arb). They hold true numbers, and their owner alone
+    may read them.
+
+    Example
+    -------
+    ckm job argus job.toml -o argus/
+    """
+    from ckm.config import read_job
+    from ckm.suppression.argus.write import argus_files
+
+    files = argus_files(read_job(job))
+    _write_folder(output, files)
+    terminal.step("files of tau-ARGUS written", "disclosive: true numbers, for comparison")
+    click.echo(str(output))
+
+
+@job.command("from-argus")
+@click.argument("batch", type=PATH, metavar="BATCH.arb")
+@click.option("-o", "--output", type=PATH, required=True, help="The folder to make.")
+@with_terminal
+def from_argus(terminal: Terminal, /, *, batch: Path, output: Path) -> None:
+    """Write a job from a batch of tau-ARGUS over a table, with all that the batch opens.
+
+    The folder holds the job, the cells, and trees of codes. What of the batch has no
+    counterpart is named, and stands in the first lines of the job.
+
+    Example
+    -------
+    ckm job from-argus sectors.arb -o sectors/
+    """
+    from ckm.suppression.argus.read import job_of_batch
+
+    found = job_of_batch(batch)
+    _write_folder(output, found.files)
+    for text in found.left_out:
+        terminal.warn("not taken over", f"not taken over: {printable(text)}")
+    terminal.step("job written", "ckm suppress takes it")
+    click.echo(str(output / "job.toml"))
+
+
+def _write_folder(folder: Path, files: Mapping[str, str]) -> None:
+    """Make a folder of files that their owner alone may read."""
+    if folder.exists():
+        raise ConfigError(f"{folder.name!r} exists.", hint="choose another folder")
+    draft = folder.with_name(f".{folder.name}.draft")
+    draft.mkdir(mode=0o700)
+    try:
+        for name, text in files.items():
+            write_whole(draft / name, text, error=ConfigError)
+        draft.rename(folder)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
 
 
 def _schema_text(kind: str) -> str:

@@ -417,6 +417,9 @@ def _primary(measure: str, amounts: _Joined, rules: JobSuppression) -> Primary:
             found.append(Requested(percent=rules.request.percent, margin=rules.margin))
         if rules.zero_margin is not None:
             found.append(ZeroSum(margin=rules.zero_margin))
+    if not found:  # files of cells say what is unsafe
+        none = np.zeros(len(amounts.total))
+        return Primary(is_primary=none > 0, lower=none, upper=none)
     return primary_cells(found, amounts=amounts)
 
 

@@ -165,7 +165,8 @@ class JobSuppression(Section):
         )
         of_amounts = [name for name in names if getattr(self, name) is not None]
         self._add_problems_of_contributors(job, reading)
-        if self.threshold is None and (counts or not {*of_amounts} - {"holding"}):
+        is_said = bool(self.cells) or bool({*of_amounts} - {"holding"})
+        if self.threshold is None and (counts or not is_said):
             hint = "threshold = 3 hides counts of 1 and 2"
             reading.add(_WHERE, "threshold is missing: which counts are too small?", hint)
         if of_amounts and not has_amounts:

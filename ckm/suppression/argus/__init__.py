@@ -1,0 +1,1 @@
+"""Files of tau-ARGUS: tables, metadata, hierarchies and batches, written and read."""
