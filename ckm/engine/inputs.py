@@ -100,7 +100,7 @@ def open_records(
     if engine == "duckdb":
         source = open_source(data, table=table, memory_limit=memory_limit, threads=threads)
         if columns:
-            source.extend(columns)
+            source.add_columns(columns)
         if cells is not None:
             cells.take(source)
         return source

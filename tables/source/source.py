@@ -108,12 +108,12 @@ class Source:
         self.kinds = {name: kind_of(sql_type) for name, sql_type in self.columns.items()}
         self.types: dict[str, str] = self.columns  # as filters compare them; "" if they cannot
 
-    def extend(self, columns: Mapping[str, str]) -> None:
+    def add_columns(self, columns: Mapping[str, str]) -> None:
         """Give the records further columns, by the SQL that makes them."""
-        for name in columns:
-            if name in self.columns:
-                raise RequestError(f"Column {name!r} is in the data already.")
-        more = ", ".join(f"{sql} AS {quote(name)}" for name, sql in columns.items())
+        for own in self.columns:
+            if own in columns:
+                raise RequestError(f"Column {own!r} is in the data already.")
+        more = ", ".join(map(_as_column, columns.items()))
         self.fetch(f"CREATE VIEW {_MORE} AS SELECT *, {more} FROM {_VIEW}")
         self._records = _MORE
         self._describe(_MORE)
@@ -403,6 +403,12 @@ class Source:
         replaced = f"SELECT * REPLACE ({', '.join(changes)}) FROM {self._records}"
         self.fetch(f"CREATE OR REPLACE VIEW {_CLEAN} AS {replaced}")
         return _CLEAN
+
+
+def _as_column(named: tuple[str, str]) -> str:
+    """Return SQL of a column, from its name and what makes it."""
+    name, sql = named
+    return f"{sql} AS {quote(name)}"
 
 
 def _stamp(files: Sequence[str]) -> object:
