@@ -164,7 +164,7 @@ def test_why_something_was_not_tried_is_told_in_the_language_of_the_page():
     why = "The tables of two areas have more than 1,000 cells."
     compared = made.comparison()
     refused = replace(compared.scenarios, refused={"D=5": why})
-    left_out = replace(method("suppression"), criteria=(), reason=why)
+    left_out = replace(method("suppression-alone"), criteria=(), reason=why)
     methods = facts(method("exact"), left_out)
     for told in (replace(compared, scenarios=refused), replace(compared, methods=methods)):
         page = comparison_report(told, language="fr").html
