@@ -300,6 +300,7 @@ def _solved(
             values=values,
             primary=primary,
             costs=cost,
+            coalition=rules.coalition,
             unseen=~is_shown,
         )
         found = suppress(problem, method=rules.method, limit_s=rules.limit_s)
@@ -331,6 +332,7 @@ def _among(judged: Flags, is_shown: Flags, primary: Primary) -> Primary:
         lower=np.where(is_shown, primary.lower, 0.0),
         upper=np.where(judged, primary.upper, 0.0),
         floor=np.where(is_shown, primary.floor, 0.0),
+        contributions=primary.contributions,
     )
 
 

@@ -49,7 +49,9 @@ class JobSuppression(Section):
     dominance: _Dominance | None = optional("The nk rule.")
     p_percent: float | None = optional("The p % rule.", gt=0, lt=100)
     prior_posterior: _PriorPosterior | None = optional("The p-q rule.")
-    singles: bool = optional("Guard cells from who is alone in the cell beside.", default=True)
+    coalition: int = optional(
+        "How many contributors may join what they know: 0, 1 or 2.", default=2, ge=0, le=2
+    )
     costs: Literal["value", "one"] = optional(
         "What it costs to hide a cell: its number, or 1.", default="value"
     )

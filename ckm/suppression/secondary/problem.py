@@ -175,6 +175,9 @@ class Problem:
         What it costs to hide a cell: ``"value"``, ``"one"``, or a number of 0 or more for each.
     kept
         Cells that are published whatever it costs.
+    coalition
+        How many contributors may join what they know: 0, 1 or 2; of primary cells that come
+        with `Primary.contributions`.
     insiders
         Demands against readers who know something of other cells, beside those against
         outsiders; `ckm.suppression.attackers` finds those of contributors.
@@ -210,6 +213,7 @@ class Problem:
     primary: Primary
     costs: ArrayLike = "value"
     kept: ArrayLike | None = None
+    coalition: int = 0
     insiders: Demands | None = None
     unseen: ArrayLike | None = None
     value: Floats = field(init=False)
@@ -229,6 +233,8 @@ class Problem:
         cost = _costs(self.costs, value) if named and not problems else np.asarray(self.costs)
         if not named or not problems:
             problems += _number_problems(cost, n, "costs")
+        if self.coalition not in {0, 1, 2}:
+            problems.append(f"coalition must be 0, 1 or 2, not {self.coalition!r}")
         for name in ("kept", "unseen"):
             mask = getattr(self, name)
             if mask is not None and (np.shape(mask) != (n,) or np.asarray(mask).dtype != bool):
@@ -239,17 +245,21 @@ class Problem:
                 problems.append(f"primary.{name} must have one entry for each cell")
             elif not (np.isfinite(part) & (part >= 0)).all():
                 problems.append(f"primary.{name} must be finite and not negative")
-        floor = np.asarray(self.primary.floor)
-        if not problems and (floor.shape not in {(), (n,)} or not (floor >= 0).all()):
-            problems.append("primary.floor must be one number, or one for each cell, from 0 up")
-        if not problems and (floor > value).any():
-            problems.append("primary.floor must not be above the values")
-        ceiling = np.asarray(self.primary.ceiling)
-        if not problems and (ceiling.shape not in {(), (n,)} or not (ceiling >= value).all()):
-            problems.append("primary.ceiling must be above the values, one number or each")
+        problems = problems or self._bound_problems(value)
         if problems:
             raise ConfigError("Nothing can be suppressed: " + "; ".join(problems) + ".")
         self._fill(value.astype(np.float64), cost.astype(np.float64))
+
+    def _bound_problems(self, value: NDArray[Any]) -> list[str]:
+        floor, ceiling = np.asarray(self.primary.floor), np.asarray(self.primary.ceiling)
+        shapes = {(), value.shape}
+        if floor.shape not in shapes or np.isnan(floor).any():
+            return ["primary.floor must be one number, or one for each cell"]
+        if (floor > value).any():
+            return ["primary.floor must not be above the values"]
+        if ceiling.shape not in shapes or not (ceiling >= value).all():
+            return ["primary.ceiling must be one number or one for each cell, none below it"]
+        return []
 
     def _fill(self, value: Floats, cost: Floats) -> None:
         scale = max(1.0, float(value.max(initial=0.0)))

@@ -73,7 +73,7 @@ def random_problem(rng, shape, *, singles=False, least=3, mean=3.0, costs="value
         values=values,
         primary=primary_cells([Frequency(least=least)], counts=values),
         costs=costs,
-        singles=values == 1 if singles else None,
+        coalition=int(singles),
         kept=mask & (values >= least),
     )
 
@@ -425,7 +425,7 @@ def test_every_method_protects_a_table_with_hierarchies(method, singles):
         relations=relations,
         values=values,
         primary=primary_cells([Frequency(least=3)], counts=values),
-        singles=values == 1 if singles else None,
+        coalition=int(singles),
     )
     assert problem.primary.is_primary.sum() > 2
     found = suppress(problem, method=method)
@@ -513,11 +513,12 @@ def test_a_contributor_alone_in_a_cell_sees_the_other_one_of_two():
     hidden = np.isin(np.arange(len(values)), np.flatnonzero(primary.is_primary))
     hidden |= np.isin(np.arange(len(values)), [9, 10])
     blind, wary = (
-        Problem(relations=relations, values=values, primary=primary, singles=singles)
-        for singles in (None, values == 1)
+        Problem(relations=relations, values=values, primary=primary, coalition=coalition)
+        for coalition in (0, 1)
     )
     assert audit(blind, hidden).is_safe
-    assert audit(wary, hidden).exposed.tolist() == [6]
+    # the one knows of the two, and one of the two that they are no 0
+    assert audit(wary, hidden).exposed.tolist() == [5, 6]
     found = suppress(wary)
     assert found.audit().is_safe
     assert found.hidden[4:8].sum() >= 3
@@ -664,12 +665,13 @@ def test_a_problem_names_everything_that_is_wrong_with_it():
         ({"costs": -values}, "costs must not be negative"),
         ({"kept": np.ones(len(values), bool)}, "both primary and kept"),
         ({"kept": [1]}, "true or false"),
-        ({"singles": values}, "true or false"),
+        ({"coalition": 3}, "coalition must be 0, 1 or 2"),
         ({"primary": needing(values, 4, np.nan, 1)}, "finite and not negative"),
         ({"primary": needing(values, 4, 1, np.inf)}, "finite and not negative"),
         ({"primary": needing(values, 4, -1, 1)}, "finite and not negative"),
         ({"primary": needing(values[1:], 2, 1, 1)}, "one entry for each cell"),
-        ({"primary": replace(primary, floor=-1.0)}, "floor must be one number"),
+        ({"primary": replace(primary, floor=np.nan)}, "floor must be one number"),
+        ({"primary": replace(primary, ceiling=6.0)}, "none below it"),
         ({"primary": replace(primary, floor=6.0)}, "floor must not be above"),
         ({"unseen": values}, "true or false"),
     ):
