@@ -141,6 +141,11 @@ def audit(problem: Problem, hidden: ArrayLike, *, changes: Sequence[Change] = ()
     >>> found, float(found.low[1]), float(found.high[1])
     (Audit(4 hidden, 0 exact, 0 under-protected, 0 exposed), 5.0, 30.0)
     """
+    if np.shape(hidden) != problem.value.shape:
+        raise ConfigError(
+            f"hidden has {np.size(hidden):,} entries for {len(problem.value):,} cells.",
+            hint="tell of each cell of the problem whether it is hidden",
+        )
     mask = np.asarray(hidden, bool) | (problem.must_hide & ~problem.primary.is_primary)
     if (problem.primary.is_primary & ~mask).any():
         raise ConfigError("A primary cell is not hidden.", hint="hide every primary cell")
@@ -240,13 +245,13 @@ def _intervals(
         scale = _UNITS / max(1.0, largest, cap / _UNITS**2)
         scale = min(scale, 1.0)
         most = np.minimum(problem.value[cells] + problem.rise[cells], cap) * scale
-        floor = problem.value[cells] - problem.room[cells]
+        floor = np.maximum(problem.value[cells] - problem.room[cells], -cap)
         scaled = replace(rows, lower=rows.lower * scale, upper=rows.upper * scale)
         search = Search(scaled, (floor * scale, most))
         search.run()
         n_programs += search.n_programs
-        low[cells] = search.bounds[0] / scale
-        top = search.bounds[1]
+        bottom, top = search.bounds
+        low[cells] = np.where(bottom <= -0.99 * cap * scale, -np.inf, bottom / scale)
         high[cells] = np.where(top >= 0.99 * cap * scale, np.inf, top / scale)
         slack[cells] = 10 * _TOLERANCE / scale
     # a bound may miss by a rounding error, the value itself is always possible

@@ -385,6 +385,11 @@ def _largest(amounts: Amounts, n: int) -> Floats:
             "Rules of dominance need contributions that are not negative.",
             hint="apply the rules to the sums of absolute values",
         )
+    if ((weight > 0) & (weight < 1)).any():
+        raise ConfigError(
+            "Rules of dominance need weights of 1 or more: a contributor stands for himself.",
+            hint="raise lower weights to 1, or leave the weight out",
+        )
     before = np.cumsum(weight, axis=1) - weight
     units: Floats = (top * np.clip(n - before, 0, weight)).sum(axis=1)
     return units

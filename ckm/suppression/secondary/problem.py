@@ -14,6 +14,7 @@ from ckm.suppression.relations import Relations
 from footing.arrays import Flags, Floats, Integers
 
 _ADDS_UP = 1e-9
+_MAX_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -168,7 +169,7 @@ class Problem:
     relations
         Which cells add up to which.
     values
-        Of every cell; none negative.
+        Of every cell; none negative, unless `Primary.floor` says that readers know it may be.
     primary
         The primary cells and the protection that they need.
     costs
@@ -228,7 +229,10 @@ class Problem:
     def __post_init__(self) -> None:
         n = self.relations.n_cells
         value = np.asarray(self.values)
-        problems = _number_problems(value, n, "values")
+        is_signed = bool(np.any(np.asarray(self.primary.floor) < 0))
+        problems = _number_problems(value, n, "values", is_signed=is_signed)
+        if is_signed and self.coalition:
+            problems.append("coalition is for values that are not negative")
         named = isinstance(self.costs, str)
         cost = _costs(self.costs, value) if named and not problems else np.asarray(self.costs)
         if not named or not problems:
@@ -262,11 +266,14 @@ class Problem:
         return []
 
     def _fill(self, value: Floats, cost: Floats) -> None:
-        scale = max(1.0, float(value.max(initial=0.0)))
+        scale = max(1.0, float(np.abs(value).max(initial=0.0)))
         off = np.abs(self.relations.residuals(value)) > _ADDS_UP * scale
         if off.any():
+            entries = off[self.relations.rows] & (self.relations.signs > 0)
+            cells = self.relations.cells[entries][:_MAX_NAMED].tolist()
             raise ConfigError(
-                f"{int(off.sum()):,} totals are not the sum of their parts.",
+                f"{int(off.sum()):,} totals are not the sum of their parts, such as cell"
+                f" {' and '.join(map(str, cells))}.",
                 hint="suppression needs additive tables: true numbers, not noisy ones",
             )
         is_primary = self.primary.is_primary
@@ -282,7 +289,7 @@ class Problem:
         object.__setattr__(self, "rise", ceiling - value)
         object.__setattr__(self, "cost", np.where(unseen, 0.0, cost))
         object.__setattr__(self, "must_hide", must_hide)
-        object.__setattr__(self, "is_open", (value > 0) & ~kept & ~must_hide)
+        object.__setattr__(self, "is_open", (value != 0) & ~kept & ~must_hide)
         object.__setattr__(self, "demands", self._demands())
 
     def _floor(self) -> Floats:
@@ -315,19 +322,21 @@ class Problem:
         return f"Problem({self.relations.n_cells} cells, {n} primary)"
 
 
-def _number_problems(numbers: NDArray[Any], n: int, name: str) -> list[str]:
+def _number_problems(
+    numbers: NDArray[Any], n: int, name: str, *, is_signed: bool = False
+) -> list[str]:
     if numbers.shape != (n,):
         return [f"{name} must be one number for each of the {n:,} cells"]
     if numbers.dtype.kind not in "biuf" or not np.isfinite(numbers.astype(np.float64)).all():
         return [f"{name} must be finite numbers"]
-    if (numbers < 0).any():
+    if not is_signed and (numbers < 0).any():
         return [f"{name} must not be negative"]
     return []
 
 
 def _costs(word: object, value: NDArray[Any]) -> NDArray[Any]:
     if word == "value":
-        return value
+        return np.asarray(np.abs(value))
     if word == "one":
         return np.ones(len(value))
     raise ConfigError(f"costs must be 'value', 'one' or numbers, not {word!r}.")

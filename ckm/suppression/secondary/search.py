@@ -268,5 +268,13 @@ def _require_met(problem: Problem, failed: Integers) -> None:
             cells,
             f"{len(cells):,} primary cells cannot be protected as demanded, even if every cell"
             " that may be hidden is.",
-            hint="keep fewer cells, hide fewer levels of detail, or ask for less protection",
+            hint=_way_out(problem),
         )
+
+
+def _way_out(problem: Problem) -> str:
+    if problem.kept is not None and np.any(problem.kept):
+        return "keep fewer cells: those of the same sums have to be hidden as well"
+    if np.isfinite(problem.rise).any():
+        return "take readers to know less beforehand, or ask for less protection"
+    return "publish fewer tables together, or leave out the finest level, or ask for less"

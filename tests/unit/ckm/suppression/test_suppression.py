@@ -150,6 +150,9 @@ def test_rules_together_ask_for_the_most_protection():
         lambda: Dominance(n=1, k=50).on_amounts(
             Given(np.array([1.0]), np.array([1]), np.array([[-1.0]]), np.ones((1, 1)))
         ),
+        lambda: Percent(p=10).on_amounts(
+            Given(np.array([1.0]), np.array([2]), np.ones((1, 2)), np.full((1, 2), 0.5))
+        ),
     ],
 )
 def test_a_rule_that_makes_no_sense_is_refused(make):
@@ -657,7 +660,7 @@ def test_a_problem_names_everything_that_is_wrong_with_it():
     with pytest.raises(ConfigError, match=r"values must not be negative; costs must be one"):
         build(values=-values, costs=[1])
     for changes, words in (
-        ({"values": values + 0.5}, "not the sum of their parts"),
+        ({"values": values + 0.5}, "not the sum of their parts, such as cell 0 and"),
         ({"values": values * np.nan}, "finite"),
         ({"values": values[1:]}, "one number for each"),
         ({"values": values.astype(str)}, "finite"),
@@ -689,6 +692,10 @@ def test_a_method_or_a_limit_that_makes_no_sense_is_refused():
         audit(problem, np.zeros(16, bool))
     with pytest.raises(ConfigError, match="one value"):
         suppress(problem).masked([1, 2])
+    with pytest.raises(ConfigError, match="17 entries for 16 cells"):
+        audit(problem, np.ones(17, bool))
+    with pytest.raises(ConfigError, match="a cell that is not there"):
+        replace(problem.relations, cells=problem.relations.cells + 1)
 
 
 def test_amounts_of_any_size_are_protected():
