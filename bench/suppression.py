@@ -70,7 +70,7 @@ def problem_of(name: str) -> Any:
         relations=Relations.of_grids([grid], values=counts),
         values=counts,
         primary=primary_cells([Frequency(least=3)], counts=counts),
-        singles=counts == 1 if guards else None,
+        coalition=int(guards),
     )
 
 

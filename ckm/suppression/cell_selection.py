@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -304,6 +304,8 @@ def _solved(
         primary = _among(judged, is_shown, _primary(measure, amounts, rules))
         primary = wish.primary(primary, values, margin=rules.margin)
         _require_open(primary, wish.kept)
+        if rules.prior is not None:
+            primary = _known_before(primary, values, rules.prior)
         price = values if rules.costs == "value" else 1.0
         if rules.costs not in {"value", "one"}:
             price = completed(laid_out([_numbers(c, rules.costs) for c in chosen]))
@@ -316,7 +318,7 @@ def _solved(
             primary=primary,
             costs=cost,
             kept=wish.kept,
-            singles=np.asarray(contributors == 1) if rules.singles else None,
+            coalition=rules.coalition,
             unseen=~is_shown,
         )
         found = suppress(problem, method=rules.method, limit_s=rules.limit_s)
@@ -354,12 +356,20 @@ def _require_open(primary: Primary, kept: Flags) -> None:
 
 def _among(judged: Flags, is_shown: Flags, primary: Primary) -> Primary:
     """Leave out margins that nobody sees; that a remainder is not empty, no table tells."""
-    return Primary(
+    return replace(
+        primary,
         is_primary=primary.is_primary & judged,
         lower=np.where(is_shown, primary.lower, 0.0),
         upper=np.where(judged, primary.upper, 0.0),
         floor=np.where(is_shown, primary.floor, 0.0),
     )
+
+
+def _known_before(primary: Primary, values: Floats, prior: tuple[float, float]) -> Primary:
+    """Tell the problem within what readers know every number beforehand, in per cent."""
+    below, above = prior
+    floor = np.maximum(primary.floor, values * (1 - below / 100))
+    return replace(primary, floor=floor, ceiling=values * (1 + above / 100))
 
 
 def _joined(

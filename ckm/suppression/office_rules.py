@@ -23,6 +23,10 @@ class RequestedAmounts(Protocol):
         """Number of records with a value, zeros among them."""
 
     @property
+    def top(self) -> Floats:
+        """The largest contributions."""
+
+    @property
     def asked(self) -> Floats:
         """The largest contribution of one who asked for protection."""
 
@@ -76,6 +80,13 @@ class Requested:
         need = np.where(found, need, 0.0)
         return Primary(is_primary=found, lower=need, upper=need)
 
+    def rest(self, amounts: RequestedAmounts, kind: int) -> Floats:
+        """Return what must be kept, line by line of `ckm.suppression.primary.Contributions`."""
+        need = self.on_amounts(amounts).upper
+        if kind == 1:  # the largest may be the one who asked
+            return np.where(amounts.asked < np.asarray(amounts.top)[:, 0], need, 0.0)
+        return np.zeros(len(need)) if kind == 3 else need
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZeroSum:
@@ -114,3 +125,8 @@ class ZeroSum:
         found = (amounts.total == 0) & (amounts.records > 0)
         upper = np.where(found, self.margin, 0.0)
         return Primary(is_primary=found, lower=np.zeros(len(upper)), upper=upper)
+
+    def rest(self, amounts: RequestedAmounts, kind: int) -> Floats:
+        """Ask for nothing more against contributors: nobody gives a sum of 0 anything."""
+        del kind
+        return np.zeros(len(amounts.total))

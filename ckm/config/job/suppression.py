@@ -58,6 +58,13 @@ class CellsSection(Section):
     measure: Name | None = optional("The measure that is meant; without it, all of them.")
 
 
+class PriorSection(Section):
+    """What readers know of every number beforehand."""
+
+    below: float = Field(gt=0, le=100, description="At least so much of it less, per cent.")
+    above: float = Field(gt=0, description="At most so much of it more, per cent.")
+
+
 class JobSuppression(Section):
     """Cells are hidden instead of changed; all others are published as they are."""
 
@@ -75,7 +82,16 @@ class JobSuppression(Section):
     holding: Name | None = optional(
         "Column of the holding that a record belongs to: the contributor for the rules."
     )
-    singles: bool = optional("Guard cells from who is alone in the cell beside.", default=True)
+    coalition: int = optional(
+        "How many contributors may join what they know: 0, 1 or 2.", default=2, ge=0, le=2
+    )
+    prior: (
+        Annotated[
+            tuple[float, float],
+            ReadAs(PriorSection, lambda known, _: (known.below, known.above)),
+        ]
+        | None
+    ) = optional("Within what readers know every number beforehand.")
     costs: Name = optional(
         'What it costs to hide a cell: its number, "one", or a measure such as "count".',
         default="value",

@@ -97,7 +97,16 @@ class Wishes:
                 ("upper", self.upper, found.upper),
             )
         }
-        return replace(found, is_primary=is_primary, **levels)
+        known = found.contributions
+        if known is not None:  # of other cells' contributors, as much as of outsiders
+            is_new = added | ~np.isnan(self.lower) | ~np.isnan(self.upper)
+            asked = {
+                name: np.minimum(getattr(known, name), own) for name, own in levels.items()
+            }
+            for name, own in asked.items():
+                own[0] = np.where(is_new, levels[name], own[0])
+            known = replace(known, **asked)
+        return replace(found, is_primary=is_primary, contributions=known, **levels)
 
     def costs(self, given: Floats, *, preferred_cost: float) -> Floats:
         """Return what it costs to hide cells; what is preferred costs a share of that."""

@@ -189,8 +189,9 @@ class _Table:
             return None
         amounts = self._amounts(variable)
         asked = self._amounts(asked_column(variable)).top[:, 0]
+        given = _Asked(amounts.total, amounts.records, amounts.top, asked)
         rule = Requested(percent=request.percent, margin=self.rules.margin)
-        return rule.on_amounts(_Asked(amounts.total, amounts.records, asked))
+        return rule.on_amounts(given)
 
     def _apriori(self, places: Sequence[tuple[str, ...]]) -> str:
         """Write what is known of cells beforehand."""
@@ -215,6 +216,7 @@ class _Table:
 class _Asked:
     total: Floats
     records: NDArray[Any]
+    top: Floats
     asked: Floats
 
 

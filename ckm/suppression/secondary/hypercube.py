@@ -75,8 +75,8 @@ class _Boxes:
         cell = int(self.local[demands.cell[demand]])
         if cell < 0:
             return None
-        known = demands.known[demand]
-        self.known = -1 if known < 0 else int(self.local[known])
+        known = self.local[demands.known[demands.known_to(demand)]]
+        self.known = known[known >= 0]
         self.need = (float(demands.lower[demand]), float(demands.upper[demand]))
         own = [int(rank[cell]) for rank in self.grid.ranks]
         sides = self._across(own)
@@ -92,7 +92,7 @@ class _Boxes:
     def _look(self, ranks: list[Integers]) -> tuple[Integers, Floats, Floats]:
         """Return cells, costs and values over a product of categories."""
         cells = self.grid.find(list(np.ix_(*ranks)))
-        usable = (cells >= 0) & self.can_move[cells] & (cells != self.known)
+        usable = (cells >= 0) & self.can_move[cells] & ~np.isin(cells, self.known)
         hidden = self.cover.hidden[self.number[cells]]
         cost = np.where(hidden, 0.0, self.base_cost[cells] + 1e-9)
         return cells, np.where(usable, cost, np.inf), np.where(usable, self.room[cells], 0.0)

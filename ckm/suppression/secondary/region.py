@@ -140,7 +140,8 @@ class Region:
     def __init__(
         self, problem: Problem, demands: Demands, incidence: Incidence, cells: Integers
     ) -> None:
-        self.room, self.demands, self.cells = problem.room[cells], demands, cells
+        self.rise, self.room = problem.rise[cells], problem.room[cells]
+        self.demands, self.cells = demands, cells
         relations = problem.relations
         place = np.full(relations.n_cells, -1)
         place[cells] = np.arange(len(cells))
@@ -171,8 +172,9 @@ class Region:
         n = len(self.cells)
         need = float((self.demands.upper if sign > 0 else self.demands.lower)[demand])
         price = cost[self.cells]
-        held = np.isinf(price) | (self.cells == self.demands.known[demand])
-        most = np.concatenate([np.full(n, FARTHEST), np.minimum(self.room / need, FARTHEST)])
+        held = np.isinf(price)
+        most = np.minimum(np.concatenate([self.rise, self.room]) / need, FARTHEST)
+        self._limit(demand, need, most)
         most[np.tile(held, 2)] = 0.0
         least = np.zeros(2 * n)
         own = int(np.searchsorted(self.cells, self.demands.cell[demand]))
@@ -188,6 +190,16 @@ class Region:
         moves = answer.point[:n] - answer.point[n:]
         kept = np.abs(moves) > _NOTHING
         return Change(cells=self.cells[kept], moves=moves[kept])
+
+    def _limit(self, demand: int, need: float, most: Floats) -> None:
+        """Lower how far cells may rise and fall to what the reader of a demand believes."""
+        part, n = self.demands.known_to(demand), len(self.cells)
+        known = self.demands.known[part]
+        place = np.minimum(np.searchsorted(self.cells, known), n - 1)
+        is_here = self.cells[place] == known
+        for start, far in ((0, self.demands.rise[part]), (n, self.demands.fall[part])):
+            at = start + place[is_here]
+            most[at] = np.minimum(most[at], far[is_here] / need)
 
 
 def ranges(starts: Integers, numbers: Integers, entries: Integers) -> Integers:

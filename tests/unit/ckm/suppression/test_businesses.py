@@ -22,7 +22,7 @@ schema = 1
 path = "{path}"
 {data}
 [suppression]
-singles = false
+coalition = 0
 {rules}
 [hierarchies]
 geo = ["region", "town"]

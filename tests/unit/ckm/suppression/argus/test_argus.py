@@ -29,7 +29,6 @@ id = "id"
 threshold = 3
 p_percent = 10.0
 dominance = {{ n = 2, percent = 85.0 }}
-singles = false
 {rules}
 [hierarchies]
 geo = ["region", "town"]
