@@ -309,7 +309,7 @@ def _solved(
         price = values if rules.costs == "value" else 1.0
         if rules.costs not in {"value", "one"}:
             price = completed(laid_out([_numbers(c, rules.costs) for c in chosen]))
-        price = np.broadcast_to(np.asarray(price, np.float64), values.shape)
+        price = np.broadcast_to(np.abs(np.asarray(price, np.float64)), values.shape)
         price = wish.costs(price, preferred_cost=rules.preferred_cost)
         cost = np.where(hidden[cells], 0.0, price)
         problem = Problem(

@@ -74,9 +74,9 @@ class Requested:
         >>> Requested(percent=50).on_amounts(given).is_primary
         array([False])
         """
-        found = amounts.asked > self.percent / 100 * amounts.total
-        least = self.margin / 100 * amounts.total
-        need = np.maximum(100 / self.percent * amounts.asked - amounts.total, least)
+        asked, total = np.abs(amounts.asked), np.abs(amounts.total)
+        found = asked > self.percent / 100 * total
+        need = np.maximum(100 / self.percent * asked - total, self.margin / 100 * total)
         need = np.where(found, need, 0.0)
         return Primary(is_primary=found, lower=need, upper=need)
 
@@ -84,7 +84,7 @@ class Requested:
         """Return what must be kept, line by line of `ckm.suppression.primary.Contributions`."""
         need = self.on_amounts(amounts).upper
         if kind == 1:  # the largest may be the one who asked
-            return np.where(amounts.asked < np.asarray(amounts.top)[:, 0], need, 0.0)
+            return np.where(np.abs(amounts.asked) < np.abs(amounts.top[:, 0]), need, 0.0)
         return np.zeros(len(need)) if kind == 3 else need
 
 

@@ -86,7 +86,7 @@ class Wishes:
         """Change what rules found unsafe; an unsafe cell without levels has a margin in %."""
         added = (self.status == UNSAFE) & ~found.is_primary
         least = 1.0 if np.asarray(values).dtype.kind in "iu" else 0.0
-        need = np.where(added, np.maximum(values * margin / 100, least), 0.0)
+        need = np.where(added, np.maximum(np.abs(values) * margin / 100, least), 0.0)
         is_primary = (found.is_primary | added) & (self.status != SAFE)
         levels = {
             name: np.where(

@@ -2,6 +2,7 @@
 
 import csv
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,7 @@ from ckm.config import JobError, read_job
 from ckm.errors import ConfigError
 from ckm.release.job_inputs import job_cells
 from ckm.release.suppressed import release_true_numbers
+from ckm.suppression.office_rules import Requested
 from ckm.suppression.original_cells import open_originals
 from tables import DataError, RequestError
 
@@ -262,3 +264,18 @@ def test_largest_contributions_that_are_none_are_refused(folder):
 def test_cells_of_holdings_are_not_handed_on(folder):
     with pytest.raises(ConfigError, match="Cells of holdings"):
         job_cells(job(folder, 'threshold = 3\nholding = "group"'))
+
+
+def test_who_asked_is_protected_from_the_largest_other_contributor_of_the_cell():
+    amounts = SimpleNamespace(
+        total=np.array([100.0, 100.0, -100.0]),
+        asked=np.array([60.0, 40.0, -60.0]),
+        top=np.array([[60.0, 30.0], [50.0, 40.0], [-60.0, -30.0]]),
+    )
+    rule = Requested(percent=30, margin=10.0)
+    need = [100, 100 / 30 * 40 - 100, 100]
+    assert np.allclose(rule.on_amounts(amounts).upper, need)
+    assert np.allclose(rule.rest(amounts, 0), need)
+    assert np.allclose(rule.rest(amounts, 1), [0, need[1], 0])  # else he is the one who asked
+    assert np.allclose(rule.rest(amounts, 2), need)
+    assert not rule.rest(amounts, 3).any()

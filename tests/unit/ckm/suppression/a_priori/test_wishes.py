@@ -3,6 +3,7 @@
 import csv
 import json
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -10,6 +11,10 @@ import pytest
 from ckm.config import JobError, read_job
 from ckm.errors import CheckFailedError, ConfigError
 from ckm.release.suppressed import release_true_numbers
+from ckm.suppression import Primary
+from ckm.suppression.a_priori.files import UNSAFE
+from ckm.suppression.a_priori.wishes import Wishes
+from ckm.suppression.primary import Contributions
 
 #: records of each region and branch, and what each of them earns
 PEOPLE = {
@@ -217,3 +222,29 @@ def test_a_release_without_the_tables_is_no_pattern(folder):
     (folder / "2026" / "public").mkdir(parents=True)
     with pytest.raises(ConfigError, match="has no table of this job"):
         hidden(folder, 'previous = "2026"')
+
+
+def test_an_own_level_holds_against_contributors_of_other_cells_and_no_rule_asks_for_more():
+    known = Contributions(
+        number=np.array([3, 3, 3]),
+        first=np.ones(3),
+        second=np.ones(3),
+        lower=np.full((4, 3), 5.0),
+        upper=np.full((4, 3), 5.0),
+    )
+    rule = Primary(
+        is_primary=np.array([True, True, False]),
+        lower=np.array([6.0, 6, 0]),
+        upper=np.array([6.0, 6, 0]),
+        contributions=known,
+    )
+    wish = Wishes.none(3)
+    wish.lower[0], wish.upper[0], wish.status[2] = 2.0, 9.0, UNSAFE
+    found = wish.primary(rule, np.array([50, 60, 70]), margin=10.0)
+    assert found.is_primary.all()
+    assert found.lower.tolist() == [2, 6, 7]
+    assert found.upper.tolist() == [9, 6, 7]
+    assert found.contributions.lower[0].tolist() == [2, 5, 7]
+    assert found.contributions.upper[0].tolist() == [9, 5, 7]
+    assert found.contributions.lower[1].tolist() == [2, 5, 5]
+    assert wish.primary(rule, np.array([-50, 0, -70]), margin=10.0).upper.tolist() == [9, 6, 7]
