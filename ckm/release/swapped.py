@@ -9,7 +9,7 @@ import datetime as dt
 import logging
 import os
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from ckm.release.run import InputFiles, facts_of_run
 from footing.places import is_matched
 from tables import open_source
 from tables.source.spill import SpillFolder
+from tables.swapping.plan import SwapPlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -223,7 +224,7 @@ def _swapped(
     )
 
 
-_PLANNED = ("household", "geography", "risk", "similar", "k", "rate", "any_size")
+_PLANNED = tuple(field.name for field in fields(SwapPlan))
 
 
 def _told(

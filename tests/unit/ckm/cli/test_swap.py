@@ -418,3 +418,19 @@ seed = 2019
     told = json.loads((folder / "swapped.report.json").read_text())
     is_moved = (after[["STATE", "PUMA"]] != frame[["STATE", "PUMA"]]).any(axis=1)
     assert int(is_moved.sum()) == told["moved"]["moved_records"] > 0.1 * len(frame) - 2
+
+
+def test_a_swap_file_takes_risks_of_its_own_and_carries_columns_along(folder):
+    records = people()
+    home = np.arange(len(records["home"])) // 2
+    records |= {"odds": (home % 100 / 100).tolist(), "grid": (home % 30 + 1000).tolist()}
+    pq.write_table(pa.table(records), folder / "people.parquet")
+    own = 'risk_values = ["odds"]\nrisk_threshold = 0.9\ncarry_along = ["grid"]'
+    edited(folder, 'risk = ["age"]', own)
+    done = run("swap", "swap.toml", "-o", "swapped.parquet")
+    assert done.exit_code == 0, done.output
+    told = json.loads((folder / "swapped.report.json").read_text())
+    assert told["swap"]["carry_along"] == ["grid"]
+    assert sum(told["moved"]["needed"]) == 150  # 90 to 99 of every hundred
+    found = pd.read_parquet(folder / "swapped.parquet")
+    assert (found["grid"] - 1000 == found["town"]).all()

@@ -12,9 +12,11 @@ from ckm.config import JobError, read_job
 from ckm.errors import CheckFailedError, ConfigError
 from ckm.release.suppressed import release_true_numbers
 from ckm.suppression import Primary
+from ckm.suppression.a_priori.cell_names import CellNames
 from ckm.suppression.a_priori.files import UNSAFE
 from ckm.suppression.a_priori.wishes import Wishes
 from ckm.suppression.primary import Contributions
+from tables import Hierarchy, Request, StoredKeys, cube, open_source
 
 #: records of each region and branch, and what each of them earns
 PEOPLE = {
@@ -170,6 +172,42 @@ def test_what_cannot_be_meant_is_named_and_nothing_is_written(folder, text, name
     with pytest.raises(ConfigError, match=said):
         hidden(folder, more=cells_file(folder, text, name))
     assert not (folder / "out").exists()
+
+
+def test_a_cell_that_one_measure_keeps_is_published_for_all(folder):
+    kept = cells_file(folder, "S,b,p\n", more='measure = "sum:pay"')
+    assert not hidden(folder, "", '["count", "sum:pay"]', more=kept) & {"Sb"}
+    assert "Sb" in hidden(folder, "", '["count", "sum:pay"]', out="o2")
+
+
+def test_cells_of_hierarchies_are_named_by_code_or_by_columns():
+    records = {
+        "region": [*"AABB"],
+        "town": ["x", "y", "x", "z"],
+        "key": pa.array(range(4), pa.uint8()),
+    }
+    request = Request(
+        dimensions=["geo"], hierarchies={"geo": Hierarchy(columns=("region", "town"))}
+    )
+    with open_source(pa.table(records)) as source:
+        (cells,) = cube(source, StoredKeys(column="key"), [request])
+    names = CellNames(cells, ["geo"])
+    labels = [
+        (region, town)
+        for region, town in zip(*(t[cells.ranks[0]] for t in cells.axes[0].labels), strict=True)
+    ]
+    for named, place in (
+        ({"geo": "A"}, ("A", "Total")),
+        ({"region": "B"}, ("B", "Total")),
+        ({"region": "B", "town": "x"}, ("B", "x")),
+        ({"geo": "y"}, ("A", "y")),
+        ({"geo": ""}, ("Total", "Total")),
+        ({}, ("Total", "Total")),
+    ):
+        assert labels[names.find(named)] == place
+    assert names.find({"geo": "x"}) is None  # two towns
+    assert names.find({"region": "A", "town": "z"}) is None
+    assert names.columns == ("geo", "region", "town")
 
 
 def test_cells_of_the_job_that_are_not_there_are_named(folder):

@@ -218,6 +218,21 @@ def test_without_rules_the_statuses_of_the_table_are_those_that_hold(tmp_path):
     assert "Ay" not in rows
 
 
+def test_beside_rules_a_safe_status_of_the_table_says_nothing(tmp_path):
+    tab = "".join(f"{line};s\n" for line in TAB.splitlines())
+    converted, rows = back(tmp_path, tab=tab, rda=RDA + "st\n  <STATUS>\n")
+    assert "cells-said.csv" not in converted.files
+    assert rows["Ax"]["status"] == "primary"
+
+
+def test_codes_that_repeat_below_two_others_are_whole_paths(folder):
+    records = firms(90) | {"town": [town[-2:] for town in firms(90)["town"]]}
+    pq.write_table(pa.table(records), folder / "firms.parquet")
+    files = argus_files(job(folder))
+    assert files[f"{STEM}-geo.hrc"].splitlines()[:2] == ["R1", "@R1/T1"]
+    assert any(line.startswith("R2/T3;c;") for line in files[f"{STEM}.tab"].splitlines())
+
+
 def test_a_table_of_counts_is_one_of_counts(tmp_path):
     rda = RDA.replace("top\n  <MAXSCORE>\n", "")
     lines = [line.split(";") for line in TAB.splitlines()]
