@@ -86,7 +86,7 @@ class Attackers:
         return min(lower, rest.lower[cell], room), min(upper, float(rest.upper[cell]))
 
     def _is_in(self, who: Who, cell: int) -> bool:
-        """Tell whether a contributor stands in a cell; by his amount in that of another table."""
+        """Tell whether a contributor stands in a cell; in another table, by his amount."""
         if self.is_under(who, np.array([cell]))[0]:
             return True
         given: Any = self.problem.primary.contributions

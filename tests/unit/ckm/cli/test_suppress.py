@@ -704,3 +704,19 @@ def test_weights_below_one_are_named_and_nothing_is_written(firms):
     assert done.exit_code == 2
     assert "weights of 1 or more" in done.stderr
     assert not (firms / "out").exists()
+
+
+def test_a_contributor_does_not_attack_his_own_cell_of_another_table(firms):
+    """Who gave 232 is alone in one table, and one of two in the other."""
+    data = {"id": range(6), "g": [*"111222"], "a": [*"212212"], "s": [*"022012"]}
+    data["turnover"] = [21, 10, 232, 300, 310, 320]
+    pq.write_table(pa.table(data), "firms.parquet")
+    tables = ", ".join(
+        f'{{ name = "t{k}", dimensions = ["g", "{k}"], measures = ["sum:turnover"] }}'
+        for k in "as"
+    )
+    text = FIRMS.partition("hierarchies")[0].replace("}\nsupp", " }\nsupp")
+    rules = text.replace("p_percent = 10.0", "p_percent = 10.0, coalition = 1")
+    (firms / "job.toml").write_text(f"{rules}table = [{tables}]\n")
+    done = run("suppress", "job.toml", "-o", "out")
+    assert done.exit_code == 0, done.stderr
