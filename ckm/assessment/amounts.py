@@ -13,7 +13,7 @@ from ptable.lookup import moments
 from reports.facts.copying import fact_of
 from reports.facts.release import AmountFact, AmountNoiseFact
 from risk.amount_deviations import amount_deviations
-from risk.amounts import AmountNoise
+from risk.amounts import AmountNoise, chance_within
 from risk.errors import RiskError
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 #: How near an estimate is that finds the largest contributor, as a share of its amount.
 NEAR = 0.1
 _WITHIN = 0.05
+_NONE = 1e-300  # a share that is no noise
 _JUDGED = 1000  # exposed cells of a table whose chance is computed, evenly spread
 
 
@@ -144,32 +145,14 @@ def _expected(magnitudes: Magnitudes, exposed: Exposed, noise: MagnitudeNoise) -
     turn = slice(None, None, -(-len(exposed.places) // _JUDGED))
     here = exposed.places[turn]
     units = plan.steps[here] / magnitudes.largest[here, None]
-    laws: dict[tuple[int, int], AmountNoise] = {}
     chances = []
     kinds = zip(plan.regime[here].tolist(), plan.row[here].tolist(), strict=True)
-    for kind, own, rest in zip(kinds, units, exposed.rest[turn].tolist(), strict=True):
-        if kind not in laws:
-            regime = plan.regimes[kind[0]]
-            values, shares = map(tuple, regime.law(kind[1]))
-            laws[kind] = AmountNoise(
-                share=1.0, values=values, probabilities=shares, width=regime.width
-            )
-        chances.append(_chance(laws[kind], own, rest))
+    for (place, row), own, rest in zip(kinds, units, exposed.rest[turn], strict=True):
+        regime = plan.regimes[place]
+        values, shares = map(tuple, regime.law(row))
+        law = AmountNoise(
+            share=own[0] or _NONE, values=values, probabilities=shares, width=regime.width
+        )
+        beside = [size / law.share for size in own[1:].tolist() if size]
+        chances.append(chance_within(law, percent=100 * NEAR, others=rest, beside=beside))
     return float(np.mean(chances))
-
-
-def _chance(law: AmountNoise, units: NDArray[np.float64], rest: float) -> float:
-    """Give the probability of a near estimate in an exposed cell.
-
-    The jitter of all contributors but the largest is taken at the middles of two halves.
-    """
-    if not units[0]:
-        return 1.0
-    shift, weights = np.array([rest]), np.ones(1)
-    for unit in units[1:][units[1:] > 0]:
-        points = np.add.outer(law.values, law.width * np.array([-0.25, 0.25])).ravel()
-        shift = np.add.outer(shift, unit * points).ravel()
-        weights = np.multiply.outer(weights, np.repeat(law.probabilities, 2) / 2).ravel()
-    upper = law.below((NEAR - shift) / units[0])
-    lower = law.below(np.nextafter((-NEAR - shift) / units[0], -np.inf))
-    return float(weights @ (upper - lower))
