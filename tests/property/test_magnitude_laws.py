@@ -131,3 +131,18 @@ def test_signed_amounts_have_the_last_row_whatever_their_total(cells, noise):
 def test_whole_numbers_are_published_as_such(cells, noise):
     totals = perturb_magnitudes(amounts(cells), noise, secret=SECRET)
     assert (totals == np.rint(totals)).all()
+
+
+@given(
+    st.floats(1e-6, 1e12),
+    st.lists(st.lists(st.floats(0, 1), max_size=6), min_size=2, max_size=5),
+    noises(sensitive=(FewContributors(least=99),)),
+)
+def test_the_noise_of_a_firm_does_not_depend_on_the_others_in_a_sensitive_cell(
+    size, others, noise
+):
+    made = amounts([[size, *(size * share for share in shares)] for shares in others])
+    plan = plan_noise(made, noise)
+    assert plan.sensitive.all()
+    kinds = zip(plan.regime.tolist(), plan.row.tolist(), plan.steps[:, 0].tolist(), strict=True)
+    assert len(set(kinds)) == 1

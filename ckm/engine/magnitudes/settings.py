@@ -50,7 +50,8 @@ class MagnitudeNoise:
         ``"ckm"``, the program's own; ``"cellkey"`` and ``"tauargus"`` repeat other tools, with
         their defects.
     base
-        What noise is scaled to: ``"top"``, ``"mean"``, ``"range"`` or ``"sum"``.
+        What noise is scaled to: ``"top"``, ``"mean"``, ``"range"`` or ``"sum"``; in sensitive
+        cells always each of the three largest contributors.
     factors
         One factor above 0 and at most 1 for each component, of which there are up to six; the
         first is 1. More than one is for the base ``"top"``: the largest contributors.

@@ -127,7 +127,6 @@ def trace_own(
         "original sum": float(magnitudes.total[0]),
         "contributors": int(magnitudes.contributors[0]),
         "their key": int(magnitudes.key[0]),
-        "keys of the largest": magnitudes.first_keys[0].tolist(),
         "is sensitive": bool(plan.sensitive[0]),
         "row of its p-table": int(plan.row[0]),
         "units of noise": plan.steps[0].tolist(),

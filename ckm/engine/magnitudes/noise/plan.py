@@ -11,7 +11,7 @@ import numpy as np
 
 from ckm.engine.magnitudes.noise.scale import bases
 from ckm.engine.magnitudes.sensitive.conditions import sensitive_cells
-from ckm.errors import MagnitudeError
+from ckm.errors import InternalError, MagnitudeError
 from ptable import PTable
 
 if TYPE_CHECKING:
@@ -160,6 +160,8 @@ def plan_noise(magnitudes: Magnitudes, noise: MagnitudeNoise) -> Plan:
         steps[here] *= factor[:, None]
     if sensitive.any():
         largest = magnitudes.first_sizes
+        if not largest.shape[1]:
+            raise InternalError("The largest contributors of sensitive cells were not found.")
         steps = np.pad(steps, ((0, 0), (0, max(0, largest.shape[1] - steps.shape[1]))))
         for place, used in enumerate(regimes):
             here = np.flatnonzero((regime == place) & sensitive)

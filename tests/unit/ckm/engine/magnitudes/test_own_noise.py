@@ -17,7 +17,7 @@ from ckm.engine.magnitudes import (
 from ckm.engine.magnitudes.examples import amounts
 from ckm.engine.magnitudes.noise import perturb as drawing
 from ckm.engine.magnitudes.noise.perturb import keyed_fractions, keyed_numbers
-from ckm.errors import ConfigError
+from ckm.errors import ConfigError, InternalError
 from ptable import PTable
 from tables import Secret
 from tables.magnitudes.amounts import Magnitudes
@@ -383,6 +383,12 @@ def test_too_few_largest_contributors_are_noticed():
     noise = MagnitudeNoise.start(sensitive=(), factors=(1.0, 1.0, 1.0))
     with pytest.raises(MagnitudeError, match="3 largest"):
         perturb_magnitudes(cells, noise, secret=SECRET)
+
+
+def test_keys_of_the_largest_contributors_are_not_made_up():
+    cells = changed(amounts([[5.0]]), first_sizes=np.zeros((1, 0)))
+    with pytest.raises(InternalError, match="were not found"):
+        perturb_magnitudes(cells, MagnitudeNoise.start(), secret=SECRET)
 
 
 def test_the_secret_is_needed():
