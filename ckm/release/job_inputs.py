@@ -58,21 +58,28 @@ def load_ptable(job: Job) -> PTable:
             f"The job {job.path.name!r} has no noise: it is one for suppression.",
             hint="ckm suppress takes it; ckm release needs [ptable] instead of [suppression]",
         )
-    from ptable import InfeasibleError, NoiseSpec
-    from ptable.design.stack import StackedSpec
+    from ptable import InfeasibleError
 
     try:
         table = _read_or_solve(job.ptable)
     except InfeasibleError as error:
         job.place(error, "[ptable]")
         raise
-    proof, spec = table.certificate, table.spec
-    if proof is not None and isinstance(spec, NoiseSpec | StackedSpec):
-        from ptable.advice.figures import cautions
-
-        for text in cautions(spec, proof=proof):
-            logger.warning("%s", text, extra={"event": "noise"})
+    for text in cautions_of(table):
+        logger.warning("%s", text, extra={"event": "noise"})
     return table
+
+
+def cautions_of(table: PTable) -> tuple[str, ...]:
+    """Return what to warn of in a p-table that was solved."""
+    from ptable import NoiseSpec
+    from ptable.advice.figures import cautions
+    from ptable.design.stack import StackedSpec
+
+    proof, spec = table.certificate, table.spec
+    if proof is None or not isinstance(spec, NoiseSpec | StackedSpec):
+        return ()
+    return cautions(spec, proof=proof)
 
 
 def load_noises(job: Job) -> dict[str, MagnitudeNoise]:

@@ -21,6 +21,7 @@ from reports.catalogues.wording import Kind, written
 from reports.charts.curves import Design
 from reports.facts.methods import CriterionFact, MethodFact, MethodFacts
 from reports.i18n.languages import Words
+from reports.i18n.messages import translated
 from reports.pages.scenarios import points_map
 from reports.parts import Cell, Figure, Lines, Rating, Table
 
@@ -307,6 +308,6 @@ def _refused(words: Words, facts: MethodFacts) -> Table:
     return (
         Lines(words, [method for method in facts.methods if not method.criteria])
         .text("Method", lambda method: _label(words, method))
-        .text("Reason", lambda method: method.reason)
+        .text("Reason", lambda method: translated(method.reason, words.language))
         .table("methods-refused", words.say("Methods that could not be tried"))
     )
