@@ -708,8 +708,9 @@ def test_weights_below_one_are_named_and_nothing_is_written(firms):
 
 def test_a_contributor_does_not_attack_his_own_cell_of_another_table(firms):
     """Who gave 232 is alone in one table, and one of two in the other."""
-    data = {"id": range(6), "g": [*"111222"], "a": [*"212212"], "s": [*"022012"]}
-    data["turnover"] = [21, 10, 232, 300, 310, 320]
+    data = {"id": range(19), "g": [*"2200122122222220021"], "a": [*"2120200202122022201"]}
+    data["s"] = [*"2201222020222221102"]
+    data["turnover"] = [5, 41, 6, 2, 10, 3, 42, 21, 39, 23, 13, 21, 79, 16, 8, 6, 16, 8, 232]
     pq.write_table(pa.table(data), "firms.parquet")
     tables = ", ".join(
         f'{{ name = "t{k}", dimensions = ["g", "{k}"], measures = ["sum:turnover"] }}'
