@@ -119,10 +119,8 @@ def _read_or_solve(wanted: NoiseSpec | Path) -> PTable:
 
 
 def zero_sums_caution(job: Job, ptable: PTable) -> str | None:
-    """Tell how many sums of few records become 0, if a job publishes sums."""
-    names = [
-        name for name, t in job.tables.items() if any(m.startswith("sum:") for m in t.measures)
-    ]
+    """Tell how many sums of few records become 0, if a job asks for it."""
+    names = [name for name in job.tables if job.zeroes_sums(name)]
     last = int(ptable.counts[-1])
     kept = {}
     for count in {1, 2, 3} & {*ptable.counts.tolist(), *range(last, 4)}:
@@ -132,9 +130,9 @@ def zero_sums_caution(job: Job, ptable: PTable) -> str | None:
         return None
     listed = ", ".join(f"{share:.2f} ({count})" for count, share in sorted(kept.items()))
     return (
-        f"[[table]] {' and '.join(map(repr, names))}: a sum is 0 where the noisy count is, so "
-        "that sums of small cells are too low on average. The mean of published over true, by "
-        f"records of the cell: {listed}."
+        f"[[table]] {' and '.join(map(repr, names))}: by zero_with_count a sum is 0 where the "
+        "noisy count is, so that sums of small cells are too low on average. The mean of "
+        f"published over true, by records of the cell: {listed}."
     )
 
 

@@ -202,6 +202,7 @@ OWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ),
     ),
     "docs/service.md": (("people.parquet",), ()),
+    "docs/suppression.md": (("people.parquet",), ()),
     "docs/synth-evaluation.md": (
         ("people.parquet", "train.parquet", "test.parquet"),
         (
