@@ -53,12 +53,10 @@ class JobSuppression(Section):
     costs: Literal["value", "one"] = optional(
         "What it costs to hide a cell: its number, or 1.", default="value"
     )
-    method: Literal["auto", "exact", "sequential", "hypercube"] = optional(
+    method: Literal["auto", "exact", "sequential"] = optional(
         "How secondary cells are chosen.", default="auto"
     )
-    limit_s: float = optional(
-        "When the exact method stops with the best found.", default=60.0, gt=0
-    )
+    limit_s: float = optional("When the search stops with the best found.", default=600.0, gt=0)
     audit: bool = optional(
         "Compute what readers can work out of each hidden cell.", default=True
     )

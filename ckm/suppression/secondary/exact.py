@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ckm.suppression.secondary.cover import Cover
+from ckm.suppression.secondary.exchange import exchange
 from ckm.suppression.secondary.problem import Demands, Problem
 from ckm.suppression.secondary.region import FARTHEST, Attack
-from ckm.suppression.secondary.sequential import protect_in_turn, prune
+from ckm.suppression.secondary.sequential import protect_in_turn
 from footing.arrays import Floats, Integers
 from risk.reconstruction.program import Answer, Program, Rows
 
@@ -75,7 +76,7 @@ class _Exact:
 
     def _offer(self, cover: Cover) -> None:
         """Keep a cover without what it does not need, if it is the best so far."""
-        lighter = prune(cover, deadline=self.deadline)
+        lighter = exchange(cover, deadline=self.deadline)
         if lighter.cost() < self.best.cost():
             self.best = lighter
 

@@ -14,21 +14,21 @@ from ckm.errors import CheckFailedError, ConfigError
 from ckm.suppression.audit import Audit, audit, check_changes
 from ckm.suppression.secondary.cover import Change, Cover
 from ckm.suppression.secondary.exact import protect_exactly
-from ckm.suppression.secondary.hypercube import protect_by_hypercubes
+from ckm.suppression.secondary.exchange import exchange
 from ckm.suppression.secondary.problem import Problem
-from ckm.suppression.secondary.sequential import protect_in_turn, prune, thin
+from ckm.suppression.secondary.sequential import protect_in_turn
 from footing.arrays import Flags, Integers
 
 logger = logging.getLogger(__name__)
 
-Method: TypeAlias = Literal["auto", "exact", "sequential", "hypercube"]
+Method: TypeAlias = Literal["auto", "exact", "sequential"]
 
 PUBLISHED, PRIMARY, SECONDARY = 0, 1, 2
 
 #: A smaller gap is arithmetic.
 _EXACT_GAP = 1e-6
-#: What "auto" solves exactly, and what it still searches cell by cell.
-_EXACT_CELLS, _SEQUENTIAL_CELLS = 2_500, 5_000
+#: What "auto" solves exactly.
+_EXACT_CELLS = 300
 
 
 class UnprotectedError(CheckFailedError):
@@ -52,7 +52,7 @@ class Suppression:
     status
         0 for a published cell, 1 for a primary one, 2 for a secondary one.
     method
-        How it was found: ``"exact"``, ``"sequential"`` or ``"hypercube"``.
+        How it was found: ``"exact"`` or ``"sequential"``.
     least
         No choice costs less; 0 where nothing is known.
     changes
@@ -162,7 +162,7 @@ class Suppression:
 
 
 def suppress(
-    problem: Problem, *, method: Method = "auto", limit_s: float = 60.0
+    problem: Problem, *, method: Method = "auto", limit_s: float = 600.0
 ) -> Suppression:
     """Choose the secondary cells.
 
@@ -172,10 +172,10 @@ def suppress(
         The table and its primary cells.
     method
         ``"exact"`` looks for the cheapest choice; ``"sequential"`` protects one cell after
-        another by a linear program; ``"hypercube"`` does so by corners of boxes, and by
-        programs where there is no box. ``"auto"`` takes the first that suits the size.
+        another by a linear program, and publishes again what cheaper cells make needless.
+        ``"auto"`` takes the first that suits the size.
     limit_s
-        When ``"exact"`` stops with the best found. Where it does, the choice depends on the
+        When the search stops with the best found. Where it does, the choice depends on the
         machine's speed; elsewhere the same problem has the same answer.
 
     Returns
@@ -208,21 +208,15 @@ def suppress(
     (True, 29.0, True, 0)
     """
     started = time.monotonic()
-    if method not in {"auto", "exact", "sequential", "hypercube"}:
-        raise ConfigError(
-            f"method must be 'auto', 'exact', 'sequential' or 'hypercube', not {method!r}."
-        )
+    if method not in {"auto", "exact", "sequential"}:
+        raise ConfigError(f"method must be 'auto', 'exact' or 'sequential', not {method!r}.")
     if not limit_s > 0:
         raise ConfigError(f"limit_s must be above 0, not {limit_s:g}.")
     chosen = _chosen(problem, method)
     cover, least = Cover(problem), 0.0
-    if chosen == "hypercube":
-        protect_by_hypercubes(cover)
     _require_met(problem, protect_in_turn(cover))
-    if chosen == "hypercube":
-        cover = thin(cover)
-    elif chosen == "sequential":
-        cover = prune(cover)
+    if chosen == "sequential":
+        cover = exchange(cover, deadline=started + limit_s)
     else:
         cover, least = protect_exactly(cover, deadline=started + limit_s)
     status = np.where(cover.hidden, SECONDARY, PUBLISHED).astype(np.int8)
@@ -244,10 +238,7 @@ def suppress(
 def _chosen(problem: Problem, method: str) -> str:
     if method != "auto":
         return method
-    n = problem.relations.n_cells
-    if n <= _EXACT_CELLS:
-        return "exact"
-    return "sequential" if n <= _SEQUENTIAL_CELLS else "hypercube"
+    return "exact" if problem.relations.n_cells <= _EXACT_CELLS else "sequential"
 
 
 def _require_met(problem: Problem, failed: Integers) -> None:

@@ -404,7 +404,7 @@ def test_a_time_limit_leaves_a_safe_table_and_a_gap():
     assert found.audit().is_safe
 
 
-@pytest.mark.parametrize("method", ["exact", "sequential", "hypercube"])
+@pytest.mark.parametrize("method", ["exact", "sequential"])
 def test_the_same_problem_has_the_same_answer(method):
     problem = random_problem(np.random.default_rng(5), (5, 6), mean=5)
     first, second = (suppress(problem, method=method) for _ in range(2))
@@ -414,9 +414,8 @@ def test_the_same_problem_has_the_same_answer(method):
 # heuristics
 
 
-@pytest.mark.parametrize("method", ["sequential", "hypercube"])
 @pytest.mark.parametrize("singles", [False, True])
-def test_every_method_protects_a_table_with_hierarchies(method, singles):
+def test_the_sequential_method_protects_a_table_with_hierarchies(singles):
     trees = [[-1, 0, 0, 1, 1, 1, 2, 2], [-1, 0, 0, 0, 0]]
     relations, values = with_margins(
         np.random.default_rng(8).poisson(4, (5, 4)), [list(t) for t in trees]
@@ -428,13 +427,13 @@ def test_every_method_protects_a_table_with_hierarchies(method, singles):
         singles=values == 1 if singles else None,
     )
     assert problem.primary.is_primary.sum() > 2
-    found = suppress(problem, method=method)
+    found = suppress(problem, method="sequential")
     assert is_protected(problem, found.hidden)
     assert found.unproven().size == 0
     assert found.cost >= suppress(problem, method="exact").cost - 1e-9
 
 
-@pytest.mark.parametrize("method", ["exact", "sequential", "hypercube"])
+@pytest.mark.parametrize("method", ["exact", "sequential"])
 def test_linked_tables_are_protected_together(method):
     relations, (first, second) = linked(
         Request(dimensions=["sex", "age"]), Request(dimensions=["sex", "code"]), n=60
@@ -597,7 +596,7 @@ def test_nothing_sensitive_hides_nothing():
         values=values,
         primary=primary_cells([Frequency(least=3)], counts=values),
     )
-    for method in ("exact", "sequential", "hypercube"):
+    for method in ("exact", "sequential"):
         found = suppress(problem, method=method)
         assert not found.hidden.any()
         assert (found.cost, found.gap, found.audit().is_safe) == (0, 0, True)
@@ -624,7 +623,7 @@ def test_a_table_of_one_cell_or_none_is_no_trouble():
             values=counts,
             primary=primary_cells([Frequency(least=3)], counts=counts),
         )
-        for method in ("exact", "sequential", "hypercube"):
+        for method in ("exact", "sequential"):
             found = suppress(problem, method=method)
             assert found.hidden.tolist() == [True] * len(values)
             assert found.audit().is_safe
