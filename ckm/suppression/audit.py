@@ -142,7 +142,7 @@ def audit(problem: Problem, hidden: ArrayLike) -> Audit:
     low, high, slack, n_programs = _intervals(problem, mask)
     is_exact = high - low <= slack
     demands, primary = problem.demands, problem.demands.cell
-    is_open = demands.known < 0
+    is_open = np.diff(demands.starts) == 0
     short = (low[primary] > problem.value[primary] - demands.lower + slack[primary]) | (
         high[primary] < problem.value[primary] + demands.upper - slack[primary]
     )
@@ -162,13 +162,12 @@ def audit(problem: Problem, hidden: ArrayLike) -> Audit:
 
 def _exposed(problem: Problem, hidden: Flags, demands: Demands) -> tuple[Integers, int]:
     """Move the cell of each pair with the known one held."""
-    pairs = np.flatnonzero(demands.known >= 0)
+    pairs = np.flatnonzero(np.diff(demands.starts) > 0)
     if not pairs.size:
         return np.zeros(0, np.int64), 0
     attack, found, n_programs = Attack(problem.relations, np.flatnonzero(hidden)), set(), 0
     for number in pairs.tolist():
-        free = hidden.copy()
-        free[demands.known[number]] = False
+        down, up = demands.limited(number, problem.room, problem.rise)
         for sign, need in ((1, demands.upper[number]), (-1, demands.lower[number])):
             if need <= 0 or int(demands.cell[number]) in found:
                 continue
@@ -176,8 +175,8 @@ def _exposed(problem: Problem, hidden: Flags, demands: Demands) -> tuple[Integer
             reach = attack.reach(
                 int(demands.cell[number]),
                 sign=sign,
-                down=np.where(free, np.minimum(problem.room / need, FARTHEST), 0.0),
-                up=np.where(free, FARTHEST, 0.0),
+                down=np.where(hidden, np.minimum(down / need, FARTHEST), 0.0),
+                up=np.where(hidden, np.minimum(up / need, FARTHEST), 0.0),
                 most=1.0,
             )
             if reach.distance < 1 - _TOLERANCE:

@@ -300,7 +300,6 @@ def _solved(
             values=values,
             primary=primary,
             costs=cost,
-            singles=np.asarray(contributors == 1) if rules.singles else None,
             unseen=~is_shown,
         )
         found = suppress(problem, method=rules.method, limit_s=rules.limit_s)

@@ -51,6 +51,8 @@ class Primary:
         others.
     floor
         What a reader knows every cell to be at least: 1 for counts, as zeros are published.
+    ceiling
+        What a reader knows every cell to be at most.
 
     Examples
     --------
@@ -63,6 +65,7 @@ class Primary:
     lower: Floats
     upper: Floats
     floor: Floats | float = 0.0
+    ceiling: Floats | float = np.inf
 
     def __repr__(self) -> str:
         return f"Primary({int(self.is_primary.sum())} of {len(self.is_primary)} cells)"

@@ -25,7 +25,7 @@ class Change:
     Parameters
     ----------
     cells
-        The cells that change.
+        The cells that change, rising.
     moves
         By how much, up to a common factor; none is 0.
 
@@ -84,23 +84,34 @@ class Cover:
 
     def proven_by(self, change: Change) -> list[Side]:
         """List the demands, up (1) and down (-1), that a change proves met."""
-        moves = np.zeros(len(self.problem.value) + 1)  # the last: no cell is known
-        moves[change.cells] = change.moves
-        own = moves[self.demands.cell]
-        numbers = np.flatnonzero((own != 0) & (moves[self.demands.known] == 0))
-        room = self.problem.room[change.cells] / np.abs(change.moves)
-        falls = room[change.moves > 0].min(initial=np.inf)
-        rises = room[change.moves < 0].min(initial=np.inf)
-        own = own[numbers]
+        numbers, place = self.demands.of_cells(change.cells)
+        room, rise, size = self.problem.room, self.problem.rise, np.abs(change.moves)
+        is_up = change.moves > 0
+        down, up = room[change.cells] / size, rise[change.cells] / size
+        rises = np.where(is_up, up, down).min(initial=np.inf)
+        falls = np.where(is_up, down, up).min(initial=np.inf)
+        own = change.moves[place]
         far = np.abs(own) * (1 + _TOLERANCE)
         found = []
         for sign, reached, need in (
             (1, far * np.where(own > 0, rises, falls), self.demands.upper[numbers]),
             (-1, far * np.where(own > 0, falls, rises), self.demands.lower[numbers]),
         ):
-            proven = numbers[(reached >= need) & (need > 0)]
-            found += [(number, sign) for number in proven.tolist()]
+            for k in np.flatnonzero((reached >= need) & (need > 0)).tolist():
+                if self._suits(int(numbers[k]), change, sign * need[k] / own[k]):
+                    found.append((int(numbers[k]), sign))
         return found
+
+    def _suits(self, demand: int, change: Change, factor: float) -> bool:
+        """Tell whether the reader of a demand believes in a change, so many times."""
+        part = self.demands.known_to(demand)
+        if part.start == part.stop:
+            return True
+        known = self.demands.known[part]
+        place = np.minimum(np.searchsorted(change.cells, known), len(change.cells) - 1)
+        moves = np.where(change.cells[place] == known, change.moves[place] * factor, 0.0)
+        far = np.where(moves < 0, self.demands.fall[part], self.demands.rise[part])
+        return bool((np.abs(moves) <= far * (1 + _TOLERANCE)).all())
 
     def cost(self) -> float:
         """Return what hiding the secondary cells costs."""

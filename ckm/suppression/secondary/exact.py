@@ -269,18 +269,17 @@ class Cutter:
 
     def _far(self, demand: int, need: float, farthest: float) -> tuple[Floats, Floats]:
         """Return how far hidden cells may fall and rise, in units of the need."""
-        can_move = self.can_move.copy()
-        if self.demands.known[demand] >= 0:
-            can_move[self.demands.known[demand]] = False
-        down = np.where(can_move, np.minimum(self.problem.room / need, farthest), 0.0)
-        return down, np.where(can_move, farthest, 0.0)
+        down = np.where(self.can_move, self.problem.room, 0.0)
+        up = np.where(self.can_move, self.problem.rise, 0.0)
+        down, up = self.demands.limited(demand, down, up)
+        return np.minimum(down / need, farthest), np.minimum(up / need, farthest)
 
     def _cut(self, weights: Floats, demand: int, need: float, hidden: Floats) -> Cut | None:
         """Turn the weights of a bound into an inequality, if it is violated."""
         w = np.where(np.abs(weights) > _CLEAN, weights, 0.0)
         down, up = self._far(demand, need, np.inf)
         far = np.where(w > 0, w * down, 0.0)
-        far[w < 0] = np.where(up[w < 0] > 0, np.inf, 0.0)
+        far[w < 0] = -w[w < 0] * up[w < 0]
         must_hide = self.problem.must_hide
         least = 1.0 - float(far[must_hide].sum())
         if not least > _VIOLATED:

@@ -51,19 +51,17 @@ class _Exchange:
         self.proofs: dict[Side, Change] = {}
         self.users: dict[int, set[Side]] = {}
         self.hidden = cover.hidden.copy()
-        #: hidden cells that no round looks at again
-        self.settled = cover.problem.must_hide.copy()
+        self.price = self._prices(may_hide=False)
 
     def prove_all(self, deadline: float) -> bool:
         """Take the smallest change at hand for every demand, or look for one."""
         demands = self.original.demands
         known = self.original.proofs()
-        price = np.where(self.hidden, 1.0, np.inf)
         for number in range(len(demands)):
             for sign, need in ((1, demands.upper[number]), (-1, demands.lower[number])):
                 if need <= 0:
                     continue
-                change = known.get((number, sign)) or self._prove((number, sign), price)
+                change = known.get((number, sign)) or self._prove((number, sign))
                 if change is None or time.monotonic() > deadline:
                     return False
                 self._keep((number, sign), change)
@@ -73,13 +71,12 @@ class _Exchange:
         """Try once to do without each secondary cell; return what the others cost."""
         secondary = np.flatnonzero(self.hidden & ~self.problem.must_hide)
         order = np.argsort(-self.problem.cost[secondary], kind="stable")
-        self.settled = self.hidden.copy() if may_hide else self.problem.must_hide.copy()
+        self.price = self._prices(may_hide=may_hide)
         for cell in secondary[order].tolist():
             if time.monotonic() > deadline:
                 break
             if self.hidden[cell]:
                 self._without(cell, may_hide=may_hide)
-                self.settled[cell] = True
         return float(self.problem.cost[self.hidden & ~self.problem.must_hide].sum())
 
     def cover(self) -> Cover:
@@ -90,38 +87,51 @@ class _Exchange:
             (made.is_high_met if sign > 0 else made.is_low_met)[number] = True
         return made
 
+    def _prices(self, *, may_hide: bool) -> Floats:
+        """Price cells: what stays hidden costs nothing, what no change may move, infinity."""
+        price = self.problem.cost + _NOTHING
+        price[~self.near.can_move | ~(self.hidden | may_hide)] = np.inf
+        price[self.hidden if may_hide else self.problem.must_hide] = _NOTHING
+        return price
+
     def _without(self, cell: int, *, may_hide: bool) -> None:
         """Publish a cell if every demand whose proof moves it has another one, cheaply."""
         sides = self.users.get(cell, set())
-        freed = [cell]
-        if may_hide:
-            near = {int(c) for side in sides for c in self.proofs[side].cells} - {cell}
-            freed += [
-                c for c in near if self.users[c] <= sides and not self.problem.must_hide[c]
-            ]
-        hidden = self.hidden.copy()
-        hidden[freed] = False
-        price = np.where(hidden | may_hide, self.problem.cost + _NOTHING, np.inf)
-        price[~self.near.can_move | (price >= self.problem.cost[freed].sum())] = np.inf
-        price[hidden & self.settled] = _NOTHING
-        price[cell] = np.inf
-        fresh = self._again(sides, cell, price)
-        if fresh is None:
+        freed = np.array([cell, *(self._only_for(sides, cell) if may_hide else ())])
+        kept_price = self.price[freed]
+        self.hidden[freed] = False
+        self.price[freed] = self.problem.cost[freed] + _NOTHING
+        self.price[cell] = np.inf
+        fresh = self._again(sides, cell)
+        cost = self.problem.cost
+        moved = [change.cells for change in fresh.values()] if fresh else [freed[:0]]
+        new = np.unique(np.concatenate(moved))
+        new = new[~self.hidden[new]]
+        if fresh is None or (may_hide and cost[new].sum() >= cost[freed].sum()):
+            self.hidden[freed] = True
+            self.price[freed] = kept_price
+            self.price[cell] = _NOTHING
             return
-        for change in fresh.values():
-            hidden[change.cells] = True
-        if self.problem.cost @ hidden < self.problem.cost @ self.hidden or not may_hide:
-            self.hidden = hidden
-            for side, change in fresh.items():
-                self._keep(side, change)
+        self.hidden[new] = True
+        if may_hide:
+            self.price[new] = _NOTHING
+        for side, change in fresh.items():
+            self._keep(side, change)
 
-    def _again(self, sides: set[Side], cell: int, price: Floats) -> dict[Side, Change] | None:
-        """Prove some demands at a price for each cell."""
+    def _only_for(self, sides: set[Side], cell: int) -> list[int]:
+        """List secondary cells, but for one, that only the proofs of some demands move."""
+        moved = {int(c) for side in sides for c in self.proofs[side].cells} - {cell}
+        is_free = self.problem.is_open
+        return sorted(c for c in moved if is_free[c] and self.users[c] <= sides)
+
+    def _again(self, sides: set[Side], cell: int) -> dict[Side, Change] | None:
+        """Prove some demands at the prices of the moment."""
         demands, fresh = self.original.demands, dict[Side, Change]()
         if not sides:
             return fresh
         cells = [cell, *(int(demands.cell[number]) for number, _ in sides)]
-        region = self.near.region(demands, cells, _SIZE, price)
+        region = self.near.region(demands, cells, _SIZE, self.price)
+        price = self.price.copy()
         for side in sorted(sides, key=self._need, reverse=True):
             if side in fresh:
                 continue
@@ -147,9 +157,9 @@ class _Exchange:
         for cell in change.cells.tolist():
             self.users.setdefault(cell, set()).add(side)
 
-    def _prove(self, side: Side, price: Floats) -> Change | None:
-        for region in self.near.regions(self.original.demands, side[0], price):
-            change = region.change(*side, price)
+    def _prove(self, side: Side) -> Change | None:
+        for region in self.near.regions(self.original.demands, side[0], self.price):
+            change = region.change(*side, self.price)
             if change is not None:
                 return change
         return None

@@ -18,34 +18,145 @@ _ADDS_UP = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Demands:
-    """Cells to protect, each from a reader who knows nothing or one other cell.
+    """Cells to protect, each from a reader who may know something of other cells.
 
     Parameters
     ----------
     cell
         The cell to protect.
-    known
-        A cell that the reader knows, as its only contributor; -1 for none.
     lower, upper
         How far below and above its value the reader must believe the cell possible.
+    starts, known
+        Demand ``d`` is against a reader who knows something of the cells ``known[e]`` for ``e``
+        from ``starts[d]`` to ``starts[d + 1] - 1``; an outsider knows nothing of any.
+    fall, rise
+        How far this reader believes each of these may fall and rise, at most.
 
     Examples
     --------
     >>> one = np.ones(1)
-    >>> demands = Demands(
-    ...     cell=np.zeros(1, np.int64), known=np.array([-1]), lower=one, upper=one
-    ... )
-    >>> len(demands)
-    1
+    >>> demands = Demands.of_outsider(np.zeros(1, np.int64), lower=one, upper=one)
+    >>> len(demands), demands.known_to(0)
+    (1, slice(0, 0, None))
     """
 
     cell: Integers
-    known: Integers
     lower: Floats
     upper: Floats
+    starts: Integers
+    known: Integers
+    fall: Floats
+    rise: Floats
+    _by_cell: tuple[Integers, Integers] = field(init=False)
+
+    def __post_init__(self) -> None:
+        order = np.argsort(self.cell, kind="stable")
+        object.__setattr__(self, "_by_cell", (order, self.cell[order]))
+
+    @classmethod
+    def of_outsider(cls, cell: Integers, *, lower: Floats, upper: Floats) -> Demands:
+        """Protect cells from readers who know what is published.
+
+        Parameters
+        ----------
+        cell, lower, upper
+            As above.
+
+        Examples
+        --------
+        See `Demands`.
+        """
+        return cls(
+            cell=cell,
+            lower=lower,
+            upper=upper,
+            starts=np.zeros(len(cell) + 1, np.int64),
+            known=np.zeros(0, np.int64),
+            fall=np.zeros(0),
+            rise=np.zeros(0),
+        )
 
     def __len__(self) -> int:
         return len(self.cell)
+
+    def joined(self, other: Demands) -> Demands:
+        """Return these and other demands.
+
+        Parameters
+        ----------
+        other
+            The others, which get the higher numbers.
+
+        Examples
+        --------
+        >>> one = Demands.of_outsider(np.array([3]), lower=np.ones(1), upper=np.ones(1))
+        >>> len(one.joined(one))
+        2
+        """
+        both = {
+            name: np.concatenate([getattr(self, name), getattr(other, name)])
+            for name in ("cell", "lower", "upper", "known", "fall", "rise")
+        }
+        starts = np.append(self.starts, other.starts[1:] + self.starts[-1])
+        return Demands(starts=starts, **both)
+
+    def known_to(self, demand: int) -> slice:
+        """Return where `known`, `fall` and `rise` tell what the reader of a demand knows.
+
+        Parameters
+        ----------
+        demand
+            Its number.
+
+        Examples
+        --------
+        See `Demands`.
+        """
+        return slice(int(self.starts[demand]), int(self.starts[demand + 1]))
+
+    def limited(self, demand: int, down: Floats, up: Floats) -> tuple[Floats, Floats]:
+        """Return how far cells may fall and rise for the reader of a demand.
+
+        Parameters
+        ----------
+        demand
+            Its number.
+        down, up
+            How far all cells may for an outsider.
+
+        Examples
+        --------
+        See `Demands`.
+        """
+        part = self.known_to(demand)
+        if part.start == part.stop:
+            return down, up
+        down, up = down.copy(), up.copy()
+        cells = self.known[part]
+        down[cells] = np.minimum(down[cells], self.fall[part])
+        up[cells] = np.minimum(up[cells], self.rise[part])
+        return down, up
+
+    def of_cells(self, cells: Integers) -> tuple[Integers, Integers]:
+        """List the demands for some cells, and for each the place of its cell among them.
+
+        Parameters
+        ----------
+        cells
+            Rising.
+
+        Examples
+        --------
+        >>> one = Demands.of_outsider(np.array([3]), lower=np.ones(1), upper=np.ones(1))
+        >>> one.of_cells(np.array([2, 3]))
+        (array([0]), array([1]))
+        """
+        order, sorted_cells = self._by_cell
+        starts = np.searchsorted(sorted_cells, cells)
+        sizes = np.searchsorted(sorted_cells, cells, side="right") - starts
+        before = np.repeat(np.cumsum(sizes) - sizes, sizes)
+        found = order[np.repeat(starts, sizes) + np.arange(sizes.sum()) - before]
+        return found, np.repeat(np.arange(len(cells)), sizes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -64,9 +175,9 @@ class Problem:
         What it costs to hide a cell: ``"value"``, ``"one"``, or a number of 0 or more for each.
     kept
         Cells that are published whatever it costs.
-    singles
-        Cells of a single contributor, against whom the primary cells beside them are
-        protected as well; None leaves readers who contributed out.
+    insiders
+        Demands against readers who know something of other cells, beside those against
+        outsiders; `ckm.suppression.attackers` finds those of contributors.
     unseen
         Cells that no table shows, which only link others.
 
@@ -92,19 +203,6 @@ class Problem:
     ... )
     >>> problem, problem.is_open
     (Problem(3 cells, 1 primary), array([ True, False,  True]))
-
-    With cells of a single contributor, what is demanded is more:
-
-    >>> from ckm.suppression import Primary
-    >>> need = np.array([0.0, 1, 1])
-    >>> demands = Problem(
-    ...     relations=problem.relations,
-    ...     values=[3, 1, 2],
-    ...     primary=Primary(is_primary=need > 0, lower=need, upper=need),
-    ...     singles=np.array([False, True, False]),
-    ... ).demands
-    >>> demands.cell, demands.known
-    (array([1, 2, 2]), array([-1, -1,  1]))
     """
 
     relations: Relations
@@ -112,10 +210,12 @@ class Problem:
     primary: Primary
     costs: ArrayLike = "value"
     kept: ArrayLike | None = None
-    singles: ArrayLike | None = None
+    insiders: Demands | None = None
     unseen: ArrayLike | None = None
     value: Floats = field(init=False)
+    #: how far readers believe each cell may fall, and rise
     room: Floats = field(init=False)
+    rise: Floats = field(init=False)
     cost: Floats = field(init=False)
     must_hide: Flags = field(init=False)
     is_open: Flags = field(init=False)
@@ -129,7 +229,7 @@ class Problem:
         cost = _costs(self.costs, value) if named and not problems else np.asarray(self.costs)
         if not named or not problems:
             problems += _number_problems(cost, n, "costs")
-        for name in ("kept", "singles", "unseen"):
+        for name in ("kept", "unseen"):
             mask = getattr(self, name)
             if mask is not None and (np.shape(mask) != (n,) or np.asarray(mask).dtype != bool):
                 problems.append(f"{name} must be true or false for each of the {n:,} cells")
@@ -144,6 +244,9 @@ class Problem:
             problems.append("primary.floor must be one number, or one for each cell, from 0 up")
         if not problems and (floor > value).any():
             problems.append("primary.floor must not be above the values")
+        ceiling = np.asarray(self.primary.ceiling)
+        if not problems and (ceiling.shape not in {(), (n,)} or not (ceiling >= value).all()):
+            problems.append("primary.ceiling must be above the values, one number or each")
         if problems:
             raise ConfigError("Nothing can be suppressed: " + "; ".join(problems) + ".")
         self._fill(value.astype(np.float64), cost.astype(np.float64))
@@ -165,6 +268,8 @@ class Problem:
         must_hide = is_primary | unseen
         object.__setattr__(self, "value", value)
         object.__setattr__(self, "room", value - self._floor())
+        ceiling = np.broadcast_to(np.asarray(self.primary.ceiling, np.float64), value.shape)
+        object.__setattr__(self, "rise", ceiling - value)
         object.__setattr__(self, "cost", np.where(unseen, 0.0, cost))
         object.__setattr__(self, "must_hide", must_hide)
         object.__setattr__(self, "is_open", (value > 0) & ~kept & ~must_hide)
@@ -189,35 +294,11 @@ class Problem:
         return floor
 
     def _demands(self) -> Demands:
-        """List every primary cell, and every pair of one and a single cell beside it."""
+        """List every primary cell, and what insiders must not find."""
         cells = np.flatnonzero(self.primary.is_primary)
-        known = np.full(len(cells), -1)
-        if self.singles is not None:
-            beside, single = self._pairs(np.asarray(self.singles) & self.primary.is_primary)
-            cells, known = np.concatenate([cells, beside]), np.concatenate([known, single])
         lower = np.minimum(self.primary.lower[cells], self.room[cells])
-        upper = self.primary.upper[cells]
-        return Demands(cell=cells, known=known, lower=lower, upper=upper)
-
-    def _pairs(self, single: Flags) -> tuple[Any, Any]:
-        """Pair primary cells with the single contributors' cells of their relations."""
-        found = []
-        cells, starts = self.relations.cells, self.relations.starts
-        for r in np.unique(self.relations.rows[single[cells]]).tolist():
-            whole = slice(starts[r], starts[r + 1])
-            is_primary = self.primary.is_primary[cells[whole]]
-            is_above = self.relations.signs[whole] > 0
-            part = cells[whole][is_primary]
-            # between tables, several cells may stand on both sides
-            is_total = is_above[is_primary] & (is_above.sum() == 1)
-            a, b = np.nonzero(single[part] & (part[:, None] != part))
-            # a total of a single contributor and its part are of the same one
-            same = single[part[a]] & (is_total[a] | is_total[b])
-            found.append(np.stack([part[a], part[b]], axis=1)[~same])
-        if not found:
-            return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        pairs = np.unique(np.concatenate(found), axis=0)
-        return pairs[:, 0], pairs[:, 1]
+        found = Demands.of_outsider(cells, lower=lower, upper=self.primary.upper[cells])
+        return found if self.insiders is None else found.joined(self.insiders)
 
     def __repr__(self) -> str:
         n = int(self.primary.is_primary.sum())

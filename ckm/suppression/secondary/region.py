@@ -136,7 +136,8 @@ class Region:
     def __init__(
         self, problem: Problem, demands: Demands, incidence: Incidence, cells: Integers
     ) -> None:
-        self.room, self.demands, self.cells = problem.room[cells], demands, cells
+        self.rise, self.room = problem.rise[cells], problem.room[cells]
+        self.demands, self.cells = demands, cells
         relations = problem.relations
         place = np.full(relations.n_cells, -1)
         place[cells] = np.arange(len(cells))
@@ -167,8 +168,9 @@ class Region:
         n = len(self.cells)
         need = float((self.demands.upper if sign > 0 else self.demands.lower)[demand])
         price = cost[self.cells]
-        held = np.isinf(price) | (self.cells == self.demands.known[demand])
-        most = np.concatenate([np.full(n, FARTHEST), np.minimum(self.room / need, FARTHEST)])
+        held = np.isinf(price)
+        most = np.minimum(np.concatenate([self.rise, self.room]) / need, FARTHEST)
+        self._limit(demand, need, most)
         most[np.tile(held, 2)] = 0.0
         least = np.zeros(2 * n)
         own = int(np.searchsorted(self.cells, self.demands.cell[demand]))
@@ -184,6 +186,16 @@ class Region:
         moves = answer.point[:n] - answer.point[n:]
         kept = np.abs(moves) > _NOTHING
         return Change(cells=self.cells[kept], moves=moves[kept])
+
+    def _limit(self, demand: int, need: float, most: Floats) -> None:
+        """Lower how far cells may rise and fall to what the reader of a demand believes."""
+        part, n = self.demands.known_to(demand), len(self.cells)
+        known = self.demands.known[part]
+        place = np.minimum(np.searchsorted(self.cells, known), n - 1)
+        is_here = self.cells[place] == known
+        for start, far in ((0, self.demands.rise[part]), (n, self.demands.fall[part])):
+            at = start + place[is_here]
+            most[at] = np.minimum(most[at], far[is_here] / need)
 
 
 class Neighbourhood:
@@ -214,14 +226,13 @@ class Neighbourhood:
     def region(self, demands: Demands, cells: Sequence[int], size: int, cost: Floats) -> Region:
         """Collect cells by their distance in relations, cheap ones first on the last round."""
         relations = self.problem.relations
-        usable = self.can_move & np.isfinite(cost)
         inside = np.zeros(relations.n_cells, bool)
         inside[cells] = True
         edge, n_inside = np.unique(cells), int(inside.sum())
         while edge.size and n_inside < size:
             rows = np.unique(self.incidence.rows_of(edge))
             new = np.unique(ranges(relations.starts, rows, relations.cells))
-            new = new[~inside[new] & usable[new]]
+            new = new[~inside[new] & np.isfinite(cost[new])]
             if n_inside + len(new) > size:
                 new = new[np.argsort(cost[new], kind="stable")][: size - n_inside]
             inside[new] = True
