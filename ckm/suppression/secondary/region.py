@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -212,16 +212,19 @@ class Neighbourhood:
         self.can_move = problem.is_open | problem.must_hide
         self._whole: Region | None = None
 
-    def regions(self, demands: Demands, demand: int, cost: Floats) -> Iterator[Region]:
-        """Give larger and larger regions around the cell of a demand, up to the whole table."""
+    def change(self, demands: Demands, demand: int, sign: int, cost: Floats) -> Change | None:
+        """Find a cheap change that meets a demand: in a part of the table, or else in all."""
         for size in _SIZES:
             if size >= self.problem.relations.n_cells:
                 break
-            yield self.region(demands, [int(demands.cell[demand])], size, cost)
+            region = self.region(demands, [int(demands.cell[demand])], size, cost)
+            found = region.change(demand, sign, cost)
+            if found is not None:
+                return found
         if self._whole is None:
             every = np.flatnonzero(self.can_move)
             self._whole = Region(self.problem, demands, self.incidence, every)
-        yield self._whole
+        return self._whole.change(demand, sign, cost)
 
     def region(self, demands: Demands, cells: Sequence[int], size: int, cost: Floats) -> Region:
         """Collect cells by their distance in relations, cheap ones first on the last round."""

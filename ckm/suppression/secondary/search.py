@@ -14,8 +14,8 @@ from ckm.errors import CheckFailedError, ConfigError
 from ckm.suppression.audit import Audit, audit, check_changes
 from ckm.suppression.secondary.cover import Change, Cover
 from ckm.suppression.secondary.exact import protect_exactly
-from ckm.suppression.secondary.exchange import exchange
 from ckm.suppression.secondary.problem import Problem
+from ckm.suppression.secondary.reverse_delete import reverse_delete
 from ckm.suppression.secondary.sequential import protect_in_turn
 from footing.arrays import Flags, Integers
 
@@ -216,7 +216,7 @@ def suppress(
     cover, least = Cover(problem), 0.0
     _require_met(problem, protect_in_turn(cover))
     if chosen == "sequential":
-        cover = exchange(cover, deadline=started + limit_s)
+        cover = reverse_delete(cover, deadline=started + limit_s)
     else:
         cover, least = protect_exactly(cover, deadline=started + limit_s)
     status = np.where(cover.hidden, SECONDARY, PUBLISHED).astype(np.int8)

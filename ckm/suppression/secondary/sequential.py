@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from ckm.suppression.secondary.cover import Change, Cover
+from ckm.suppression.secondary.cover import Cover
 from ckm.suppression.secondary.region import Neighbourhood
 from footing.arrays import Floats, Integers
 
@@ -29,34 +29,19 @@ def protect_in_turn(
     Kelly, Golden and Assad (1992), Cell suppression: disclosure protection for sensitive
     tabular data, Networks 22.
     """
-    search = _Search(cover, cover.problem.cost if cost is None else cost)
-    failed = []
+    near, failed = Neighbourhood(cover.problem), []
+    price = (cover.problem.cost if cost is None else cost) + _NOTHING
+    price[~near.can_move] = np.inf
+    price[cover.hidden] = 0.0
     for demand in cover.open_demands().tolist():
         for sign, is_met in ((1, cover.is_high_met), (-1, cover.is_low_met)):
             if is_met[demand] or time.monotonic() > deadline:
                 continue
-            change = search.change(demand, sign)
+            change = near.change(cover.demands, demand, sign, price)
             if change is None:
                 failed.append(demand)
                 break
             cover.add(change)
+            price[change.cells] = 0.0
             is_met[demand] = True  # by the program's own account, to its tolerance
     return np.array(failed, np.int64)
-
-
-class _Search:
-    """Cheapest changes, found in a part of the table where that is enough."""
-
-    def __init__(self, cover: Cover, cost: Floats) -> None:
-        self.cover, self.cost = cover, cost
-        self.near = Neighbourhood(cover.problem)
-
-    def change(self, demand: int, sign: int) -> Change | None:
-        """Find a cheap change that meets a demand on one side."""
-        cost = np.where(self.near.can_move, self.cost + _NOTHING, np.inf)
-        cost[self.cover.hidden] = 0.0
-        for region in self.near.regions(self.cover.demands, demand, cost):
-            found = region.change(demand, sign, cost)
-            if found is not None:
-                return found
-        return None
