@@ -28,7 +28,7 @@ class RequestFitter:
     keys
         Where record keys come from; their column tells persons apart.
     noises
-        Variable → how its sums are perturbed.
+        Variable → how its sums are perturbed; None where they are not.
     weight
         The column of weights, or None.
     hierarchies, categories
@@ -42,7 +42,7 @@ class RequestFitter:
         source: Source,
         keys: HashedKeys | StoredKeys,
         *,
-        noises: VariableNoises,
+        noises: VariableNoises | None,
         weight: str | None,
         hierarchies: Mapping[str, object],
         categories: Mapping[str, object],
@@ -76,6 +76,8 @@ class RequestFitter:
     def _build(self, request: TableRequest) -> Request:
         is_weighted = "weighted" in request.measures
         sums = request.variables
+        noises = self._noises
+        looked_at = [] if noises is None else [noises[name].n_top for name in sums]
         if is_weighted and self._weight is None:
             raise ConfigError(
                 "The measure 'weighted' needs a weight.", hint='name its column: weight = "w"'
@@ -93,7 +95,7 @@ class RequestFitter:
             where=request.where,
             weight=self._weight if is_weighted or sums else None,
             sums=sums,
-            top=max((_LOOKED_AT, *(self._noises[name].n_top for name in sums))) if sums else 0,
+            top=max((_LOOKED_AT, *looked_at)) if sums else 0,
             ordered=tuple(dict.fromkeys(column for column, _ in request.quantiles.values())),
             missing_values=request.missing_values,
             categories=self._categories,

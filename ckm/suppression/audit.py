@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ckm.errors import ConfigError
+from ckm.suppression.attackers import Attackers
 from ckm.suppression.secondary.cover import Change, Cover
 from ckm.suppression.secondary.problem import Demands, Problem
-from ckm.suppression.secondary.region import FARTHEST, Attack, ranges
+from ckm.suppression.secondary.region import FARTHEST, Incidence, Region, ranges
 from footing.arrays import Flags, Floats, Integers
 from risk.reconstruction.program import Rows
 from risk.reconstruction.search import Search
@@ -93,7 +94,7 @@ class Audit:
         )
 
 
-def audit(problem: Problem, hidden: ArrayLike) -> Audit:
+def audit(problem: Problem, hidden: ArrayLike, *, changes: Sequence[Change] = ()) -> Audit:
     """Compute what a reader can work out of every hidden cell.
 
     Parameters
@@ -102,6 +103,8 @@ def audit(problem: Problem, hidden: ArrayLike) -> Audit:
         The problem.
     hidden
         Which cells are hidden; the primary ones must be.
+    changes
+        Changed tables at hand, each of which is checked: what one proves, no program has to.
 
     Returns
     -------
@@ -117,7 +120,9 @@ def audit(problem: Problem, hidden: ArrayLike) -> Audit:
     -----
     The interval of cell ``i`` is ``min x_i .. max x_i`` over all ``x``, none below its floor,
     that satisfy every relation and equal the published values where these are. Hidden cells
-    that no chain of relations links are looked at apart.
+    that no chain of relations links are looked at apart. Whether a demand is met, programs in
+    units of the demand tell, whatever the size of other numbers; whether a cell is exact, the
+    directions in which it can move at all.
 
     Examples
     --------
@@ -136,71 +141,118 @@ def audit(problem: Problem, hidden: ArrayLike) -> Audit:
     >>> found, float(found.low[1]), float(found.high[1])
     (Audit(4 hidden, 0 exact, 0 under-protected, 0 exposed), 5.0, 30.0)
     """
+    if np.shape(hidden) != problem.value.shape:
+        raise ConfigError(
+            f"hidden has {np.size(hidden):,} entries for {len(problem.value):,} cells.",
+            hint="tell of each cell of the problem whether it is hidden",
+        )
     mask = np.asarray(hidden, bool) | (problem.must_hide & ~problem.primary.is_primary)
     if (problem.primary.is_primary & ~mask).any():
         raise ConfigError("A primary cell is not hidden.", hint="hide every primary cell")
-    low, high, slack, n_programs = _intervals(problem, mask)
-    is_exact = high - low <= slack
-    demands, primary = problem.demands, problem.demands.cell
-    is_open = np.diff(demands.starts) == 0
-    short = (low[primary] > problem.value[primary] - demands.lower + slack[primary]) | (
-        high[primary] < problem.value[primary] + demands.upper - slack[primary]
-    )
-    short |= is_exact[primary]
-    exposed, more = _exposed(problem, mask, demands)
+    parts = list(_parts(problem, mask))
+    low, high, slack, n_programs = _intervals(problem, parts)
+    moves = _Moves(problem, mask, [cells for cells, _ in parts])
+    doubtful = np.flatnonzero(mask & (high - low <= slack))
+    is_exact = moves.are_fixed(doubtful)
+    under, exposed = moves.unmet(changes)
     cells = np.flatnonzero(mask)
+    fixed = doubtful[is_exact]
     return Audit(
         cells=cells,
         low=low[cells],
         high=high[cells],
-        is_exact=is_exact[cells],
-        under_protected=demands.cell[short & is_open],
+        is_exact=np.isin(cells, fixed),
+        under_protected=np.union1d(under, fixed[problem.primary.is_primary[fixed]]),
         exposed=exposed,
-        n_programs=n_programs + more,
+        n_programs=n_programs + moves.n_programs,
     )
 
 
-def _exposed(problem: Problem, hidden: Flags, demands: Demands) -> tuple[Integers, int]:
-    """Move the cell of each pair with the known one held."""
-    pairs = np.flatnonzero(np.diff(demands.starts) > 0)
-    if not pairs.size:
-        return np.zeros(0, np.int64), 0
-    attack, found, n_programs = Attack(problem.relations, np.flatnonzero(hidden)), set(), 0
-    for number in pairs.tolist():
-        down, up = demands.limited(number, problem.room, problem.rise)
-        for sign, need in ((1, demands.upper[number]), (-1, demands.lower[number])):
-            if need <= 0 or int(demands.cell[number]) in found:
-                continue
-            n_programs += 1
-            reach = attack.reach(
-                int(demands.cell[number]),
-                sign=sign,
-                down=np.where(hidden, np.minimum(down / need, FARTHEST), 0.0),
-                up=np.where(hidden, np.minimum(up / need, FARTHEST), 0.0),
-                most=1.0,
-            )
-            if reach.distance < 1 - _TOLERANCE:
-                found.add(int(demands.cell[number]))
-    return np.array(sorted(found), np.int64), n_programs
+class _Moves:
+    """Move hidden cells, part by part, for outsiders and for those who contributed."""
+
+    def __init__(self, problem: Problem, hidden: Flags, parts: Sequence[Integers]) -> None:
+        self.problem, self.hidden, self.parts = problem, hidden, parts
+        self.incidence, self.n_programs = Incidence(problem.relations), 0
+        self.part_of = np.full(len(hidden), -1)
+        for number, cells in enumerate(parts):
+            self.part_of[cells] = number
+        self.even = np.ones(len(hidden))
+
+    def are_fixed(self, cells: Integers) -> Flags:
+        """Tell which cells cannot move in any direction."""
+        room, rise = self.problem.room[self.hidden], self.problem.rise[self.hidden]
+        least = np.concatenate([room[room > 0], rise[rise > 0], [1.0]]).min() / FARTHEST
+        need = np.full(len(cells), least)
+        demands = Demands.of_outsider(cells, lower=need, upper=need)
+        move = self._mover(demands)
+        sides = ((1, self.problem.rise[cells] > 0), (-1, self.problem.room[cells] > 0))
+        found = [
+            not any(can[d] and move(d, sign) is not None for sign, can in sides)
+            for d in range(len(cells))
+        ]
+        return np.array(found, bool)
+
+    def unmet(self, changes: Sequence[Change]) -> tuple[Integers, Integers]:
+        """List the cells that an outsider, and that a contributor, comes too near."""
+        demands, attackers = self.problem.demands, Attackers(self.problem)
+        seen = [c for c in changes if _holds(self.problem, self.hidden, c)]
+        under: set[int] = set()
+        exposed: set[int] = set()
+        while True:
+            cover, move = Cover(self.problem, demands), self._mover(demands)
+            for known in seen:
+                cover.add(known)
+            for number in cover.open_demands().tolist():
+                for sign, is_met in ((1, cover.is_high_met), (-1, cover.is_low_met)):
+                    change = None if is_met[number] else move(number, sign)
+                    if change is not None:
+                        cover.add(change)
+                        seen.append(change)
+                    elif not is_met[number]:
+                        part = demands.known_to(number)
+                        failed = under if part.start == part.stop else exposed
+                        failed.add(int(demands.cell[number]))
+            more = attackers.unguarded(seen)
+            if more is None:
+                return np.array(sorted(under), np.int64), np.array(sorted(exposed), np.int64)
+            demands = more
+
+    def _mover(self, demands: Demands) -> Callable[[int, int], Change | None]:
+        """Return what finds a change of hidden cells that meets a demand on one side."""
+        regions: dict[int, Region] = {}
+
+        def move(number: int, sign: int) -> Change | None:
+            part = int(self.part_of[demands.cell[number]])
+            if part not in regions:
+                cells = self.parts[part]
+                regions[part] = Region(self.problem, demands, self.incidence, cells)
+            self.n_programs += 1
+            return regions[part].change(number, sign, self.even)
+
+        return move
 
 
-def _intervals(problem: Problem, hidden: Flags) -> tuple[Floats, Floats, Floats, int]:
+def _intervals(
+    problem: Problem, parts: Sequence[tuple[Integers, Rows]]
+) -> tuple[Floats, Floats, Floats, int]:
     """Return the ends of every interval, how exact they are, and the number of programs."""
     low, high, n_programs = problem.value.copy(), problem.value.copy(), 0
     slack = np.zeros(len(low))
-    cap = 4 * float(problem.value.sum()) + 1
-    for cells, rows in _parts(problem, hidden):
-        scale = _UNITS / max(1.0, float(problem.value[cells].max(initial=0.0)), cap / _UNITS**2)
+    cap = 4 * float(np.abs(problem.value).sum()) + 1
+    for cells, rows in parts:
+        largest = float(np.abs(problem.value[cells]).max(initial=0.0))
+        scale = _UNITS / max(1.0, largest, cap / _UNITS**2)
         scale = min(scale, 1.0)
-        most = np.full(len(cells), cap * scale)
-        floor = problem.value[cells] - problem.room[cells]
+        most = np.minimum(problem.value[cells] + problem.rise[cells], cap) * scale
+        floor = np.maximum(problem.value[cells] - problem.room[cells], -cap)
         scaled = replace(rows, lower=rows.lower * scale, upper=rows.upper * scale)
         search = Search(scaled, (floor * scale, most))
         search.run()
         n_programs += search.n_programs
-        low[cells] = search.bounds[0] / scale
-        top = search.bounds[1]
-        high[cells] = np.where(top >= 0.99 * most, np.inf, top / scale)
+        bottom, top = search.bounds
+        low[cells] = np.where(bottom <= -0.99 * cap * scale, -np.inf, bottom / scale)
+        high[cells] = np.where(top >= 0.99 * cap * scale, np.inf, top / scale)
         slack[cells] = 10 * _TOLERANCE / scale
     # a bound may miss by a rounding error, the value itself is always possible
     ends = np.minimum(low, problem.value), np.maximum(high, problem.value)
@@ -291,12 +343,19 @@ def check_changes(problem: Problem, hidden: ArrayLike, changes: Sequence[Change]
     array([], dtype=int64)
     """
     mask = np.asarray(hidden, bool) | (problem.must_hide & ~problem.primary.is_primary)
-    matrix: Any = problem.relations.matrix
     proven = Cover(problem)
     for change in changes:
-        full = np.zeros(problem.relations.n_cells)
-        full[change.cells] = change.moves
-        scale = float(np.abs(change.moves).max(initial=0.0))
-        if mask[change.cells].all() and np.abs(matrix @ full).max(initial=0) <= 1e-6 * scale:
+        if _holds(problem, mask, change):
             proven.add(change)
     return proven.open_demands()
+
+
+def _holds(problem: Problem, hidden: Flags, change: Change) -> bool:
+    """Tell whether a change moves hidden cells only, and no sum."""
+    matrix: Any = problem.relations.matrix
+    full = np.zeros(problem.relations.n_cells)
+    full[change.cells] = change.moves
+    scale = float(np.abs(change.moves).max(initial=0.0))
+    return bool(
+        hidden[change.cells].all() and np.abs(matrix @ full).max(initial=0) <= 1e-6 * scale
+    )

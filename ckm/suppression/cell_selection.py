@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -293,6 +293,8 @@ def _solved(
     try:
         amounts = _joined(measure, chosen, laid_out, values, completed(contributors))
         primary = _among(judged, is_shown, _primary(measure, amounts, rules))
+        if rules.prior is not None:
+            primary = _known_before(primary, values, rules.prior)
         price = values if rules.costs == "value" else 1.0
         cost = np.where(hidden[cells], 0.0, price)
         problem = Problem(
@@ -300,6 +302,7 @@ def _solved(
             values=values,
             primary=primary,
             costs=cost,
+            coalition=rules.coalition,
             unseen=~is_shown,
         )
         found = suppress(problem, method=rules.method, limit_s=rules.limit_s)
@@ -326,12 +329,20 @@ def _solved(
 
 def _among(judged: Flags, is_shown: Flags, primary: Primary) -> Primary:
     """Leave out margins that nobody sees; that a remainder is not empty, no table tells."""
-    return Primary(
+    return replace(
+        primary,
         is_primary=primary.is_primary & judged,
         lower=np.where(is_shown, primary.lower, 0.0),
         upper=np.where(judged, primary.upper, 0.0),
         floor=np.where(is_shown, primary.floor, 0.0),
     )
+
+
+def _known_before(primary: Primary, values: Floats, prior: tuple[float, float]) -> Primary:
+    """Tell the problem within what readers know every number beforehand, in per cent."""
+    below, above = prior
+    floor = np.maximum(primary.floor, values * (1 - below / 100))
+    return replace(primary, floor=floor, ceiling=values * (1 + above / 100))
 
 
 def _joined(

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ckm.engine.inputs import given_cells, open_records
-from ckm.engine.magnitudes.settings import VariableNoises
 from ckm.engine.request_fitting import RequestFitter
 from ckm.errors import CheckFailedError, ConfigError
 from tables import (
@@ -144,7 +143,7 @@ def _requests(job: Job, source: Source, keys: HashedKeys | StoredKeys) -> dict[s
     fitter = RequestFitter(
         source,
         keys,
-        noises=VariableNoises(None),
+        noises=None,
         weight=job.data.weight,
         hierarchies=job.hierarchies,
         categories=job.categories,

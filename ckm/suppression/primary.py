@@ -39,6 +39,69 @@ class Amounts(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Contributions:
+    """What contributors know of cells, and what the rules ask for against them.
+
+    A contributor of a cell knows its value but for the rest, so that the rules are applied to
+    the rest: without him, for an outsider of it, and with one less in a rule of dominance.
+
+    Parameters
+    ----------
+    number
+        Contributors of every cell.
+    first, second
+        The largest contribution to every cell, and the second.
+    lower, upper
+        How far below and above its value every cell must seem possible, in four lines: to a
+        contributor of other cells; to the largest of its own; to another one of its own; and
+        to the second largest, less by as much as another one gave less.
+
+    Examples
+    --------
+    The largest of 100, 4 and 1 may not tell that of 4 within 50 %, nor this one the largest:
+
+    >>> from types import SimpleNamespace
+    >>> given = SimpleNamespace(
+    ...     total=np.array([105.0]),
+    ...     contributors=np.array([3]),
+    ...     top=np.array([[100.0, 4.0]]),
+    ...     top_weight=np.ones((1, 2)),
+    ... )
+    >>> found = primary_cells([Percent(p=50)], amounts=given).contributions
+    >>> found.upper.ravel(), found.levels(0, 4.0)
+    (array([45.,  1.,  0., 49.]), (49.0, 49.0))
+    """
+
+    number: Integers
+    first: Floats
+    second: Floats
+    lower: Floats
+    upper: Floats
+
+    def levels(self, cell: int, own: float) -> tuple[float, float]:
+        """Return how far below and above a cell must seem possible to who gave so much to it.
+
+        Parameters
+        ----------
+        cell
+            The cell.
+        own
+            What he gave to it.
+
+        Examples
+        --------
+        See `Contributions`.
+        """
+        lower, upper = self.lower[:, cell].tolist(), self.upper[:, cell].tolist()
+        if own <= 0:
+            return lower[0], upper[0]
+        if own >= self.first[cell]:
+            return lower[1], upper[1]
+        less = float(self.second[cell]) - own
+        return max(lower[2], lower[3] - less), max(upper[2], upper[3] - less)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Primary:
     """Cells that must not be published, and the protection that they need.
 
@@ -53,6 +116,8 @@ class Primary:
         What a reader knows every cell to be at least: 1 for counts, as zeros are published.
     ceiling
         What a reader knows every cell to be at most.
+    contributions
+        What contributors know; None where only outsiders are thought of.
 
     Examples
     --------
@@ -66,6 +131,7 @@ class Primary:
     upper: Floats
     floor: Floats | float = 0.0
     ceiling: Floats | float = np.inf
+    contributions: Contributions | None = None
 
     def __repr__(self) -> str:
         return f"Primary({int(self.is_primary.sum())} of {len(self.is_primary)} cells)"
@@ -142,6 +208,16 @@ class Frequency:
         need = np.where(found, amounts.total * self.margin / 100, 0.0)
         return Primary(is_primary=found, lower=need, upper=need)
 
+    def rest(self, amounts: Amounts, kind: int) -> Floats:
+        """Return what must be kept, line by line of `Contributions`."""
+        # who gave least of three or more leaves nearly all
+        is_short = (amounts.contributors == 2) | (kind != 2)
+        left = [amounts, _without(amounts, 0), _without(amounts, 1), None][kind]
+        if left is None:
+            return np.zeros(len(amounts.total))
+        total = np.where(is_short, left.total, amounts.total)
+        return np.where(self.on_amounts(amounts).is_primary, total * self.margin / 100, 0.0)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dominance:
@@ -209,6 +285,15 @@ class Dominance:
         found = together > self.k / 100 * amounts.total
         need = np.where(found, 100 / self.k * together - amounts.total, 0.0)
         return Primary(is_primary=found, lower=need, upper=need)
+
+    def rest(self, amounts: Amounts, kind: int) -> Floats:
+        """Return what must be kept, line by line of `Contributions`."""
+        if kind == 0 or (kind == 2 and self.n > 2):
+            return 100 / self.k * _largest(amounts, self.n) - amounts.total
+        if self.n == 1 or kind == 2 or (kind == 3 and self.n > 2):
+            return np.zeros(len(amounts.total))
+        left = _without(amounts, 0 if kind == 1 else 1)
+        return 100 / self.k * _largest(left, self.n - 1) - left.total
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,6 +363,14 @@ class Percent:
         need = np.where(found, need, 0.0)
         return Primary(is_primary=found, lower=need, upper=need)
 
+    def rest(self, amounts: Amounts, kind: int) -> Floats:
+        """Return what must be kept, line by line of `Contributions`."""
+        left = [amounts, _without(amounts, 0), None, _without(amounts, 1)][kind]
+        if left is None:
+            return np.zeros(len(amounts.total))
+        largest = _largest(left, 1)
+        return self.p / self.q * largest - np.maximum(left.total - largest, 0.0)
+
 
 def _largest(amounts: Amounts, n: int) -> Floats:
     """Sum the `n` largest contributions; a record of weight w stands for w contributors."""
@@ -291,6 +384,11 @@ def _largest(amounts: Amounts, n: int) -> Floats:
         raise ConfigError(
             "Rules of dominance need contributions that are not negative.",
             hint="apply the rules to the sums of absolute values",
+        )
+    if ((weight > 0) & (weight < 1)).any():
+        raise ConfigError(
+            "Rules of dominance need weights of 1 or more: a contributor stands for himself.",
+            hint="raise lower weights to 1, or leave the weight out",
         )
     before = np.cumsum(weight, axis=1) - weight
     units: Floats = (top * np.clip(n - before, 0, weight)).sum(axis=1)
@@ -344,9 +442,65 @@ def primary_cells(
                 f"The rule {type(rule).__name__} needs amounts, not counts.",
                 hint="counts have one rule: Frequency",
             )
+    is_primary = np.logical_or.reduce([part.is_primary for part in found])
+    lower = np.maximum.reduce([part.lower for part in found])
+    upper = np.maximum.reduce([part.upper for part in found])
     return Primary(
-        is_primary=np.logical_or.reduce([part.is_primary for part in found]),
-        lower=np.maximum.reduce([part.lower for part in found]),
-        upper=np.maximum.reduce([part.upper for part in found]),
+        is_primary=is_primary,
+        lower=lower,
+        upper=upper,
         floor=np.minimum(numbers, 1.0) if amounts is None else 0.0,
+        contributions=_contributions(rules, numbers, amounts, need=(lower, upper)),
     )
+
+
+def _contributions(
+    rules: Sequence[Any],
+    numbers: Floats,
+    amounts: Amounts | None,
+    *,
+    need: tuple[Floats, Floats],
+) -> Contributions:
+    number = (numbers if amounts is None else amounts.contributors).astype(np.int64)
+    inside = np.stack([number > 0, number > 1, number > 1, number > 1])
+    top = np.asarray(getattr(amounts, "top", None))
+    if amounts is None or top.ndim != 2:  # a person knows of no cell but where nobody else is
+        first = np.minimum(numbers, 1.0) if amounts is None else numbers * (number == 1)
+        return Contributions(
+            number=number,
+            first=first,
+            second=np.where(number > 1, first, 0.0),
+            lower=inside * need[0],
+            upper=inside * need[1],
+        )
+    asked = np.stack(
+        [np.maximum.reduce([rule.rest(amounts, kind) for rule in rules]) for kind in range(4)]
+    )
+    # levels of the rest are never above those of the whole
+    asked = np.where(inside & (asked > 1e-12 * numbers), np.minimum(asked, need[1]), 0.0)
+    first = _largest(amounts, 1)
+    second = _largest(amounts, 2) - first if top.shape[1] > 1 else np.zeros(len(first))
+    return Contributions(number=number, first=first, second=second, lower=asked, upper=asked)
+
+
+def _without(amounts: Amounts, place: int) -> Amounts:
+    """Take one contributor out of cells: the largest, or the second."""
+    top, weight = np.asarray(amounts.top, np.float64), np.array(amounts.top_weight, float)
+    before = np.cumsum(weight, axis=1) - weight
+    taken = np.clip(np.minimum(before + weight, place + 1) - np.maximum(before, place), 0, 1)
+    return _Left(
+        total=np.maximum(amounts.total - (top * taken).sum(axis=1), 0.0),
+        contributors=amounts.contributors,
+        top=top,
+        top_weight=weight - taken,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class _Left:
+    """What is left of amounts without a contributor."""
+
+    total: Floats
+    contributors: Integers
+    top: Floats
+    top_weight: Floats

@@ -50,6 +50,11 @@ class Relations:
     numbers: tuple[Integers, ...]
     left: tuple[Sum, ...] = ()
 
+    def __post_init__(self) -> None:
+        is_there = (self.cells >= 0) & (self.cells < self.n_cells)
+        if not is_there.all() or len(self.cells) != len(self.signs):
+            raise ConfigError("A relation is of a cell that is not there, or has no sign.")
+
     @classmethod
     def of_grids(
         cls,

@@ -137,7 +137,9 @@ def as_it_is(x):
 
 def weighted(x, w):
     both = is_on_grid(x) and is_on_grid(w)
-    return exact(x) * exact(w) if both else as_it_is(x * w)  # 307.152 of 1/3 · 921.456 is a double
+    return (
+        exact(x) * exact(w) if both else as_it_is(x * w)
+    )  # 307.152 of 1/3 · 921.456 is a double
 
 
 def rounded(x):

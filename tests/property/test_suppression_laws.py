@@ -54,7 +54,7 @@ def problems(draw):
         relations=Relations.of_grids([grid], values=values),
         values=values,
         primary=primary_cells([Frequency(least=draw(st.integers(2, 5)))], counts=values),
-        singles=values == 1 if draw(st.booleans()) else None,
+        coalition=draw(st.integers(0, 2)),
     )
 
 

@@ -39,6 +39,13 @@ _PriorPosterior = Annotated[
 ]
 
 
+class PriorSection(Section):
+    """What readers know of every number beforehand."""
+
+    below: float = Field(gt=0, le=100, description="At least so much of it less, per cent.")
+    above: float = Field(gt=0, description="At most so much of it more, per cent.")
+
+
 class JobSuppression(Section):
     """Cells are hidden instead of changed; all others are published as they are."""
 
@@ -49,7 +56,16 @@ class JobSuppression(Section):
     dominance: _Dominance | None = optional("The nk rule.")
     p_percent: float | None = optional("The p % rule.", gt=0, lt=100)
     prior_posterior: _PriorPosterior | None = optional("The p-q rule.")
-    singles: bool = optional("Guard cells from who is alone in the cell beside.", default=True)
+    coalition: int = optional(
+        "How many contributors may join what they know: 0, 1 or 2.", default=2, ge=0, le=2
+    )
+    prior: (
+        Annotated[
+            tuple[float, float],
+            ReadAs(PriorSection, lambda known, _: (known.below, known.above)),
+        ]
+        | None
+    ) = optional("Within what readers know every number beforehand.")
     costs: Literal["value", "one"] = optional(
         "What it costs to hide a cell: its number, or 1.", default="value"
     )

@@ -97,9 +97,11 @@ class Cover:
             (1, far * np.where(own > 0, rises, falls), self.demands.upper[numbers]),
             (-1, far * np.where(own > 0, falls, rises), self.demands.lower[numbers]),
         ):
-            for k in np.flatnonzero((reached >= need) & (need > 0)).tolist():
-                if self._suits(int(numbers[k]), change, sign * need[k] / own[k]):
-                    found.append((int(numbers[k]), sign))
+            found += [
+                (int(numbers[k]), sign)
+                for k in np.flatnonzero((reached >= need) & (need > 0)).tolist()
+                if self._suits(int(numbers[k]), change, sign * need[k] / own[k])
+            ]
         return found
 
     def _suits(self, demand: int, change: Change, factor: float) -> bool:

@@ -278,7 +278,7 @@ class Cutter:
         """Turn the weights of a bound into an inequality, if it is violated."""
         w = np.where(np.abs(weights) > _CLEAN, weights, 0.0)
         down, up = self._far(demand, need, np.inf)
-        far = np.where(w > 0, w * down, 0.0)
+        far = np.multiply(w, down, out=np.zeros(len(w)), where=w > 0)
         far[w < 0] = -w[w < 0] * up[w < 0]
         must_hide = self.problem.must_hide
         least = 1.0 - float(far[must_hide].sum())

@@ -14,6 +14,7 @@ from ckm.suppression.relations import Relations
 from footing.arrays import Flags, Floats, Integers
 
 _ADDS_UP = 1e-9
+_MAX_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -168,13 +169,16 @@ class Problem:
     relations
         Which cells add up to which.
     values
-        Of every cell; none negative.
+        Of every cell; none negative, unless `Primary.floor` says that readers know it may be.
     primary
         The primary cells and the protection that they need.
     costs
         What it costs to hide a cell: ``"value"``, ``"one"``, or a number of 0 or more for each.
     kept
         Cells that are published whatever it costs.
+    coalition
+        How many contributors may join what they know: 0, 1 or 2; of primary cells that come
+        with `Primary.contributions`.
     insiders
         Demands against readers who know something of other cells, beside those against
         outsiders; `ckm.suppression.attackers` finds those of contributors.
@@ -210,6 +214,7 @@ class Problem:
     primary: Primary
     costs: ArrayLike = "value"
     kept: ArrayLike | None = None
+    coalition: int = 0
     insiders: Demands | None = None
     unseen: ArrayLike | None = None
     value: Floats = field(init=False)
@@ -224,11 +229,16 @@ class Problem:
     def __post_init__(self) -> None:
         n = self.relations.n_cells
         value = np.asarray(self.values)
-        problems = _number_problems(value, n, "values")
+        is_signed = bool(np.any(np.asarray(self.primary.floor) < 0))
+        problems = _number_problems(value, n, "values", is_signed=is_signed)
+        if is_signed and self.coalition:
+            problems.append("coalition is for values that are not negative")
         named = isinstance(self.costs, str)
         cost = _costs(self.costs, value) if named and not problems else np.asarray(self.costs)
         if not named or not problems:
             problems += _number_problems(cost, n, "costs")
+        if self.coalition not in {0, 1, 2}:
+            problems.append(f"coalition must be 0, 1 or 2, not {self.coalition!r}")
         for name in ("kept", "unseen"):
             mask = getattr(self, name)
             if mask is not None and (np.shape(mask) != (n,) or np.asarray(mask).dtype != bool):
@@ -239,24 +249,31 @@ class Problem:
                 problems.append(f"primary.{name} must have one entry for each cell")
             elif not (np.isfinite(part) & (part >= 0)).all():
                 problems.append(f"primary.{name} must be finite and not negative")
-        floor = np.asarray(self.primary.floor)
-        if not problems and (floor.shape not in {(), (n,)} or not (floor >= 0).all()):
-            problems.append("primary.floor must be one number, or one for each cell, from 0 up")
-        if not problems and (floor > value).any():
-            problems.append("primary.floor must not be above the values")
-        ceiling = np.asarray(self.primary.ceiling)
-        if not problems and (ceiling.shape not in {(), (n,)} or not (ceiling >= value).all()):
-            problems.append("primary.ceiling must be above the values, one number or each")
+        problems = problems or self._bound_problems(value)
         if problems:
             raise ConfigError("Nothing can be suppressed: " + "; ".join(problems) + ".")
         self._fill(value.astype(np.float64), cost.astype(np.float64))
 
+    def _bound_problems(self, value: NDArray[Any]) -> list[str]:
+        floor, ceiling = np.asarray(self.primary.floor), np.asarray(self.primary.ceiling)
+        shapes = {(), value.shape}
+        if floor.shape not in shapes or np.isnan(floor).any():
+            return ["primary.floor must be one number, or one for each cell"]
+        if (floor > value).any():
+            return ["primary.floor must not be above the values"]
+        if ceiling.shape not in shapes or not (ceiling >= value).all():
+            return ["primary.ceiling must be one number or one for each cell, none below it"]
+        return []
+
     def _fill(self, value: Floats, cost: Floats) -> None:
-        scale = max(1.0, float(value.max(initial=0.0)))
+        scale = max(1.0, float(np.abs(value).max(initial=0.0)))
         off = np.abs(self.relations.residuals(value)) > _ADDS_UP * scale
         if off.any():
+            entries = off[self.relations.rows] & (self.relations.signs > 0)
+            cells = self.relations.cells[entries][:_MAX_NAMED].tolist()
             raise ConfigError(
-                f"{int(off.sum()):,} totals are not the sum of their parts.",
+                f"{int(off.sum()):,} totals are not the sum of their parts, such as cell"
+                f" {' and '.join(map(str, cells))}.",
                 hint="suppression needs additive tables: true numbers, not noisy ones",
             )
         is_primary = self.primary.is_primary
@@ -272,7 +289,7 @@ class Problem:
         object.__setattr__(self, "rise", ceiling - value)
         object.__setattr__(self, "cost", np.where(unseen, 0.0, cost))
         object.__setattr__(self, "must_hide", must_hide)
-        object.__setattr__(self, "is_open", (value > 0) & ~kept & ~must_hide)
+        object.__setattr__(self, "is_open", (value != 0) & ~kept & ~must_hide)
         object.__setattr__(self, "demands", self._demands())
 
     def _floor(self) -> Floats:
@@ -305,19 +322,21 @@ class Problem:
         return f"Problem({self.relations.n_cells} cells, {n} primary)"
 
 
-def _number_problems(numbers: NDArray[Any], n: int, name: str) -> list[str]:
+def _number_problems(
+    numbers: NDArray[Any], n: int, name: str, *, is_signed: bool = False
+) -> list[str]:
     if numbers.shape != (n,):
         return [f"{name} must be one number for each of the {n:,} cells"]
     if numbers.dtype.kind not in "biuf" or not np.isfinite(numbers.astype(np.float64)).all():
         return [f"{name} must be finite numbers"]
-    if (numbers < 0).any():
+    if not is_signed and (numbers < 0).any():
         return [f"{name} must not be negative"]
     return []
 
 
 def _costs(word: object, value: NDArray[Any]) -> NDArray[Any]:
     if word == "value":
-        return value
+        return np.asarray(np.abs(value))
     if word == "one":
         return np.ones(len(value))
     raise ConfigError(f"costs must be 'value', 'one' or numbers, not {word!r}.")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ckm.errors import CheckFailedError, ConfigError
+from ckm.suppression.attackers import Attackers
 from ckm.suppression.audit import Audit, audit, check_changes
 from ckm.suppression.secondary.cover import Change, Cover
 from ckm.suppression.secondary.exact import protect_exactly
@@ -130,7 +131,7 @@ class Suppression:
         --------
         See `suppress`.
         """
-        return audit(self.problem, self.hidden)
+        return audit(self.problem, self.hidden, changes=self.changes)
 
     def masked(self, values: ArrayLike | None = None, *, table: int = 0) -> Any:
         """Give the true numbers of a table's cells, hidden ones masked and overwritten by 0.
@@ -187,6 +188,8 @@ def suppress(
     ------
     UnprotectedError
         If the demands cannot be met, even if all that may be is hidden.
+    CheckFailedError
+        If no choice that meets them is found in time.
 
     Examples
     --------
@@ -213,12 +216,24 @@ def suppress(
     if not limit_s > 0:
         raise ConfigError(f"limit_s must be above 0, not {limit_s:g}.")
     chosen = _chosen(problem, method)
-    cover, least = Cover(problem), 0.0
-    _require_met(problem, protect_in_turn(cover))
-    if chosen == "sequential":
-        cover = reverse_delete(cover, deadline=started + limit_s)
-    else:
-        cover, least = protect_exactly(cover, deadline=started + limit_s)
+    attackers, cover, least = Attackers(problem), Cover(problem), 0.0
+    deadline = started + limit_s
+    while True:
+        _require_met(problem, protect_in_turn(cover, deadline=deadline))
+        _require_time(cover, limit_s)
+        if chosen == "sequential":
+            cover = reverse_delete(cover, deadline=deadline)
+        else:
+            cover, least = protect_exactly(cover, deadline=deadline)
+        more = attackers.unguarded(cover.changes)
+        if more is None:
+            break
+        if problem.insiders is not None:
+            more = problem.insiders.joined(more)
+        problem = replace(problem, insiders=more)
+        before, cover = cover, Cover(problem)
+        for change in before.changes:
+            cover.add(change)
     status = np.where(cover.hidden, SECONDARY, PUBLISHED).astype(np.int8)
     status[problem.primary.is_primary] = PRIMARY
     seconds = time.monotonic() - started
@@ -241,6 +256,16 @@ def _chosen(problem: Problem, method: str) -> str:
     return "exact" if problem.relations.n_cells <= _EXACT_CELLS else "sequential"
 
 
+def _require_time(cover: Cover, limit_s: float) -> None:
+    is_high, is_low = cover.is_high_met, cover.is_low_met
+    if not (is_high & is_low).all():
+        raise CheckFailedError(
+            f"No choice of cells that meets every demand was found within {limit_s:g} s.",
+            hint="raise limit_s, or show fewer levels of detail",
+        )
+    logger.info("demands met", extra={"demands": len(is_high)})
+
+
 def _require_met(problem: Problem, failed: Integers) -> None:
     if failed.size:
         cells = np.unique(problem.demands.cell[failed])
@@ -248,5 +273,13 @@ def _require_met(problem: Problem, failed: Integers) -> None:
             cells,
             f"{len(cells):,} primary cells cannot be protected as demanded, even if every cell"
             " that may be hidden is.",
-            hint="keep fewer cells, hide fewer levels of detail, or ask for less protection",
+            hint=_way_out(problem),
         )
+
+
+def _way_out(problem: Problem) -> str:
+    if problem.kept is not None and np.any(problem.kept):
+        return "keep fewer cells: those of the same sums have to be hidden as well"
+    if np.isfinite(problem.rise).any():
+        return "take readers to know less beforehand, or ask for less protection"
+    return "publish fewer tables together, or leave out the finest level, or ask for less"

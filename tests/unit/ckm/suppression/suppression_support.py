@@ -77,19 +77,38 @@ def interval(matrix, values, hidden, cell, floor=0):
 
 def is_protected(problem: Problem, hidden) -> bool:
     """Tell whether a choice of hidden cells meets every demand."""
-    matrix, demands = problem.relations.matrix.toarray(), problem.demands
-    for cell, known, lower, upper in zip(
-        demands.cell, demands.known, demands.lower, demands.upper, strict=True
-    ):
-        seen = np.array(hidden)
-        if known >= 0:
-            seen[known] = False
-        floor = problem.primary.floor
-        low, high = interval(matrix, problem.value, seen, cell, floor)
-        value = problem.value[cell]
-        if low > value - lower + 1e-6 or high < value + upper - 1e-6:
-            return False
+    matrix, primary = problem.relations.matrix.toarray(), problem.primary
+    values, floor = problem.value, np.array(primary.floor, float) * np.ones(len(problem.value))
+    while (parts := -(np.minimum(matrix, 0) @ floor)).any():  # a total is not below its parts
+        above = np.array(floor)
+        for row, least in zip(matrix, parts, strict=True):
+            above[row > 0] = np.maximum(above[row > 0], least)
+        if (above == floor).all():
+            break
+        floor = above
+    for cell in np.flatnonzero(primary.is_primary):
+        for known in [np.zeros(len(values), bool), *_singles(problem)]:
+            if known[cell]:
+                continue
+            seen = np.array(hidden) & ~known
+            low, high = interval(matrix, values, seen, cell, floor)
+            least = max(values[cell] - primary.lower[cell], floor[cell])
+            if low > least + 1e-6 or high < values[cell] + primary.upper[cell] - 1e-6:
+                return False
     return True
+
+
+def _singles(problem: Problem):
+    """Give, for everybody who is alone in a finest cell of counts, the cells that he knows."""
+    matrix = problem.relations.matrix.toarray()
+    if not problem.coalition:
+        return
+    for cell in np.flatnonzero((problem.value == 1) & ~(matrix > 0).any(axis=0)):
+        known = np.arange(len(problem.value)) == cell
+        for _ in range(len(known)):  # up, as far as nobody else is
+            rows = (matrix[:, known] < 0).any(axis=1)
+            known |= (matrix[rows] > 0).any(axis=0) & (problem.value == 1)
+        yield known
 
 
 def cheapest(problem: Problem) -> float:

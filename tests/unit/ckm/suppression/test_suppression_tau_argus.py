@@ -87,7 +87,6 @@ def test_the_rule_the_cost_and_the_intervals_are_those_of_tau_argus(seed, tmp_pa
         relations=relations,
         values=values,
         primary=Primary(is_primary=unsafe, lower=need, upper=need),
-        singles=np.array([row["freq"] == 1 for row in rows]),
     )
     seen = audit(problem, hidden)
     assert seen.is_safe

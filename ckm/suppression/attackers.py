@@ -1,0 +1,291 @@
+"""Contributors who attack: who of them finds more than an outsider, alone or with another."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ckm.suppression.relations import Relations
+from ckm.suppression.secondary.cover import Change
+from ckm.suppression.secondary.problem import Demands, Problem
+from footing.arrays import Flags, Floats, Integers
+
+#: a contributor: a finest cell, and 0 for the largest in it or 1 for the second
+Who: TypeAlias = tuple[int, int]
+
+_EXACT = 1e-9
+
+
+class Attackers:
+    """The largest contributors of the finest cells, and pairs of them from different ones.
+
+    Each knows what he gave himself: a cell with him is worth that or more, and a cell of
+    nobody else is known. What the rules ask for against him is what they ask of the rest of a
+    cell, see `Contributions`. Whoever gave less knows less, and is not looked at.
+
+    Parameters
+    ----------
+    problem
+        The problem; its `coalition` says how many join.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.over = _containing(problem.relations)
+        self.under = self.over.T.tocsr()
+        self.asked: set[tuple[int, tuple[Who, ...]]] = set()
+
+    def unguarded(self, changes: Sequence[Change]) -> Demands | None:
+        """Find demands that none of some changes proves met, and that were not found before."""
+        given, found = self.problem.primary.contributions, []
+        if given is None or not self.problem.coalition:
+            return None
+        of_cell: dict[int, list[Change]] = {}
+        is_primary = self.problem.primary.is_primary
+        for change in changes:
+            for cell in change.cells[is_primary[change.cells]].tolist():
+                of_cell.setdefault(cell, []).append(change)
+        for cell in np.flatnonzero(is_primary).tolist():
+            own = sorted(of_cell.get(cell, []), key=lambda change: len(change.cells))
+            for sign in (1, -1):
+                for group in _Side(self, cell, sign, own).unguarded():
+                    if (cell, group) not in self.asked:
+                        self.asked.add((cell, group))
+                        found.append((cell, group))
+        return self._demands(found) if found else None
+
+    def is_under(self, who: Who, cells: Integers) -> Flags:
+        """Tell which cells a contributor stands in."""
+        part = self.over.indices[self.over.indptr[who[0]] : self.over.indptr[who[0] + 1]]
+        place = np.minimum(np.searchsorted(part, cells), len(part) - 1)
+        return np.asarray(part[place] == cells)
+
+    def leaves(self, cell: int) -> Integers:
+        """List the finest cells of a cell."""
+        part = slice(self.under.indptr[cell], self.under.indptr[cell + 1])
+        return np.asarray(self.under.indices[part], np.int64)
+
+    def gave(self, who: Who) -> float:
+        """Return what a contributor gave."""
+        given: Any = self.problem.primary.contributions
+        return float((given.second if who[1] else given.first)[who[0]])
+
+    def needs(self, cell: int, group: tuple[Who, ...]) -> tuple[float, float]:
+        """Return how far below and above its value a group must believe a cell possible."""
+        given: Any = self.problem.primary.contributions
+        inside = [who for who in group if self.is_under(who, np.array([cell]))[0]]
+        if len(inside) > 1:  # the rules think of one contributor of the cell itself
+            return 0.0, 0.0
+        own = sum(map(self.gave, inside))
+        room = min(self.problem.room[cell], self.problem.value[cell] - own)
+        lower, upper = given.levels(cell, own)
+        rest = self.problem.primary
+        return min(lower, rest.lower[cell], room), min(upper, float(rest.upper[cell]))
+
+    def known(self, group: tuple[Who, ...], cells: Integers) -> tuple[Floats, Integers]:
+        """Return what a group gave to each of some cells, and how many of it did."""
+        gave, number = np.zeros(len(cells)), np.zeros(len(cells), np.int64)
+        for who in group:
+            is_in = self.is_under(who, cells)
+            gave[is_in] += self.gave(who)
+            number[is_in] += 1
+        return gave, number
+
+    def _demands(self, found: Sequence[tuple[int, tuple[Who, ...]]]) -> Demands:
+        given: Any = self.problem.primary.contributions
+        parts: list[tuple[Integers, Floats, Floats]] = []
+        for cell, group in found:
+            above = [
+                self.over.indices[self.over.indptr[who[0]] : self.over.indptr[who[0] + 1]]
+                for who in group
+            ]
+            cells = np.unique(np.concatenate(above)).astype(np.int64)
+            cells = cells[cells != cell]
+            gave, number = self.known(group, cells)
+            is_whole = number >= given.number[cells]
+            fall = np.where(is_whole, 0.0, np.maximum(self.problem.value[cells] - gave, 0.0))
+            is_told = is_whole | (fall < self.problem.room[cells])
+            rise = np.where(is_whole, 0.0, np.inf)
+            parts.append((cells[is_told], fall[is_told], rise[is_told]))
+        needs = np.array([self.needs(cell, group) for cell, group in found])
+        return Demands(
+            cell=np.array([cell for cell, _ in found]),
+            lower=needs[:, 0],
+            upper=needs[:, 1],
+            starts=np.cumsum([0, *(len(part[0]) for part in parts)]),
+            known=np.concatenate([part[0] for part in parts]),
+            fall=np.concatenate([part[1] for part in parts]),
+            rise=np.concatenate([part[2] for part in parts]),
+        )
+
+
+class _Side:
+    """One cell, up or down: the changes that move it so, and who does not believe in them."""
+
+    def __init__(
+        self, attackers: Attackers, cell: int, sign: int, changes: Sequence[Change]
+    ) -> None:
+        self.attackers, self.problem = attackers, attackers.problem
+        self.cell, self.sign = cell, sign
+        self.given: Any = self.problem.primary.contributions
+        #: cells and their moves, that of the cell one up or down
+        self.ways: list[tuple[Integers, Floats]] = []
+        for change in changes:
+            own = float(change.moves[np.searchsorted(change.cells, cell)])
+            self.ways.append((change.cells, change.moves * (sign / own)))
+        leaves = attackers.leaves(cell)
+        self.own = sorted(
+            ((leaf, k) for leaf in leaves.tolist() for k in (0, 1)),
+            key=lambda who: -attackers.gave(who),
+        )[:2]
+
+    def unguarded(self) -> Iterator[tuple[Who, ...]]:
+        """Find contributors, and pairs, who believe in none of the changes.
+
+        A group that believes in none does not believe in the first, and one that stays when
+        one of it is taken out does not believe in the first that this one believes in.
+        """
+        most = max(self._needs((who,)) for who in (*self.own, None))
+        way = self._first((), most)
+        if most <= 0 or way is None:
+            return
+        first, alone = self._doubting(way, most), set()
+        for who in first:
+            if self._is_unguarded((who,)):
+                alone.add(who)
+                yield (who,)
+        if self.problem.coalition > 1:
+            pairs = {*self._together(way, most)}
+            for who in first:
+                pairs |= {*self._partners(who)}
+            for pair in sorted(tuple(sorted(pair)) for pair in pairs):
+                if not alone & {*pair} and self._is_unguarded(pair):
+                    yield pair
+
+    def _partners(self, who: Who) -> Iterator[tuple[Who, Who]]:
+        """Yield pairs of one with all who may not believe in what he believes in."""
+        is_inside = self._is_inside(who)
+        for other in (None,) if is_inside else (None, *self.own):
+            # what the rules ask for against him and the largest of the cell, and so on
+            need = self._needs((who,) if other is None else (who, other))
+            if need <= 0:
+                continue
+            way = self._first((who,), need)
+            if way is None:
+                if other is not None:
+                    yield who, other
+                continue
+            for partner in self._doubting(way, need, beside=who):
+                yield who, partner
+
+    def _is_inside(self, who: Who) -> bool:
+        return bool(self.attackers.is_under(who, np.array([self.cell]))[0])
+
+    def _needs(self, group: tuple[Who | None, ...]) -> float:
+        known = tuple(who for who in group if who is not None)
+        return self.attackers.needs(self.cell, known)[self.sign > 0]
+
+    def _is_unguarded(self, group: tuple[Who, ...]) -> bool:
+        need = self._needs(group)
+        is_one = len({leaf for leaf, _ in group}) < len(group)
+        return need > 0 and not is_one and self._first(group, need) is None
+
+    def _first(self, group: tuple[Who, ...], need: float) -> tuple[Integers, Floats] | None:
+        """Return the first change that a group believes in, so far."""
+        return next((way for way in self.ways if self._suits(way, need, group)), None)
+
+    def _suits(self, way: tuple[Integers, Floats], need: float, group: tuple[Who, ...]) -> bool:
+        cells, moves = way[0], way[1] * need
+        value, room = self.problem.value[cells], self.problem.room[cells]
+        near = _EXACT * np.abs(value) + 1e-6 * need
+        if ((-moves > room + near) | (moves > self.problem.rise[cells] + near)).any():
+            return False
+        if not group:
+            return True
+        gave, number = self.attackers.known(group, cells)
+        doubts = (number > 0) & (
+            (number >= self.given.number[cells]) | (-moves > value - gave + near)
+        )
+        return not doubts[cells != self.cell].any()
+
+    def _doubting(
+        self, way: tuple[Integers, Floats], need: float, *, beside: Who | None = None
+    ) -> list[Who]:
+        """List all who may not believe in a change, alone or beside somebody, in order."""
+        cells = way[0]
+        left = self.problem.value[cells] + np.minimum(way[1] * need, 0.0)
+        group = () if beside is None else (beside,)
+        gave, number = self.attackers.known(group, cells)
+        is_whole = self.given.number[cells] <= 1 + number
+        doubtful = (is_whole | (self.given.first[cells] + gave > left)) & (cells != self.cell)
+        found: set[Who] = set()
+        for cell, least in zip(
+            cells[doubtful].tolist(),
+            np.where(is_whole, 0.0, left - gave)[doubtful].tolist(),
+            strict=True,
+        ):
+            found |= set(self._above(cell, least))
+        return sorted(found - {beside})
+
+    def _above(self, cell: int, least: float) -> Iterator[Who]:
+        """Yield the contributors of a cell who gave more than something."""
+        leaves = self.attackers.leaves(cell)
+        for leaf in leaves[self.given.first[leaves] > least].tolist():
+            yield (leaf, 0)
+            # of the contributors of a cell elsewhere, the largest knows most
+            if self.given.second[leaf] > least and self._is_inside((leaf, 1)):
+                yield (leaf, 1)
+
+    def _together(self, way: tuple[Integers, Floats], need: float) -> Iterator[tuple[Who, Who]]:
+        """Yield pairs in one cell that moves, of whom one alone may believe in the change."""
+        cells = way[0]
+        left = self.problem.value[cells] + np.minimum(way[1] * need, 0.0)
+        is_two = self.given.number[cells] == 2
+        both = self.given.first[cells] + self.given.second[cells]
+        doubtful = (is_two | (both > left)) & (cells != self.cell)
+        rest = np.where(is_two, 0.0, left - self.given.first[cells])
+        for cell, least, most in zip(
+            cells[doubtful].tolist(), rest[doubtful], left[doubtful], strict=True
+        ):
+            for one, other in itertools.combinations(sorted(self._above(cell, least)), 2):
+                if not least or self.attackers.gave(one) + self.attackers.gave(other) > most:
+                    yield one, other
+
+
+def _containing(relations: Relations) -> Any:
+    """Return a sparse matrix, 1 where a finest cell lies in a cell; itself is in itself."""
+    from scipy.sparse import coo_array, csr_array, eye_array
+
+    n, rows = relations.n_cells, relations.rows
+    child, parent = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for sign in (1, -1):
+        is_total = relations.signs == sign
+        times = np.bincount(rows, relations.signs * sign > 0, minlength=relations.n_relations)
+        total = np.full(relations.n_relations, -1)
+        total[rows[is_total]] = relations.cells[is_total]
+        total[times != 1] = -1
+        if sign < 0:  # of two cells that are the same, the first is the total
+            total[np.diff(relations.starts) == 2] = -1
+        part = (total[rows] >= 0) & (relations.signs * sign < 0)
+        child.append(relations.cells[part])
+        parent.append(total[rows[part]])
+    up = coo_array(
+        (
+            np.ones(sum(map(len, child)), np.int8),
+            (np.concatenate(child), np.concatenate(parent)),
+        ),
+        shape=(n, n),
+    ).tocsr()
+    is_finest = np.bincount(np.concatenate(parent), minlength=n) == 0
+    found = eye_array(n, dtype=np.int8, format="csr").multiply(is_finest[:, None]).tocsr()
+    found.eliminate_zeros()
+    while True:
+        wider = csr_array(found + found @ up)
+        wider.data[:] = 1
+        if wider.nnz == found.nnz:
+            wider.sort_indices()
+            return wider
+        found = wider
