@@ -160,7 +160,9 @@ def show(
             beside = (theirs, cells.get(theirs), cells.get(goal))
             lines.append(Line(label, cells[ours], "CPU s", *beside))
         if isinstance(cells.get("peak MB"), float):
-            lines.append(Line(f"{label}, peak", cells["peak MB"], "MB"))
+            lines.append(
+                Line(f"{label}, peak", cells["peak MB"], "MB", goal=cells.get("goal MB"))
+            )
     _hand_over(lines)
 
 

@@ -6,12 +6,9 @@ import glob
 import itertools
 import os
 import re
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 STANDARD_INPUT = "-"
 #: Scheme of a database's URI → its ADBC driver.

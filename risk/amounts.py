@@ -1,11 +1,13 @@
 """What a published total tells about its largest contributor.
 
 The noise is a share of the largest contributor x: ``published = x + others + s x V``, with V in
-units. Everything here has a closed form.
+units; in sensitive cells two more contributors have noise of their own. Everything here has a
+closed form.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -164,6 +166,7 @@ def largest_bounds(
     *,
     known: ArrayLike = 0.0,
     unknown: int | None = None,
+    all_noisy: bool = False,
 ) -> LargestBounds:
     """Bound the largest contributor, as who knows the noise but not its key can.
 
@@ -171,11 +174,18 @@ def largest_bounds(
     ``(P - k) / (1 + s a)``. Each of m unknown contributors has at most x, and for the second
     largest at most k: x is at least ``(P - k) / (1 + m + s b)``, or ``(P - k - m k) /
     (1 + s b)``, and k. Where ``1 + s a`` is not above 0 there is no upper end.
+
+    With `all_noisy`, as in sensitive cells, each contributor is multiplied by 1 or by a number
+    from ``1 + s a`` to ``1 + s b``: x is at most ``P / (1 + s a) - k``, and at least ``(P /
+    (1 + s b) - k) / (1 + m)`` or ``P / (1 + s b) - k - m k``.
     """
     totals, own = _pairs(published, known)
-    rest = np.maximum(totals - own, 0.0)
     least, greatest = (1 + noise.share * end for end in (noise.least, noise.greatest))
+    rest = np.maximum(totals - own, 0.0)
     upper = rest / least if least > 0 else np.full(rest.shape, np.inf)
+    if all_noisy:
+        upper = np.maximum(totals / least - own, 0.0) if least > 0 else upper
+        rest, greatest = np.maximum(totals / greatest - own, 0.0), 1.0
     lower = own.copy()
     if unknown is not None:
         others = require_between(unknown, name="unknown")
@@ -186,7 +196,7 @@ def largest_bounds(
 
 
 def chance_within(
-    noise: AmountNoise, *, percent: float, others: ArrayLike = 0.0
+    noise: AmountNoise, *, percent: float, others: ArrayLike = 0.0, beside: Sequence[float] = ()
 ) -> NDArray[np.float64]:
     """Give the probability that a total less what is known estimates the largest well.
 
@@ -198,12 +208,15 @@ def chance_within(
         How near the estimate is to the largest contributor, in per cent of it.
     others
         What the intruder does not know of the rest, as a share of the largest contributor.
+    beside
+        Contributors with noise of their own, as in sensitive cells, as shares of the largest.
 
     Notes
     -----
     The estimate is off by ``R + s x V``: the probability is that of ``|R / x + s V| <= p``,
     which is ``F((p - r) / s) - F((-p - r) / s)`` with the distribution F of the noise. Without
-    noise it is 1 exactly where the p % rule calls a cell sensitive.
+    noise it is 1 exactly where the p % rule calls a cell sensitive. The noise of others is
+    independent, with its jitter at the middles of two halves.
 
     Examples
     --------
@@ -212,11 +225,16 @@ def chance_within(
     array([0.5 , 0.25])
     """
     near = require_between(percent, name="percent") / 100
-    rest = read_numbers(others, name="others")
+    rest, weights = read_numbers(others, name="others")[..., None], np.ones(1)
+    points = np.add.outer(noise.values, noise.width * np.array([-0.25, 0.25])).ravel()
+    for size in beside:
+        shifted = rest[..., None] + noise.share * size * points
+        rest = shifted.reshape(*rest.shape[:-1], -1)
+        weights = np.multiply.outer(weights, np.repeat(noise.probabilities, 2) / 2).ravel()
     upper = noise.below((near - rest) / noise.share)
     # Noise that is exactly at the lower end is near enough too.
     below = noise.below(np.nextafter((-near - rest) / noise.share, -np.inf))
-    return np.asarray(upper - below, np.float64)
+    return np.asarray((upper - below) @ weights, np.float64)
 
 
 def largest_posterior(

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import math
+import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
+from reports.facts.synthesis import GuaranteeFact
 from synth.certificate import Certificate
 from synth.claims import words_of
 from synth.errors import CertificateError
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping
-
-    from reports.facts.synthesis import GuaranteeFact
-
 
 Status = Literal["private", "unprotected", "simulated", "wrong", "other data", "absent"]
 _SIMULATED = "simulated"

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
+from footing.arrays import Words
 from tables.filtering.filters import quote
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from footing.arrays import Words
 
 MOST_BYTES = 15  # a message is padded by at least one byte
 _BLOCK = MOST_BYTES + 1

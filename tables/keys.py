@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 #: The version of the definition of a record key that is hashed.
 KEY_VERSION = 2
+#: How files say it that hold such keys, or sums of them.
+VERSION_METADATA = {"ckm_record_key_version": str(KEY_VERSION)}
 _KEY_BYTES = 16
 _DECIMALS = 18
 _BATCH = 131_072
@@ -225,7 +227,7 @@ def attach_keys(
             f"POSITIONAL JOIN {hashed} AS t",
             parameters,
             os.fspath(draft),
-            metadata={"ckm_record_key_version": str(KEY_VERSION)},
+            metadata=VERSION_METADATA,
             progress=progress,
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -12,8 +12,6 @@ from tables.errors import RequestError, unknown_name
 from tables.filtering.filters import Filter, parse_filter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from tables.cells.hierarchy import Hierarchy
     from tables.source.source import Source
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from tables.errors import DataError, RequestError
 from tables.filtering.filters import quote
-from tables.keys import require_sound
+from tables.keys import RecordKeys, require_sound
 from tables.prepared.prepare import _code
 from tables.prepared.prepared import LEVEL
-from tables.request import require_fit
+from tables.request import Request, require_fit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from footing.arrays import Integers, Words
     from tables.cells.axes import Axis
-    from tables.keys import RecordKeys
-    from tables.request import Request
     from tables.source.source import Source
 
 

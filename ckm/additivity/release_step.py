@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tables import Cells
 
 
-_MEASURE = "sum:original"
+_MEASURE = "mean:original"  # one that decides of no row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,9 +10,10 @@ import numpy as np
 from ckm.engine.magnitudes import MagnitudeError, plan_noise
 from ckm.engine.magnitudes.noise.scale import bases
 from ptable.lookup import moments
+from reports.facts.copying import fact_of
 from reports.facts.release import AmountFact, AmountNoiseFact
 from risk.amount_deviations import amount_deviations
-from risk.amounts import AmountNoise
+from risk.amounts import AmountNoise, chance_within
 from risk.errors import RiskError
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 #: How near an estimate is that finds the largest contributor, as a share of its amount.
 NEAR = 0.1
 _WITHIN = 0.05
+_NONE = 1e-300  # a share that is no noise
+_JUDGED = 1000  # exposed cells of a table whose chance is computed, evenly spread
 
 
 def amount_fact(
@@ -34,8 +37,9 @@ def amount_fact(
     published: NDArray[np.float64],
     *,
     noise: MagnitudeNoise,
+    counts: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
 ) -> AmountFact:
-    """Measure what the noise did to the sums of a variable.
+    """Measure what the noise did to the sums of a variable; `counts` before and after noise.
 
     A cell is exposed where the second largest contributor, who knows the own amount and
     subtracts it, would come within a tenth of the largest without noise: what the rest adds is
@@ -46,8 +50,18 @@ def amount_fact(
     fact = deviation_fact(table, magnitudes.variable, magnitudes.total, published)
     if not fact.cells:
         return fact
-    exposed, expected, found = _exposure(magnitudes, published, noise)
-    return replace(fact, exposed=exposed, expected=expected, found=found)
+    if counts is not None:
+        told = counts[0][(counts[1] == 0) & (published != 0)]
+        single = float((told == 1).mean()) if len(told) else None
+        fact = replace(fact, told=len(told), single=single)
+    exposed = exposed_cells(magnitudes, published)
+    if exposed is None:
+        return fact
+    fact = replace(fact, exposed=len(exposed.places))
+    if not len(exposed.places):
+        return fact
+    found = float((np.abs(exposed.estimates - 1) <= NEAR).mean())
+    return replace(fact, expected=_expected(magnitudes, exposed, noise), found=found)
 
 
 def deviation_fact(table: str, variable: str, original: Any, published: Any) -> AmountFact:
@@ -70,7 +84,7 @@ def deviation_fact(table: str, variable: str, original: Any, published: Any) -> 
 def amount_noises(noises: Mapping[str, MagnitudeNoise]) -> tuple[AmountNoiseFact, ...]:
     """Say how the sums of each variable are perturbed."""
     return tuple(
-        AmountNoiseFact(variable=name, base=noise.base, **_law(noise))
+        fact_of(AmountNoiseFact, noise, variable=name, **_law(noise))
         for name, noise in noises.items()
     )
 
@@ -85,54 +99,60 @@ def _law(noise: MagnitudeNoise) -> dict[str, float]:
     return {"deviation": unit * variance**0.5, "largest": unit * table.max_noise}
 
 
-def _exposure(
-    magnitudes: Magnitudes, published: NDArray[np.float64], noise: MagnitudeNoise
-) -> tuple[int | None, float | None, float | None]:
-    """Count exposed cells; give the chance of a near estimate, by formula and as it came."""
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Exposed:
+    """Cells whose original sum would give the largest contributor away. Disclosive.
+
+    Attributes
+    ----------
+    places
+        Where they are.
+    rest
+        What others than the two largest contribute, as a share of the largest.
+    estimates
+        What the second largest takes for the largest, as a share of it.
+    """
+
+    places: NDArray[np.int64]
+    rest: NDArray[np.float64]
+    estimates: NDArray[np.float64]
+
+
+def exposed_cells(magnitudes: Magnitudes, published: NDArray[np.float64]) -> Exposed | None:
+    """Find the exposed cells of a variable; None where nothing is known of any cell."""
     try:
         largest, second = bases(magnitudes, base="top", components=2).T
     except MagnitudeError:  # the noise asked for fewer of the largest contributors
-        return None, None, None
+        return None
     is_small = magnitudes.contributors <= 2
     is_judged = is_small | (magnitudes.low >= 0) | (magnitudes.high <= 0)
     is_judged &= magnitudes.contributors > 0
     if not is_judged.any():
-        return None, None, None
+        return None
     side = np.where(magnitudes.low >= 0, 1.0, -1.0)
     others = np.maximum(np.abs(magnitudes.total) - largest - second, 0.0)
     rest = np.where(is_small, 0.0, side * others)
     here = np.flatnonzero(is_judged & (others * ~is_small <= NEAR * largest))
-    if not here.size:
-        return 0, None, None
-    off = np.abs(published - magnitudes.total + rest)[here]
-    expected = None
-    if noise.rules == "ckm" and noise.n_components == 1:
-        shares = rest[here] / largest[here]
-        expected = float(_chances(magnitudes, noise, here, shares).mean())
-    return len(here), expected, float((off <= NEAR * largest[here]).mean())
+    off = (side * (published - magnitudes.total + rest))[here]
+    return Exposed(here, rest[here] / largest[here], 1 + off / largest[here])
 
 
-def _chances(
-    magnitudes: Magnitudes,
-    noise: MagnitudeNoise,
-    here: NDArray[np.int64],
-    rest: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Give the probability of a near estimate in every exposed cell."""
+def _expected(magnitudes: Magnitudes, exposed: Exposed, noise: MagnitudeNoise) -> float | None:
+    """Give the probability of a near estimate in exposed cells, by formula."""
+    if noise.rules != "ckm" or noise.n_components > 1:
+        return None
     plan = plan_noise(magnitudes, noise)
-    units = plan.steps[here, 0] / magnitudes.largest[here]
-    kinds = np.stack([plan.regime[here], plan.row[here]])
-    found = np.ones(len(here))
-    for regime, row in np.unique(kinds, axis=1).T.tolist():
-        same = np.flatnonzero((kinds[0] == regime) & (kinds[1] == row) & (units > 0))
-        values, chances = plan.regimes[regime].law(row)
+    turn = slice(None, None, -(-len(exposed.places) // _JUDGED))
+    here = exposed.places[turn]
+    units = plan.steps[here] / magnitudes.largest[here, None]
+    chances = []
+    kinds = zip(plan.regime[here].tolist(), plan.row[here].tolist(), strict=True)
+    for (place, row), own, rest in zip(kinds, units, exposed.rest[turn], strict=True):
+        regime = plan.regimes[place]
+        values, shares = map(tuple, regime.law(row))
         law = AmountNoise(
-            share=1.0,
-            values=tuple(values),
-            probabilities=tuple(chances),
-            width=plan.regimes[regime].width,
+            share=own[0] or _NONE, values=values, probabilities=shares, width=regime.width
         )
-        upper = law.below((NEAR - rest[same]) / units[same])
-        lower = law.below(np.nextafter((-NEAR - rest[same]) / units[same], -np.inf))
-        found[same] = upper - lower
-    return found
+        beside = [size / law.share for size in own[1:].tolist() if size]
+        chances.append(chance_within(law, percent=100 * NEAR, others=rest, beside=beside))
+    return float(np.mean(chances))

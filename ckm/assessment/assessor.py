@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ckm.assessment.amounts import amount_fact, deviation_fact
+from ckm.assessment.amounts import NEAR, amount_fact, deviation_fact, exposed_cells
 from ckm.assessment.grouping import margins_of
 from ckm.assessment.noise.applied import Design, applied_table
 from ckm.assessment.observed import ObservedCells, ObservedTable, drawn_places
@@ -17,9 +18,11 @@ from ckm.engine.magnitudes import MagnitudeNoise
 from ckm.engine.published_table import PublishedTable, grid_size, published_numbers, shows_grid
 from ckm.engine.request import TableRequest
 from ptable import PTable
-from reports.facts.release import AmountFact, MeasureFact
+from reports.facts.copying import fact_of
+from reports.facts.release import AmountFact, DominatedFact, MeasureFact
+from risk.attacks.dominated import average_dominated
 from risk.utility.pairs import Pairs
-from tables import Cells
+from tables import Cells, Magnitudes
 
 _MIXED_RANGE = 2**32
 _LARGEST_GRID = 2**53
@@ -60,6 +63,7 @@ class Assessor:
         self._total_label = total_label
         self._counter = CountHistogramBuilder()
         self._design: Design | None = None
+        self._exposed: dict[str, list[tuple[NDArray[Any], ...]]] = {}
 
     def observe(
         self,
@@ -96,7 +100,7 @@ class Assessor:
             cells=own,
             empty=empty,
             margins=int((~margins.is_finest).sum()),
-            appeared=_appeared(table, published) + int((published[~held] > 0).sum()),
+            appeared=_appeared(table, cells, published) + int((published[~held] > 0).sum()),
             is_new=is_new,
             utility=table_measures(
                 name,
@@ -118,7 +122,30 @@ class Assessor:
         for variable, published in sums.items():
             magnitudes = (cells.magnitudes or {})[variable]
             noise = self.noises[variable]
-            self.amounts.append(amount_fact(name, magnitudes, published, noise=noise))
+            counts = self.tables[name].cells
+            both = counts.count, counts.published
+            fact = amount_fact(name, magnitudes, published, noise=noise, counts=both)
+            self.amounts.append(fact)
+            self._note_exposed(variable, magnitudes, published)
+
+    def _note_exposed(
+        self, variable: str, magnitudes: Magnitudes, published: NDArray[np.float64]
+    ) -> None:
+        """Keep who dominates which cells, and what these tell of the amount."""
+        exposed = exposed_cells(magnitudes, published)
+        if exposed is not None and magnitudes.first_keys.shape[1]:
+            here = exposed.places
+            found = magnitudes.first_keys[here, 0], magnitudes.key[here], exposed.estimates
+            self._exposed.setdefault(variable, []).append(found)
+
+    def dominated(self) -> tuple[DominatedFact, ...]:
+        """Attack the contributors who dominate several cells of all tables."""
+        facts = []
+        for variable, parts in self._exposed.items():
+            who, sets, estimates = map(np.concatenate, zip(*parts, strict=True))
+            found = average_dominated(who, sets, estimates, percent=100 * NEAR)
+            facts.append(fact_of(DominatedFact, found, variable=variable))
+        return tuple(facts)
 
     @property
     def design(self) -> Design:
@@ -165,7 +192,9 @@ class Assessor:
         return self._design
 
 
-def _appeared(table: PublishedTable, published: NDArray[np.int64]) -> int:
-    """Count numbers that are not 0 and come from no published count."""
-    shown = max((int(np.count_nonzero(v)) for v in table.measures.values()), default=0)
-    return max(0, shown - int(np.count_nonzero(published)))
+def _appeared(table: PublishedTable, cells: Cells, published: NDArray[np.int64]) -> int:
+    """Count numbers that are not 0 and come from no published count, or from no amount."""
+    shown = [int(np.count_nonzero(values)) for values in table.measures.values()]
+    given = [m.contributors > 0 for m in (cells.magnitudes or {}).values()]
+    some = np.any([published != 0, *given], axis=0)
+    return max(0, max(shown, default=0) - int(np.count_nonzero(some)))

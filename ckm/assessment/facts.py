@@ -164,6 +164,7 @@ def release_facts(
         version=__version__,
         tables=tuple(_table(record, assessor, job) for record in tables),
         amounts=tuple(assessor.amounts),
+        dominated=assessor.dominated(),
         cautions=_cautions(job),
         adds_up=job.output.additive,
         margin=_margin(assessor) if job.output.publish_noise else None,

@@ -47,6 +47,9 @@ def parts_of(space: QuerySpace, attacked: Sequence[Attacked]) -> dict[str, Any]:
         "variables": tuple(one for one in variables if one.n_tables),
         "areas": _worst(_areas(space, attacked)),
         "tables": _worst(tables),
+        "drawn": space.area.codes
+        if space.area is not None and space.n_areas_drawn < space.n_areas
+        else (),
     }
 
 
@@ -182,5 +185,9 @@ def exposure_facts(
         advice=tuple(one.chosen for one in steps),
         noise=tuple(noise),
         release=() if release is None else tuple(one.name for one in release.tables),
-        left_out=() if release is None else tuple(release.left_out),
+        left_out=tuple(
+            release.left_out
+            if release is not None
+            else (f"{job.path.name}: {name}" for job in service.official for name in job.tables)
+        ),
     )

@@ -350,7 +350,8 @@ def _shown_by(
             raise ConfigError(
                 f"A table of {', '.join(names[place] for place in active)} has {n_cells:,} "
                 f"cells, more than the {MAX_JOINT:,} that an audit can look at.",
-                hint="lower maximum_variables in [rules], or offer broader levels",
+                hint="let exclusive in [rules] keep two of them apart, lower "
+                "maximum_variables, or offer broader levels",
             )
         is_shown = np.ones(sizes, bool)
         for place, (variable, all_ranks) in enumerate(zip(variables, of_level, strict=True)):

@@ -19,7 +19,7 @@ from ckm.errors import CheckFailedError
 from footing.files import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ckm.audit.advice import Step
     from ckm.audit.audit import Audit, Exposure
@@ -212,9 +212,7 @@ def audit(
             lang=lang or terminal.language,
         )
     _show_found(terminal, found)
-    for name, why in (release.left_out if release else {}).items():
-        terminal.tell(f"left out: {name}, as {why}")
-    _tell(terminal, facts)
+    _tell(terminal, facts, release.left_out if release else {})
     if is_over and limit is not None:
         _show_advice(terminal, steps, noise, limit=limit)
         raise CheckFailedError(
@@ -246,7 +244,7 @@ def _write(
     from reports.report import plain_facts
 
     facts = replace(facts, finished=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"))
-    more = ("variables", "areas", "tables", "growth", "noise", "release", "left_out")
+    more = ("variables", "areas", "tables", "growth", "noise", "release", "left_out", "drawn")
     told = {
         "kind": KIND,
         "version": __version__,
@@ -315,11 +313,14 @@ def _show_found(terminal: Terminal, found: Audit) -> None:
         )
 
 
-def _tell(terminal: Terminal, facts: ExposureFacts) -> None:
+def _tell(terminal: Terminal, facts: ExposureFacts, reasons: Mapping[str, str]) -> None:
     """Tell the findings: results, and not for a log, as their figures are disclosive."""
     from reports.i18n.languages import words_of
     from reports.pages.exposure import findings
 
+    for name in facts.left_out:
+        why = reasons.get(name, "the rules alone say what is looked at")
+        terminal.tell(f"left out: {name}, as {why}")
     for text in findings(words_of(terminal.language), facts):
         terminal.tell(text)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -15,15 +16,20 @@ from ckm.comparison.cell_key import AdditiveMethod, KeyedMethod, LedgerMethod
 from ckm.comparison.suppression import SuppressionMethod
 from ckm.comparison.swapped_or_synthetic import SyntheticMethod, read_synthetic, swapped_records
 from ckm.comparison.testbed import Testbed, open_testbed
-from ckm.config.comparison.method_settings import DEFAULTS, Experiment, MethodChoice
+from ckm.config.comparison.method_settings import (
+    DEFAULTS,
+    CellKeyDesign,
+    Experiment,
+    MethodChoice,
+)
 from ckm.config.job.job import Job
 from ckm.errors import CkmError, ConfigError
-from ptable import PTable
+from ptable import NoiseSpec, PTable, solve
 from ptable.design.mechanisms import Mechanism
 from ptable.errors import PTableError
 from ptable.pictures import Picture
 from risk.criteria.coded import CountingMethod, CubeRequest, LookedUpMethod, RecordMethod
-from risk.criteria.criteria import MakeMethod, measure_criteria
+from risk.criteria.criteria import MakeMethod, measure_criteria, small_counts_found
 from risk.criteria.result import Criteria
 from risk.errors import RiskError
 from synth.guarantee import Guarantee, guarantee_beside
@@ -71,6 +77,11 @@ class MethodResult:
     def mean_change(self) -> float | None:
         """How far shown numbers of cells with records lie from the truth, on average."""
         return None if self.criteria is None else self.criteria.mean_change
+
+    @property
+    def mean_loss(self) -> float | None:
+        """The same of all cells with records, as if those that are hidden were shown as 0."""
+        return None if self.criteria is None else self.criteria.mean_loss
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -157,6 +168,8 @@ def _tried(builder: _Builder, choice: MethodChoice) -> MethodResult:
         try:
             choice = builder.completed(choice)
             testbed = builder.bench_of(choice)
+            if asked.most_found is not None:
+                choice = builder.tuned(choice, testbed, asked.most_found)
             criteria = measure_criteria(
                 builder.maker(choice, testbed, stack),
                 testbed.records,
@@ -167,6 +180,7 @@ def _tried(builder: _Builder, choice: MethodChoice) -> MethodResult:
                 method=choice.name,
                 simple=choice.simple or "",
                 n_persons=asked.persons,
+                small=builder.job.report.sensitive,
             )
             facts = builder.facts()
         except (CkmError, PTableError, RiskError, TablesError) as error:
@@ -218,6 +232,7 @@ class _Builder:
             "synthetic": lambda: self._synthetic(choice),
             "suppression": lambda: self._suppression(choice, testbed),
             "cell-key": lambda: self._keyed(self.ptable),
+            "cell-key-design": lambda: self._of_its_own(choice),
             "cell-key-additive": lambda: self._additive(choice),
             "cell-key-ledger": lambda: self._behind_ledger(choice, stack),
         }
@@ -236,6 +251,38 @@ class _Builder:
             }
         settings = choice.settings.changed(**{**rest, **choice.parameters})
         return replace(choice, settings=settings)
+
+    def tuned(self, choice: MethodChoice, testbed: Testbed, most: float) -> MethodChoice:
+        """Return a method with the least strength at which no more small counts are found."""
+        settings = choice.settings
+        if choice.kind == "cell-key":
+            settings = CellKeyDesign(variance=1.0)
+        if settings.strength is None:
+            return choice
+        name, values = settings.strength
+        least = 1.0
+        for value in values:
+            tried = replace(choice, settings=settings.changed(**{name: value}))
+            with ExitStack() as stack:
+                share = small_counts_found(
+                    self.maker(tried, testbed, stack),
+                    testbed.records,
+                    tables=testbed.tables,
+                    small=self.job.report.sensitive,
+                )
+            least = min(least, share or 0.0)
+            if least <= most:
+                return tried
+        raise ConfigError(
+            f"No {name} up to {values[-1]:g} lets no more than {most:.0%} of the small counts"
+            f" be found; the least is {least:.1%}."
+        )
+
+    def _of_its_own(self, choice: MethodChoice) -> MakeMethod:
+        variance, most = choice.parameters["variance"], choice.parameters.get("max_noise")
+        widest = math.ceil(3 * math.sqrt(variance)) if most is None else most
+        spec = NoiseSpec(max_noise=widest, variance=variance, variance_rule="at-most")
+        return self._keyed(solve(spec))
 
     def _looked_up(self, choice: MethodChoice) -> MakeMethod:
         given = {"name": choice.kind, **choice.parameters}

@@ -117,7 +117,11 @@ def methods_csv(found: MethodComparison) -> str:
         for criterion in result.criteria.measured:
             share = "" if criterion.share is None else repr(criterion.share)
             writer.writerow([*head, criterion.name, share, criterion.base])
-        rest = {"mean_change": result.mean_change, **result.facts}
+        rest = {
+            "mean_change": result.mean_change,
+            "mean_loss": result.mean_loss,
+            **result.facts,
+        }
         for name, number in rest.items():
             writer.writerow([*head, name, "" if number is None else repr(float(number)), ""])
         writer.writerow([*head, "simple", choice.simple, ""])

@@ -107,6 +107,7 @@ _UNIONS = {
         "or { column = …, tree = … }."
     ),
     "categories": "must be a list of categories, or the path of a CSV or Parquet file.",
+    "data.path": "must be a path in quotes, or a list of paths.",
     "experiment.areas": "must be a list of dimensions.",
     "margins": 'must be "all", "none", or a list of lists of dimensions.',
     "max_noise": "must be a whole number from 1 to 1000, or a list of these, one per row.",

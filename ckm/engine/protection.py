@@ -170,11 +170,7 @@ class Protection:
     def _sums(
         self, cells: Cells, published: Integers, request: TableRequest, secret: Secret | None
     ) -> dict[str, Floats]:
-        """Return the published sums of cells.
-
-        A sum is 0 where the published count is 0, as in an empty cell: any other number there
-        would tell that somebody is in the cell.
-        """
+        """Return the published sums of cells."""
         found = {}
         for variable in request.variables:
             magnitudes = (cells.magnitudes or {})[variable]
@@ -184,7 +180,9 @@ class Protection:
                 secret=secret,
                 cell_keys=cells.cell_key,
             )
-            found[variable] = np.where(published > 0, total, 0.0)
+            if self.noises[variable].zero_with_count:
+                total = np.where(published > 0, total, 0.0)
+            found[variable] = total
         return found
 
     def _amounts(

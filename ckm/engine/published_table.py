@@ -256,11 +256,15 @@ def rows_of(
 ) -> tuple[list[Codes], dict[str, NDArray[Any]]]:
     """Lay cells out in the order of their rows: the rank on each axis, and the numbers.
 
-    A grid also has the published counts, under no name: see `open_categories`.
+    A grid also has which cells show somebody, under no name: see `open_categories`.
     """
+    shows = published > 0
+    for measure, values in numbers.items():
+        if measure.startswith("sum:"):  # which may have noise of its own beside a count of 0
+            shows = shows | (values != 0)
     if shows_grid(cells, empty_cells):
-        return _fill_grid(cells, {**numbers, "": published})
-    return _drop_zeros(cells, published, numbers)
+        return _fill_grid(cells, {**numbers, "": shows})
+    return _drop_zeros(cells, shows, numbers)
 
 
 def published_numbers(
@@ -295,15 +299,12 @@ def round_to_unit(weighted: Floats, mean: Floats) -> Floats:
     return np.asarray(np.where(exponent < 0, steps / 10.0**-exponent, steps * unit))
 
 
-def open_categories(
-    axes: Sequence[Axis], ranks: Sequence[Codes], published: Integers
-) -> list[Flags]:
+def open_categories(axes: Sequence[Axis], ranks: Sequence[Codes], shown: Flags) -> list[Flags]:
     """Tell for each axis which categories may stand in a grid.
 
-    That a category that the records alone tell of stands there, and no published count shows
+    That a category that the records alone tell of stands there, and no published number shows
     it, would tell that somebody is in it.
     """
-    shown = published > 0
     found = []
     for axis, rank in zip(axes, ranks, strict=True):
         is_open = ~axis.is_found
@@ -364,9 +365,9 @@ def _positions(ranks: Sequence[Codes], sizes: Sequence[int]) -> Integers | None:
 
 
 def _drop_zeros(
-    cells: Cells, published: Integers, numbers: Mapping[str, NDArray[Any]]
+    cells: Cells, shows: Flags, numbers: Mapping[str, NDArray[Any]]
 ) -> tuple[list[Codes], dict[str, NDArray[Any]]]:
-    order = np.flatnonzero(published)
+    order = np.flatnonzero(shows)
     position = _positions(cells.ranks, [axis.size for axis in cells.axes])
     if cells.ranks and position is not None:
         order = order[np.argsort(position[order], kind="stable")]

@@ -58,21 +58,28 @@ def load_ptable(job: Job) -> PTable:
             f"The job {job.path.name!r} has no noise: it is one for suppression.",
             hint="ckm suppress takes it; ckm release needs [ptable] instead of [suppression]",
         )
-    from ptable import InfeasibleError, NoiseSpec
-    from ptable.design.stack import StackedSpec
+    from ptable import InfeasibleError
 
     try:
         table = _read_or_solve(job.ptable)
     except InfeasibleError as error:
         job.place(error, "[ptable]")
         raise
-    proof, spec = table.certificate, table.spec
-    if proof is not None and isinstance(spec, NoiseSpec | StackedSpec):
-        from ptable.advice.figures import cautions
-
-        for text in cautions(spec, proof=proof):
-            logger.warning("%s", text, extra={"event": "noise"})
+    for text in cautions_of(table):
+        logger.warning("%s", text, extra={"event": "noise"})
     return table
+
+
+def cautions_of(table: PTable) -> tuple[str, ...]:
+    """Return what to warn of in a p-table that was solved."""
+    from ptable import NoiseSpec
+    from ptable.advice.figures import cautions
+    from ptable.design.stack import StackedSpec
+
+    proof, spec = table.certificate, table.spec
+    if proof is None or not isinstance(spec, NoiseSpec | StackedSpec):
+        return ()
+    return cautions(spec, proof=proof)
 
 
 def load_noises(job: Job) -> dict[str, MagnitudeNoise]:
@@ -112,10 +119,8 @@ def _read_or_solve(wanted: NoiseSpec | Path) -> PTable:
 
 
 def zero_sums_caution(job: Job, ptable: PTable) -> str | None:
-    """Tell how many sums of few records become 0, if a job publishes sums."""
-    names = [
-        name for name, t in job.tables.items() if any(m.startswith("sum:") for m in t.measures)
-    ]
+    """Tell how many sums of few records become 0, if a job asks for it."""
+    names = [name for name in job.tables if job.zeroes_sums(name)]
     last = int(ptable.counts[-1])
     kept = {}
     for count in {1, 2, 3} & {*ptable.counts.tolist(), *range(last, 4)}:
@@ -125,9 +130,9 @@ def zero_sums_caution(job: Job, ptable: PTable) -> str | None:
         return None
     listed = ", ".join(f"{share:.2f} ({count})" for count, share in sorted(kept.items()))
     return (
-        f"[[table]] {' and '.join(map(repr, names))}: a sum is 0 where the noisy count is, so "
-        "that sums of small cells are too low on average. The mean of published over true, by "
-        f"records of the cell: {listed}."
+        f"[[table]] {' and '.join(map(repr, names))}: by zero_with_count a sum is 0 where the "
+        "noisy count is, so that sums of small cells are too low on average. The mean of "
+        f"published over true, by records of the cell: {listed}."
     )
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dp.accounting.rdp import WIDE_ORDERS, RenyiCurve
+from dp.bisection import bisected
 from dp.checking import checked_count, checked_delta
 from dp.errors import DPError
 from dpsgd.accounting.budget import steps_of
@@ -186,11 +187,12 @@ def _gamma(mean_trials: float, shape: float) -> float:
         mean_trials, "mean_trials", error=DPError, hint=way, above=1, maximum=_MAX_TRIALS
     )
     require_number(shape, "shape", error=DPError, hint="0 or 1 is usual", above=-1)
-    low, high = math.log(1e-300), 0.0
-    for _ in range(_ROUNDS):  # the mean falls as the parameter rises
-        middle = (low + high) / 2
-        low, high = (middle, high) if _mean(math.exp(middle), shape) > mean else (low, middle)
-    return math.exp(low)
+
+    # the mean falls as the parameter rises
+    def is_low(log_gamma: float) -> bool:
+        return _mean(math.exp(log_gamma), shape) > mean
+
+    return math.exp(bisected(is_low, math.log(1e-300), 0.0, rounds=_ROUNDS)[0])
 
 
 def _mean(gamma: float, shape: float) -> float:

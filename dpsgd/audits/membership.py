@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 
 from dpsgd.errors import DPSGDError
 from footing.arrays import Flags, Floats
-from footing.checks import require_number
 
 _LEAST_VARIANCE = 1e-12
 _LARGEST = 30.0
@@ -166,8 +165,6 @@ def rmia_scores(
     is_in: ArrayLike,
     target_population: ArrayLike,
     shadow_population: ArrayLike,
-    gamma: float = 1.0,
-    offline: float | None = None,
 ) -> Floats:
     """Return the share of a population that a record beats in relative likelihood.
 
@@ -179,11 +176,6 @@ def rmia_scores(
         The same of each shadow model (rows), and whether it was trained on the record.
     target_population, shadow_population
         The same for records of a population that no model was trained on.
-    gamma
-        By which factor a record must beat another.
-    offline
-        None uses models with and without the record; a number from 0 to 1 those without alone,
-        and stands for how strongly a model learns its records.
 
     References
     ----------
@@ -205,17 +197,12 @@ def rmia_scores(
     others = _finite(shadow_population, "shadow_population", dimensions=2)
     if others.shape != (len(models), len(population)):
         raise DPSGDError("shadow_population needs a row a model and a column a record.")
-    require_number(gamma, "gamma", error=DPSGDError, hint="1 is usual", above=0)
     chances = np.exp(models)
-    mean_out = _mean_where(chances, ~member)
-    if offline is None:
-        mean = (mean_out + _mean_where(chances, member)) / 2
-    else:
-        mean = ((1 + offline) * mean_out + (1 - offline)) / 2
+    mean = (_mean_where(chances, ~member) + _mean_where(chances, member)) / 2
     tiny = np.finfo(np.float64).tiny
     ratio = signals - np.log(np.maximum(mean, tiny))
     other = population - np.log(np.maximum(np.exp(others).mean(axis=0), tiny))
-    beaten = np.searchsorted(np.sort(other), ratio - np.log(gamma), side="right")
+    beaten = np.searchsorted(np.sort(other), ratio, side="right")
     return np.asarray(beaten / len(other))
 
 

@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 from dpsgd.errors import DPSGDError
 from footing.arrays import Floats
 
+_STEP_SIZE = 0.1
+
 
 def invert_linear(
     weight_gradient: ArrayLike, bias_gradient: ArrayLike, *, least: float = 1e-12
@@ -64,8 +66,6 @@ def invert_gradient(
     labels: Any,
     shape: tuple[int, ...],
     steps: int = 200,
-    step_size: float = 0.1,
-    smoothness: float = 0.0,
     seed: int = 0,
 ) -> tuple[Any, float]:
     """Search for a batch whose gradient points where a given one does.
@@ -80,10 +80,8 @@ def invert_gradient(
         Classes of the batch; an attacker reads those of a small batch off the last layer.
     shape
         Of one record.
-    steps, step_size
+    steps
         Of the search, by Adam.
-    smoothness
-        Weight of the total variation, for images.
     seed
         Of the start.
 
@@ -115,7 +113,7 @@ def invert_gradient(
     generator = torch.Generator().manual_seed(seed)
     batch = torch.randn((len(labels), *shape), generator=generator) * 0.1
     batch.requires_grad_(True)  # noqa: FBT003 (torch's own name for it)
-    search = torch.optim.Adam([batch], lr=step_size)
+    search = torch.optim.Adam([batch], lr=_STEP_SIZE)
     wanted = torch.cat([gradient.detach().flatten() for gradient in gradients])
     distance = torch.tensor(0.0)
     for place in range(steps):
@@ -126,15 +124,6 @@ def invert_gradient(
         mine = torch.autograd.grad(loss, parameters, create_graph=True)
         flat = torch.cat([gradient.flatten() for gradient in mine])
         distance = 1 - torch.nn.functional.cosine_similarity(flat, wanted, dim=0)
-        goal = distance + smoothness * _variation(batch) if smoothness else distance
-        goal.backward(inputs=[batch])
+        distance.backward(inputs=[batch])
         search.step()
     return batch.detach(), float(distance.detach())
-
-
-def _variation(batch: Any) -> Any:
-    if batch.dim() < 3:
-        raise DPSGDError("Only images have a total variation.", hint="leave smoothness at 0")
-    down = (batch[..., 1:, :] - batch[..., :-1, :]).abs().mean()
-    across = (batch[..., :, 1:] - batch[..., :, :-1]).abs().mean()
-    return down + across

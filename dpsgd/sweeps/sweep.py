@@ -10,7 +10,7 @@ import csv
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
@@ -21,8 +21,6 @@ from footing.checks import is_number, require_integer
 from footing.files import csv_text, write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from _typeshed import StrPath
 
 

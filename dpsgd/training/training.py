@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from dpsgd.errors import BudgetEndedError, DPSGDError, PlanError, TrainingDataError
 from dpsgd.training.gradients import RecordGradients
@@ -21,7 +21,6 @@ from footing.checks import require_number
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from torch import Tensor
     from torch.optim import Optimizer
 
     from dpsgd.accounting.cost import Cost

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from ptable.advice.figures import few_outcomes, smaller_variance
 from ptable.advice.infeasibility_cases import Alternative, Case, can
@@ -12,9 +12,6 @@ from ptable.advice.single_option_repairs import RULE, farthest, single_changes, 
 from ptable.design.spec import NoiseSpec
 from ptable.design.stack import StackedSpec
 from ptable.errors import InfeasibleError, PTableError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _Request: TypeAlias = "NoiseSpec | StackedSpec"
 _MAX_TRIED = 8

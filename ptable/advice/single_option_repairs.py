@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -113,13 +114,8 @@ def _least_working(case: Case, failing: int, limit: int) -> int | None:
         failing, step = trial, 2 * step
     if working is None:
         return None
-    while working - failing > 1:
-        middle = (failing + working) // 2
-        if case.works(max_noise=middle):
-            working = middle
-        else:
-            failing = middle
-    return working
+    between = range(failing + 1, working)
+    return failing + 1 + bisect_left(between, 1, key=lambda n: bool(case.works(max_noise=n)))
 
 
 def _small(case: Case) -> Iterator[Alternative]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from footing.checks import problems_of
 from ptable.design.distributions import Edge, bounded_rows, gaussian_weights, laplace_weights
 from ptable.errors import PTableError
 from ptable.table import PTable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 Ties: TypeAlias = Literal["up", "down", "even"]
 Zeros: TypeAlias = Literal["noise", "keep"]

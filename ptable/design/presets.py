@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from footing.data_files import read_data
 from ptable.design.spec import NoiseSpec
 from ptable.errors import PTableError
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+_FOUND = read_data("ptable.design", "presets.toml")
 #: Rule → the options it stands for: greatest entropy at the variance asked for, or the
 #: problem of R's ptable, whose variance is an upper bound.
-RULES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
-    {
-        "maximum-entropy": {},
-        "r-ptable": {
-            "variance_rule": "at-most",
-            "monotone": "left",
-            "min_probability": 1e-8,
-        },
-    }
-)
+RULES: Mapping[str, Mapping[str, Any]] = MappingProxyType(_FOUND["rules"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,52 +39,17 @@ class Preset:
         return NoiseSpec(**spelled_out(self.options))
 
 
-#: A mechanism by the name of a preset, `Mechanism.ons_10_5`, and its source.
+def _preset(found: Mapping[str, Any]) -> Preset:
+    options = {k: tuple(v) if isinstance(v, list) else v for k, v in found["options"].items()}
+    return Preset(options=options, text=found["text"])
+
+
+#: A mechanism by the name of a preset, and its source.
 ONS = "ons-10-5"
-ONS_TEXT = (
-    "ONS (source: p-table of its package cell-key-perturbation 3.1.0): counts below 10 are "
-    "published as 0, others as the nearest multiple of 5, without chance. The p-table of its "
-    "census of 2021 is not published."
-)
+ONS_TEXT: str = _FOUND["mechanisms"][ONS]["text"]
 #: Name → preset.
 PRESETS: Mapping[str, Preset] = MappingProxyType(
-    {
-        "insee-qpv": Preset(
-            options={"max_noise": 10, "variance": 15.0, "small": 4, "rule": "r-ptable"},
-            text="INSEE, job seekers of priority zones (source: examples of its R package ckm "
-            "1.1.0). Count 1 cannot have a variance of 15, but 10 at most; the rule of R's "
-            "ptable gives 5.66 to count 1, 10.5 to 2, 14.4 to 3 and 14.7 to 5. The nearest "
-            "with the exact variance elsewhere has 8.11 for count 1.",
-        ),
-        "insee": Preset(
-            options={"max_noise": 5, "variance": 3.0, "small": 2, "rule": "r-ptable"},
-            text="INSEE (source: R package ckm 1.1.0). Both rules meet its variance of 3 "
-            "exactly, in every row.",
-        ),
-        "eurostat-census": Preset(
-            options={"max_noise": 5, "variance": 3.0, "small": 2},
-            text="Eurostat (source: guidelines for census and demography, chapter 5, 2024). "
-            "They recommend the cell key method with record swapping and set no parameters; "
-            "those here are assumed, the defaults of Statistics Norway's SSBcellKey 0.0.4.",
-        ),
-        "abs-tablebuilder": Preset(
-            options={"max_noise": 2, "variance": 2.0, "rule": "r-ptable"},
-            text="ABS TableBuilder as Asghar and Kaafar model it (source: PoPETs 2020), noise "
-            "of -2 to 2, all equally likely. The ABS publishes neither D nor V. Count 1 has a "
-            "variance of 0.932 by this rule; with exactly 2 it would have two outcomes.",
-        ),
-        "destatis-example": Preset(
-            options={
-                "max_noise": 2,
-                "variance": 1.05,
-                "small": 1,
-                "rule": "r-ptable",
-                "monotone": ("left", "left", "none", "left"),
-            },
-            text="Destatis (source: pt_ex_cnts() of its R package ptable 1.0.0), an example. "
-            "The noise of its census of 2022 is not published.",
-        ),
-    }
+    {name: _preset(found) for name, found in _FOUND["presets"].items()}
 )
 
 

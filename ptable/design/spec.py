@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from footing.checks import is_integer, is_number, problems_of
 from footing.svg import html_table
 from ptable.errors import InfeasibleError, PTableError
 from ptable.solver.integer.rounding import exact
 from ptable.solver.row import RowProblem, Rule
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 VarianceRule: TypeAlias = Literal["exact", "at-most", "nearest"]
 Monotone: TypeAlias = Literal["none", "left", "both", "unimodal"]

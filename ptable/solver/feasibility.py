@@ -11,7 +11,7 @@ from footing.svg import html_table, safe
 from ptable.design.spec import NoiseSpec
 from ptable.design.stack import StackedSpec
 from ptable.errors import PTableError
-from ptable.solver.reach import reaches, stay_bounds, variance_bounds
+from ptable.solver.reach import reaches, variance_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,19 +68,6 @@ class RowFeasibility:
         'no noise strictly between -1 and 1 is allowed'
         """
         return _limit(self.problem, 0), _limit(self.problem, 1)
-
-    @property
-    def stay_range(self) -> tuple[float, float] | None:
-        """The probabilities of staying that go with the variance asked for, or None.
-
-        Examples
-        --------
-        >>> from ptable import NoiseSpec
-        >>> feasible(NoiseSpec(max_noise=2, variance=1.0)).rows[1].stay_range
-        (0.0, 0.75)
-        """
-        ends = stay_bounds(self.problem)
-        return None if ends is None else (float(ends[0].value), float(ends[1].value))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ Floating point is believed when it says that a search is finished, and in nothin
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -183,10 +184,4 @@ class _Curve:
 
 def _first(low: int, high: int, is_reached: Callable[[int], bool]) -> int:
     """Find the first number from low on at which something is reached; high at the latest."""
-    while low < high:
-        middle = (low + high) // 2
-        if is_reached(middle):
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    return low + bisect_left(range(low, high), 1, key=is_reached)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from reports.i18n.languages import Words
 
-_WIDTH = 720.0
+_WIDTH, _NARROW = 720.0, 500.0
 _HEIGHT = 300.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56.0, 8.0, 34.0, 64.0
 _LONGEST = 26
@@ -63,18 +63,18 @@ def paired_bars(words: Words, bars: Bars, lines: Sequence[tuple[int, float, floa
 
 def lines_of_shares(words: Words, bars: Bars, lines: Sequence[tuple[str, float, str]]) -> str:
     """Draw a share per line, with what it says beside it; shares above 1 are cut off."""
-    top, step, right = 34.0, 24.0, _WIDTH - 130
+    top, step, right = 34.0, 20.0, _NARROW - 130
     left = 18 + 7.5 * max(len(name) for name, _, _ in lines)
     low = top + step * len(lines)
-    drawing = Drawing(words, bars, size=(_WIDTH, low + 40))
+    drawing = Drawing(words, bars, size=(_NARROW, low + 40))
     along = Axis((0, 0.25, 0.5, 0.75, 1), (left, right))
     drawing.across(along, low=low, high=top - 6)
     drawing.text((4, top - 16), bars.upwards)
     for place, (name, share, said) in enumerate(lines):
         y = top + place * step
-        drawing.text((left - 8, y + 13), name, anchor="end")
-        drawing.rect((left, y + 2, along(min(share, 1.0)) - left, step - 8), css="drawn")
-        drawing.text((right + 8, y + 13), said)
+        drawing.text((left - 8, y + 14), name, anchor="end")
+        drawing.rect((left, y + 3, along(min(share, 1.0)) - left, step - 6), css="drawn")
+        drawing.text((right + 8, y + 14), said)
     drawing.line((left, top - 6), (left, low), css="axis")
     return drawing.finish()
 

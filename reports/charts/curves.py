@@ -298,7 +298,8 @@ class _Labels:
     def write(self, drawing: Drawing, design: Design, spot: _Place) -> None:
         """Write number and name where there is room, or the number; a line leads far off."""
         name = clip(f"{design.number} {design.name}", 260, 12, bold=True)
-        for text, reach in product((name, design.number), (11, 24, 40, 60)):
+        near = 14 if design.is_chosen else 11  # the ring of the chosen one stays free
+        for text, reach in product((name, design.number), (near, 24, 40, 60)):
             width = text_width(text, 12, bold=True)
             for across, down in _WAYS:
                 x, y = spot[0] + across * reach, spot[1] + down * reach
@@ -306,7 +307,7 @@ class _Labels:
                 left = max(left, self._frame[0])
                 box = (left, y - 8, left + width, y + 8)
                 end = (min(max(spot[0], left), left + width), y - 8 * down)
-                lead = _steps(spot, end) if reach > 11 else []
+                lead = _steps(spot, end) if reach > near else []
                 if self._is_free(box, lead):
                     self._taken += [box, *lead]
                     self._written.append(box)

@@ -123,8 +123,10 @@ class ExposureFacts:
     noise
         What more and more noise leaves instead.
     release, left_out
-        The tables of a release that were looked at, and those that were not; of a service
-        none.
+        The tables of a release that were looked at, and those that were not. Of a service
+        none, and the tables of its official jobs.
+    drawn
+        The areas that were drawn; empty where all were looked at.
     """
 
     title: Text
@@ -155,5 +157,6 @@ class ExposureFacts:
     noise: tuple[ClosureFact, ...] = ()
     release: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    drawn: tuple[str, ...] = ()
     finished: str = ""
     digests: dict[str, str] = field(default_factory=dict)

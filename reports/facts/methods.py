@@ -51,6 +51,8 @@ class MethodFact:
         What was measured; empty where it could not be tried.
     mean_change
         How far shown numbers lie from the truth on average.
+    mean_loss
+        The same over all cells with records, as if those that are hidden were shown as 0.
     facts
         A name of the catalogue of details → its number, None where there is none.
     guarantee
@@ -66,6 +68,7 @@ class MethodFact:
     records: int = 0
     criteria: tuple[CriterionFact, ...] = ()
     mean_change: float | None = None
+    mean_loss: float | None = None
     facts: Mapping[str, float | None] = field(default_factory=dict)
     guarantee: GuaranteeFact | None = None
 
@@ -90,6 +93,8 @@ class MethodFacts:
         How many were sought.
     seed
         Of all that was drawn.
+    most_found
+        The share of small counts found that all methods were tuned to, where they were.
     levels
         Dimension → the column of the level that was taken, where it is not the finest.
     left_out, filtered, summed
@@ -107,6 +112,7 @@ class MethodFacts:
     drawn: str
     persons: int
     seed: int
+    most_found: float | None = None
     levels: Mapping[str, str] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
     filtered: tuple[str, ...] = ()

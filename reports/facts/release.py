@@ -179,12 +179,15 @@ class AmountNoiseFact:
     deviation, largest
         The standard deviation of the noise and the largest one, as shares of the base of a
         small cell; None where several p-tables are used.
+    zero_with_count
+        Whether a sum is 0 wherever the published count is.
     """
 
     variable: str
     base: str
     deviation: float | None = None
     largest: float | None = None
+    zero_with_count: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -314,6 +317,10 @@ class AmountFact:
     expected, found
         The probability that this happens with noise, by formula, and the share of exposed
         cells in which it did; None without exposed cells or without a formula.
+    told
+        Cells with somebody, published with the count 0, whose sum tells that somebody is there.
+    single
+        Share of them that hold one record; None without any.
     """
 
     table: str
@@ -326,6 +333,31 @@ class AmountFact:
     exposed: int | None = None
     expected: float | None = None
     found: float | None = None
+    told: int = 0
+    single: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DominatedFact:
+    """How often contributors are found who dominate two exposed cells of a release or more.
+
+    Parameters
+    ----------
+    variable
+        The column.
+    contributors, cells
+        How many there are, and how many such cells they have.
+    alone, together
+        Share of these cells whose sum, less what the second largest contributes, is within
+        10 % of the largest; share of the contributors to whom the mean of their cells is; None
+        without any.
+    """
+
+    variable: str
+    contributors: int
+    cells: int
+    alone: float | None = None
+    together: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -573,6 +605,8 @@ class PublicFacts:
         The released tables.
     has_amounts
         Whether some of them show sums or means of amounts.
+    has_zeroed_sums
+        Whether some of these are 0 wherever the published count is.
     has_weights
         Whether some of them show weighted counts.
     cautions
@@ -594,6 +628,7 @@ class PublicFacts:
     checks: Mapping[str, Outcome]
     tables: tuple[PublicTableFact, ...]
     has_amounts: bool = False
+    has_zeroed_sums: bool = False
     has_weights: bool = False
     cautions: Mapping[str, str] = field(default_factory=dict)
     margin: MarginFact | None = None
@@ -621,6 +656,8 @@ class ReleaseFacts:
         How to make it again.
     amounts
         Of each table and variable that is summed.
+    dominated
+        Of each variable that is summed.
     cautions, margin, adds_up
         See `PublicFacts`.
     levels
@@ -643,6 +680,7 @@ class ReleaseFacts:
     warnings: tuple[str, ...]
     reproduction: ReproductionFacts
     amounts: tuple[AmountFact, ...] = ()
+    dominated: tuple[DominatedFact, ...] = ()
     cautions: Mapping[str, str] = field(default_factory=dict)
     margin: MarginFact | None = None
     levels: Mapping[str, LevelFact] = field(default_factory=dict)
@@ -668,6 +706,7 @@ class ReleaseFacts:
             },
             tables=tuple(fact_of(PublicTableFact, table) for table in self.tables),
             has_amounts=any(fact.variable for fact in self.amounts),
+            has_zeroed_sums=any(fact.zero_with_count for fact in self.noise.amounts),
         )
 
 

@@ -21,6 +21,7 @@ from reports.catalogues.wording import Kind, written
 from reports.charts.curves import Design
 from reports.facts.methods import CriterionFact, MethodFact, MethodFacts
 from reports.i18n.languages import Words
+from reports.i18n.messages import translated
 from reports.pages.scenarios import points_map
 from reports.parts import Cell, Figure, Lines, Rating, Table
 
@@ -80,11 +81,11 @@ def _criterion(method: MethodFact, name: str) -> CriterionFact:
 
 
 def methods_map(words: Words, facts: MethodFacts) -> list[Figure]:
-    """Draw the methods that hide no cell by persons found and how far counts move."""
+    """Draw the methods by small counts found and by what is lost of all counts."""
     places = [
-        (m, m.mean_change, _criterion(m, "found_by_differencing").share)
+        (m, m.mean_loss, _criterion(m, "small_counts_found").share)
         for m in facts.methods
-        if m.criteria and m.kind != "exact" and not _criterion(m, "cells_lost").share
+        if m.criteria and m.kind != "exact"
     ]
     known = [(m, x, 100 * y) for m, x, y in places if x is not None and y is not None]
     shown = [method for method, *_ in known]
@@ -100,11 +101,12 @@ def methods_map(words: Words, facts: MethodFacts) -> list[Figure]:
         )
         for method, x, y in known
     ]
-    upwards = words.say("persons found by two tables")
-    across = words.say("mean change of a count")
+    upwards = words.say("small counts found")
+    across = words.say("mean loss of a count")
     kinds: dict[str, Kind] = {f"{upwards}, %": "amount", across: "amount"}
     rest = [_label(words, method) for method in facts.methods if method not in shown]
-    notes = [TRIALS["unmapped"].say(words, {"names": words.listed(rest)})] if rest else []
+    notes = [TRIALS["loss"].say(words)]
+    notes += [TRIALS["unmapped"].say(words, {"names": words.listed(rest)})] if rest else []
     return points_map(words, spots, kinds, ident="methods-map", head="Method", notes=notes)
 
 
@@ -201,6 +203,8 @@ def _about(words: Words, facts: MethodFacts) -> Iterator[str]:
     for reason in ("filtered", "summed", "left_out"):
         if names := getattr(facts, reason):
             yield TRIALS[reason].say(words, {"names": words.listed(names)})
+    if facts.most_found is not None:
+        yield TRIALS["most_found"].say(words, {"share": facts.most_found})
     yield TRIALS["simple"].say(words)
 
 
@@ -304,6 +308,6 @@ def _refused(words: Words, facts: MethodFacts) -> Table:
     return (
         Lines(words, [method for method in facts.methods if not method.criteria])
         .text("Method", lambda method: _label(words, method))
-        .text("Reason", lambda method: method.reason)
+        .text("Reason", lambda method: translated(method.reason, words.language))
         .table("methods-refused", words.say("Methods that could not be tried"))
     )

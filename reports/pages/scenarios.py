@@ -12,6 +12,7 @@ from reports.catalogues.wording import Kind, written
 from reports.charts.curves import Design, Points, points
 from reports.facts.release import DesignFact, ScenarioFacts
 from reports.i18n.languages import Words
+from reports.i18n.messages import translated
 from reports.parts import Cell, Entry, Figure, Lines, Table
 
 _MAIN = (
@@ -47,7 +48,7 @@ def scenario_parts(
         ),
         "refused": Lines(words, scenarios.refused.items())
         .text("Design", itemgetter(0))
-        .text("Reason", itemgetter(1))
+        .text("Reason", lambda line: translated(line[1], words.language))
         .table("refused", words.say("Designs refused")),
     }
 

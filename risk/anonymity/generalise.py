@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from footing.checks import is_number, problems_of, require_number
 from risk.anonymity.groups import Column, as_pandas, columns_of, group_numbers
 from risk.errors import RiskError
-
-Cost = Literal["height", "precision", "discernibility"]
 
 Levels: TypeAlias = tuple[int, ...]
 
@@ -27,15 +25,11 @@ class Generalised:
     ----------
     frame
         The records kept, with generalised quasi-identifiers, as pandas, polars or Arrow like
-        what was given (pandas for a mapping); suppressed records are left out.
+        what was given (pandas for a mapping).
     levels
         Per quasi-identifier its level; 0 is as it was.
     k
-        The size of the smallest group that is left; 0 where all records were suppressed.
-    n_suppressed
-        How many records were left out.
-    cost
-        What was minimised.
+        The size of the smallest group.
     minimal
         The levels of all minimal generalisations, this one's among them.
     """
@@ -43,8 +37,6 @@ class Generalised:
     frame: Any
     levels: dict[str, int]
     k: int
-    n_suppressed: int
-    cost: float
     minimal: tuple[dict[str, int], ...]
 
     def __repr__(self) -> str:
@@ -56,25 +48,24 @@ def generalise(
     *,
     hierarchies: Mapping[str, Sequence[Mapping[Any, Any]]],
     k: int,
-    max_suppressed: float = 0.0,
-    cost: Cost = "height",
 ) -> Generalised:
     """Find a minimal generalisation of whole columns that makes records k-anonymous.
 
     Notes
     -----
     A generalisation is minimal when none with all levels as fine or finer, and one of them
-    finer, is k-anonymous within the limit. Both only become easier as columns get broader, so
-    the search tags everything broader than a success and everything finer than a failure,
-    halving a chain of untagged combinations at a time. Only the distinct combinations of the
-    values are generalised, not the records. Ties go to the first in lexicographic order.
+    finer, is k-anonymous; of these the one with the smallest sum of levels is taken. It only
+    becomes easier as columns get broader, so the search tags everything broader than a success
+    and everything finer than a failure, halving a chain of untagged combinations at a time.
+    Only the distinct combinations of the values are generalised, not the records. Ties go to
+    the first in lexicographic order.
 
     References
     ----------
     P. Samarati (2001), IEEE TKDE 13(6); K. LeFevre, D. DeWitt, R. Ramakrishnan (2005),
     Incognito, SIGMOD; F. Kohlmayer et al. (2012), Flash, PASSAT.
     """
-    _require(hierarchies, k, max_suppressed, cost)
+    _require(hierarchies, k)
     table = as_pandas(frame)
     names = list(hierarchies)
     columns = columns_of(table, names)
@@ -85,18 +76,14 @@ def generalise(
         values=[column.codes[first] for column in columns],
         weights=np.bincount(numbers),
         k=k,
-        most=int(np.floor(max_suppressed * len(table) + 1e-9)),
     )
     minimal = lattice.minimal()
     if not minimal:
         raise RiskError(
             f"Even the broadest levels leave groups of fewer than {k} records.",
-            hint="allow more suppression, add a broadest level, or ask for a smaller k",
+            hint="add a broadest level, or ask for a smaller k",
         )
-    costs = [lattice.cost(levels, cost) for levels in minimal]
-    best = minimal[costs.index(min(costs))]
-    sizes = lattice.sizes(best)
-    is_kept = (sizes >= k)[numbers]
+    best = min(minimal, key=sum)
     generalised = table.copy()
     for name, column, ladder, level in zip(names, columns, ladders, best, strict=True):
         if level:
@@ -104,13 +91,10 @@ def generalise(
             generalised[name] = np.array([*labels, None], dtype=object)[:-1][
                 codes[column.codes]
             ]
-    kept = generalised[is_kept].reset_index(drop=True)
     return Generalised(
-        frame=_as_given(kept, frame),
+        frame=_as_given(generalised.reset_index(drop=True), frame),
         levels=dict(zip(names, best, strict=True)),
-        k=int(sizes[sizes >= k].min(initial=len(table) + 1)) if is_kept.any() else 0,
-        n_suppressed=int((~is_kept).sum()),
-        cost=min(costs),
+        k=int(lattice.sizes(best).min()),
         minimal=tuple(dict(zip(names, levels, strict=True)) for levels in minimal),
     )
 
@@ -126,15 +110,11 @@ def bins(values: Sequence[Any], *, width: float, start: float = 0) -> dict[Any, 
     return {v: f"{low:g}-{low + width:g}" for v, low in zip(known, lows, strict=True)}
 
 
-def _require(hierarchies: Any, k: int, max_suppressed: float, cost: str) -> None:
+def _require(hierarchies: Any, k: int) -> None:
     problems = []
     if not hierarchies:
         problems.append("hierarchies must name at least one column")
     problems += problems_of(k, "k", is_whole=True, minimum=1)
-    if not is_number(max_suppressed, minimum=0, maximum=1):
-        problems.append(f"max_suppressed must be a share, not {max_suppressed!r}")
-    if cost not in {"height", "precision", "discernibility"}:
-        problems.append(f"cost must be 'height', 'precision' or 'discernibility', not {cost!r}")
     if problems:
         raise RiskError("Records cannot be generalised: " + "; ".join(problems) + ".")
 
@@ -201,15 +181,12 @@ class Lattice:
         How many records have each combination.
     k
         The size wanted of every group.
-    most
-        How many records may be in smaller groups.
     """
 
     maps: list[list[NDArray[np.int64]]]
     values: list[NDArray[np.int64]]
     weights: NDArray[np.int64]
     k: int
-    most: int
 
     @property
     def shape(self) -> Levels:
@@ -228,8 +205,8 @@ class Lattice:
         return sizes
 
     def is_enough(self, levels: Levels) -> bool:
-        """Tell whether few enough records are in groups that are too small."""
-        return bool(self.weights[self.sizes(levels) < self.k].sum() <= self.most)
+        """Tell whether no group is too small."""
+        return bool((self.sizes(levels) >= self.k).all())
 
     def minimal(self) -> list[Levels]:
         """List the minimal combinations of levels that are k-anonymous, in order."""
@@ -266,16 +243,3 @@ class Lattice:
                     break
             else:
                 return chain
-
-    def cost(self, levels: Levels, kind: str) -> float:
-        """Give the cost of a combination of levels."""
-        if kind == "height":
-            return float(sum(levels))
-        if kind == "precision":
-            tops = [max(1, n - 1) for n in self.shape]
-            return float(
-                np.mean([level / top for level, top in zip(levels, tops, strict=True)])
-            )
-        sizes = self.sizes(levels)
-        price = np.where(sizes >= self.k, sizes, self.weights.sum())
-        return float((price * self.weights).sum())

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import combinations
+from itertools import chain, combinations
 from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from footing.arrays import Levels
 from footing.checks import is_integer
 from risk.criteria.coded import CodedRecords, CountingMethod, CubeRequest
 from risk.criteria.result import Criteria, Criterion
 from risk.errors import RiskError
+from risk.reconstruction.lattice import Lattice, Shown, guessed_counts, most_probable_counts
 from risk.wellformed import require_whole
 
 Numbers = NDArray[np.float64]
@@ -21,6 +23,11 @@ Numbers = NDArray[np.float64]
 MakeMethod: TypeAlias = Callable[[int, Sequence[CubeRequest]], CountingMethod]
 
 _CLOSE = 1e-9
+#: Tables of more joint cells are attacked one by one.
+_MAX_JOINT = 50_000
+#: Published numbers are never taken for more exact than this variance, and somebody is sure
+#: of a count who is right so often.
+_LEAST_VARIANCE, _CONFIDENCE = 0.05, 0.75
 _Number = TypeVar("_Number", np.float64, np.int64)
 
 
@@ -36,6 +43,7 @@ def measure_criteria(
     simple: str = "",
     n_persons: int = 200,
     n_unplanned: int = 20,
+    small: int = 2,
 ) -> Criteria:
     """Measure how a method fares by every criterion, by asking it as users would.
 
@@ -63,6 +71,8 @@ def measure_criteria(
         How many persons are sought.
     n_unplanned
         How many tables nobody planned.
+    small
+        Counts from 1 to this are small.
 
     Notes
     -----
@@ -75,6 +85,12 @@ def measure_criteria(
     where the count fell most, or the only one that changed, whichever finds more persons with
     this method; where several qualify, he names none. A service may refuse tables so close to
     each other: what it refuses finds nobody.
+
+    For small counts, a reader fits the most probable joint table to all planned tables at once
+    (`risk.reconstruction.lattice`), knowing how far the method moves counts on average, and
+    guesses each cell by what is most frequent among other cells that are published and fitted
+    alike, as somebody can who simulates the method. What is hidden is fitted as well. Planned
+    tables that together have more than 50,000 joint cells are attacked one by one.
 
     A table that nobody planned is a planned one for half of the categories of another
     attribute.
@@ -95,8 +111,7 @@ def measure_criteria(
     >>> found.share("additive"), found.share("found_by_differencing")
     (1.0, 1.0)
     """
-    if not tables or not any(tables):
-        raise RiskError("tables must name at least one with a dimension.", hint="[(0, 1)]")
+    planned = _planned(tables)
     for name, place in (("geography", geography), ("sensitive", sensitive)):
         if not is_integer(place, minimum=0, maximum=len(records.sizes) - 1):
             raise RiskError(
@@ -105,7 +120,7 @@ def measure_criteria(
             )
     require_whole(n_persons, name="n_persons", least=1)
     require_whole(n_unplanned, name="n_unplanned", least=1)
-    planned = [CubeRequest(dimensions=tuple(table)) for table in tables]
+    require_whole(small, name="small", least=1)
     bench = _Testbed(make, records, planned)
     found, wrong = bench.differencing(geography, sensitive, rng=rng, n_persons=n_persons)
     shares = {
@@ -118,14 +133,57 @@ def measure_criteria(
         "on_demand": bench.on_demand(rng, n_unplanned),
         "decentral": bench.decentral(),
         "cells_lost": bench.cells_lost(),
+        "small_counts_found": bench.small_counts_found(small),
     }
     measured = tuple(
         Criterion(name=name, share=float(held.mean()) if held.size else None, base=held.size)
         for name, held in shares.items()
     )
     return Criteria(
-        method=method, simple=simple, measured=measured, mean_change=bench.mean_change()
+        method=method,
+        simple=simple,
+        measured=measured,
+        mean_change=bench.mean_change(),
+        mean_loss=bench.mean_loss(),
     )
+
+
+def small_counts_found(
+    make: MakeMethod,
+    records: CodedRecords,
+    *,
+    tables: Sequence[tuple[int, ...]],
+    small: int = 2,
+) -> float | None:
+    """Give the share of small counts that a reader of all planned tables names rightly.
+
+    Parameters
+    ----------
+    make, records, tables, small
+        As in `measure_criteria`, of whose criteria it is one.
+
+    Returns
+    -------
+    float or None
+        The share, from 0 to 1; None where no count is small.
+
+    Examples
+    --------
+    >>> from risk.criteria.coded import RecordMethod
+    >>> records = CodedRecords(np.random.default_rng(1).integers(0, 9, (90, 2)))
+    >>> small_counts_found(
+    ...     lambda office, planned: RecordMethod(records), records, tables=[(0, 1)]
+    ... )
+    1.0
+    """
+    found = _Testbed(make, records, _planned(tables)).small_counts_found(small)
+    return float(found.mean()) if found.size else None
+
+
+def _planned(tables: Sequence[tuple[int, ...]]) -> list[CubeRequest]:
+    if not tables or not any(tables):
+        raise RiskError("tables must name at least one with a dimension.", hint="[(0, 1)]")
+    return [CubeRequest(dimensions=tuple(table)) for table in tables]
 
 
 class _Testbed:
@@ -168,6 +226,72 @@ class _Testbed:
             moved += float(np.abs(answer - count)[shown].sum())
             n_cells += int(shown.sum())
         return moved / n_cells if n_cells else None
+
+    def mean_loss(self) -> float | None:
+        """Give the mean distance of all planned cells, as if what is hidden were 0."""
+        pairs = zip(self.answers, self.counts, strict=True)
+        lost = [np.abs(np.nan_to_num(answer) - count)[count > 0] for answer, count in pairs]
+        cells = np.concatenate(lost)
+        return float(cells.mean()) if cells.size else None
+
+    def small_counts_found(self, small: int) -> NDArray[np.bool_]:
+        """Attack the planned tables, together where that is not too large."""
+        places = sorted({place for request in self.planned for place in request.dimensions})
+        joint = float(np.prod([self.records.sizes[place] for place in places]))
+        every = range(len(self.planned))
+        if joint <= _MAX_JOINT:
+            return self._found_together(places, list(every), small)
+        return _joined(
+            self._found_together(sorted(self.planned[one].dimensions), [one], small)
+            for one in every
+        )
+
+    def _found_together(
+        self, places: Sequence[int], tables: Sequence[int], small: int
+    ) -> NDArray[np.bool_]:
+        """Tell for every small count of some tables whether a reader of all names it."""
+        cells: dict[Levels, tuple[Numbers, NDArray[np.int64]]] = {}
+        for table in tables:
+            for levels, cell in self._margins(places, table):
+                cells.setdefault(levels, cell)
+        change = np.concatenate([(a - c)[(c > 0) & ~np.isnan(a)] for a, c in cells.values()])
+        if not change.size:
+            return np.zeros(0, np.bool_)  # nothing is shown
+        shown = {
+            levels: Shown(
+                published=np.nan_to_num(answer).round().astype(np.int64),
+                is_shown=~np.isnan(answer),
+            )
+            for levels, (answer, _) in cells.items()
+        }
+        sizes = [self.records.sizes[place] for place in places]
+        groups = [(np.arange(size), np.zeros(size, np.int64)) for size in sizes]
+        variance = max(float((change**2).mean()), _LEAST_VARIANCE)
+        fitted = most_probable_counts(Lattice(groups, list(cells)), shown, variance=variance)
+        guess = np.concatenate([fitted[levels].ravel() for levels in cells])
+        answers = np.concatenate([answer.ravel() for answer, _ in cells.values()])
+        clues = np.nan_to_num(answers, nan=-1), np.rint(2 * guess)
+        guesses = guessed_counts(
+            np.concatenate([count.ravel() for _, count in cells.values()]),
+            np.rint(guess).astype(np.int64),
+            [clue.astype(np.int64) for clue in clues],
+            small=small,
+            confidence=_CONFIDENCE,
+        )
+        return guesses.is_right[guesses.is_small]
+
+    def _margins(
+        self, places: Sequence[int], table: int
+    ) -> Iterator[tuple[Levels, tuple[Numbers, NDArray[np.int64]]]]:
+        """Give what a planned table and its margins show, and the counts, by levels."""
+        inner = self.planned[table].dimensions
+        for kept in chain.from_iterable(combinations(inner, n) for n in range(len(inner) + 1)):
+            at = tuple(slice(-1) if place in kept else slice(-1, None) for place in inner)
+            order = np.argsort(inner)
+            shape = [self.records.sizes[place] if place in kept else 1 for place in places]
+            answer = self.answers[table][at].transpose(order).reshape(shape)
+            count = self.counts[table][at].transpose(order).reshape(shape)
+            yield tuple(int(place not in kept) for place in places), (answer, count)
 
     def same_answer(self) -> NDArray[np.bool_]:
         again = [self.ask(self.method, request) for request in self.planned]

@@ -10,7 +10,7 @@ from risk.errors import RiskError
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Name → what the share is a share of. Of all but three, more is better.
+#: Name → what the share is a share of. Of all but four, more is better.
 MEANINGS = {
     "same_answer": "cells that are the same when a table is asked for twice",
     "same_by_another_route": "cells that are the same in a margin, a filter or another table",
@@ -22,6 +22,8 @@ MEANINGS = {
     "on_demand": "cells that are shown in tables that nobody planned",
     "decentral": "cells that are the same in tables that two offices make alone",
     "cells_lost": "cells that hold records and are not shown (less is better)",
+    "small_counts_found": "small counts that a reader of all planned tables names rightly"
+    " (less is better)",
 }
 
 
@@ -63,12 +65,15 @@ class Criteria:
         One per criterion.
     mean_change
         How far a cell shown lies from its true count; None where none is shown.
+    mean_loss
+        The same over all cells with records, as if those that are hidden were shown as 0.
     """
 
     method: str
     simple: str
     measured: tuple[Criterion, ...]
     mean_change: float | None = None
+    mean_loss: float | None = None
 
     def share(self, name: str) -> float | None:
         """Give the share of one criterion."""

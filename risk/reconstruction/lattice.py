@@ -52,7 +52,8 @@ class Lattice:
         if joint > MAX_JOINT:
             raise RiskError(
                 f"All variables together have {joint:,} cells, more than {MAX_JOINT:,}.",
-                hint="look at a sample of areas, or at fewer variables",
+                hint="look at a sample of areas, or at fewer variables, or keep two large ones "
+                "apart: exclusive in [rules]",
             )
         # Level by level of one variable after the other, so that tables share their sums.
         finest = (0,) * len(groups)

@@ -248,21 +248,6 @@ class PairCopula:
         require_integer(n, "n", error=SynthError, minimum=1)
         return np.asarray(self._bicop.sample(int(n), seeds=seeds_from(rng)))
 
-    def log_likelihood(self, u: ArrayLike) -> float:
-        """Return the log-likelihood of points.
-
-        Parameters
-        ----------
-        u
-            One row per point, two columns.
-
-        Examples
-        --------
-        >>> round(PairCopula("indep").log_likelihood([[0.2, 0.5]]), 9)
-        0.0
-        """
-        return float(self._bicop.loglik(checked_uniforms(u, columns=2)))
-
     def __repr__(self) -> str:
         shown = ", ".join(f"{one:.4g}" for one in self.parameters)
         turn = f", rotation={self.rotation}" if self.rotation else ""
@@ -274,7 +259,6 @@ def fit_pair(
     *,
     families: Sequence[str] = FAMILIES,
     criterion: Criterion = "aic",
-    rotations: bool = True,
 ) -> PairCopula:
     """Fit every family by maximum likelihood and keep the best.
 
@@ -286,8 +270,6 @@ def fit_pair(
         The candidates.
     criterion
         ``"aic"``, ``"bic"`` or ``"loglik"``.
-    rotations
-        Whether to try the rotations.
 
     Examples
     --------
@@ -297,20 +279,18 @@ def fit_pair(
     """
     points = checked_uniforms(u, columns=2)
     library = vines()
-    controls = library.FitControlsBicop(
-        **fit_controls(families, criterion=criterion, rotations=rotations)
-    )
+    controls = library.FitControlsBicop(**fit_controls(families, criterion=criterion))
     return PairCopula.wrapped(library.Bicop.from_data(points, controls))
 
 
-def fit_controls(families: Sequence[str], *, criterion: str, rotations: bool = True) -> Any:
+def fit_controls(families: Sequence[str], *, criterion: str) -> Any:
     """Return what the library wants to know of a fit, as keywords."""
     require_one_of(criterion, "criterion", get_args(Criterion), error=SynthError)
     kinds = vines().BicopFamily
     return {
         "family_set": [getattr(kinds, name) for name in _checked_families(families)],
         "selection_criterion": criterion,
-        "allow_rotations": rotations,
+        "allow_rotations": True,
     }
 
 

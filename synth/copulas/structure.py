@@ -107,8 +107,8 @@ class Vine:
     Examples
     --------
     >>> vine = Vine.read(4, ["1,2 2,3 3,4", "1,3|2 2,4|3", "1,4|2,3"])
-    >>> vine.is_d_vine, vine.is_c_vine
-    (True, False)
+    >>> vine.depth
+    3
     """
 
     n: int
@@ -156,55 +156,6 @@ class Vine:
         2
         """
         return len(self.trees)
-
-    @property
-    def is_d_vine(self) -> bool:
-        """Whether every tree is a path.
-
-        Examples
-        --------
-        >>> d_vine([2, 1, 3]).is_d_vine
-        True
-        """
-        return all(max(self._degrees(level)) <= 2 for level in range(self.depth))
-
-    @property
-    def is_c_vine(self) -> bool:
-        """Whether every tree is a star.
-
-        Examples
-        --------
-        >>> c_vine([2, 1, 3, 4]).is_c_vine
-        True
-        """
-        return all(
-            max(self._degrees(level)) == len(edges) for level, edges in enumerate(self.trees)
-        )
-
-    def truncated(self, depth: int) -> Vine:
-        """Return the vine without its trees beyond a depth.
-
-        Parameters
-        ----------
-        depth
-            How many trees to keep.
-
-        Examples
-        --------
-        >>> d_vine([1, 2, 3, 4]).truncated(1).depth
-        1
-        """
-        if depth < 0:
-            raise SynthError(f"depth must not be negative, but is {depth}.")
-        return Vine(self.n, self.trees[:depth])
-
-    def _degrees(self, level: int) -> list[int]:
-        below = self.trees[level - 1] if level else None
-        degrees: dict[object, int] = {}
-        for edge in self.trees[level]:
-            for node in _ends(edge, below):
-                degrees[node] = degrees.get(node, 0) + 1
-        return list(degrees.values()) or [0]
 
     def __str__(self) -> str:
         return "; ".join(" ".join(map(str, edges)) for edges in self.trees)

@@ -299,8 +299,8 @@ def _membership(case: _Case) -> Iterator[_Line]:
         yield "domias", "", None, "there are too few records"
         return
     seen, unseen = _halves(case.holdout, seed=plan.seed)
-    ratio = density_ratio(case.train, seen, case.made, reference=unseen, seed=plan.seed)
-    yield "domias", "", ratio.auc, ""
+    area = density_ratio(case.train, seen, case.made, reference=unseen, seed=plan.seed)
+    yield "domias", "", area, ""
 
 
 def _nearness(case: _Case) -> Iterator[_Line]:

@@ -20,7 +20,7 @@ from tables.cells.packing import pack
 from tables.cells.sketch import Sketch, read_sketch, sketch_columns
 from tables.errors import DataError, RequestError
 from tables.filtering.filters import Filter, quote
-from tables.keys import RecordKeys, require_sound
+from tables.keys import VERSION_METADATA, HashedKeys, RecordKeys, require_sound
 from tables.magnitudes.exact import LARGEST_SUM, LEAST, require_addable, warn_of_zeros
 from tables.magnitudes.limbs import WEIGHT_DECIMALS, limbs_of, modulo_sql
 from tables.magnitudes.variables import GivenVariable, Variable
@@ -148,7 +148,7 @@ def cell_table(source: Source, keys: RecordKeys, requests: Sequence[Request]) ->
         All columns of dimensions and filters as in the records, ``count``, ``cell_key``, of a
         weight its sum and, ``_n``, how many records have one, of a variable its sum, ``_n``
         contributors and the largest contributions, ``_1``, ``_2`` and so on. The metadata
-        have the range of keys.
+        have the range of keys, and the version of those that were hashed.
 
     Raises
     ------
@@ -188,7 +188,8 @@ def cell_table(source: Source, keys: RecordKeys, requests: Sequence[Request]) ->
             hint="rename it in the data",
         )
     table = pa.table(dict(found)).sort_by([(column, "ascending") for column in columns])
-    return table.replace_schema_metadata({"key_range": str(plan.key_range)})
+    version = VERSION_METADATA if isinstance(keys, HashedKeys) else {}
+    return table.replace_schema_metadata({"key_range": str(plan.key_range), **version})
 
 
 def require_records(

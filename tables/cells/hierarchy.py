@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import csv
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tables.errors import RequestError
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping, Sequence
 
 _MAX_NODES = 5_000_000
 

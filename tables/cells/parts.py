@@ -7,26 +7,21 @@ first dimension, then its broadest categories with all that lies in them, severa
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from tables.cells.blocks import Cells, lay_out, roll_up, shown_cells
+from footing.arrays import Codes, Flags, Integers
+from tables.cells.axes import Axis
+from tables.cells.blocks import Block, Cells, lay_out, roll_up, shown_cells
 from tables.cells.cube import axes_of, finest_cells, require_records
 from tables.errors import RequestError
 from tables.filtering.filters import Filter, quote
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from footing.arrays import Codes, Flags, Integers
-    from tables.cells.axes import Axis
-    from tables.cells.blocks import Block
-    from tables.keys import RecordKeys
-    from tables.request import Request
-    from tables.source.source import Source
+from tables.keys import RecordKeys
+from tables.request import Request
+from tables.source.source import Source
 
 
 def cube_parts(

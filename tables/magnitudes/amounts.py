@@ -54,6 +54,10 @@ class Magnitudes:
     low, high
         The smallest and the largest value of the records with one, zeros among them, float64;
         0 where no record has a value.
+    first_sizes, first_keys
+        The three largest weighted values of contributors, without their sign, and the record
+        keys of these, the greatest first where values are equal; float64 and uint64, one column
+        for each, 0 where there are fewer contributors. Without columns where nobody asked.
     named
         Which cells somebody named as sensitive, whatever rules say; by default none of them.
     """
@@ -72,6 +76,8 @@ class Magnitudes:
     largest: Floats
     low: Floats
     high: Floats
+    first_sizes: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    first_keys: Words = field(default_factory=lambda: np.zeros((0, 0), np.uint64))
     named: Flags = field(default_factory=lambda: np.zeros(0, np.bool_))
 
     def __post_init__(self) -> None:
@@ -129,6 +135,20 @@ class Ranking:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Holders:
+    """Who may have one of the largest contributions of a cell, from small to large.
+
+    Parameters
+    ----------
+    sizes, keys
+        By rank: a weighted value without its sign, and the record key. Rank 0 stands for none.
+    """
+
+    sizes: Floats
+    keys: Words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Amounts:
     """One variable over a block of cells. Disclosive, like `Block`.
 
@@ -155,6 +175,8 @@ class Amounts:
         Codes of the largest contributions, (cells, k), largest first, 0 where fewer.
     ranking
         What the ranks mean.
+    first, holders
+        The same of the largest weighted values, with the keys of their records.
     """
 
     variable: str
@@ -170,6 +192,8 @@ class Amounts:
     high: Floats
     top: Integers
     ranking: Ranking
+    first: Integers
+    holders: Holders
 
     def take(self, places: Integers) -> Amounts:
         """Return the amounts of some cells, in this order."""
@@ -186,6 +210,7 @@ class Amounts:
             low=self.low[places],
             high=self.high[places],
             top=self.top[places],
+            first=self.first[places],
         )
 
     def merge(self, place: Integers, kept: Integers, total: int, *, key_range: int) -> Amounts:
@@ -222,6 +247,7 @@ class Amounts:
             low=low[kept],
             high=high[kept],
             top=merge_top(place, self.top, total)[kept],
+            first=merge_top(place, self.first, total)[kept],
         )
 
     def magnitudes(self, key_range: int) -> Magnitudes:
@@ -242,6 +268,8 @@ class Amounts:
             top=self.ranking.values[self.top],
             top_weight=self.ranking.weights[self.top],
             largest=np.maximum(abs(low), abs(high)) if self.largest is None else self.largest,
+            first_sizes=self.holders.sizes[self.first],
+            first_keys=self.holders.keys[self.first],
             low=low,
             high=high,
         )

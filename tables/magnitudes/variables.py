@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tables.filtering.filters import quote
-from tables.magnitudes.amounts import Amounts, ExactSum, Ranking
+from tables.magnitudes.amounts import Amounts, ExactSum, Holders, Ranking
 from tables.magnitudes.exact import (
     ExactSql,
     number_sql,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 
 _MAX_BITS = 61
+_FIRST = 3  # contributions whose record keys are kept
 
 
 class Variable:
@@ -90,6 +91,9 @@ class Variable:
             asked["here"] = f"count({value})"
         if self.top:
             asked["top"] = f"max({self._order_sql()}, {self.top})"
+            size = value if self._heaviness is None else f"{value} * {self._factor}"
+            held = f"{{'size': abs({size}), 'k': k}}"
+            asked["first"] = f"max(CASE WHEN {value} <> 0 THEN {held} END, {_FIRST})"
         return asked
 
     def is_missing_in(self, rows: pa.Table) -> bool:
@@ -104,6 +108,7 @@ class Variable:
         is_weighted = self._heaviness is not None
         here = rows["n"] if self._spread.is_complete else self._answer(rows, "here")
         ranks, ranking = self._read_top(rows)
+        first, holders = self._read_first(rows)
         return Amounts(
             variable=self.column,
             raw=sums["sum"],
@@ -118,6 +123,8 @@ class Variable:
             largest=self._answer(rows, "largest").to_numpy() if is_weighted else None,
             top=ranks[:, :top],
             ranking=ranking,
+            first=first,
+            holders=holders,
         )
 
     def _answer(self, rows: pa.Table, name: str) -> pa.ChunkedArray:
@@ -150,24 +157,41 @@ class Variable:
             order = f"{order} * 2 + ({value} > 0)::BIGINT"
         return f"CASE WHEN {value} <> 0 THEN {order} END"
 
+    def _read_first(self, rows: pa.Table) -> tuple[Integers, Holders]:
+        """Rank the largest weighted contributions of all rows, with their keys."""
+        if f"{self._alias}_first" not in rows.column_names:
+            none = Holders(sizes=np.zeros(1), keys=np.zeros(1, np.uint64))
+            return np.zeros((rows.num_rows, 0), np.int64), none
+        lengths, held = self._read_lists(rows, "first")
+        sizes = pc.struct_field(held, "size").to_numpy()
+        keys = pc.struct_field(held, "k").cast(pa.uint64()).to_numpy()
+        order = np.lexsort((keys, sizes))
+        ranks = np.empty(len(order), np.int64)
+        ranks[order] = np.arange(1, len(order) + 1)
+        holders = Holders(
+            sizes=np.append(0.0, sizes[order]),
+            keys=np.append(np.zeros(1, np.uint64), keys[order]),
+        )
+        return _laid_out(lengths, ranks, _FIRST), holders
+
+    def _read_lists(self, rows: pa.Table, name: str) -> tuple[Integers, pa.Array]:
+        """Return how many entries the list of every row has, and all entries."""
+        lists = self._answer(rows, name).combine_chunks()
+        if isinstance(lists, pa.ChunkedArray):
+            lists = lists.chunk(0) if lists.num_chunks else pa.array([], lists.type)
+        return pc.fill_null(pc.list_value_length(lists), 0).to_numpy(), lists.flatten()
+
     def _read_top(self, rows: pa.Table) -> tuple[Integers, Ranking]:
         """Rank the largest contributions of all rows."""
         if not self.top:
             none = Ranking(values=np.zeros(1), weights=np.zeros(1))
             return np.zeros((rows.num_rows, 0), np.int64), none
-        lists = self._answer(rows, "top").combine_chunks()
-        if isinstance(lists, pa.ChunkedArray):
-            lists = lists.chunk(0) if lists.num_chunks else pa.array([], lists.type)
-        lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
+        lengths, orders = self._read_lists(rows, "top")
         bits = self._packed_bits
-        orders = lists.flatten()
         ranks, ranking = (
             self._struct_ranked(orders) if bits is None else self._packed_ranked(orders, bits)
         )
-        top = np.zeros((len(lengths), self.top), np.int64)
-        top[np.arange(self.top) < lengths[:, np.newaxis]] = ranks
-        top.sort(axis=1)
-        return top[:, ::-1], ranking
+        return _laid_out(lengths, ranks, self.top), ranking
 
     def _packed_ranked(self, orders: pa.Array, bits: int) -> tuple[Integers, Ranking]:
         """Unpack the integers that order contributions."""
@@ -245,6 +269,14 @@ def largest_columns(source: Source, column: str) -> list[str]:
     """Return the columns of a table of cells with the largest contributions to a variable."""
     names = (f"{column}_{place}" for place in itertools.count(1))
     return list(itertools.takewhile(lambda name: name in source.columns, names))
+
+
+def _laid_out(lengths: Integers, ranks: Integers, width: int) -> Integers:
+    """Lay the ranks of every list out in a line of its own, the greatest first."""
+    top = np.zeros((len(lengths), width), np.int64)
+    top[np.arange(width) < lengths[:, np.newaxis]] = ranks
+    top.sort(axis=1)
+    return top[:, ::-1]
 
 
 def _ranked(codes: Integers) -> tuple[Integers, Integers]:

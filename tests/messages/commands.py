@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckm.cli.terminal.help import paragraphs
+from footing.data_files import read_data
 from reports.i18n.messages import HOLE
 
 if TYPE_CHECKING:
@@ -418,11 +419,17 @@ def help_texts() -> dict[str, str]:
     return {text: place for text, place in found.items() if _WORD.search(text)}
 
 
+def _texts_of_presets() -> dict[str, str]:
+    found = read_data("ptable.design", "presets.toml")
+    parts = [*found["presets"].values(), *found["mechanisms"].values()]
+    return dict.fromkeys((part["text"] for part in parts), "ptable/design/presets.toml")
+
+
 def command_messages(pages: Collection[str] = ()) -> dict[str, dict[str, str]]:
     """Collect all messages but those of pages: domain → text → where it is written."""
     found = {HELP: help_texts()}
     packages = [one for group in DOMAINS.values() for one in group]
-    texts = Collector(sources(packages)).found
+    texts = Collector(sources(packages)).found | _texts_of_presets()
     for domain, group in DOMAINS.items():
         found[domain] = {
             text: place

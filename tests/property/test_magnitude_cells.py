@@ -48,6 +48,8 @@ FIELDS = (
     "largest",
     "low",
     "high",
+    "first_sizes",
+    "first_keys",
 )
 
 whole = st.integers(-4, 4).map(float)
@@ -136,10 +138,9 @@ def as_it_is(x):
 
 
 def weighted(x, w):
-    both = is_on_grid(x) and is_on_grid(w)
-    return (
-        exact(x) * exact(w) if both else as_it_is(x * w)
-    )  # 307.152 of 1/3 · 921.456 is a double
+    if is_on_grid(x) and is_on_grid(w):
+        return exact(x) * exact(w)
+    return as_it_is(x * w)  # 1/3 · 921.456 is the double 307.152, not that decimal
 
 
 def rounded(x):
@@ -170,6 +171,8 @@ def directly(members, key_range, *, top, is_weighted):
     some = [(x, w, key) for x, w, key in here if x]
     largest = sorted(some, key=lambda c: (abs(c[0]), c[1], c[0]), reverse=True)[:top]
     pad = [0.0] * (top - len(largest))
+    held = sorted(((abs(x * w), key) for x, w, key in some), reverse=True)[:3] if top else []
+    held += [(0.0, 0)] * (3 * bool(top) - len(held))
     return {
         "total": rounded(sum((weighted(x, w) for x, w, _ in some), Fraction(0))),
         "raw_total": rounded(sum((exact(x) for x, _, _ in some), Fraction(0))),
@@ -183,6 +186,8 @@ def directly(members, key_range, *, top, is_weighted):
         "largest": max((abs(x * w) for x, w, _ in some), default=0.0),
         "low": min((x for x, _, _ in here), default=0.0),
         "high": max((x for x, _, _ in here), default=0.0),
+        "first_sizes": [size for size, _ in held],
+        "first_keys": [key for _, key in held],
     }
 
 

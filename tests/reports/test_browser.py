@@ -272,3 +272,18 @@ def test_a_report_shows_in_a_notebook_without_touching_its_page(browser, tmp_pat
     inside = page.frame_locator("iframe")
     assert inside.locator("h1").inner_text() == made.release().title
     page.context.close()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_bars_of_the_internal_page_fit_a_telephone_with_what_stands_beside_them(
+    browser, folder, language
+):
+    page = opened(
+        browser, folder / f"internal.{language}.html", viewport={"width": 400, "height": 800}
+    )
+    over = page.locator("#by-size .picture, #posterior-bars .picture").evaluate_all(
+        "all => all.map(one => one.scrollWidth - one.clientWidth)"
+    )
+    assert over == [0] * len(over)
+    assert len(over) >= 2
+    page.context.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from dataclasses import replace
 
@@ -12,7 +13,9 @@ import pytest
 from ckm.comparison.method_facts import conclusion_of
 from reports import comparison_report
 from reports.catalogues.comparison import CRITERIA, METHODS, SLIDES
+from reports.charts.curves import Design, Points, points
 from reports.facts.methods import CriterionFact, MethodFact, MethodFacts
+from reports.i18n.languages import words_of
 from reports.pages.methods import disagreement
 from reports.plots import comparison_plot
 from tests.reports import facts as made
@@ -27,6 +30,7 @@ def method(kind, change=1.0, simple="yes", **shares):
         kind=kind,
         simple=simple,
         mean_change=change,
+        mean_loss=change,
         records=900,
         criteria=tuple(
             CriterionFact(name=n, share=s, base=200) for n, s in (BEST | shares).items()
@@ -150,11 +154,38 @@ def test_each_disagreement_is_marked_and_explained_by_what_was_measured():
     assert "(found: 10.0\N{NO-BREAK SPACE}%)" in reasons[0].rpartition("<li>")[2]
 
 
-def test_methods_are_drawn_by_persons_found_and_change_but_not_those_that_hide_cells():
+def test_methods_are_drawn_by_small_counts_found_and_loss_those_that_hide_cells_too():
+    svg = comparison_plot(facts(EXACT, HIDDEN, replace(OPEN, mean_loss=2.0)), language="en").svg
+    drawn = [METHODS[m.kind][:10] in svg for m in (EXACT, HIDDEN, OPEN)]
+    assert drawn == [False, True, True]
     svg = comparison_plot(facts(*EVERY), language="en").svg
-    labels = {METHODS[m.kind][:12] for m in EVERY if METHODS[m.kind][:12] in svg}
-    assert labels == {METHODS[m.kind][:12] for m in EVERY if m not in (EXACT, HIDDEN)}
     assert svg.count('class="home"') == 2  # the recommended one, and the legend
+
+
+def test_why_something_was_not_tried_is_told_in_the_language_of_the_page():
+    why = "The tables of two areas have more than 1,000 cells."
+    compared = made.comparison()
+    refused = replace(compared.scenarios, refused={"D=5": why})
+    left_out = replace(method("suppression-alone"), criteria=(), reason=why)
+    methods = facts(method("exact"), left_out)
+    for told in (replace(compared, scenarios=refused), replace(compared, methods=methods)):
+        page = comparison_report(told, language="fr").html
+        assert "Les tableaux de deux zones ont plus de 1" in page
+        assert why not in page
+
+
+def test_the_name_of_the_chosen_design_stays_off_its_ring():
+    designs = [
+        Design(
+            number=str(n), name="ours", across=n, upwards=n, is_front=False, is_chosen=n == 2
+        )
+        for n in (1, 2, 3)
+    ]
+    data = Points(id="m", title="", description="", front="", other="", chosen="")
+    svg = points(words_of("en"), data, designs)
+    ring = re.search(r'<circle cx="([\d.]+)" cy="[\d.]+" r="9"', svg)
+    name = re.search(r'<text x="([\d.]+)"[^>]*>2 ours<', svg)
+    assert float(name[1]) - float(ring[1]) >= 13
 
 
 def test_long_lists_of_designs_wait_for_full():

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 
 import pytest
@@ -286,6 +287,32 @@ def test_no_text_and_no_number_breaks_a_page(name, reason, number, language):
     assert not list(tree.iter("script"))
     assert len(tree.findall(".//h1")) == 1
     assert tree.xpath("//main/h2/@id")[-1] == "definitions"
+
+
+def test_a_warning_about_a_table_names_it_by_its_title():
+    facts = made.release()
+    one = replace(facts.tables[0], name="t1", title="Jobs & <homes>")
+    told = replace(
+        facts,
+        tables=(one, *facts.tables[1:]),
+        warnings=("[[table]] 't1': a sum is 0.", "[[table]] 'other': a sum is 0."),
+    )
+    page = release_report(told, edition="internal", language="en").html
+    assert "<li>Jobs &amp; &lt;homes&gt;: a sum is 0.</li>" in page
+    assert "<li>[[table]] &#39;other&#39;: a sum is 0.</li>" in page
+
+
+def test_a_public_page_links_to_the_files_of_its_language_and_to_those_that_have_none():
+    names = ("t.en.px", "t.fr.px", "t.csv", "t.fr.labels.csv", "t.xlsx")
+    table = replace(
+        made.release().tables[0], name="t", files=tuple(made.file(name) for name in names)
+    )
+    for language, other in (("en", "t.fr.px"), ("fr", "t.en.px")):
+        facts = replace(made.release(), tables=(table,))
+        page = release_report(facts, edition="public", language=language).html
+        links = re.findall(r'<a href="\./([^"]+)"', page)
+        assert links == [name for name in names if name != other]
+        assert other in page  # among the hashes
 
 
 def test_an_attack_above_its_limit_says_so_beside_it():

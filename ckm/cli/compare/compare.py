@@ -176,11 +176,21 @@ def compare(
     _finish(terminal, found, output, lang)
 
 
+def _warn_of(terminal: Terminal, found: Comparison) -> None:
+    """Tell which designs were refused, and what the noise of others does to small counts."""
+    from ckm.release.job_inputs import cautions_of
+
+    for name, reason in found.map.refused.items():
+        terminal.warn("design refused", f"{name}: {reason}", design=name)
+    for name, table in found.ptables.items():
+        for text in cautions_of(table) if name != found.chosen else ():  # the job's were told
+            terminal.warn("noise", f"{name}: {text}", design=name)
+
+
 def _finish(terminal: Terminal, found: _Found, output: Path | None, lang: str | None) -> None:
     """Tell what was refused, and show the comparison or write it."""
     if found.designs is not None:
-        for name, reason in found.designs.map.refused.items():
-            terminal.warn("design refused", f"{name}: {reason}", design=name)
+        _warn_of(terminal, found.designs)
     if found.methods is not None:
         for result in found.methods.results:
             if result.reason:

@@ -17,10 +17,11 @@ _SHOWN = {
     "on_demand": "on\ndemand",
     "decentral": "two\noffices",
     "cells_lost": "cells\nlost",
+    "small_counts_found": "small\nfound",
 }
 #: What a narrower terminal has room for.
-_FEW = ("same_answer", "additive", "found_by_differencing", "on_demand")
-_WIDE = 104
+_FEW = ("same_answer", "additive", "found_by_differencing", "small_counts_found")
+_WIDE = 110
 _DRAWN = {
     "all": "all records",
     "areas": "the records of some areas",
@@ -61,7 +62,7 @@ def show_methods(terminal: Terminal, found: MethodComparison) -> None:
     terminal.out.print(
         f"Tried on {_DRAWN[testbed.drawn]}; areas: {area}; "
         f"sought: {testbed.names[testbed.target]!r}.\n"
-        "found by diff., cells lost: less is better. -: nothing to measure.\n"
+        "found by diff., cells lost, small found: less is better. -: nothing to measure.\n"
         "Bases, parameters and the rest: with -o methods.html, .csv or .json",
         markup=False,
         highlight=False,

@@ -27,10 +27,15 @@ _Base = Annotated[int, Field(ge=2, le=1000)]
 _Least = Annotated[int, Field(ge=2, le=1000)]
 
 
+_BASES = ("base", (2, 3, 5, 7, 10, 15, 20, 30, 50))
+
+
 class MethodSettings(Section):
     """The parameters of a method; whether it is simple to run is a word we answer for."""
 
     kind: ClassVar[str]
+    #: A parameter, and its values from little protection to much.
+    strength: ClassVar[tuple[str, tuple[float, ...]] | None] = None
     simple: Simple = "yes"
 
     @property
@@ -49,6 +54,7 @@ class SmallCountRounding(MethodSettings):
     """Small counts go to 0 or the base."""
 
     kind = "small-count-rounding"
+    strength = _BASES
     base: _Base = 3
     keys: _Keys = "fresh"
 
@@ -57,6 +63,7 @@ class Rounding(MethodSettings):
     """Counts go to the nearest multiple."""
 
     kind = "rounding"
+    strength = _BASES
     base: _Base = 5
 
 
@@ -64,6 +71,7 @@ class RandomRounding(MethodSettings):
     """Counts go to a multiple beside them."""
 
     kind = "random-rounding"
+    strength = _BASES
     base: _Base = 5
     keys: _Keys = "fresh"
 
@@ -72,6 +80,7 @@ class DiscreteLaplace(MethodSettings):
     """Noise of differential privacy."""
 
     kind = "discrete-laplace"
+    strength = ("epsilon", (4.0, 2.0, 1.0, 0.7, 0.5, 0.3, 0.2))
     simple: Simple = "no"
     epsilon: Annotated[float, Field(gt=0, le=100)] = 1.0
     max_noise: Annotated[int, Field(ge=1, le=1000)] = 20
@@ -82,6 +91,7 @@ class Swapping(MethodSettings):
     """Households change places."""
 
     kind = "swapping"
+    strength = ("rate", (0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0))
     simple: Simple = "no"
     k: Annotated[int, Field(ge=0, le=1000)] = 3
     rate: Annotated[float, Field(ge=0, le=1)] = 0.05
@@ -93,6 +103,7 @@ class Suppression(MethodSettings):
     """Cells are hidden."""
 
     kind = "suppression"
+    strength = ("least", (2, 3, 4, 5, 7, 10, 15, 20, 30))
     simple: Simple = "no"
     least: _Least | None = None
     search: Literal["auto", "exact", "sequential"] = "sequential"
@@ -113,6 +124,15 @@ class CellKey(MethodSettings):
     """The noise of the job."""
 
     kind = "cell-key"
+
+
+class CellKeyDesign(MethodSettings):
+    """Noise of its own; of a count too small for its variance, the most there is."""
+
+    kind = "cell-key-design"
+    strength = ("variance", (0.3, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 25.0))
+    variance: Annotated[float, Field(gt=0, le=1000)]
+    max_noise: Annotated[int, Field(ge=1, le=1000)] | None = None
 
 
 class CellKeyAdditive(MethodSettings):
@@ -223,3 +243,9 @@ class Experiment(Section):
     most_areas: int = Field(default=100, ge=1, le=10_000, description="Of the sample.")
     persons: int = Field(default=200, ge=1, le=10_000, description="How many are sought.")
     seed: int = Field(default=1, ge=0, le=2**63 - 1, description="Of all that is drawn.")
+    most_found: float | None = Field(
+        default=None,
+        gt=0,
+        lt=1,
+        description="Compare at equal protection: the largest share of small counts found.",
+    )

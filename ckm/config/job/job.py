@@ -244,6 +244,11 @@ class Job(SettingsFile):
                 text = f"additive is for counts, and table {table.name!r} shows {others[0]!r}."
                 reading.add(where, text, hint)
 
+    def zeroes_sums(self, table: str) -> bool:
+        """Return whether a table has sums that are 0 wherever the published count is."""
+        measures, made = self.tables[table].measures, self.magnitudes
+        return any(f"sum:{n}" in measures and made[n].zero_with_count for n in made)
+
     def _summed(self) -> list[str]:
         """Return the variables of which tables show sums, means or quantiles."""
         found = (variable_of(name) for table in self.table for name in table.measures)

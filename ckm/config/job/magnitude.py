@@ -124,6 +124,9 @@ class JobMagnitude(Section):
         description="Decimals of published sums, -3 for thousands.",
     )
     period: str = optional("That of the data: 2027.", default="")
+    zero_with_count: bool = optional(
+        "Publish 0 where the published count is 0: small sums are too low.", default=False
+    )
     same_key: bool = optional("Of cellkey: the first key unturned.", default=True)
     key_decimals: int = optional("Of tauargus.", default=8, ge=1, le=15)
 

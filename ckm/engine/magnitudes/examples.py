@@ -62,6 +62,8 @@ def _line(
     parts, shares = values[order], weights[order]
     top, top_weight = np.zeros(n_top), np.zeros(n_top)
     n_kept = min(n_top, len(parts))
+    pairs = zip(np.abs(values * weights).tolist(), keys, strict=True)
+    held = [*sorted((pair for pair in pairs if pair[0]), reverse=True), *[(0.0, 0)] * 3][:3]
     top[:n_kept], top_weight[:n_kept] = parts[:n_kept], shares[:n_kept]
     return {
         "total": np.float64(parts @ shares),
@@ -74,6 +76,8 @@ def _line(
         "top": top,
         "top_weight": top_weight,
         "largest": np.float64(np.abs(parts * shares).max(initial=0.0)),
+        "first_sizes": np.array([size for size, _ in held]),
+        "first_keys": np.array([key for _, key in held], np.uint64),
         "low": np.float64(parts.min(initial=np.inf) if len(parts) else 0.0),
         "high": np.float64(parts.max(initial=-np.inf) if len(parts) else 0.0),
     }

@@ -125,6 +125,8 @@ def noise_identities(
 
 def _content(noise: MagnitudeNoise) -> str:
     content: list[object] = [noise.rules, noise.fingerprint]
+    if noise.rules == "ckm":  # what the noise of sensitive cells is keyed by
+        content += ["contributors"]
     if noise.rules != "ckm":  # what else the digits of other tools depend on
         content += [noise.zero_keys, noise.same_key, noise.key_decimals]
     return json.dumps(content)

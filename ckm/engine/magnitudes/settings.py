@@ -50,7 +50,8 @@ class MagnitudeNoise:
         ``"ckm"``, the program's own; ``"cellkey"`` and ``"tauargus"`` repeat other tools, with
         their defects.
     base
-        What noise is scaled to: ``"top"``, ``"mean"``, ``"range"`` or ``"sum"``.
+        What noise is scaled to: ``"top"``, ``"mean"``, ``"range"`` or ``"sum"``; in sensitive
+        cells always each of the three largest contributors.
     factors
         One factor above 0 and at most 1 for each component, of which there are up to six; the
         first is 1. More than one is for the base ``"top"``: the largest contributors.
@@ -78,6 +79,10 @@ class MagnitudeNoise:
         The period that the amounts belong to, such as ``"2027"``. The same contributors have
         another noise in another period: otherwise exact growth rates of single contributors
         are published.
+    zero_with_count
+        Whether a sum is published as 0 wherever the published count is 0. Then no sum tells
+        that somebody is in such a cell, and sums of small cells are too low on average, see
+        `zeroed_share`.
     same_key
         For ``rules="cellkey"``: whether the first component has the cell key as it is.
     key_decimals
@@ -108,6 +113,7 @@ class MagnitudeNoise:
     jitter: bool = True
     decimals: int | None = 0
     period: str = ""
+    zero_with_count: bool = False
     same_key: bool = True
     key_decimals: int = 8
 
@@ -199,8 +205,8 @@ class MagnitudeNoise:
         -----
         The random numbers of the program's own rules depend on it. Two noises of one amount
         from the same numbers, such as with shares of 0.1 and 0.2, would give the amount away
-        to who knows both. Decimals and the period do not count, nor do named cells: these
-        have random numbers of their own, so that others keep theirs when one is named.
+        to who knows both. Decimals, the period and `zero_with_count` do not count, nor do named
+        cells: others keep their random numbers when one is named.
 
         Examples
         --------
@@ -244,7 +250,7 @@ class MagnitudeNoise:
                 yield f"{name} must be a p-table"
         if not isinstance(self.scale, Flex | Proportional):
             yield "scale must be Flex or Proportional"
-        for name in ("signed", "zero_keys", "jitter", "same_key"):
+        for name in ("signed", "zero_keys", "jitter", "zero_with_count", "same_key"):
             if not isinstance(getattr(self, name), bool):
                 yield f"{name} must be True or False, not {getattr(self, name)!r}"
         for name, words in (("rules", get_args(Rules)), ("base", get_args(Base))):

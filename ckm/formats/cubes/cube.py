@@ -189,7 +189,7 @@ def _tree(name: str, columns: Path, paths: Sequence[Path], about: TableAbout) ->
     else:
         ids = [_SEPARATOR.join(map(_escape, path)) for path in paths]
         labels = [
-            label or (nodes[-1] if nodes else None)
+            label or (nodes[-1] if nodes else total)
             for label, nodes in zip(labels, short, strict=True)
         ]
         children = {}

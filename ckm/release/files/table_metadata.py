@@ -73,6 +73,7 @@ class TableWords:
         notes = [
             say(self._method(), language),
             say("amounts", language) if has_noisy_amounts else "",
+            say("zeroed_amounts", language) if job.zeroes_sums(name) else "",
             say("quantiles", language) if has_quantiles else "",
             self._in(output.description),
         ]

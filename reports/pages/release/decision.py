@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from reports.pages.common import released
 from reports.parts import Cell, Entry, Lines, Table
 
 _MAX_TITLES, _MAX_WARNINGS = 12, 4
+_TABLE = re.compile(r"^\[\[table\]\] '([^']*)'")
 
 
 class _Figure(NamedTuple):
@@ -29,9 +31,11 @@ def decision_parts(words: Words, facts: ReleaseFacts) -> dict[str, Any]:
         "The largest counts %(records)s people or other units.",
         records=words.numbers.count(max((t.records for t in facts.tables), default=0)),
     )
-    titles = list(_titles(words, facts).values())
+    by_name = _titles(words, facts)
+    titles = list(by_name.values())
     more = ["…"] if len(titles) > _MAX_TITLES else []
-    warnings = [translated(text, words.language) for text in facts.warnings]
+    said = (translated(text, words.language) for text in facts.warnings)
+    warnings = [_TABLE.sub(lambda found: by_name.get(found[1], found[0]), one) for one in said]
     return {
         "released": f"{released(words, facts.tables)} {records}",
         "titles": words.listed([*titles[:_MAX_TITLES], *more]) + "." * (not more),

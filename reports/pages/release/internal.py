@@ -21,7 +21,12 @@ from reports.pages.release.decision import decision_parts
 from reports.pages.release.deviations import size_picture
 from reports.pages.release.noise import noise_parts
 from reports.pages.release.risk import risk_parts
-from reports.pages.release.utility import change_table, exposure_table, utility_parts
+from reports.pages.release.utility import (
+    change_table,
+    dominated_table,
+    exposure_table,
+    utility_parts,
+)
 from reports.pages.scenarios import scenario_parts
 from reports.parts import NOTHING, Cell, Entry, Lines, Table
 
@@ -63,6 +68,7 @@ def internal_page(
         "utility": utility,
         "sums": change_table(words, facts.amounts),
         "contributors": exposure_table(words, facts.amounts),
+        "dominated": dominated_table(words, facts.dominated),
         "risk": risk_parts(words, facts.risk),
         "scenarios": scenarios,
         "inputs": _inputs(words, facts),

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from reports.catalogues.pages import headings
 from reports.catalogues.release import CHECKS
 from reports.facts.release import MarginFact, PublicFacts, PublicTableFact
-from reports.i18n.languages import Words
+from reports.i18n.languages import LANGUAGES, Words
 from reports.pages.common import (
     has_failed,
     outcome_cell,
@@ -50,7 +50,7 @@ def _checks(words: Words, facts: PublicFacts) -> Table:
 
 def _tables(words: Words, facts: PublicFacts) -> Table:
     def files(table: PublicTableFact) -> Cell:
-        links = [(f.file, f"./{quote(f.file)}") for f in table.files]
+        links = [(name, f"./{quote(name)}") for name in _readable(table, words.language)]
         return Cell(text="", links=tuple(links)) if links else Cell(text=NOTHING)
 
     def named(table: PublicTableFact) -> Cell:
@@ -64,6 +64,20 @@ def _tables(words: Words, facts: PublicFacts) -> Table:
         .text("Files", files)
         .table("tables", words.say("Released tables"))
     )
+
+
+def _readable(table: PublicTableFact, language: str) -> list[str]:
+    """Name the files of a table, but those of another language that are there in this one."""
+    names = [file.file for file in table.files]
+    own = f"{table.name}.{language}."
+    others = [f"{table.name}.{code}." for code in LANGUAGES if code != language]
+    twice = {
+        other + name.removeprefix(own)
+        for name in names
+        if name.startswith(own)
+        for other in others
+    }
+    return [name for name in names if name not in twice]
 
 
 def _margin(words: Words, margin: MarginFact) -> str:

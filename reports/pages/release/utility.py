@@ -7,7 +7,14 @@ from typing import Any
 
 from reports.catalogues.measures import measure_name
 from reports.catalogues.release import NOTES
-from reports.facts.release import AmountFact, LevelFact, MeasureFact, ReleaseFacts, of_all_cells
+from reports.facts.release import (
+    AmountFact,
+    DominatedFact,
+    LevelFact,
+    MeasureFact,
+    ReleaseFacts,
+    of_all_cells,
+)
 from reports.i18n.languages import Words
 from reports.pages.release.deviations import (
     class_words,
@@ -211,12 +218,30 @@ def exposure_table(words: Words, amounts: Sequence[AmountFact]) -> Table:
             "Share of exposed cells with a near estimate",
             lambda fact: _share(words, fact.found),
         )
+        .number("Cells of count 0 whose sum tells of somebody", lambda fact: fact.told, "count")
+        .number("Share of these with one record", lambda fact: _share(words, fact.single))
         .table(
             "contributors",
             words.say("What sums tell of the largest contributor"),
             n_heads=2,
             notes=(NOTES["contributors"].say(words),),
         )
+    )
+
+
+def dominated_table(words: Words, facts: Sequence[DominatedFact]) -> Table:
+    """Arrange what several sums tell together of one contributor, a variable a line."""
+    return (
+        Lines(words, facts)
+        .text("Variable", lambda fact: fact.variable)
+        .number("Contributors with several exposed cells", lambda f: f.contributors, "count")
+        .number("Their exposed cells", lambda fact: fact.cells, "count")
+        .number("Near estimates from one cell", lambda fact: _share(words, fact.alone))
+        .number(
+            "Contributors with a near estimate from the mean of their cells",
+            lambda fact: _share(words, fact.together),
+        )
+        .table("dominated", words.say("What several sums tell of one contributor"), n_heads=1)
     )
 
 

@@ -76,36 +76,6 @@ def table_distances(
     )
 
 
-def k_marginal(
-    real: Records, synthetic: Records, *, ways: int = 2, groups: str | None = None
-) -> float:
-    """Give the k-marginal score of NIST: 1000 for equal tables, 0 for disjoint ones.
-
-    Notes
-    -----
-    1000 · (1 - mean total variation distance). With groups, the distance inside a group is that
-    of the shares of all records, and cannot exceed what the real records of the group hold.
-
-    References
-    ----------
-    .. [1] NIST, *SDNist*, k-marginal metric.
-    """
-    ways = min(ways, len(real.names))
-    if groups is None:
-        return 1000.0 * (1.0 - table_distances(real, synthetic, ways=ways).mean)
-    place = real.place(groups)
-    bins = Bins(real)
-    one, other = bins.of(real), bins.of(synthetic)
-    tables = [
-        table for table in _tables(len(real.names), ways, _MAX_TABLES, 0) if place not in table
-    ]
-    lost = [
-        min(_group_distance(one, other, tables, place, code), share)
-        for code, share in _shares(one.codes[:, place])
-    ]
-    return 1000.0 * (1.0 - math.fsum(lost))
-
-
 def subsample_equivalent(
     real: Records, distance: float, *, ways: int = 2, seed: int, draws: int = 3
 ) -> float:
@@ -156,27 +126,6 @@ def _distance(one: Binned, other: Binned, table: tuple[int, ...]) -> float:
     p = np.bincount(first, minlength=size) / len(first)
     q = np.bincount(second, minlength=size) / len(second)
     return float(np.abs(p - q).sum()) / 2
-
-
-def _shares(codes: Integers) -> list[tuple[int, float]]:
-    found, counts = np.unique(codes, return_counts=True)
-    return list(zip(found.tolist(), (counts / len(codes)).tolist(), strict=True))
-
-
-def _group_distance(
-    one: Binned, other: Binned, tables: Sequence[tuple[int, ...]], place: int, code: int
-) -> float:
-    """Give the mean ½ Σ |p - q| inside a group, with p and q shares of all records."""
-    first, second = one.codes[:, place] == code, other.codes[:, place] == code
-    found = []
-    for table in tables:
-        cells = np.concatenate([one.cells(table)[first], other.cells(table)[second]])
-        _, where = np.unique(cells, return_inverse=True)
-        n_first, size = int(first.sum()), int(where.max(initial=-1)) + 1
-        p = np.bincount(where[:n_first], minlength=size) / len(first)
-        q = np.bincount(where[n_first:], minlength=size) / len(second)
-        found.append(float(np.abs(p - q).sum()) / 2)
-    return math.fsum(found) / max(len(found), 1)
 
 
 def ks_distances(real: Records, synthetic: Records) -> dict[str, float]:

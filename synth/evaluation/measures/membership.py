@@ -10,11 +10,12 @@ import numpy as np
 from footing.arrays import Floats
 from synth.errors import EvaluationError
 from synth.evaluation.measures.nearest import Metric, Space
-from synth.evaluation.measures.scores import auc, auc_interval
+from synth.evaluation.measures.scores import auc
 from synth.evaluation.records import Records
 
-#: Keeps the logarithm of a distance finite; the source of the attack prints this value.
 _KEPT = 10_000_000  # distances that are kept for the second look
+_AROUND = 10_000  # records that a density is the mean over
+#: Keeps the logarithm of a distance finite; the source of the attack prints this value.
 _NEARLY_ZERO = 1e-12
 
 
@@ -41,15 +42,6 @@ class Attacked:
         return max(self.scores)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ratio:
-    """The area under the curve of an attack, and its interval of 95 %."""
-
-    auc: float
-    low: float
-    high: float
-
-
 def monte_carlo(
     members: Records,
     controls: Records,
@@ -60,7 +52,6 @@ def monte_carlo(
     n: int = 500,
     repetitions: int = 50,
     most: int | None = None,
-    nearly_zero: float = _NEARLY_ZERO,
 ) -> Attacked:
     """Name as members the records that have most synthetic records around them.
 
@@ -75,10 +66,9 @@ def monte_carlo(
     .. [1] B. Hilprecht, M. Härterich, D. Bernau, "Monte Carlo and Reconstruction Membership
        Inference Attacks against Generative Models", *PoPETs* 2019(4).
     """
-    if n < 1 or repetitions < 1 or (most is not None and most < 1) or nearly_zero <= 0:
+    if n < 1 or repetitions < 1 or (most is not None and most < 1):
         raise EvaluationError(
-            "The attack needs at least one synthetic record, one repetition and one member, "
-            "and a positive nearly_zero.",
+            "The attack needs at least one synthetic record, one repetition and one member."
         )
     rng = np.random.default_rng(seed)
     m = min(len(members), len(controls), most or len(members))
@@ -86,7 +76,7 @@ def monte_carlo(
     space = Space(members, metric=metric)
     scores = []
     for _ in range(repetitions):
-        near = _scores(space, candidates, synthetic.some(n, rng), nearly_zero)
+        near = _scores(space, candidates, synthetic.some(n, rng))
         order = np.lexsort((rng.random(2 * m), -near))
         scores.append(float(np.mean(order[:m] < m)))
     return Attacked(scores=tuple(scores))
@@ -100,9 +90,8 @@ def density_ratio(
     reference: Records,
     seed: int,
     most: int = 1000,
-    around: int = 10_000,
-) -> Ratio:
-    """Score candidates by how much denser the synthetic records are there than the population.
+) -> float:
+    """Give the area under the curve of how much denser synthetic records are than others.
 
     Notes
     -----
@@ -118,7 +107,7 @@ def density_ratio(
     rng = np.random.default_rng(seed)
     m = min(len(members), len(controls), most)
     candidates = _candidates(members, controls, m, rng)
-    size = min(len(synthetic), len(reference), around)
+    size = min(len(synthetic), len(reference), _AROUND)
     space = Space(members, metric="gower")
     others = [records.some(size, rng) for records in (reference, synthetic)]
     blocks = list(space.blocks(candidates, others[0]))
@@ -130,9 +119,7 @@ def density_ratio(
     )
     score = np.log(made + _NEARLY_ZERO) - np.log(population + _NEARLY_ZERO)
     area = auc(np.arange(2 * m) < m, score)
-    value = 0.5 if area is None else area
-    low, high = auc_interval(value, m, m)
-    return Ratio(auc=value, low=low, high=high)
+    return 0.5 if area is None else area
 
 
 def _candidates(
@@ -147,9 +134,7 @@ def _density(distances: Floats, width: float) -> Floats:
     return np.asarray(np.exp(-((distances / width) ** 2)).mean(axis=1))
 
 
-def _scores(
-    space: Space, candidates: Records, synthetic: Records, nearly_zero: float
-) -> Floats:
+def _scores(space: Space, candidates: Records, synthetic: Records) -> Floats:
     def blocks() -> Iterator[Floats]:
         return (block for _, block in space.blocks(candidates, synthetic))
 
@@ -162,6 +147,6 @@ def _scores(
     for block in kept or blocks():
         is_near = block <= radius
         logs = np.zeros(block.shape)
-        logs[is_near] = np.log(block[is_near] + nearly_zero)
+        logs[is_near] = np.log(block[is_near] + _NEARLY_ZERO)
         sums.append(logs.sum(axis=1))
     return -np.concatenate(sums) / len(synthetic)

@@ -20,10 +20,11 @@ def drawn(values, **changes):
     many = {
         name: np.repeat(getattr(one, name), N, axis=0)
         for name in one.__dataclass_fields__
-        if name not in {"variable", "key_range", "key"}
+        if name not in {"variable", "key_range", "key", "first_keys"}
     }
-    keys = np.random.default_rng(7).integers(0, 2**64, N, np.uint64)
-    cells = Magnitudes(variable="x", key_range=2**64, key=keys, **many)
+    rng = np.random.default_rng(7)
+    keys, own = rng.integers(0, 2**64, N, np.uint64), rng.integers(0, 2**64, (N, 3), np.uint64)
+    cells = Magnitudes(variable="x", key_range=2**64, key=keys, first_keys=own, **many)
     noise = MagnitudeNoise.start(decimals=None, **changes)
     plan = plan_noise(one, noise)
     regime = plan.regimes[plan.regime[0]]
@@ -42,11 +43,14 @@ def drawn(values, **changes):
 def test_the_largest_is_always_within_its_bounds_and_they_are_reached(values):
     published, noise = drawn(values)
     others = len(values) - 1
-    outsider = largest_bounds(noise, published, unknown=others)
+    noise_of_all = {"all_noisy": others == 1}  # sensitive
+    outsider = largest_bounds(noise, published, unknown=others, **noise_of_all)
     assert (outsider.lower <= 1000 * (1 + 1e-12)).all()
     assert (outsider.upper >= 1000 * (1 - 1e-12)).all()
     if others:
-        rival = largest_bounds(noise, published, known=400.0, unknown=others - 1)
+        rival = largest_bounds(
+            noise, published, known=400.0, unknown=others - 1, **noise_of_all
+        )
         assert (rival.lower <= 1000 * (1 + 1e-12)).all()
         assert (rival.upper >= 1000 * (1 - 1e-12)).all()
         assert (rival.relative_width <= outsider.relative_width + 1e-12).all()
@@ -61,14 +65,18 @@ def test_the_chance_of_a_near_estimate_is_that_of_the_draws(values, percent):
     published, noise = drawn(values)
     estimates = published - 400.0
     near = np.abs(estimates - 1000.0) <= percent / 100 * 1000.0
-    wanted = chance_within(noise, percent=percent, others=sum(values[2:]) / 1000)
+    beside = [] if values[2:] else [0.4]  # a sensitive cell
+    others = sum(values[2:]) / 1000
+    wanted = chance_within(noise, percent=percent, others=others, beside=beside)
     assert wanted == pytest.approx(near.mean(), abs=0.01)
     assert 0 <= wanted <= 1
 
 
 def test_sensitive_cells_are_never_estimated_within_the_percent_they_were_found_by():
-    _, noise = drawn([1000.0, 400.0])
+    _, noise = drawn([1000.0])
     assert chance_within(noise, percent=10) == 0
+    assert chance_within(noise, percent=10, beside=[0.04]) == 0
+    assert 0.25 < chance_within(noise, percent=10, beside=[1.0]) < 0.35
     _, plain = drawn([1000.0, 400.0], sensitive=())
     assert chance_within(plain, percent=10) > 0.4
 

@@ -1,4 +1,4 @@
-"""k-anonymity and its relatives, uniqueness and generalisation."""
+"""k-anonymity and its relatives, and generalisation."""
 
 import math
 import time
@@ -10,12 +10,7 @@ import pyarrow as pa
 import pytest
 
 from risk.anonymity.audit import audit_anonymity
-from risk.anonymity.generalise import Lattice, bins, generalise
-from risk.anonymity.uniqueness import (
-    individual_risk,
-    measure_uniqueness,
-    uniqueness_within,
-)
+from risk.anonymity.generalise import bins, generalise
 from risk.errors import RiskError
 
 HOSPITAL = pd.DataFrame(
@@ -57,7 +52,7 @@ def test_the_hospital_example_is_found_by_the_search():
         k=2,
     )
     assert found.levels == {"age": 1, "postcode": 1}
-    assert (found.k, found.n_suppressed) == (2, 0)
+    assert (found.k, len(found.frame)) == (2, len(HOSPITAL))
 
 
 def test_the_salaries_of_the_literature_are_as_far_apart_as_there():
@@ -153,10 +148,7 @@ def test_no_record_shows_in_a_repr_or_an_error():
             generalise(records, hierarchies={"age": [wrong]}, k=2)
         shown.append(str(caught.value))
     done = generalise(records, hierarchies={"age": [dict.fromkeys([4711, 4712], "old")]}, k=2)
-    shown += [
-        repr(done),
-        repr(measure_uniqueness(records, quasi_identifiers=["age"], sampling_fraction=0.5)),
-    ]
+    shown.append(repr(done))
     for text in shown:
         assert "4711" not in text
         assert "4712" not in text
@@ -172,20 +164,6 @@ def test_classes_that_split_again_are_refused():
         )
 
 
-def test_suppression_spares_a_level():
-    records = {"a": [1] * 5 + [2] * 5 + [3]}
-    top = [dict.fromkeys([1, 2, 3], "*")]
-    assert generalise(records, hierarchies={"a": top}, k=5).levels == {"a": 1}
-    spared = generalise(records, hierarchies={"a": top}, k=5, max_suppressed=0.1)
-    assert spared.levels == {"a": 0}
-    assert (spared.n_suppressed, spared.k, len(spared.frame)) == (1, 5, 10)
-    # ten records in groups of five, and one left out that counts for all eleven
-    priced = generalise(
-        records, hierarchies={"a": top}, k=5, max_suppressed=0.1, cost="discernibility"
-    )
-    assert priced.cost == 2 * 5 * 5 + 11
-
-
 def test_missing_stays_missing_unless_a_level_names_it():
     records = pd.DataFrame({"a": ["x", "y", None, None]})
     apart = generalise(records, hierarchies={"a": [{"x": "*", "y": "*"}]}, k=2)
@@ -198,43 +176,10 @@ def test_missing_stays_missing_unless_a_level_names_it():
 def test_what_cannot_be_reached_is_said():
     with pytest.raises(RiskError, match="fewer than 3"):
         generalise({"a": [1, 2]}, hierarchies={"a": [{1: "*", 2: "*"}]}, k=3)
-    with pytest.raises(RiskError, match=r"k must.*max_suppressed.*cost"):
-        generalise({"a": [1]}, hierarchies={"a": []}, k=0, max_suppressed=2, cost="low")
+    with pytest.raises(RiskError, match=r"at least one column.*k must"):
+        generalise({"a": [1]}, hierarchies={}, k=0)
     with pytest.raises(RiskError, match="not in the data"):
         audit_anonymity({"a": [1]}, quasi_identifiers=["b"])
-
-
-def test_individual_risk_is_the_mean_of_one_over_a_negative_binomial_size():
-    from scipy.stats import nbinom
-
-    sizes, fractions = np.array([1, 1, 2, 5, 40]), np.array([0.1, 0.6, 0.3, 0.05, 0.5])
-    more = np.arange(20_000)
-    direct = [
-        (nbinom.pmf(more, f, p) / (f + more)).sum()
-        for f, p in zip(sizes, fractions, strict=True)
-    ]
-    assert individual_risk(sizes, fractions) == pytest.approx(direct, rel=1e-9)
-
-
-@pytest.mark.slow
-def test_the_estimates_of_uniqueness_agree_with_a_known_population():
-    """A 20 % sample of 200,000 in uneven groups; within a tenth of the true figures."""
-    rng = np.random.default_rng(31)
-    population = pd.DataFrame({"q": (40_000 * rng.random(200_000) ** 3).astype(int)})
-    sample = population[rng.random(len(population)) < 0.2].reset_index(drop=True)
-    true = uniqueness_within(sample, population, quasi_identifiers=["q"])
-    guess = measure_uniqueness(sample, quasi_identifiers=["q"], sampling_fraction=0.2)
-    assert guess.n_unique == true.n_unique
-    assert guess.match_risk == pytest.approx(true.match_risk, rel=0.1)
-
-
-def test_uniqueness_needs_one_source_of_the_population():
-    with pytest.raises(RiskError, match="either"):
-        measure_uniqueness({"a": [1]}, quasi_identifiers=["a"])
-    with pytest.raises(RiskError, match="Weights"):
-        measure_uniqueness({"a": [1], "w": [0.5]}, quasi_identifiers=["a"], weight="w")
-    with pytest.raises(RiskError, match="in the population"):
-        uniqueness_within({"a": [1]}, {"a": [2]}, quasi_identifiers=["a"])
 
 
 @pytest.mark.slow
@@ -259,41 +204,6 @@ def test_a_million_records_take_seconds():
     assert found.sizes.sum() == n
 
 
-def test_uniqueness_within_a_population_is_counted():
-    found = uniqueness_within(
-        {"age": [19, 27]}, {"age": [19, 27, 27]}, quasi_identifiers=["age"]
-    )
-    assert (found.n_unique, found.n_population_unique, found.expected_identified) == (2, 1, 1.5)
-    assert found.match_risk == 2 / 3
-    listed = found.to_frame().set_index("figure")["number"]
-    assert listed["n_records"] == 2
-    assert listed["match_risk"] == 2 / 3
-    with pytest.raises(RiskError, match="must be in the population"):
-        uniqueness_within({"age": [20]}, {"age": [19]}, quasi_identifiers=["age"])
-
-
-def test_weights_stand_for_the_size_of_the_group():
-    sample = {"age": [19, 27, 27], "w": [4.0, 2.0, 2.0]}
-    found = measure_uniqueness(sample, quasi_identifiers=["age"], weight="w")
-    assert found.n_population_unique == 0.25  # 1 record of weight 4
-
-
 def test_bands_are_named_by_their_ends():
     assert bins([19, 27, 35], width=10) == {19: "10-20", 27: "20-30", 35: "30-40"}
     assert bins([19], width=10, start=5) == {19: "15-25"}
-
-
-@pytest.mark.parametrize(
-    ("cost", "prices"),
-    [("height", (0, 1)), ("precision", (0, 1)), ("discernibility", (2 * 2 + 2 * 2 + 5, 25))],
-)
-def test_the_costs_of_a_generalisation_are_their_definitions(cost, prices):
-    values = np.array([0, 1, 2])
-    lattice = Lattice(
-        maps=[[values, np.zeros(3, dtype=np.int64)]],
-        values=[values],
-        weights=np.array([2, 2, 1]),
-        k=2,
-        most=0,
-    )
-    assert tuple(lattice.cost((level,), cost) for level in (0, 1)) == prices

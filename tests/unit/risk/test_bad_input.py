@@ -41,7 +41,6 @@ from risk import (
 )
 from risk.anonymity.audit import audit_anonymity
 from risk.anonymity.generalise import bins, generalise
-from risk.anonymity.uniqueness import individual_risk, measure_uniqueness, uniqueness_within
 from risk.attacks import (
     AdditiveKeys,
     AttackResult,
@@ -210,7 +209,6 @@ WITH_COUNTS = {
     ),
     "rebuild_counts": lambda bad: rebuild_counts([[1, 0], [1, 1]], _no_floats(bad)),
     "decode_bits": lambda bad: decode_bits([[1, 0], [1, 1]], _no_floats(bad)),
-    "individual_risk": lambda bad: individual_risk(bad, [0.5, 0.5]),
     "GeographicDifferencing.run": lambda bad: GeographicDifferencing().run(exact, truth=bad),
     "GeographicDifferencing.closed_form": lambda bad: GeographicDifferencing().closed_form(
         TABLE, counts=[_given(bad)]
@@ -392,16 +390,6 @@ WITH_CHANCES = {
     "expected_share_right": lambda bad: expected_share_right(
         n_people=3, n_queries=9, variance=1.0, share_asked=bad
     ),
-    "measure_uniqueness": lambda bad: measure_uniqueness(
-        {"age": [1, 2, 2]}, quasi_identifiers=["age"], sampling_fraction=_number(bad)
-    ),
-    "individual_risk": lambda bad: individual_risk([1], [bad]),
-    "generalise": lambda bad: generalise(
-        {"age": [1, 2]},
-        hierarchies={"age": [{1: "all", 2: "all"}]},
-        k=1,
-        max_suppressed=bad,
-    ),
 }
 
 WITH_WEIGHTS = {
@@ -566,15 +554,6 @@ WRONG = {
         {"a": [1]}, quasi_identifiers=["b"]
     ),
     "audit_anonymity of no columns": lambda: audit_anonymity({"a": [1]}, quasi_identifiers=[]),
-    "measure_uniqueness with weights missing": lambda: measure_uniqueness(
-        {"a": [1, 2], "w": [1.0, None]}, quasi_identifiers=["a"], weight="w"
-    ),
-    "measure_uniqueness without a fraction": lambda: measure_uniqueness(
-        {"a": [1, 2]}, quasi_identifiers=["a"]
-    ),
-    "uniqueness_within of no population": lambda: uniqueness_within(
-        {"a": [1]}, {"a": []}, quasi_identifiers=["a"]
-    ),
     "bins of no width": lambda: bins([1, 2], width=0),
     "bins of a width of NaN": lambda: bins([1, 2], width=NAN),
     "bins that start at NaN": lambda: bins([1, 2], width=1, start=NAN),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -14,7 +13,6 @@ from ckm.engine.magnitudes.noise.plan import plan_noise, require_finite
 from ckm.engine.magnitudes.other_tools.cellkey import trace_cellkey
 from ckm.engine.magnitudes.other_tools.rotation import decimal_keys
 from ckm.engine.magnitudes.other_tools.tauargus import trace_tauargus
-from ckm.engine.magnitudes.sensitive.conditions import sensitive_cells
 from ckm.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -22,11 +20,12 @@ if TYPE_CHECKING:
 
     from ckm.engine.magnitudes.noise.plan import Plan
     from ckm.engine.magnitudes.settings import MagnitudeNoise
-    from footing.arrays import Floats, Integers, Words
+    from footing.arrays import Flags, Floats, Integers, Words
     from tables import Magnitudes, Secret
 
 Purpose: TypeAlias = Literal["noise", "jitter", "rounding"]
 _KEYS = 2**64
+_OWN = 2  # contributors of a sensitive cell whose noise is their own
 _BITS = 52  # with the half after them they fit a float, so that nothing is rounded
 _EXACT = 2.0**52
 
@@ -101,11 +100,11 @@ def own_totals(magnitudes: Magnitudes, noise: MagnitudeNoise, *, secret: Secret)
     number of the contributors, the variable and j; m the least noise of sensitive cells; u_j
     uniform in half a step on either side, from another keyed number. Cells without
     contributors are published as 0. The result goes up or down to `decimals` by a third
-    number, with the probabilities that keep its mean. Cells that are named, and sensitive for
-    no other reason, have random numbers of their own.
+    number, with the probabilities that keep its mean. In sensitive cells v and u of the two
+    largest contributors come from their record keys: all such cells multiply them alike.
     """
     plan = plan_noise(magnitudes, noise)
-    numbers = functools.partial(_numbers, magnitudes, noise, secret)
+    numbers = _drawn(magnitudes, noise, secret, plan.sensitive)
     totals = magnitudes.total.copy()
     for cells, added in _components(plan, noise, numbers):
         totals[cells] += added
@@ -123,7 +122,7 @@ def trace_own(
 ) -> dict[str, Any]:
     """Give the steps from the amounts of a single cell to its published total; keep inside."""
     plan = plan_noise(magnitudes, noise)
-    numbers = functools.partial(_numbers, magnitudes, noise, secret)
+    numbers = _drawn(magnitudes, noise, secret, plan.sensitive)
     return {
         "original sum": float(magnitudes.total[0]),
         "contributors": int(magnitudes.contributors[0]),
@@ -131,7 +130,7 @@ def trace_own(
         "is sensitive": bool(plan.sensitive[0]),
         "row of its p-table": int(plan.row[0]),
         "units of noise": plan.steps[0].tolist(),
-        "noises": [float(added[0]) for _, added in _components(plan, noise, numbers)],
+        "noises": [x for _, added in _components(plan, noise, numbers) for x in added.tolist()],
         "sum with noise": float(own_totals(magnitudes, noise, secret=secret)[0]),
     }
 
@@ -140,7 +139,7 @@ def _components(
     plan: Plan, noise: MagnitudeNoise, numbers: Callable[[Purpose, int], Words]
 ) -> Iterator[tuple[Integers, Floats]]:
     """Give the cells that have each component of the noise, and that component."""
-    for column in range(noise.n_components):
+    for column in range(plan.steps.shape[1]):
         cells = np.flatnonzero(plan.steps[:, column] > 0)
         units, widths = _units(plan, cells, numbers("noise", column + 1)[cells])
         if noise.jitter:
@@ -161,28 +160,29 @@ def _units(plan: Plan, cells: Integers, keys: Words) -> tuple[Floats, Floats]:
     return units, widths
 
 
-def _numbers(
-    magnitudes: Magnitudes,
-    noise: MagnitudeNoise,
-    secret: Secret,
-    purpose: Purpose,
-    component: int,
-) -> Words:
-    given: dict[str, Any] = {
-        "secret": secret,
-        "variable": magnitudes.variable,
-        "purpose": purpose,
-        "component": component,
-        "period": noise.period,
-    }
-    found = keyed_numbers(magnitudes.key, settings=noise.fingerprint, **given)
-    if magnitudes.named.any():
-        rest = replace(magnitudes, named=np.zeros_like(magnitudes.named))
-        alone = magnitudes.named & ~sensitive_cells(rest, noise.sensitive)
-        # A cell that was published before it was named would be two equations otherwise.
-        settings = f"{noise.fingerprint} named"
-        found[alone] = keyed_numbers(magnitudes.key[alone], settings=settings, **given)
-    return found
+def _drawn(
+    magnitudes: Magnitudes, noise: MagnitudeNoise, secret: Secret, sensitive: Flags
+) -> Callable[[Purpose, int], Words]:
+    """Give the number of every cell; in sensitive ones the two largest have their own."""
+    keyed = functools.partial(
+        keyed_numbers,
+        secret=secret,
+        variable=magnitudes.variable,
+        period=noise.period,
+        settings=noise.fingerprint,
+    )
+
+    def numbers(purpose: Purpose, component: int) -> Words:
+        found = keyed(magnitudes.key, purpose=purpose, component=component)
+        if purpose != "rounding" and sensitive.any():
+            own = component <= _OWN
+            keys = magnitudes.first_keys[:, component - 1] if own else magnitudes.key
+            number = 1 if own else component  # a contributor has one noise at either place
+            purpose_of = f"sensitive {purpose}"
+            found[sensitive] = keyed(keys[sensitive], purpose=purpose_of, component=number)
+        return found
+
+    return numbers
 
 
 def _rounded(totals: Floats, decimals: int, fractions: Floats) -> Floats:
@@ -202,7 +202,7 @@ def keyed_numbers(
     *,
     secret: Secret,
     variable: str,
-    purpose: Purpose,
+    purpose: str,
     component: int = 1,
     period: str = "",
     settings: str = "",

@@ -11,7 +11,7 @@ import numpy as np
 
 from ckm.engine.magnitudes.noise.scale import bases
 from ckm.engine.magnitudes.sensitive.conditions import sensitive_cells
-from ckm.errors import MagnitudeError
+from ckm.errors import InternalError, MagnitudeError
 from ptable import PTable
 
 if TYPE_CHECKING:
@@ -129,6 +129,10 @@ def plan_noise(magnitudes: Magnitudes, noise: MagnitudeNoise) -> Plan:
     ``-(i + g) sum(s_j)``, never takes a total below zero. For a signed variable the last row
     is used and nothing shrinks.
 
+    Sensitive cells have a component for each of the three largest contributors, whatever the
+    base. The row is the largest anchor with ``(i + g) s_1 <= b_1``, and units are no more than
+    ``b_j / (i + g)``: unit and row of the first depend on that contributor alone.
+
     Examples
     --------
     >>> from ckm.engine.magnitudes.examples import amounts
@@ -141,20 +145,43 @@ def plan_noise(magnitudes: Magnitudes, noise: MagnitudeNoise) -> Plan:
     sensitive = sensitive_cells(magnitudes, noise.sensitive)
     sizes = bases(magnitudes, base=noise.base, components=noise.n_components)
     steps = sizes * noise.scale.shares(sizes) * np.array(noise.factors)
-    regimes, regime = _regimes(noise, magnitudes, sizes[:, 0] < noise.separation, sensitive)
+    first = np.where(sensitive, magnitudes.largest, sizes[:, 0])
+    is_small = first < noise.separation
+    regimes, regime = _regimes(noise, magnitudes, is_small, sensitive)
     if noise.small_cells is not None:
-        is_small = sizes[:, 0] < noise.separation
         steps[is_small] = 0.0
         steps[is_small, 0] = 1.0
-    steps[sensitive, 1:] = 0.0
     steps[magnitudes.contributors == 0] = 0.0
     row = np.zeros(len(magnitudes), np.int64)
     for place, used in enumerate(regimes):
-        here = np.flatnonzero(regime == place)
+        here = np.flatnonzero((regime == place) & ~sensitive)
         totals = None if noise.signed else magnitudes.total[here]
         row[here], factor = _fit(steps[here], used, totals)
         steps[here] *= factor[:, None]
+    if sensitive.any():
+        largest = magnitudes.first_sizes
+        if not largest.shape[1]:
+            raise InternalError("The largest contributors of sensitive cells were not found.")
+        steps = np.pad(steps, ((0, 0), (0, max(0, largest.shape[1] - steps.shape[1]))))
+        for place, used in enumerate(regimes):
+            here = np.flatnonzero((regime == place) & sensitive)
+            steps[here] = 0.0
+            row[here], units = _of_largest(largest[here], noise, used, is_small[here])
+            steps[here, : units.shape[1]] = units
     return Plan(steps=steps, row=row, regime=regime, regimes=regimes, sensitive=sensitive)
+
+
+def _of_largest(
+    largest: Floats, noise: MagnitudeNoise, regime: Regime, is_small: Flags
+) -> tuple[Integers, Floats]:
+    """Give the rows of sensitive cells, and the units of their largest contributors."""
+    units = np.where(is_small[:, None], 1.0, largest * noise.scale.shares(largest))
+    units[largest == 0] = 0.0
+    row, factor = _fit(units[:, :1], regime, None if noise.signed else largest[:, 0])
+    units[:, 0] *= factor
+    if not noise.signed:
+        units = np.minimum(units, largest / (row + regime.margin)[:, None])
+    return row, units
 
 
 def _regimes(
@@ -163,8 +190,8 @@ def _regimes(
     """Give the p-tables in use, plain and for sensitive cells, and the place of each cell's."""
     tables = [noise.ptable] if noise.ptable is not None else [noise.even, noise.odd]
     place = np.zeros(len(magnitudes), np.int8)
-    if len(tables) == 2:
-        place += (magnitudes.contributors % 2).astype(np.int8)
+    if len(tables) == 2:  # one table for all sensitive cells, so that a contributor has one
+        place += ((magnitudes.contributors % 2 == 1) | sensitive).astype(np.int8)
     if noise.small_cells is not None:
         place[is_small] = len(tables)
         tables.append(noise.small_cells)

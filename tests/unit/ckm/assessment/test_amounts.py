@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import ckm
 from ckm.assessment.amounts import NEAR, amount_fact
+from ckm.assessment.assessor import Assessor
 from ckm.engine.magnitudes import MagnitudeNoise, PPercent, Proportional, perturb_magnitudes
 from ckm.engine.magnitudes.examples import amounts
+from ptable import NoiseSpec, solve
 from tables import Secret
 
 
@@ -92,4 +96,59 @@ def test_the_largest_sums_that_there_can_be_have_figures():
     fact = amount_fact("t", made, made.total * 1.5, noise=MagnitudeNoise.start())
     assert (fact.cells, fact.exposed) == (2, 2)
     assert (fact.bias, fact.median) == pytest.approx((0.5, 0.5))
-    assert (fact.expected, fact.found) == (0.0, 0.0)
+    assert (fact.expected, fact.found) == (pytest.approx(0, abs=0.001), 0.0)
+
+
+def business(n=150):
+    """Make firms of which one makes up nearly all of an area, and of an activity there."""
+    rng = np.random.default_rng(1)
+    size = np.round(rng.lognormal(10, 1, n))
+    parts = [("A", size), ("A", size * 0.02), ("B", size * 0.03)]
+    return pd.DataFrame(
+        {
+            "id": np.arange(3 * n),
+            "area": np.tile([f"a{i:03}" for i in range(n)], 3),
+            "activity": np.repeat([activity for activity, _ in parts], n),
+            "turnover": np.round(np.concatenate([values for _, values in parts]) + 1),
+        }
+    )
+
+
+def assessed(**noise):
+    made = {"turnover": MagnitudeNoise.start(**noise)}
+    table = solve(NoiseSpec(max_noise=5, variance=3.0))
+    assessor = Assessor(table, is_mixed=True, noises=made)
+    request = ckm.TableRequest(
+        dimensions=["area", "activity"], measures=["count", "sum:turnover"], empty_cells="drop"
+    )
+    secret = Secret(bytes(16))
+    with ckm.Engine(
+        business(), id="id", secret=secret, ptable=table, magnitudes=made
+    ) as engine:
+        engine.tabulate_all(
+            {"t": request}, observe=assessor.observe, observe_sums=assessor.observe_sums
+        )
+    return assessor
+
+
+def test_firms_that_dominate_several_cells_are_attacked_in_the_tables_themselves():
+    """Of 150 firms the mean finds 43 % with independent noises: 0.03 is 10 errors off."""
+    (found,) = assessed().dominated()
+    assert (found.variable, found.contributors) == ("turnover", 150)
+    assert found.cells >= 300
+    assert found.alone < 0.03
+    assert found.together < 0.03
+    (plain,) = assessed(sensitive=(), least_noise=0.0).dominated()
+    assert plain.together > plain.alone, "cells that are not sensitive have noises of their own"
+
+
+def test_cells_of_count_zero_that_a_sum_tells_of_are_counted():
+    assessor = assessed()
+    (fact,) = assessor.amounts
+    seen = assessor.tables["t"].cells
+    zero = seen.published == 0
+    assert fact.told == zero.sum() > 100
+    assert fact.single == pytest.approx((seen.count[zero] == 1).mean())
+    assert 0.3 < fact.single < 0.9
+    assert assessed(zero_with_count=True).amounts[0].told == 0
+    assert assessor.tables["t"].appeared == 0

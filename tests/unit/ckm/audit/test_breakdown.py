@@ -17,9 +17,11 @@ from ckm.config.service.service import read_service
 from reports import exposure_report
 from risk.reconstruction.lattice import Found
 from tests.reports import facts as made
+from tests.unit.ckm.service.answering.test_ledger_recorder import JOB
 from tests.unit.ckm.service.conftest import write_service
 
 RULES = "[rules]\nmaximum_variables = 2\nsparsity_a = false\nsparsity_b = false\n"
+LEDGER = '[ledger]\npath = "ledger.db"\nofficial = ["job.toml"]\n'
 LOOSE = RULES + "mean_cell_size = false\n"
 
 
@@ -97,7 +99,9 @@ def test_an_area_of_a_sample_keeps_its_name_and_its_cells(opened, service_file, 
     whole = {one.name: one for one in parts_of(space, attacked)["areas"]}
     some, other = open_space(read_service(service_file), small=3, areas=2, seed=1)
     drawn = parts_of(some, other.attacked(some)[1])["areas"]
+    assert [one.name for one in drawn] == list(parts_of(some, ())["drawn"])
     assert len(drawn) == 2
+    assert parts_of(space, ())["drawn"] == ()
     for one in drawn:
         assert numbers(one)[:2] == numbers(whole[one.name])[:2]
 
@@ -179,6 +183,14 @@ def test_the_page_and_its_figures_stand_side_by_side(service_file, tmp_path, mon
     assert only.exit_code == 2
 
 
+def test_official_tables_that_are_not_looked_at_are_named(tmp_path):
+    file = write_service(tmp_path, more=LOOSE + LEDGER, persons=500)
+    (tmp_path / "job.toml").write_text(JOB)
+    done = run("audit", file, "-o", tmp_path / "a.json")
+    assert "left out: job.toml: batch, as the rules alone say" in done.stdout
+    assert json.loads((tmp_path / "a.json").read_text())["left_out"] == ["job.toml: batch"]
+
+
 def test_a_log_holds_no_figure_of_an_audit(service_file, monkeypatch):
     monkeypatch.setattr("ckm.audit.advice._MAX_STEPS", 0)
     done = run("audit", service_file, "--limit", "0.001")
@@ -206,6 +218,11 @@ def test_the_page_says_whether_the_limit_is_kept_and_what_was_drawn(language):
     drawn = {"en": "50 of 1,234 areas", "fr": "50 zones sur 1"}[language]
     assert drawn in text()
     assert drawn not in text(n_areas_drawn=1234)
+    assert "D06, D07." in text(drawn=("D06", "D07"))
+    official = {"en": "Official tables, where", "fr": "Les tableaux officiels, là"}[language]
+    assert "job.toml: a, job.toml: b." in text(left_out=("job.toml: a", "job.toml: b"))
+    assert official in text(left_out=("job.toml: a",))
+    assert official not in text()
     bare = text(growth=None, advice=(), whole=replace(made.exposure().whole, n_small=0))
     assert {"en": "nothing to find", "fr": "rien à trouver"}[language] in bare
     assert "tables-asked" not in bare

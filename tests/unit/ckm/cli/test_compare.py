@@ -79,11 +79,16 @@ def run(*args):
 
 
 def test_compare_shows_one_line_per_design_and_says_what_is_refused(folder):
+    two = "[designs.two]\nmax_noise = 10\nvariance = 10.0\n"
+    (folder / "designs.toml").write_text(DESIGNS + two)
     result = run("compare", "job.toml", "designs.toml")
     assert result.exit_code == 0, result.stderr
     for name in ("rounded", "file", "one", "D=3 V=2 js=0"):
         assert name in result.stdout
     assert "D=1 V=2 js=0: " in result.stderr
+    assert "two: The noise has two outcomes or hardly more: count 1 becomes 0 (91%)" in (
+        " ".join(result.stderr.split())
+    )
     assert "MARKER" not in result.output
 
 

@@ -26,6 +26,7 @@ from ckm.config.comparison.method_settings import (
     DEFAULTS,
     KINDS,
     Experiment,
+    MethodChoice,
     choose_methods,
 )
 from ckm.errors import ConfigError
@@ -259,6 +260,37 @@ def test_one_dimension_is_compared_without_areas(folder):
     page = comparison_report(comparison_of_methods(found, title=""), language="en").html
     assert "No dimension tells areas." in page
     assert "not measured" in page
+
+
+def test_methods_are_compared_at_equal_protection(folder):
+    only = ("rounding", "random-rounding-keyed", "cell-key", "cell-key-additive")
+    (folder / "equal.toml").write_text("[experiment]\nmost_found = 0.5\npersons = 9\n")
+    wanted = read_comparanda("equal.toml", only=only)
+    job = read_job("job.toml")
+    found = compare_methods(job, wanted.methods, experiment=wanted.experiment)
+    share = {r.choice.name: r.criteria.share("small_counts_found") for r in found.results}
+    assert all(share[name] <= 0.5 for name in only[:3])
+    for name, least in (("rounding", "base"), ("cell-key", "variance")):
+        chosen = found.result(name).choice
+        weaker = [v for v in chosen.settings.strength[1] if v < chosen.parameters[least]]
+        assert chosen.settings.strength[0] == least
+        if weaker:  # the next weaker one lets more be found
+            before = chosen.settings.changed(**{least: weaker[-1]})
+            tried = {name: MethodChoice(name=name, settings=before)}
+            again = compare_methods(job, tried, experiment=Experiment(persons=9))
+            assert again.results[0].criteria.share("small_counts_found") > 0.5
+    assert found.result("cell-key-additive").choice == DEFAULTS["cell-key-additive"]
+    page = comparison_report(comparison_of_methods(found, title=""), language="en").html
+    assert "Compared at equal protection" in page
+
+
+def test_a_protection_that_no_strength_reaches_is_told(folder):
+    found = compare_methods(
+        read_job("job.toml"),
+        choose_methods({}, only=("swapping",)),
+        experiment=Experiment(persons=9, most_found=0.01),
+    )
+    assert "lets no more than 1%" in found.results[0].reason
 
 
 def test_data_without_records_are_refused(folder):

@@ -239,6 +239,12 @@ def test_a_glob_stands_for_its_files(folder):
             "files, s3://… and - are a path, postgresql://… is a database",
         ),
         (
+            '"people.csv"',
+            "[]",
+            "[data] path must be a path in quotes, or a list of paths.",
+            None,
+        ),
+        (
             'path = "people.csv"',
             'database = "people.csv"',
             "[data] database names no place that can be read.",

@@ -170,6 +170,19 @@ def test_its_service_gives_the_numbers_of_its_tables(made):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["service", "job"])
+def test_it_can_be_audited_as_it_is(made, tmp_path, monkeypatch, name):
+    """Of 400,000 persons, places by zones are more cells than an audit can hold: here, too."""
+    for module in ("ckm.audit.axes", "ckm.audit.query_space", "risk.reconstruction.lattice"):
+        monkeypatch.setattr(f"{module}.MAX_JOINT", 1_000_000)
+    file, figures = made.folder / f"{name}.toml", tmp_path / "audit.json"
+    done = CliRunner().invoke(app, ["audit", str(file), "-o", str(figures)])
+    assert done.exit_code == 0, done.stderr
+    told = json.loads(figures.read_text())
+    assert 0 < told["together"]["right"] < told["together"]["n_small"]
+
+
+@pytest.mark.slow
 def test_it_releases_six_tables(made):
     manifest = json.loads((made.folder / "out" / "public" / "manifest.json").read_text())
     assert [table["name"] for table in manifest["tables"]] == [

@@ -74,7 +74,7 @@ def observed(data, dimensions, measures, **options):
 
 @pytest.mark.parametrize("weight", [None, "w"])
 @pytest.mark.parametrize("settings", [{}, {"decimals": -2, "factors": (1.0, 0.6, 0.3)}])
-def test_sums_are_those_of_the_noise_by_hand_and_zero_where_the_count_is(weight, settings):
+def test_sums_are_those_of_the_noise_by_hand_whatever_the_count_is(weight, settings):
     noise = MagnitudeNoise.start(**settings)
     places, cells, published, shown = observed(
         people(), ["sex", "area"], ["count", "sum:income"], weight=weight, magnitudes=noise
@@ -84,7 +84,7 @@ def test_sums_are_those_of_the_noise_by_hand_and_zero_where_the_count_is(weight,
     totals = perturb_magnitudes(amounts, noise, secret=SECRET)
     assert not np.array_equal(totals, cells.magnitudes["income"].total)
     for place, count, total in zip(places, published.tolist(), totals.tolist(), strict=True):
-        assert shown[place] == {"count": count, "sum_income": total if count else 0.0}
+        assert shown[place] == {"count": count, "sum_income": total}
     assert (published > 0).sum() > 12
 
 
@@ -139,25 +139,50 @@ def test_several_variables_have_noise_of_their_own():
 # --- zeros --------------------------------------------------------------------------------
 
 
-def test_no_sum_tells_a_cell_whose_count_is_published_as_zero_from_an_empty_one():
+def single_persons(*, zero_with_count):
+    """Tabulate 200 cells of one person each and 20 declared empty ones, listed and dropped."""
     data = pd.DataFrame(
         {
             "id": np.arange(200),
             "x": [f"c{n:03}" for n in range(200)],
-            "y": "one",
             "income": 1000.0 + np.arange(200),
         }
     )
-    options = {"categories": {"x": [f"c{n:03}" for n in range(220)]}}
+    options = {
+        "categories": {"x": [f"c{n:03}" for n in range(220)]},
+        "magnitudes": MagnitudeNoise.start(zero_with_count=zero_with_count),
+    }
     with engine(data, **options) as opened:
         table = opened.tabulate(["x"], measures=["count", "sum:income", "mean:income"])
         dropped = opened.tabulate(["x"], measures=["sum:income"], empty_cells="drop")
-    shown = cells_of(table)
+    return cells_of(table), set(cells_of(dropped))
+
+
+def test_a_sum_stands_beside_a_published_count_of_zero_and_tells_that_somebody_is_there():
+    shown, dropped = single_persons(zero_with_count=False)
     zero = {k: v for k, v in shown.items() if v["count"] == 0}
     unseen = {(f"c{n:03}",) for n in range(200, 220)}
     assert unseen < set(zero), "some cells of one person are published as 0"
+    assert {k for k, v in zero.items() if v["sum_income"] == 0} == unseen
+    assert {v["mean_income"] for v in zero.values()} == {None}
+    assert dropped == set(shown) - unseen
+
+
+def test_with_zero_with_count_no_sum_tells_a_cell_of_count_zero_from_an_empty_one():
+    shown, dropped = single_persons(zero_with_count=True)
+    zero = {k: v for k, v in shown.items() if v["count"] == 0}
+    assert len(zero) > 20
     assert {tuple(v.values()) for v in zero.values()} == {(0, 0.0, None)}
-    assert set(cells_of(dropped)) == set(shown) - set(zero)
+    assert dropped == set(shown) - set(zero)
+
+
+def test_a_category_that_only_a_sum_shows_stands_in_the_grid():
+    """No row is dropped or hidden with a sum in it: totals of rows would be too low."""
+    data = pd.DataFrame({"id": range(60), "x": [f"c{n}" for n in range(60)], "income": 1000.0})
+    with engine(data) as opened:
+        grid = opened.tabulate(["x"], measures=["sum:income"], empty_cells="grid")
+        plain = opened.tabulate(["x"], measures=["count"], empty_cells="grid")
+    assert grid.n_rows == 61 > plain.n_rows
 
 
 def test_people_who_contribute_nothing_change_no_sum():

@@ -104,8 +104,11 @@ def test_nodes_go_by_their_codes_where_the_tree_says_the_rest():
     ],
 )
 def test_nodes_go_by_their_paths_where_codes_do_not_tell(records):
-    found = index(tabulate(records))
+    table = tabulate(records)
+    found = index(table)
     assert found[0] == "Total/Total"
+    dimension = json.loads(to_bytes(table, "json-stat2", about=GEO))["dimension"]["geo"]
+    assert dimension["category"]["label"]["Total/Total"] == "Total"
     assert all(len(node.split("/")) == 2 for node in found)
 
 

@@ -270,11 +270,16 @@ def test_check_and_dry_run_look_at_the_noise_of_sums(folder, monkeypatch):
 
 
 @pytest.mark.slow
-def test_check_and_the_internal_report_say_by_how_much_sums_of_small_cells_are_too_low(
+def test_check_and_the_internal_report_say_by_how_much_zeroed_sums_are_too_low(
     folder, monkeypatch
 ):
     monkeypatch.chdir(folder)
     words = "a sum is 0 where the noisy count is"
+    assert words not in " ".join(CliRunner().invoke(app, ["check", "job.toml"]).output.split())
+    zeroed = JOB.replace(
+        'name = "income"\nunit', 'name = "income"\nzero_with_count = true\nunit'
+    )
+    (folder / "job.toml").write_text(zeroed)
     result = CliRunner().invoke(app, ["check", "job.toml"])
     assert words in " ".join(result.output.split())
     assert "0.60 (1), 0.94 (2), 1.00 (3)" in " ".join(result.output.split())
@@ -283,10 +288,13 @@ def test_check_and_the_internal_report_say_by_how_much_sums_of_small_cells_are_t
     assert words in internal
     for path in (folder / "out" / "public").iterdir():
         assert words.encode() not in path.read_bytes()
+        if path.name == "report.html":
+            assert b"sums of very few people are too low" in path.read_bytes()
 
 
-def test_the_mean_share_of_a_sum_of_one_record_is_the_chance_that_its_count_stays():
-    """4,000 cells of one record: the mean is within 5 standard errors, 0.04, of it."""
+@pytest.mark.parametrize("zero_with_count", [False, True])
+def test_sums_of_one_record_have_no_bias_unless_they_are_zeroed_with_its_count(zero_with_count):
+    """4,000 cells of one record: the mean is within 5 standard errors, 0.04, of its law."""
     n = 4_000
     people = pa.table(
         {"id": range(n), "area": [str(i) for i in range(n)], "x": [1e6 + i for i in range(n)]}
@@ -297,7 +305,7 @@ def test_the_mean_share_of_a_sum_of_one_record_is_the_chance_that_its_count_stay
         id="id",
         secret=Secret(b"a secret of sixteen bytes or more"),
         ptable=ptable,
-        magnitudes={"x": MagnitudeNoise.start(spread=0.15)},
+        magnitudes={"x": MagnitudeNoise.start(spread=0.15, zero_with_count=zero_with_count)},
     )
     found = engine.tabulate(
         ["area"], measures=["count", "sum:x"], margins="none", empty_cells="drop"
@@ -305,7 +313,7 @@ def test_the_mean_share_of_a_sum_of_one_record_is_the_chance_that_its_count_stay
     shares = found.to_arrow()["sum_x"].to_numpy() / 1e6
     kept = 1 - ptable.units(1)[-1] / ptable.key_range
     assert kept == pytest.approx(0.38, abs=0.005)
-    assert abs(shares.sum() / n - kept) < 0.04
+    assert abs(shares.sum() / n - (kept if zero_with_count else 1)) < 0.04
 
 
 def test_amounts_that_do_not_fit_the_noise_stop_a_release(folder):

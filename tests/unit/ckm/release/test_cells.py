@@ -109,7 +109,9 @@ def test_a_release_of_cells_is_that_of_their_records(folder):
     data = passed_on(folder, HEAD + NOISE + TABLES)
     assert data["cells"] == ["region", "commune", "sex", "age", "job"]
     assert (folder / "cells.parquet").stat().st_mode & 0o077 == 0
-    assert "id" not in pq.read_schema("cells.parquet").names
+    made = pq.read_schema("cells.parquet")
+    assert "id" not in made.names
+    assert made.metadata[b"ckm_record_key_version"] == b"2"
     same_files(folder, ["release"])
 
 

@@ -5,8 +5,9 @@ import pytest
 
 from ptable import Mechanism, NoiseSpec, solve
 from risk.attacks import Differencing
+from risk.criteria import criteria
 from risk.criteria.coded import CodedRecords, CubeRequest, LookedUpMethod, RecordMethod
-from risk.criteria.criteria import measure_criteria
+from risk.criteria.criteria import measure_criteria, small_counts_found
 from risk.criteria.result import MEANINGS, Criteria
 from risk.errors import RiskError
 
@@ -64,6 +65,7 @@ def test_exact_counts_meet_every_criterion_but_protection(records):
         "on_demand": 1.0,
         "decentral": 1.0,
         "cells_lost": 0.0,
+        "small_counts_found": 1.0,
     }
     assert set(found) == set(MEANINGS)
 
@@ -217,3 +219,82 @@ def test_counts_and_sums_are_those_of_a_loop(records):
 def test_a_criterion_that_was_not_measured_is_named():
     with pytest.raises(RiskError, match="No criterion 'beauty'"):
         Criteria(method="", simple="", measured=()).share("beauty")
+
+
+def share_found(make, records, **changes):
+    return small_counts_found(make, records, **({"tables": TABLES, "small": 2} | changes))
+
+
+@pytest.fixture(scope="module")
+def skewed():
+    rng = np.random.default_rng(3)
+    shares = (
+        [0.5, 0.3, 0.1, 0.06, 0.03, 0.01],
+        [0.6, 0.3, 0.08, 0.02],
+        [0.5, 0.3, 0.1, 0.07, 0.03],
+    )
+    return CodedRecords(np.column_stack([rng.choice(len(p), 1500, p=p) for p in shares]))
+
+
+def test_hiding_small_cells_alone_hides_little_and_noise_hides_more_the_wider_it_is(skewed):
+    records = skewed
+    hidden = share_found(lambda _office, planned: Masked(records, planned), records)
+    widths = [
+        share_found(
+            always(
+                LookedUpMethod(records, solve(NoiseSpec(max_noise=d, variance=v)), secret=b"s")
+            ),
+            records,
+        )
+        for d, v in ((2, 0.5), (5, 4.0))
+    ]
+    assert min(hidden, widths[0]) > widths[1] + 0.1
+    assert small_counts_found(always(RecordMethod(records)), records, tables=TABLES) == 1
+
+
+def test_a_single_hidden_cell_of_a_line_is_found_with_the_other_tables_alone():
+    codes = np.repeat([[0, 0], [0, 1], [1, 0], [1, 1]], [1, 9, 8, 7], axis=0)
+    records = CodedRecords(codes)
+    alone = lambda _office, planned: Masked(records, planned)  # noqa: E731
+    assert share_found(alone, records, tables=[(0, 1)]) == 1
+    # without its margins no table of one cell says what is hidden
+    no_small = CodedRecords(np.repeat([[0], [1]], [8, 9], axis=0))
+    assert share_found(always(RecordMethod(no_small)), no_small, tables=[(0,)]) is None
+
+
+def test_too_large_a_joint_table_is_attacked_table_by_table(skewed, monkeypatch):
+    def base():
+        found = measure_criteria(
+            always(RecordMethod(skewed)),
+            skewed,
+            tables=[(AREA, AGE, JOB), (AREA, JOB)],
+            geography=AREA,
+            sensitive=JOB,
+            rng=np.random.default_rng(1),
+            n_persons=1,
+        )
+        return next(c.base for c in found.measured if c.name == "small_counts_found")
+
+    whole = skewed.counts(CubeRequest(dimensions=(AREA, AGE, JOB)))
+    part = skewed.counts(CubeRequest(dimensions=(AREA, JOB)))
+    n_whole, n_part = (int(((c >= 1) & (c <= 2)).sum()) for c in (whole, part))
+    assert (base(), n_part > 0) == (n_whole, True)  # the second is a margin of the first
+    monkeypatch.setattr(criteria, "_MAX_JOINT", 100)
+    assert base() == n_whole + n_part
+
+
+def test_what_is_hidden_is_lost_as_a_whole(records):
+    method = Masked(records, [CubeRequest(dimensions=(AREA, AGE, JOB))])
+    found = measure_criteria(
+        always(method),
+        records,
+        tables=[(AREA, AGE, JOB)],
+        geography=AREA,
+        sensitive=JOB,
+        rng=np.random.default_rng(1),
+        n_persons=1,
+    )
+    counts = records.counts(CubeRequest(dimensions=(AREA, AGE, JOB)))
+    counts = counts[counts > 0]
+    assert found.mean_change == 0
+    assert found.mean_loss == pytest.approx(counts[counts < 5].sum() / len(counts))

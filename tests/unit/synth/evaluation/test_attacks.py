@@ -74,9 +74,9 @@ def test_the_score_is_the_formula_with_its_minus_sign():
 def test_density_ratio_finds_copies_and_nothing_in_null_data():
     members, controls, reference, fresh = encode(*(numbers(400, k) for k in range(4)))
     copied = density_ratio(members, controls, members, reference=reference, seed=1)
-    assert copied.auc > 0.85
+    assert copied > 0.85
     null = density_ratio(members, controls, fresh, reference=reference, seed=1)
-    assert null.low < 0.5 < null.high
+    assert abs(null - 0.5) < 0.04
 
 
 def test_distances_are_the_definitions():
@@ -140,9 +140,7 @@ def test_keys_of_which_no_synthetic_record_is_sure_give_no_guess():
     assert found.reached == 0.0
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"n": 0}, {"repetitions": 0}, {"most": 0}, {"nearly_zero": 0}]
-)
+@pytest.mark.parametrize("wrong", [{"n": 0}, {"repetitions": 0}, {"most": 0}])
 def test_an_attack_without_records_or_repetitions_is_refused(wrong):
     (records,) = encode(numbers(5, 1))
     with pytest.raises(EvaluationError, match="at least one"):

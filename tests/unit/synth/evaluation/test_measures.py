@@ -18,7 +18,6 @@ from synth.evaluation.measures.learning import classification, classifier, detec
 from synth.evaluation.measures.margins import (
     correlation_change,
     cramer_change,
-    k_marginal,
     ks_distances,
     spearman,
     subsample_equivalent,
@@ -43,13 +42,11 @@ def test_total_variation_is_half_the_sum_of_differences():
     assert table_distances(one, other, ways=1).distances == pytest.approx((0.25, 0.0))
     # cells: real xu xv yu yv each 1/4; made xu 2/4, xv 1/4, yv 1/4
     assert table_distances(one, other, ways=2).mean == pytest.approx(0.25)
-    assert k_marginal(one, other) == pytest.approx(750)
 
 
 def test_disjoint_categories_are_as_far_as_tables_can_be():
     one, other = encode(pd.DataFrame({"a": ["x"] * 5}), pd.DataFrame({"a": ["y"] * 9}))
     assert table_distances(one, other, ways=1).mean == 1.0
-    assert k_marginal(one, other, ways=1) == 0.0
 
 
 def test_a_table_too_large_to_hold_is_counted_by_the_cells_that_occur():
@@ -86,15 +83,6 @@ def test_declared_bounds_decide_whether_values_stay_as_they_are():
     frame = pd.DataFrame({"a": [0, 1, 2, 60]})
     (wide,) = encode(frame, kinds={"a": Kind(low=0, high=49, is_whole=True)})
     assert Bins(wide).of(wide).codes.ravel().tolist() == [0, 1, 2, 49]
-
-
-def test_groups_of_the_k_marginal_add_up():
-    frame = pd.DataFrame({"g": list("xxxy"), "a": [0, 1, 0, 1], "b": [0, 0, 1, 1]})
-    other = frame.assign(a=[0, 1, 0, 0])
-    one, two = encode(frame, other)
-    # only group y moves, with all of its quarter of the records
-    assert k_marginal(one, two, groups="g") == pytest.approx(750)
-    assert k_marginal(one, one, groups="g") == 1000.0
 
 
 def test_the_equivalent_sample_of_a_sample_is_that_sample():

@@ -89,22 +89,25 @@ def looked_up(row, drawn, least):
     raise AssertionError
 
 
-def published(values, key, *, share, factors, least, decimals, period, settings):
+def published(values, key, own, *, share, factors, least, decimals, period, settings):
     kept = sorted((Fraction(v) for v in values if v), reverse=True)
     if not kept:
         return Fraction(0)
     total, is_sensitive = sum(kept), len(kept) < 3
+    word = "sensitive " if is_sensitive else ""
+    factors = (Fraction(1), Fraction(1)) if is_sensitive else factors
     units = [x * f * share for x, f in zip(kept, factors, strict=False)]
-    units = units[:1] if is_sensitive else units
     margin = Fraction(1, 2) + (least if is_sensitive else 0)
-    row = max((a for a in (1, 2, 4) if (a + margin) * sum(units) <= total), default=None)
+    room = kept[0] / units[0] if is_sensitive else total / sum(units)
+    row = max((a for a in (1, 2, 4) if a + margin <= room), default=None)
     if row is None:
-        shrink = total / ((1 + margin) * sum(units))
-        units, row = [s * shrink for s in units], 1
+        units, row = [s * room / (1 + margin) for s in units], 1
     for component, unit in enumerate(units, 1):
-        drawn = number(key, period, settings, "noise", component)
+        of = (own[component - 1], 1) if is_sensitive else (key, component)
+        drawn = number(of[0], period, settings, f"{word}noise", of[1])
         v = looked_up(row, drawn, least if is_sensitive else None)
-        jitter = even(number(key, period, settings, "jitter", component)) - Fraction(1, 2)
+        jitter = number(of[0], period, settings, f"{word}jitter", of[1])
+        jitter = even(jitter) - Fraction(1, 2)
         extra = least * ((v > 0) - (v < 0)) if is_sensitive else 0
         total += unit * (v + extra + jitter)
     scaled = total * Fraction(10) ** decimals
@@ -135,6 +138,7 @@ def test_published_totals_are_those_of_the_description(share, decimals, period):
         published(
             values,
             key,
+            own,
             share=share,
             factors=(Fraction(1), Fraction(1, 2)),
             least=Fraction(1, 2),
@@ -142,7 +146,9 @@ def test_published_totals_are_those_of_the_description(share, decimals, period):
             period=period,
             settings=settings,
         )
-        for values, key in zip(CELLS, cells.key.tolist(), strict=True)
+        for values, key, own in zip(
+            CELLS, cells.key.tolist(), cells.first_keys.tolist(), strict=True
+        )
     ]
     assert found == [float(total) for total in wanted]
     assert found != [sum(values) for values in CELLS]

@@ -17,7 +17,7 @@ from ckm.engine.magnitudes import (
 from ckm.engine.magnitudes.examples import amounts
 from ckm.engine.magnitudes.noise import perturb as drawing
 from ckm.engine.magnitudes.noise.perturb import keyed_fractions, keyed_numbers
-from ckm.errors import ConfigError
+from ckm.errors import ConfigError, InternalError
 from ptable import PTable
 from tables import Secret
 from tables.magnitudes.amounts import Magnitudes
@@ -42,10 +42,12 @@ def repeated(values, n, *, seed=1, **fields):
     many = {
         name: np.repeat(getattr(one, name), n, axis=0)
         for name in one.__dataclass_fields__
-        if name not in {"variable", "key_range", "key"}
+        if name not in {"variable", "key_range", "key", "first_keys"}
     }
-    keys = np.random.default_rng(seed).integers(0, 2**64, n, np.uint64)
-    return Magnitudes(**({"variable": "x", "key_range": 2**64, "key": keys} | many | fields))
+    rng = np.random.default_rng(seed)
+    keys, own = rng.integers(0, 2**64, n, np.uint64), rng.integers(0, 2**64, (n, 3), np.uint64)
+    given = {"variable": "x", "key_range": 2**64, "key": keys, "first_keys": own}
+    return Magnitudes(**(given | many | fields))
 
 
 def swept(monkeypatch, components, table=SKEWED):
@@ -111,11 +113,60 @@ def test_sensitive_cells_move_by_their_least_noise_and_stay_unbiased():
     assert moved.var() == pytest.approx(plan.variances()[0], rel=0.03)
 
 
-def test_sensitive_cells_have_one_component_so_that_none_takes_the_noise_back():
-    noise = MagnitudeNoise.start(factors=(1.0, 1.0))
-    plan = plan_noise(amounts([[5.0, 4.0], [5.0, 4.0, 3.0, 2.0]]), noise)
-    assert plan.sensitive.tolist() == [True, False]
-    assert (plan.steps[:, 1] > 0).tolist() == [False, True]
+def moved_alike(values, other, noise, *, same, n=4_000):
+    """Perturb two cells, of which some contributors are the same; give both moves."""
+    one, two = repeated(values, n), repeated(other, n, seed=2)
+    keys = two.first_keys.copy()
+    for theirs, ours in same:
+        keys[:, theirs] = one.first_keys[:, ours]
+    found = (one, changed(two, first_keys=keys))
+    return [
+        perturb_magnitudes(c, noise, secret=SECRET) - sum(v)
+        for c, v in zip(found, (values, other), strict=True)
+    ]
+
+
+def test_a_contributor_is_multiplied_alike_in_every_sensitive_cell():
+    noise = MagnitudeNoise.start(decimals=None)
+    alone, many = moved_alike([1000.0], [1000.0, 20.0], noise, same=[(0, 0)])
+    assert np.abs(many - alone).max() <= 0.7 * 20
+    assert (many != alone).all(), "or a difference would give the other contributor away"
+    second, first = moved_alike([1000.0, 300.0], [300.0], noise, same=[(0, 1)])
+    assert np.corrcoef(second, first)[0, 1] > 0.2
+    fresh, other = moved_alike([1000.0], [1000.0], noise, same=[])
+    assert abs(np.corrcoef(fresh, other)[0, 1]) < 0.08
+
+
+def test_a_sum_of_two_is_the_sum_of_their_sums_and_tells_nothing_more():
+    noise = MagnitudeNoise.start(decimals=None)
+    both, first = moved_alike([1000.0, 300.0], [1000.0], noise, same=[(0, 0)])
+    _, second = moved_alike([1000.0, 300.0], [300.0], noise, same=[(0, 1)])
+    np.testing.assert_allclose(both, first + second, rtol=0, atol=1e-9)
+
+
+def test_what_others_add_to_a_sensitive_cell_has_noise_of_its_own():
+    """The difference of two cells of one dominating contributor is no exact amount."""
+    noise = MagnitudeNoise.start(decimals=None)
+    for values, least in (([1000.0, 50.0], 0.13), ([1000.0, 50.0, 40.0], None)):
+        cell, alone = moved_alike(values, [1000.0], noise, same=[(0, 0)])
+        gap = np.abs(cell - alone) / values[-1]
+        assert least is None or gap.min() > least
+        assert np.mean(gap < 0.1) < 0.3
+
+
+def test_sensitive_cells_have_the_three_largest_as_base_whatever_the_others_have():
+    values = [[5.0, 4.0], [5.0, 4.0, 3.0, 2.0]]
+    scale = Proportional(share=0.1)
+    for changes in ({"factors": (1.0, 1.0)}, {"base": "mean"}, {"base": "sum"}):
+        noise = MagnitudeNoise.start(scale=scale, **changes)
+        plan = plan_noise(amounts(values), noise)
+        assert plan.sensitive.tolist() == [True, False]
+        assert plan.steps[0].tolist() == pytest.approx([0.5, 0.4, 0.0])
+        assert plan.row[0] == noise.ptable.counts[-1]
+    both = magnitude_ptable(), magnitude_ptable(max_noise=4, variance=1.0)
+    noise = MagnitudeNoise.start(even=both[0], odd=both[1], scale=scale)
+    plan = plan_noise(amounts([[5.0], [5.0, 4.0], [9.0, 8.0, 7.0, 6.0]]), noise)
+    assert plan.regime[0] == plan.regime[1], "or a contributor would have two noises"
 
 
 @pytest.mark.parametrize("share", [0.01, 0.1, 0.3, 0.7, 1.0])
@@ -332,6 +383,12 @@ def test_too_few_largest_contributors_are_noticed():
     noise = MagnitudeNoise.start(sensitive=(), factors=(1.0, 1.0, 1.0))
     with pytest.raises(MagnitudeError, match="3 largest"):
         perturb_magnitudes(cells, noise, secret=SECRET)
+
+
+def test_keys_of_the_largest_contributors_are_not_made_up():
+    cells = changed(amounts([[5.0]]), first_sizes=np.zeros((1, 0)))
+    with pytest.raises(InternalError, match="were not found"):
+        perturb_magnitudes(cells, MagnitudeNoise.start(), secret=SECRET)
 
 
 def test_the_secret_is_needed():
