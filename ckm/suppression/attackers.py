@@ -76,7 +76,7 @@ class Attackers:
     def needs(self, cell: int, group: tuple[Who, ...]) -> tuple[float, float]:
         """Return how far below and above its value a group must believe a cell possible."""
         given: Any = self.problem.primary.contributions
-        inside = [who for who in group if self.is_under(who, np.array([cell]))[0]]
+        inside = [who for who in group if self._is_in(who, cell)]
         if len(inside) > 1:  # the rules think of one contributor of the cell itself
             return 0.0, 0.0
         own = sum(map(self.gave, inside))
@@ -84,6 +84,16 @@ class Attackers:
         lower, upper = given.levels(cell, own)
         rest = self.problem.primary
         return min(lower, rest.lower[cell], room), min(upper, float(rest.upper[cell]))
+
+    def _is_in(self, who: Who, cell: int) -> bool:
+        """Tell whether a contributor stands in a cell; in another table, by his amount."""
+        if self.is_under(who, np.array([cell]))[0]:
+            return True
+        given: Any = self.problem.primary.contributions
+        is_other = len(self.problem.relations.grids) > 1 and not np.any(
+            self.problem.primary.floor
+        )
+        return is_other and self.gave(who) in {given.first[cell], given.second[cell]}
 
     def known(self, group: tuple[Who, ...], cells: Integers) -> tuple[Floats, Integers]:
         """Return what a group gave to each of some cells, and how many of it did."""

@@ -651,3 +651,73 @@ dimensions = ["geo", "RAC1P"]
     assert 5 < len(small) < len(holes) < len(numbers)
     assert small <= holes
     assert all(numbers[place] == counts[place] for place in numbers.keys() - holes)
+
+
+FIRMS = """
+schema = 1
+data = { path = "firms.parquet", id = "id" }
+suppression = { threshold = 3, p_percent = 10.0 }
+hierarchies = { act = ["sec", "sub"] }
+table = [{ name = "t", dimensions = ["act"], measures = ["sum:turnover"] }]
+"""
+
+
+@pytest.fixture
+def firms(folder):
+    """A sector of one large and one small firm, and sectors of many of the same size."""
+    turnover = [1000, 10, 300, 310, 290, 280, 500, 510, 490, 520, 610, 620, 590, 600]
+    sub = ["A1", "A2", *["B1"] * 4, *["B2"] * 4, *["C1"] * 4]
+    data = {"id": range(14), "sec": [s[0] for s in sub], "sub": sub, "turnover": turnover}
+    pq.write_table(pa.table(data), folder / "firms.parquet")
+    (folder / "job.toml").write_text(FIRMS)
+    return folder
+
+
+def test_an_ordinary_table_of_turnover_is_protected_by_default_without_a_p_table(firms):
+    done = run("suppress", "job.toml", "-o", "out", "-v", style="json")
+    assert done.exit_code == 0, done.stderr
+    assert "p-table" not in done.stderr
+    lines = audited(firms / "out", "t").set_index("sub")
+    assert lines.loc["A1", "most"] >= 1100
+    assert lines.loc["A2", "most"] - lines.loc["A2", "original"] >= 1
+    assert len(lines) < 8  # the grand total is published
+
+
+def test_what_readers_know_beforehand_bounds_what_can_be_protected(firms):
+    for prior, code in (("below = 50.0, above = 80.0", 0), ("below = 5.0, above = 5.0", 1)):
+        rules = f"p_percent = 10.0, prior = {{ {prior} }} }}"
+        (firms / "job.toml").write_text(FIRMS.replace("p_percent = 10.0 }", rules))
+        done = run("suppress", "job.toml", "-o", f"out{code}")
+        assert done.exit_code == code, done.stderr
+    assert "'t' (sec A, sub A1)" in done.stderr
+    assert "take readers to know less beforehand" in done.stderr
+    lines = audited(firms / "out0", "t")
+    assert (lines["least"] >= 0.5 * lines["original"] - 1e-6).all()
+    assert (lines["most"] <= 1.8 * lines["original"] + 1e-6).all()
+
+
+def test_weights_below_one_are_named_and_nothing_is_written(firms):
+    data = pq.read_table("firms.parquet").append_column("w", pa.array([0.5] * 14))
+    pq.write_table(data, "firms.parquet")
+    (firms / "job.toml").write_text(FIRMS.replace('id = "id"', 'id = "id", weight = "w"'))
+    done = run("suppress", "job.toml", "-o", "out")
+    assert done.exit_code == 2
+    assert "weights of 1 or more" in done.stderr
+    assert not (firms / "out").exists()
+
+
+def test_a_contributor_does_not_attack_his_own_cell_of_another_table(firms):
+    """Who gave 232 is alone in one table, and one of two in the other."""
+    data = {"id": range(19), "g": [*"2200122122222220021"], "a": [*"2120200202122022201"]}
+    data["s"] = [*"2201222020222221102"]
+    data["turnover"] = [5, 41, 6, 2, 10, 3, 42, 21, 39, 23, 13, 21, 79, 16, 8, 6, 16, 8, 232]
+    pq.write_table(pa.table(data), "firms.parquet")
+    tables = ", ".join(
+        f'{{ name = "t{k}", dimensions = ["g", "{k}"], measures = ["sum:turnover"] }}'
+        for k in "as"
+    )
+    text = FIRMS.partition("hierarchies")[0].replace("}\nsupp", " }\nsupp")
+    rules = text.replace("p_percent = 10.0", "p_percent = 10.0, coalition = 1")
+    (firms / "job.toml").write_text(f"{rules}table = [{tables}]\n")
+    done = run("suppress", "job.toml", "-o", "out")
+    assert done.exit_code == 0, done.stderr

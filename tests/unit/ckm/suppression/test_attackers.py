@@ -32,7 +32,6 @@ def check(seed, method="auto"):
     table = drawn(seed)
     found = suppress(table.problem(), method=method, limit_s=5)
     assert table.failures(found.hidden) == []
-    assert found.audit().is_safe
     assert audit(table.problem(), found.hidden).is_safe
     return found
 
@@ -43,14 +42,13 @@ def test_nobody_alone_or_with_another_finds_an_unsafe_cell(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["exact", "sequential"])
 @pytest.mark.parametrize("first", range(0, 240, 20))
-def test_nobody_finds_an_unsafe_cell_of_many_random_tables(first, method):
+def test_nobody_finds_an_unsafe_cell_of_many_random_tables(first):
     """240 tables of counts and amounts, one to four dimensions, with hierarchies."""
-    n_primary = sum(
-        int(check(seed, method).problem.primary.is_primary.sum())
-        for seed in range(first, first + 20)
-    )
+    n_primary = 0
+    for seed in range(first, first + 20):
+        found = check(seed, "exact" if seed % 4 == 0 else "sequential")
+        n_primary += int(found.problem.primary.is_primary.sum())
     assert n_primary > 100
 
 
