@@ -181,7 +181,7 @@ def _require_safe(choice: Choice, audits: Mapping[str, Audit]) -> None:
         raise CheckFailedError(
             f"The audit of the suppression failed: {reason.format(failed.size)}; nothing was "
             f"published. They are {choice.names(failed)}.",
-            hint='try another method, such as method = "sequential", and report this message',
+            hint='try another method, such as method = "exact", and report this message',
         )
 
 

@@ -166,9 +166,14 @@ class Program:
         self._solver.run()
         states, status = self._highs.HighsModelStatus, self._solver.getModelStatus()
         if status == states.kUnknown:  # the last vertex was a bad start
-            self._solver.clearSolver()
-            self._solver.run()
-            status = self._solver.getModelStatus()
+            for presolve in ("off", "on"):
+                self._solver.clearSolver()
+                self._solver.setOptionValue("presolve", presolve)
+                self._solver.run()
+                status = self._solver.getModelStatus()
+                if status != states.kUnknown:
+                    break
+            self._solver.setOptionValue("presolve", "choose" if self.is_whole else "off")
         if status == states.kInfeasible:
             return None
         is_exact = status == states.kOptimal

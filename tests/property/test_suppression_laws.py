@@ -59,7 +59,7 @@ def problems(draw):
 
 
 @settings(max_examples=examples(40), deadline=None)
-@given(problems(), st.sampled_from(["exact", "sequential", "hypercube"]))
+@given(problems(), st.sampled_from(["exact", "sequential"]))
 def test_no_primary_cell_is_under_protected_and_published_cells_are_true(problem, method):
     found = suppress(problem, method=method)
     assert found.audit().is_safe
@@ -71,17 +71,16 @@ def test_no_primary_cell_is_under_protected_and_published_cells_are_true(problem
 
 @settings(max_examples=examples(15), deadline=None)
 @given(problems())
-def test_no_method_is_cheaper_than_the_exact_one(problem):
+def test_no_choice_is_cheaper_than_the_exact_one(problem):
     exact = suppress(problem, method="exact")
     assert exact.is_optimal
-    for method in ("sequential", "hypercube"):
-        assert suppress(problem, method=method).cost >= exact.cost - 1e-6
+    assert suppress(problem, method="sequential").cost >= exact.cost - 1e-6
 
 
 @settings(max_examples=examples(25), deadline=None)
 @given(problems())
 def test_the_audit_holds_the_truth(problem):
-    seen = suppress(problem, method="hypercube").audit()
+    seen = suppress(problem, method="sequential").audit()
     values = problem.value[seen.cells]
     assert (seen.low <= values + 1e-6).all()
     assert (values <= seen.high + 1e-6).all()

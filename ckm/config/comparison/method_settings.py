@@ -106,7 +106,7 @@ class Suppression(MethodSettings):
     strength = ("least", (2, 3, 4, 5, 7, 10, 15, 20, 30))
     simple: Simple = "no"
     least: _Least | None = None
-    search: Literal["auto", "exact", "sequential", "hypercube"] = "hypercube"
+    search: Literal["auto", "exact", "sequential"] = "sequential"
     limit_s: Annotated[float, Field(gt=0, le=3600)] = 20.0
     most_cells: Annotated[int, Field(ge=4, le=100_000)] = 1_000
     others: Literal["refused", "alone"] = "refused"

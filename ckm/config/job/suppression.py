@@ -111,12 +111,10 @@ class JobSuppression(Section):
     preferred_cost: float = optional(
         "What hiding a preferred cell costs, as a share.", default=0.01, ge=0, le=1
     )
-    method: Literal["auto", "exact", "sequential", "hypercube"] = optional(
+    method: Literal["auto", "exact", "sequential"] = optional(
         "How secondary cells are chosen.", default="auto"
     )
-    limit_s: float = optional(
-        "When the exact method stops with the best found.", default=60.0, gt=0
-    )
+    limit_s: float = optional("When the search stops with the best found.", default=600.0, gt=0)
     audit: bool = optional(
         "Compute what readers can work out of each hidden cell.", default=True
     )

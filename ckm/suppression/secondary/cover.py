@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from ckm.suppression.secondary.problem import Demands, Problem
 from footing.arrays import Floats, Integers
+
+#: a demand's number, and 1 for up or -1 for down
+Side: TypeAlias = tuple[int, int]
 
 _TOLERANCE = 1e-6
 
@@ -70,15 +74,15 @@ class Cover:
         for number, sign in self.proven_by(change):
             (self.is_high_met if sign > 0 else self.is_low_met)[number] = True
 
-    def proofs(self) -> dict[tuple[int, int], Change]:
+    def proofs(self) -> dict[Side, Change]:
         """Give for demands, up (1) and down (-1), the smallest change that proves them met."""
-        found: dict[tuple[int, int], Change] = {}
+        found: dict[Side, Change] = {}
         for change in sorted(self.changes, key=lambda c: len(c.cells)):
             for side in self.proven_by(change):
                 found.setdefault(side, change)
         return found
 
-    def proven_by(self, change: Change) -> list[tuple[int, int]]:
+    def proven_by(self, change: Change) -> list[Side]:
         """List the demands, up (1) and down (-1), that a change proves met."""
         numbers, place = self.demands.of_cells(change.cells)
         room, rise, size = self.problem.room, self.problem.rise, np.abs(change.moves)

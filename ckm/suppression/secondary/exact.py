@@ -11,7 +11,8 @@ import numpy as np
 from ckm.suppression.secondary.cover import Cover
 from ckm.suppression.secondary.problem import Demands, Problem
 from ckm.suppression.secondary.region import FARTHEST, Attack
-from ckm.suppression.secondary.sequential import protect_in_turn, prune
+from ckm.suppression.secondary.reverse_delete import reverse_delete
+from ckm.suppression.secondary.sequential import protect_in_turn
 from footing.arrays import Floats, Integers
 from risk.reconstruction.program import Answer, Program, Rows
 
@@ -75,7 +76,7 @@ class _Exact:
 
     def _offer(self, cover: Cover) -> None:
         """Keep a cover without what it does not need, if it is the best so far."""
-        lighter = prune(cover, deadline=self.deadline)
+        lighter = reverse_delete(cover, deadline=self.deadline)
         if lighter.cost() < self.best.cost():
             self.best = lighter
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,8 @@ from risk.reconstruction.program import Program, Rows
 #: No cell needs to move by so many times what another one must.
 FARTHEST = 1e3
 _NOTHING = 1e-7
+#: How many cells the programs see that look for one change, until one finds it.
+_SIZES = (500, 4_000, 32_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -106,19 +109,12 @@ class Incidence:
 
     def __init__(self, relations: Relations) -> None:
         order = np.argsort(relations.cells, kind="stable")
-        self._rows, self._signs = relations.rows[order], relations.signs[order]
+        self._rows = relations.rows[order]
         self._starts = np.searchsorted(relations.cells[order], np.arange(relations.n_cells + 1))
 
     def rows_of(self, cells: Integers) -> Integers:
         """List the relations of some cells, one cell after another."""
         return ranges(self._starts, cells, self._rows)
-
-    def keeps_sums(self, change: Change) -> bool:
-        """Tell whether a change in whole numbers leaves every sum as it is."""
-        sizes = self._starts[change.cells + 1] - self._starts[change.cells]
-        signs = ranges(self._starts, change.cells, self._signs)
-        _, row = np.unique(self.rows_of(change.cells), return_inverse=True)
-        return not np.bincount(row, signs * np.repeat(change.moves, sizes)).any()
 
 
 class Region:
@@ -168,7 +164,7 @@ class Region:
         )
 
     def change(self, demand: int, sign: int, cost: Floats) -> Change | None:
-        """Find the cheapest change that takes a demand's cell as far as it must go."""
+        """Find the cheapest change per unit moved that takes a demand's cell far enough."""
         n = len(self.cells)
         need = float((self.demands.upper if sign > 0 else self.demands.lower)[demand])
         price = cost[self.cells]
@@ -200,6 +196,51 @@ class Region:
         for start, far in ((0, self.demands.rise[part]), (n, self.demands.fall[part])):
             at = start + place[is_here]
             most[at] = np.minimum(most[at], far[is_here] / need)
+
+
+class Neighbourhood:
+    """Parts of a table around some cells, for programs that see no more.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.incidence = problem, Incidence(problem.relations)
+        self.can_move = problem.is_open | problem.must_hide
+        self._whole: Region | None = None
+
+    def change(self, demands: Demands, demand: int, sign: int, cost: Floats) -> Change | None:
+        """Find a cheap change that meets a demand: in a part of the table, or else in all."""
+        for size in _SIZES:
+            if size >= self.problem.relations.n_cells:
+                break
+            region = self.region(demands, [int(demands.cell[demand])], size, cost)
+            found = region.change(demand, sign, cost)
+            if found is not None:
+                return found
+        if self._whole is None:
+            every = np.flatnonzero(self.can_move)
+            self._whole = Region(self.problem, demands, self.incidence, every)
+        return self._whole.change(demand, sign, cost)
+
+    def region(self, demands: Demands, cells: Sequence[int], size: int, cost: Floats) -> Region:
+        """Collect cells by their distance in relations, cheap ones first on the last round."""
+        relations = self.problem.relations
+        inside = np.zeros(relations.n_cells, bool)
+        inside[cells] = True
+        edge, n_inside = np.unique(cells), int(inside.sum())
+        while edge.size and n_inside < size:
+            rows = np.unique(self.incidence.rows_of(edge))
+            new = np.unique(ranges(relations.starts, rows, relations.cells))
+            new = new[~inside[new] & np.isfinite(cost[new])]
+            if n_inside + len(new) > size:
+                new = new[np.argsort(cost[new], kind="stable")][: size - n_inside]
+            inside[new] = True
+            edge, n_inside = new, n_inside + len(new)
+        return Region(self.problem, demands, self.incidence, np.flatnonzero(inside))
 
 
 def ranges(starts: Integers, numbers: Integers, entries: Integers) -> Integers:

@@ -15,21 +15,21 @@ from ckm.suppression.attackers import Attackers
 from ckm.suppression.audit import Audit, audit, check_changes
 from ckm.suppression.secondary.cover import Change, Cover
 from ckm.suppression.secondary.exact import protect_exactly
-from ckm.suppression.secondary.hypercube import protect_by_hypercubes
 from ckm.suppression.secondary.problem import Problem
-from ckm.suppression.secondary.sequential import protect_in_turn, prune, thin
+from ckm.suppression.secondary.reverse_delete import reverse_delete
+from ckm.suppression.secondary.sequential import protect_in_turn
 from footing.arrays import Flags, Integers
 
 logger = logging.getLogger(__name__)
 
-Method: TypeAlias = Literal["auto", "exact", "sequential", "hypercube"]
+Method: TypeAlias = Literal["auto", "exact", "sequential"]
 
 PUBLISHED, PRIMARY, SECONDARY = 0, 1, 2
 
 #: A smaller gap is arithmetic.
 _EXACT_GAP = 1e-6
-#: What "auto" solves exactly, and what it still searches cell by cell.
-_EXACT_CELLS, _SEQUENTIAL_CELLS = 2_500, 5_000
+#: What "auto" solves exactly.
+_EXACT_CELLS = 300
 
 
 class UnprotectedError(CheckFailedError):
@@ -53,7 +53,7 @@ class Suppression:
     status
         0 for a published cell, 1 for a primary one, 2 for a secondary one.
     method
-        How it was found: ``"exact"``, ``"sequential"`` or ``"hypercube"``.
+        How it was found: ``"exact"`` or ``"sequential"``.
     least
         No choice costs less; 0 where nothing is known.
     changes
@@ -163,7 +163,7 @@ class Suppression:
 
 
 def suppress(
-    problem: Problem, *, method: Method = "auto", limit_s: float = 60.0
+    problem: Problem, *, method: Method = "auto", limit_s: float = 600.0
 ) -> Suppression:
     """Choose the secondary cells.
 
@@ -173,10 +173,10 @@ def suppress(
         The table and its primary cells.
     method
         ``"exact"`` looks for the cheapest choice; ``"sequential"`` protects one cell after
-        another by a linear program; ``"hypercube"`` does so by corners of boxes, and by
-        programs where there is no box. ``"auto"`` takes the first that suits the size.
+        another by a linear program, and publishes again what cheaper cells make needless.
+        ``"auto"`` takes the first that suits the size.
     limit_s
-        When ``"exact"`` stops with the best found. Where it does, the choice depends on the
+        When the search stops with the best found. Where it does, the choice depends on the
         machine's speed; elsewhere the same problem has the same answer.
 
     Returns
@@ -188,6 +188,8 @@ def suppress(
     ------
     UnprotectedError
         If the demands cannot be met, even if all that may be is hidden.
+    CheckFailedError
+        If no choice that meets them is found in time.
 
     Examples
     --------
@@ -209,24 +211,20 @@ def suppress(
     (True, 29.0, True, 0)
     """
     started = time.monotonic()
-    if method not in {"auto", "exact", "sequential", "hypercube"}:
-        raise ConfigError(
-            f"method must be 'auto', 'exact', 'sequential' or 'hypercube', not {method!r}."
-        )
+    if method not in {"auto", "exact", "sequential"}:
+        raise ConfigError(f"method must be 'auto', 'exact' or 'sequential', not {method!r}.")
     if not limit_s > 0:
         raise ConfigError(f"limit_s must be above 0, not {limit_s:g}.")
     chosen = _chosen(problem, method)
     attackers, cover, least = Attackers(problem), Cover(problem), 0.0
+    deadline = started + limit_s
     while True:
-        if chosen == "hypercube":
-            protect_by_hypercubes(cover)
-        _require_met(problem, protect_in_turn(cover))
-        if chosen == "hypercube":
-            cover = thin(cover)
-        elif chosen == "sequential":
-            cover = prune(cover)
+        _require_met(problem, protect_in_turn(cover, deadline=deadline))
+        _require_time(cover, limit_s)
+        if chosen == "sequential":
+            cover = reverse_delete(cover, deadline=deadline)
         else:
-            cover, least = protect_exactly(cover, deadline=started + limit_s)
+            cover, least = protect_exactly(cover, deadline=deadline)
         more = attackers.unguarded(cover.changes)
         if more is None:
             break
@@ -255,10 +253,17 @@ def suppress(
 def _chosen(problem: Problem, method: str) -> str:
     if method != "auto":
         return method
-    n = problem.relations.n_cells
-    if n <= _EXACT_CELLS:
-        return "exact"
-    return "sequential" if n <= _SEQUENTIAL_CELLS else "hypercube"
+    return "exact" if problem.relations.n_cells <= _EXACT_CELLS else "sequential"
+
+
+def _require_time(cover: Cover, limit_s: float) -> None:
+    is_high, is_low = cover.is_high_met, cover.is_low_met
+    if not (is_high & is_low).all():
+        raise CheckFailedError(
+            f"No choice of cells that meets every demand was found within {limit_s:g} s.",
+            hint="raise limit_s, or show fewer levels of detail",
+        )
+    logger.info("demands met", extra={"demands": len(is_high)})
 
 
 def _require_met(problem: Problem, failed: Integers) -> None:
