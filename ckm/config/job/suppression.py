@@ -83,7 +83,7 @@ class JobSuppression(Section):
         "Column of the holding that a record belongs to: the contributor for the rules."
     )
     coalition: int = optional(
-        "How many contributors may join what they know: 0, 1 or 2.", default=2, ge=0, le=2
+        "How many contributors may join what they know: 0, 1 or 2.", default=1, ge=0, le=2
     )
     prior: (
         Annotated[

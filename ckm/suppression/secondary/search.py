@@ -221,13 +221,15 @@ def suppress(
     while True:
         _require_met(problem, protect_in_turn(cover, deadline=deadline))
         _require_time(cover, limit_s)
-        if chosen == "sequential":
-            cover = reverse_delete(cover, deadline=deadline)
-        else:
-            cover, least = protect_exactly(cover, deadline=deadline)
         more = attackers.unguarded(cover.changes)
-        if more is None:
-            break
+        if more is None:  # only now, as it takes long
+            if chosen == "sequential":
+                cover = reverse_delete(cover, deadline=deadline)
+            else:
+                cover, least = protect_exactly(cover, deadline=deadline)
+            more = attackers.unguarded(cover.changes)
+            if more is None:
+                break
         if problem.insiders is not None:
             more = problem.insiders.joined(more)
         problem = replace(problem, insiders=more)
