@@ -81,12 +81,16 @@ def _criterion(method: MethodFact, name: str) -> CriterionFact:
 
 
 def methods_map(words: Words, facts: MethodFacts) -> list[Figure]:
-    """Draw the methods by small counts found and by what is lost of all counts."""
-    places = [
-        (m, m.mean_loss, _criterion(m, "small_counts_found").share)
-        for m in facts.methods
-        if m.criteria and m.kind != "exact"
-    ]
+    """Draw the methods by what is lost and by small counts found, persons if none is small."""
+    tried = [m for m in facts.methods if m.criteria and m.kind != "exact"]
+    found = {
+        "small_counts_found": words.say("small counts found"),
+        "found_by_differencing": words.say("persons found by two tables"),
+    }
+    name = next(
+        (n for n in found if any(_criterion(m, n).share is not None for m in tried)), ""
+    )
+    places = [(m, m.mean_loss, _criterion(m, name).share) for m in tried if name]
     known = [(m, x, 100 * y) for m, x, y in places if x is not None and y is not None]
     shown = [method for method, *_ in known]
     chosen = facts.conclusion.get("recommended", {}).get("method")
@@ -101,7 +105,7 @@ def methods_map(words: Words, facts: MethodFacts) -> list[Figure]:
         )
         for method, x, y in known
     ]
-    upwards = words.say("small counts found")
+    upwards = found.get(name, "")
     across = words.say("mean loss of a count")
     kinds: dict[str, Kind] = {f"{upwards}, %": "amount", across: "amount"}
     rest = [_label(words, method) for method in facts.methods if method not in shown]

@@ -155,6 +155,10 @@ def test_each_disagreement_is_marked_and_explained_by_what_was_measured():
 
 
 def test_methods_are_drawn_by_small_counts_found_and_loss_those_that_hide_cells_too():
+    none = replace(OPEN, mean_loss=2.0, criteria=method("", small_counts_found=None).criteria)
+    assert (
+        "persons found by two tables" in comparison_plot(facts(EXACT, none), language="en").svg
+    )
     svg = comparison_plot(facts(EXACT, HIDDEN, replace(OPEN, mean_loss=2.0)), language="en").svg
     drawn = [METHODS[m.kind][:10] in svg for m in (EXACT, HIDDEN, OPEN)]
     assert drawn == [False, True, True]
