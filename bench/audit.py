@@ -101,8 +101,13 @@ def main() -> None:
         "ACS": in_process(acs),
         f"{sizes.persons:,} records": in_process(many, sizes.persons, sizes.areas),
     }
-    columns = ["", *next(iter(rows.values()))]
-    show("ckm audit", columns, [[name, *row.values()] for name, row in rows.items()])
+    columns = ["data", *next(iter(rows.values())), "goal"]
+    goals = (60.0, 300.0)
+    found = [
+        [name, *row.values(), goal]
+        for (name, row), goal in zip(rows.items(), goals, strict=True)
+    ]
+    show("ckm audit", columns, found, goal="goal")
 
 
 if __name__ == "__main__":

@@ -157,7 +157,7 @@ def show(
             words.append(value if isinstance(value, str) else f"{name} {value:,}")
         label = ": ".join(filter(None, [title.partition(" (")[0], ", ".join(words)]))
         if isinstance(cells.get(ours), float):
-            beside = (theirs, cells.get(theirs), cells.get(goal))
+            beside = (theirs, cells.get(theirs or None), cells.get(goal or None))
             lines.append(Line(label, cells[ours], "CPU s", *beside))
         if isinstance(cells.get("peak MB"), float):
             lines.append(
