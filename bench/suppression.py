@@ -12,7 +12,7 @@ import numpy as np
 
 from bench.measure import arguments, best_cpu, in_process, show
 
-#: name → branches of the tree of each axis, mean count, singles guarded, methods
+#: name → branches of the tree of each axis, mean count, contributors guarded, methods
 TABLES: dict[str, tuple[list[list[int]], float, bool, tuple[str, ...]]] = {
     "2 axes, 1,689 cells": (
         [[5, 8], [3, 12]],
@@ -29,7 +29,7 @@ TABLES: dict[str, tuple[list[list[int]], float, bool, tuple[str, ...]]] = {
     "3 axes, 7,977 cells": ([[5, 5], [4, 5], [10]], 15.0, False, ("sequential",)),
     "3 axes, 88,212 cells": ([[5, 5, 6], [4, 5], [20]], 15.0, False, ("sequential",)),
     "3 axes, sparse": ([[5, 5, 6], [4, 5], [20]], 4.0, False, ("sequential",)),
-    "3 axes, sparse, singles": ([[5, 5, 6], [4, 5], [20]], 4.0, True, ("sequential",)),
+    "3 axes, sparse, contributors": ([[5, 5, 6], [4, 5], [20]], 4.0, True, ("sequential",)),
 }
 
 
