@@ -102,8 +102,18 @@ def _wide_floats(limbs: Sequence[Integers], decimals: int) -> Floats:
         middle, carry = np.divmod((carry << 32) + middle, _STEP)
         low, carry = np.divmod((carry << 32) + low, _STEP)
         rest += carry * _STEP**step
-    whole = high.astype(float) * 2.0**64 + (middle.astype(float) * 2.0**32 + low.astype(float))
-    return np.asarray(sign * (whole + rest / 10.0**decimals))
+    return np.asarray(sign * (_rounded(low, middle, high) + rest / 10.0**decimals))
+
+
+def _rounded(low: Integers, middle: Integers, high: Integers) -> Floats:
+    """Return the nearest floats of integers below 2**93, and of larger ones a near one."""
+    is_large = high >= 2**29
+    upper = (np.where(is_large, 0, high) << 32) + middle
+    exact = upper.astype(float) * 2.0**32 + low
+    # Beyond 2**85 the lower limb can only decide a tie: a last bit does that.
+    wide = ((upper << 1) | (low > 0)).astype(float) * 2.0**31
+    nearest = np.where(upper < 2**53, exact, wide)
+    return np.where(is_large, high * 2.0**64 + middle * 2.0**32, nearest)
 
 
 def _carried(limbs: Sequence[Integers]) -> tuple[Integers, Integers, Integers]:

@@ -123,7 +123,7 @@ class Variable:
             largest=self._answer(rows, "largest").to_numpy() if is_weighted else None,
             top=ranks[:, :top],
             ranking=ranking,
-            first=first,
+            first=first[:, : _FIRST if top else 0],
             holders=holders,
         )
 

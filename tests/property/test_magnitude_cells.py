@@ -242,6 +242,26 @@ def test_records_of_other_cells_never_change_a_magnitude(population, others):
         st.tuples(dimension_lists, st.booleans(), st.integers(0, 6)), min_size=2, max_size=4
     ),
 )
+@example(
+    (
+        [
+            {
+                "sex": "F",
+                "age": 1,
+                "region": "11",
+                "department": "01",
+                "zone": None,
+                "id": 0,
+                "weight": 1,
+                "key": 0,
+                "value": 1.0,
+                "w": 1.0,
+            }
+        ],
+        16,
+    ),
+    [([], False, 0), ([], False, 1)],
+)
 @settings(max_examples=examples(10))
 def test_requests_in_one_scan_get_what_each_gets_alone(population, wishes):
     records, key_range = population
@@ -275,6 +295,7 @@ wide = st.integers(-(10**36), 10**36)
 
 @given(st.lists(wide, min_size=1, max_size=5), st.sampled_from([0, 5, 10, 15]))
 @example([0, -1, 10**15 - 1, -(2**96)], 15)
+@example([2**64 + 2**11, 2**64 + 2**11 + 1, -(2**90) - 2**37 - 1, 2**85 + 2**32 + 1], 0)
 def test_wide_sums_become_the_number_that_they_stand_for(sums, decimals):
     limbs = [[n & (2**32 - 1), (n >> 32) & (2**32 - 1), n >> 64] for n in sums]
     columns = [np.array(limb, np.int64) for limb in zip(*limbs, strict=True)]
@@ -282,6 +303,8 @@ def test_wide_sums_become_the_number_that_they_stand_for(sums, decimals):
     for number, total in zip(found, sums, strict=True):
         wanted = float(Fraction(total, 10**decimals))
         assert abs(number - wanted) <= math.ulp(wanted)
+        if abs(total) < 2**93 * 10**decimals:
+            assert number == rounded(Fraction(total, 10**decimals))
         if abs(total) < 2**53 * 10**decimals and total % 10**decimals == 0:
             assert number == wanted
 
