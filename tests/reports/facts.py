@@ -15,6 +15,7 @@ from reports.facts.exposure import (
     PartFact,
 )
 from reports.facts.exposure import PointFact as GrowthPoint
+from reports.facts.meaning import BeliefFact, EpsilonFact, MeaningFacts
 from reports.facts.release import (
     AmountFact,
     AmountNoiseFact,
@@ -934,6 +935,39 @@ def card() -> CardFacts:
         beliefs=((0.01, 0.0019, 0.052, 0.0007, 0.1296), (0.5, 0.1555, 0.8445, 0.0635, 0.9365)),
         rates=((0.001, 0.0027), (0.01, 0.0271)),
         advantage=0.4616,
+    )
+
+
+def beliefs(epsilon: float, priors=(0.1, 0.5)) -> tuple[BeliefFact, ...]:
+    """Give bounds by Bayes' rule, for neighbours with a unit more."""
+
+    def ends(prior, loss):
+        return tuple(prior / (prior + (1 - prior) * math.exp(e)) for e in (loss, -loss))
+
+    return tuple(
+        BeliefFact(prior=p, member=ends(p, epsilon), value=ends(p, 2 * epsilon)) for p in priors
+    )
+
+
+@cache
+def meaning(delta: float = 0.0) -> MeaningFacts:
+    """Give the meaning of epsilon 1."""
+    several = tuple(
+        EpsilonFact(epsilon=e, beliefs=beliefs(e), error=3 / e) for e in (0.1, 0.5, 1.0, 2.0)
+    )
+    return MeaningFacts(
+        title="",
+        version="0.1.0",
+        epsilon=1.0,
+        delta=delta,
+        adjacency="add-remove",
+        unit="person",
+        sentences=("epsilon: 1", "rate: 0,1"),
+        beliefs=beliefs(1.0),
+        curve=beliefs(1.0, [n / 10 for n in range(11)]),
+        others=several,
+        ranges=several,
+        table=several,
     )
 
 

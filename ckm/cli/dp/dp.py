@@ -9,6 +9,7 @@ import click
 
 from ckm.cli.terminal.click_group import PATH, Group, common_options, options, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
+from ckm.cli.terminal.output import check_output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -173,31 +174,76 @@ def noise(*, epsilon: float, **run: Any) -> None:
 
 @dp.command()
 @_cost_options(unit="person")
+@click.option(
+    "--prior",
+    "priors",
+    multiple=True,
+    type=float,
+    help="A belief before, from 0 to 1. Repeat; by default 0.01 and 0.5.",
+)
+@click.option(
+    "--at-most", type=float, help="In place of epsilon: what the first --prior may become."
+)
 @click.option("--lang", type=click.Choice(["en", "fr"]), default="en")
 @click.option("--table", is_flag=True, help="Beliefs after, by beliefs before and epsilon.")
+@click.option("-o", "--output", type=PATH, help="A page with pictures, .html.")
+@click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @common_options
-def meaning(*, lang: str, table: bool, **cost: Any) -> None:
+def meaning(
+    *,
+    priors: tuple[float, ...],
+    at_most: float | None,
+    lang: str,
+    table: bool,
+    output: Path | None,
+    force: bool,
+    **cost: Any,
+) -> None:
     """Say in plain words what an epsilon promises.
 
     Examples
     --------
     ckm dp meaning --epsilon 1 --delta 1e-5
     ckm dp meaning --rho 0.1 --delta 1e-6 --unit person
-    ckm dp meaning --epsilon 0.5 --lang fr
+    ckm dp meaning --epsilon 0.5 --prior 0.1 -o meaning.html --lang fr
+    ckm dp meaning --prior 0.1 --at-most 0.25
     ckm dp meaning --table
     """
-    from ckm.cli.dp.meaning import explained
+    from ckm.cli.dp.meaning import explained, meaning_page
     from dp import meaning as meaning_of
+    from footing.files import write_whole
 
+    check_output(output, force=force, endings=(".html",))
     if table:
         _belief_table()
         return
+    if at_most is not None:
+        cost["epsilon"] = _chosen(priors, at_most, cost)
     guarantee = _guarantee(**cost)
     if cost["epsilon"] is None:
         guarantee = guarantee.at(cost["delta"])
-    adjacency, unit = cost["adjacency"], cost["unit"]
-    lines = explained(meaning_of(guarantee), adjacency=adjacency, unit=unit, language=lang)
-    click.echo("\n".join(lines))
+    priors, unit = priors or (0.01, 0.5), cost["unit"]
+    if output is None:
+        found = meaning_of(guarantee, priors=priors)
+        lines = explained(found, adjacency=cost["adjacency"], unit=unit, language=lang)
+        click.echo("\n".join(lines))
+        return
+    page = meaning_page(guarantee, priors=priors, unit=unit, language=lang)
+    write_whole(output, page.html)
+    click.echo(str(output))
+
+
+def _chosen(priors: tuple[float, ...], most: float, cost: dict[str, Any]) -> float:
+    """Return the largest epsilon that keeps any statement about a unit below a belief."""
+    from dp import Adjacency, epsilon_for_belief
+
+    if not priors or cost["epsilon"] is not None or cost["rho"] is not None or cost["delta"]:
+        raise click.UsageError(
+            "--at-most goes with --prior and gives a pure epsilon: leave the others out."
+        )
+    found = epsilon_for_belief(priors[0], most=most, adjacency=Adjacency(cost["adjacency"]))
+    # Digits that are not shown must not be in it.
+    return math.floor(found * 1e4) / 1e4 or found
 
 
 @dp.group(cls=Group)

@@ -9,9 +9,11 @@ from footing.data_files import read_data
 from reports.i18n.numbers import Numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from dp import Meaning, Shift
+    from dp import Guarantee, Meaning, Shift
+    from reports import Report
+    from reports.facts.meaning import BeliefFact, EpsilonFact
 
 _TEXTS = read_data("ckm.cli.dp", "meaning.toml")
 LANGUAGES: dict[str, dict[str, str]] = {name: _TEXTS[name] for name in ("en", "fr")}
@@ -19,6 +21,10 @@ _PREMIUM = 2000
 _LARGEST = 700.0
 #: Neighbours between which a value that changes counts twice.
 _TWICE = {"add-remove", "zero-out"}
+#: Neighbours between which counts of records are published.
+_COUNTED = {"add-remove", "zero-out", "replace"}
+_RANGES = (0.1, 0.5, 1.0, 2.0, 3.0)
+_GRID = tuple(place / 40 for place in range(41))
 
 
 def explained(meaning: Meaning, *, adjacency: str, unit: str, language: str) -> list[str]:
@@ -80,3 +86,61 @@ def explained(meaning: Meaning, *, adjacency: str, unit: str, language: str) -> 
 
 def _finite(value: float, say: Callable[[float], str]) -> str:
     return say(value) if math.isfinite(value) else "\N{INFINITY}"
+
+
+def meaning_page(
+    guarantee: Guarantee, *, priors: Sequence[float], unit: str, language: str
+) -> Report:
+    """Return the page of what a guarantee means, for whoever decides on it."""
+    from ckm import __version__
+    from dp.belief import TABLE_EPSILONS, TABLE_PRIORS, meaning
+    from reports import meaning_report
+    from reports.facts.meaning import MeaningFacts
+
+    adjacency = str(guarantee.adjacency)
+    found = meaning(guarantee, priors=priors)
+    said = explained(found, adjacency=adjacency, unit=unit, language=language)
+    epsilons = sorted({*TABLE_EPSILONS, guarantee.epsilon} - {0.0})
+    facts = MeaningFacts(
+        title="",
+        version=__version__,
+        epsilon=guarantee.epsilon,
+        delta=guarantee.delta,
+        adjacency=adjacency,
+        unit=unit,
+        sentences=tuple(line.removeprefix("- ") for line in said),
+        beliefs=_beliefs(found),
+        curve=_beliefs(meaning(guarantee, priors=_GRID)),
+        others=_several(guarantee, epsilons, priors[:1]),
+        ranges=_several(guarantee, _RANGES, _GRID),
+        table=_several(guarantee, TABLE_EPSILONS, TABLE_PRIORS),
+    )
+    return meaning_report(facts, language=language)
+
+
+def _several(
+    guarantee: Guarantee, epsilons: Sequence[float], priors: Sequence[float]
+) -> tuple[EpsilonFact, ...]:
+    """Return what other epsilons without a delta would say."""
+    from dp import Geometric, Guarantee, count, meaning
+    from reports.facts.meaning import EpsilonFact
+
+    adjacency, facts = guarantee.adjacency, []
+    for epsilon in epsilons:
+        error = None
+        if str(adjacency) in _COUNTED:
+            error = Geometric.calibrated(count(adjacency), epsilon=epsilon).accuracy(0.95)
+        other = meaning(Guarantee(epsilon=epsilon, adjacency=adjacency), priors=priors)
+        facts.append(EpsilonFact(epsilon=epsilon, beliefs=_beliefs(other), error=error))
+    return tuple(facts)
+
+
+def _beliefs(meaning: Meaning) -> tuple[BeliefFact, ...]:
+    from reports.facts.meaning import BeliefFact
+
+    members = meaning.membership.beliefs if meaning.membership else ()
+    known = {prior: (least, most) for prior, least, most in members}
+    return tuple(
+        BeliefFact(prior=prior, member=known.get(prior), value=(least, most))
+        for prior, least, most in meaning.value.beliefs
+    )
