@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BeliefFact:
-    """A belief before, and the least and the most after: in membership, in any statement."""
-
-    prior: float
-    member: tuple[float, float] | None
-    value: tuple[float, float]
+#: Belief before, and the least and the most after.
+Beliefs: TypeAlias = tuple[tuple[float, float, float], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpsilonFact:
-    """What another epsilon, without a delta, would say.
+    """What can be believed after results with an epsilon.
 
     Parameters
     ----------
     epsilon
         The epsilon.
-    beliefs
-        By belief before.
+    member, value
+        Of who is in the data, nothing where nobody can be; of any statement.
     error
         How far a count stays from the truth, 95 times in 100; None where none is published.
     """
 
     epsilon: float
-    beliefs: tuple[BeliefFact, ...]
-    error: float | None
+    member: Beliefs
+    value: Beliefs
+    error: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,33 +35,27 @@ class MeaningFacts:
 
     Parameters
     ----------
-    title, version
-        Of the page, of the engine.
-    epsilon, delta, adjacency, unit
-        The guarantee.
+    version
+        Of the engine.
+    delta, adjacency, unit
+        Of the guarantee.
     sentences
         What it says in words, in the language of the page.
-    beliefs
-        By the beliefs before that were asked for, the first foremost.
-    curve
-        By beliefs before from 0 to 1.
+    asked, curve
+        By the beliefs before that were asked for, the first foremost; by those from 0 to 1.
     others
-        Other epsilons, and this one, at the first belief before.
-    ranges
-        Epsilons of the picture of several.
-    table
-        Epsilons of the table of beliefs.
+        Other epsilons without a delta, and this one, at the first belief before.
+    ranges, table
+        Epsilons of the picture of several, and of the table of beliefs.
     """
 
-    title: str
     version: str
-    epsilon: float
     delta: float
     adjacency: str
     unit: str
     sentences: tuple[str, ...]
-    beliefs: tuple[BeliefFact, ...]
-    curve: tuple[BeliefFact, ...]
+    asked: EpsilonFact
+    curve: EpsilonFact
     others: tuple[EpsilonFact, ...]
     ranges: tuple[EpsilonFact, ...]
     table: tuple[EpsilonFact, ...]

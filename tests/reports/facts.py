@@ -15,7 +15,7 @@ from reports.facts.exposure import (
     PartFact,
 )
 from reports.facts.exposure import PointFact as GrowthPoint
-from reports.facts.meaning import BeliefFact, EpsilonFact, MeaningFacts
+from reports.facts.meaning import EpsilonFact, MeaningFacts
 from reports.facts.release import (
     AmountFact,
     AmountNoiseFact,
@@ -938,32 +938,29 @@ def card() -> CardFacts:
     )
 
 
-def beliefs(epsilon: float, priors=(0.1, 0.5)) -> tuple[BeliefFact, ...]:
+def beliefs(epsilon: float, priors=(0.1, 0.5)) -> EpsilonFact:
     """Give bounds by Bayes' rule, for neighbours with a unit more."""
 
-    def ends(prior, loss):
-        return tuple(prior / (prior + (1 - prior) * math.exp(e)) for e in (loss, -loss))
+    def ends(loss):
+        odds = [(p, p * math.exp(-loss), p * math.exp(loss)) for p in priors]
+        return tuple((p, low / (low + 1 - p), high / (high + 1 - p)) for p, low, high in odds)
 
-    return tuple(
-        BeliefFact(prior=p, member=ends(p, epsilon), value=ends(p, 2 * epsilon)) for p in priors
+    return EpsilonFact(
+        epsilon=epsilon, member=ends(epsilon), value=ends(2 * epsilon), error=3 / epsilon
     )
 
 
 @cache
-def meaning(delta: float = 0.0) -> MeaningFacts:
+def meaning() -> MeaningFacts:
     """Give the meaning of epsilon 1."""
-    several = tuple(
-        EpsilonFact(epsilon=e, beliefs=beliefs(e), error=3 / e) for e in (0.1, 0.5, 1.0, 2.0)
-    )
+    several = tuple(beliefs(epsilon) for epsilon in (0.1, 0.5, 1.0, 2.0))
     return MeaningFacts(
-        title="",
         version="0.1.0",
-        epsilon=1.0,
-        delta=delta,
+        delta=1e-6,
         adjacency="add-remove",
         unit="person",
         sentences=("epsilon: 1", "rate: 0,1"),
-        beliefs=beliefs(1.0),
+        asked=beliefs(1.0),
         curve=beliefs(1.0, [n / 10 for n in range(11)]),
         others=several,
         ranges=several,

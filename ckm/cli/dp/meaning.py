@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from footing.data_files import read_data
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
     from dp import Guarantee, Meaning, Shift
     from reports import Report
-    from reports.facts.meaning import BeliefFact, EpsilonFact
+    from reports.facts.meaning import EpsilonFact
 
 _TEXTS = read_data("ckm.cli.dp", "meaning.toml")
 LANGUAGES: dict[str, dict[str, str]] = {name: _TEXTS[name] for name in ("en", "fr")}
@@ -21,8 +22,6 @@ _PREMIUM = 2000
 _LARGEST = 700.0
 #: Neighbours between which a value that changes counts twice.
 _TWICE = {"add-remove", "zero-out"}
-#: Neighbours between which counts of records are published.
-_COUNTED = {"add-remove", "zero-out", "replace"}
 _RANGES = (0.1, 0.5, 1.0, 2.0, 3.0)
 _GRID = tuple(place / 40 for place in range(41))
 
@@ -97,50 +96,40 @@ def meaning_page(
     from reports import meaning_report
     from reports.facts.meaning import MeaningFacts
 
-    adjacency = str(guarantee.adjacency)
+    pure, adjacency = replace(guarantee, delta=0.0), str(guarantee.adjacency)
     found = meaning(guarantee, priors=priors)
     said = explained(found, adjacency=adjacency, unit=unit, language=language)
-    epsilons = sorted({*TABLE_EPSILONS, guarantee.epsilon} - {0.0})
+
+    def several(epsilons: Sequence[float], priors: Sequence[float]) -> tuple[EpsilonFact, ...]:
+        return tuple(_fact(replace(pure, epsilon=epsilon), priors) for epsilon in epsilons)
+
     facts = MeaningFacts(
-        title="",
         version=__version__,
-        epsilon=guarantee.epsilon,
         delta=guarantee.delta,
         adjacency=adjacency,
         unit=unit,
         sentences=tuple(line.removeprefix("- ") for line in said),
-        beliefs=_beliefs(found),
-        curve=_beliefs(meaning(guarantee, priors=_GRID)),
-        others=_several(guarantee, epsilons, priors[:1]),
-        ranges=_several(guarantee, _RANGES, _GRID),
-        table=_several(guarantee, TABLE_EPSILONS, TABLE_PRIORS),
+        asked=_fact(guarantee, priors),
+        curve=_fact(guarantee, _GRID),
+        others=several(sorted({*TABLE_EPSILONS, found.epsilon} - {0.0}), priors[:1]),
+        ranges=several(_RANGES, _GRID),
+        table=several(TABLE_EPSILONS, TABLE_PRIORS),
     )
     return meaning_report(facts, language=language)
 
 
-def _several(
-    guarantee: Guarantee, epsilons: Sequence[float], priors: Sequence[float]
-) -> tuple[EpsilonFact, ...]:
-    """Return what other epsilons without a delta would say."""
-    from dp import Geometric, Guarantee, count, meaning
+def _fact(guarantee: Guarantee, priors: Sequence[float]) -> EpsilonFact:
+    """Return what can be believed, and how far a count is off."""
+    from dp import Geometric, count, meaning
     from reports.facts.meaning import EpsilonFact
 
-    adjacency, facts = guarantee.adjacency, []
-    for epsilon in epsilons:
-        error = None
-        if str(adjacency) in _COUNTED:
-            error = Geometric.calibrated(count(adjacency), epsilon=epsilon).accuracy(0.95)
-        other = meaning(Guarantee(epsilon=epsilon, adjacency=adjacency), priors=priors)
-        facts.append(EpsilonFact(epsilon=epsilon, beliefs=_beliefs(other), error=error))
-    return tuple(facts)
-
-
-def _beliefs(meaning: Meaning) -> tuple[BeliefFact, ...]:
-    from reports.facts.meaning import BeliefFact
-
-    members = meaning.membership.beliefs if meaning.membership else ()
-    known = {prior: (least, most) for prior, least, most in members}
-    return tuple(
-        BeliefFact(prior=prior, member=known.get(prior), value=(least, most))
-        for prior, least, most in meaning.value.beliefs
+    epsilon, adjacency = guarantee.epsilon, guarantee.adjacency
+    found, error = meaning(guarantee, priors=priors), None
+    if found.membership and epsilon:
+        error = Geometric.calibrated(count(adjacency), epsilon=epsilon).accuracy(0.95)
+    return EpsilonFact(
+        epsilon=epsilon,
+        member=found.membership.beliefs if found.membership else (),
+        value=found.value.beliefs,
+        error=error,
     )
