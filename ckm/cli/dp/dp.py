@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckm.cli.terminal.console import Terminal
-    from dp import Guarantee
+    from dp import BudgetLedger, Guarantee
 
 _ASSUMED = {
     "poisson": "Holds where each record joins each batch by its own coin; batches cut from a "
@@ -254,7 +254,9 @@ def ledger() -> None:
     --------
     ckm dp ledger create budget.db --epsilon 1 --unit person --about "survey of 2027"
     ckm dp ledger spend budget.db --epsilon 0.25 --unit person --who Ada --what "mean age"
+    ckm dp ledger create health.db --epsilon 0.25 --unit person --out-of budget.db --who Ada
     ckm dp ledger show budget.db
+    ckm dp ledger show survey.db register.db        what several promise together
     ckm dp ledger verify budget.db --head 5fcb3e4a…
     """
 
@@ -263,12 +265,24 @@ def ledger() -> None:
 @click.argument("file", type=PATH)
 @_cost_options(unit="record")
 @click.option("--about", default="", show_default=False, help="Which data the budget is for.")
+@click.option("--out-of", type=PATH, help="A ledger that pays for the budget of this one.")
+@click.option("--who", default="", show_default=False, help="Who allots it, for that ledger.")
 @with_terminal
-def create(terminal: Terminal, /, *, file: Path, about: str, **cost: Any) -> None:
+def create(
+    terminal: Terminal, /, *, file: Path, about: str, out_of: Path | None, who: str, **cost: Any
+) -> None:
     """Make a ledger with a budget; nothing is overwritten."""
     from dp import BudgetLedger
+    from dp.adjacency import common
 
-    made = BudgetLedger.create(file, about=about, **cost)
+    if out_of is None:
+        made = BudgetLedger.create(file, about=about, **cost)
+    else:
+        parent = BudgetLedger.open(out_of)
+        own = parent.settings
+        common([(own.adjacency, own.unit), (cost.pop("adjacency"), cost.pop("unit"))])
+        made = parent.allot(file, who=who, about=about, **cost)
+        terminal.step("charged", f"left in {out_of.name}: {parent.left}")
     terminal.step("ledger made", f"{file.name}: {made.left}")
 
 
@@ -288,15 +302,30 @@ def spend(terminal: Terminal, /, *, file: Path, who: str, what: str, **cost: Any
 
 
 @ledger.command()
-@click.argument("file", type=PATH)
+@click.argument("files", type=PATH, nargs=-1, required=True, metavar="FILE...")
 @with_terminal
-def show(terminal: Terminal, *, file: Path) -> None:
-    """List what was spent, and what is left."""
+def show(terminal: Terminal, *, files: tuple[Path, ...]) -> None:
+    """List what was spent and what is left; of several ledgers also what they cost together.
+
+    Name none that another of them pays for: what it spends would count twice.
+    """
+    from dp import BudgetLedger, basic
+
+    opened = [BudgetLedger.open(file) for file in files]
+    for one in opened:
+        _show(terminal, one)
+    if len(opened) > 1:
+        together = basic(one.spent for one in opened)
+        if not together.is_private:
+            raise click.UsageError(
+                "Budgets of rho, and of epsilon with a delta, have no sum: show them apart."
+            )
+        click.echo(f"together, spent: {together}")
+
+
+def _show(terminal: Terminal, opened: BudgetLedger) -> None:
     from rich.text import Text
 
-    from dp import BudgetLedger
-
-    opened = BudgetLedger.open(file)
     lines = []
     for entry in opened.entries():
         costs = (entry.epsilon, entry.delta, entry.rho)

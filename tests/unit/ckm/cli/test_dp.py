@@ -271,6 +271,41 @@ def test_a_budget_is_made_spent_shown_and_verified(tmp_path):
     assert run("ledger", "verify", file, "--head", "0" * 64).exit_code == 1
 
 
+def test_a_ledger_is_paid_for_by_another(tmp_path):
+    office, health, taxes = (tmp_path / f"{name}.db" for name in ("office", "health", "taxes"))
+    assert run("ledger", "create", office, "--epsilon", 1, "--unit", "person").exit_code == 0
+    part = ("--unit", "person", "--out-of", office, "--who", "Ada")
+    made = run("ledger", "create", health, "--epsilon", 0.75, *part)
+    assert made.exit_code == 0, made.stderr
+    assert "left in office.db: epsilon = 0.25" in made.stderr
+    assert run("ledger", "create", taxes, "--epsilon", 0.5, *part).exit_code == 1
+    other = ("--unit", "household", "--out-of", office, "--who", "Ada")
+    assert run("ledger", "create", taxes, "--epsilon", 0.25, *other).exit_code == 2
+    assert not taxes.exists()
+    assert "budget of health.db" in run("ledger", "show", office).stdout
+
+
+def test_what_several_ledgers_spent_adds_up(tmp_path):
+    files = [tmp_path / "survey.db", tmp_path / "register.db"]
+    for file, epsilon in zip(files, (0.5, 0.25), strict=True):
+        run("ledger", "create", file, "--epsilon", 1)
+        spend = ("ledger", "spend", file, "--who", "Bob", "--what", "mean age")
+        assert run(*spend, "--epsilon", epsilon).exit_code == 0
+    shown = run("ledger", "show", *files).stdout
+    assert "together, spent: epsilon = 0.75 (add-remove, per record)" in shown
+    assert "together" not in run("ledger", "show", files[0]).stdout
+
+
+def test_ledgers_that_have_no_sum_are_told(tmp_path):
+    for name, cost in (("a", ("--rho", 1)), ("b", ("--epsilon", 1, "--delta", 1e-6))):
+        file = tmp_path / f"{name}.db"
+        run("ledger", "create", file, *cost)
+        assert run("ledger", "spend", file, *cost, "--who", "A", "--what", "w").exit_code == 0
+    refused = run("ledger", "show", tmp_path / "a.db", tmp_path / "b.db")
+    assert refused.exit_code == 2
+    assert "no sum" in refused.stderr
+
+
 def test_a_changed_ledger_is_told(tmp_path):
     file = tmp_path / "budget.db"
     run("ledger", "create", file, "--rho", 1)
