@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from footing.data_files import read_data
+from reports.i18n.languages import words_of
 from reports.i18n.numbers import Numbers
+from reports.pages.training.private import unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,7 +34,7 @@ def explained(meaning: Meaning, *, adjacency: str, unit: str, language: str) -> 
     Each sentence is a theorem; docs/dp.md has the proofs.
     """
     words, numbers = LANGUAGES[language], Numbers(language)
-    unit = _TEXTS["french_units"].get(unit, unit) if language == "fr" else unit
+    unit = unit_of(words_of(language), unit)
 
     def share(value: float) -> str:
         return f"{numbers.plain(round(100 * value, 2))} %"
