@@ -2,7 +2,7 @@
 
 import dp
 
-over_fifty, times = 28, 2_500
+over_fifty, times = 28, 1_000
 noise = dp.Laplace.calibrated(dp.count(), epsilon=0.5)
 answers = [noise.release(float(over_fifty)) for _ in range(times)]
 
