@@ -1,7 +1,5 @@
 """The exact loss of a mechanism with finitely many outcomes: its matrix decides."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What is wrong with a job file: all of it, worded for people."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

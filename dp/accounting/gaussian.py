@@ -3,8 +3,6 @@
 The number ``mu`` is sensitivity over standard deviation.
 """
 
-from __future__ import annotations
-
 import math
 
 from dp.bisection import bisected

@@ -1,7 +1,5 @@
 """What noisy training on batches costs, before it starts."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Figures of the past, to count them again; no promise rests on them."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A small drawing board for SVG: a white card with shapes, texts, a legend and notes."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from typing import Any, ClassVar, TypeAlias

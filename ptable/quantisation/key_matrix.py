@@ -1,7 +1,5 @@
 """P-tables as a matrix of single keys, as SuperSTAR's table of 256 rows."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

@@ -1,7 +1,5 @@
 """The Gaussian copula, and correlation matrices that noise has bent."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

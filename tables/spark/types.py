@@ -1,7 +1,5 @@
 """What Spark's types stand for: the columns of Parquet files, and the columns of an answer."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 

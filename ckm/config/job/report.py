@@ -1,7 +1,5 @@
 """The section ``[report]``: what the reports of a release say, and what they hold it to."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field
