@@ -148,6 +148,8 @@ def bit_losses(parameters: Parameters, *, reports: int) -> tuple[float, float]:
     if reports == 0:
         return 0.0, 0.0
     low, high = sorted((parameters.p, parameters.q))
+    if parameters.response == "symbol":  # one symbol tells all; the others nothing more
+        return _loss(low, high, 0.0, reports), 0.0
     return (
         _loss(low, high, parameters.f, reports),
         _loss(1 - high, 1 - low, parameters.f, reports),

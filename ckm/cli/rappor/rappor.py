@@ -284,7 +284,7 @@ def simulate(
     rng = np.random.default_rng(seed)
     held = population(shape, n_values=values, n_clients=clients, rng=rng)
     names: list[Any] = [f"v{number + 1}" for number in range(values)]
-    if parameters.hash == "index":
+    if parameters.is_numbered:
         names = list(range(values))
     counts = simulate_counts(names, held, parameters=parameters, rng=rng)
     if output.exists():

@@ -244,6 +244,31 @@ def test_a_file_that_is_not_written_charges_nobody(ckm, folder):
     assert ckm(*encode(folder, "reports.rappor", "--force"))[0] == 1
 
 
+@pytest.mark.parametrize("name", ["grr", "oue", "olh", "hadamard"])
+def test_an_oracle_goes_the_way_of_rappor_from_a_design_to_counts(ckm, folder, name):
+    (folder / "params.json").unlink()
+    asked = ("--epsilon-one", 4, "--population", 600, "--candidates", 3, "--oracle", name)
+    code, out, _ = ckm("params", *asked, "-o", folder / "params.json")
+    assert code == 0
+    assert "hadamard" in out
+    is_text = name == "olh"
+    people = (folder / "people.csv").read_text()
+    (folder / "people.csv").write_text(people if is_text else people.replace(",page", ","))
+    (folder / "people.csv").write_text(
+        (folder / "people.csv").read_text().replace("person,\n", "person,page\n")
+    )
+    assert ckm(*encode(folder, "reports.rappor"))[0] == 0
+    assert ckm(*encode(folder, "again.rappor"))[0] == 1  # one report is all that was allowed
+    assert ckm("sum", folder / "reports.rappor", "-o", folder / "counts.json")[0] == 0
+    names = [f"page{i}" for i in range(3)] if is_text else [*"012"]
+    (folder / "candidates.txt").write_text("\n".join(names))
+    told = ("--candidates", folder / "candidates.txt")
+    code, out, _ = ckm("decode", folder / "counts.json", *told)
+    assert code == 0
+    assert "3 of 3 candidates found" in out
+    assert ckm("params", *asked, "--epsilon-permanent", 5)[0] == 2
+
+
 def test_parquet_and_csv_give_the_same_permanent_responses(ckm, folder):
     import pyarrow.csv as pa_csv
     import pyarrow.parquet as pq
