@@ -297,7 +297,13 @@ def _from_csv(text: str, name: str, hash_name: Hash) -> Parameters:
     except ValueError:
         raise ReportFileError(f"The row of the file {name!r} is not six numbers.") from None
     return Parameters(
-        n_bits=whole["k"], n_hashes=whole["h"], n_cohorts=whole["m"], **real, hash=hash_name
+        n_bits=whole["k"],
+        n_hashes=whole["h"],
+        n_cohorts=whole["m"],
+        f=real["f"],
+        p=real["p"],
+        q=real["q"],
+        hash=hash_name,
     )
 
 

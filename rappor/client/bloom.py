@@ -59,7 +59,8 @@ def every_bit(values: Values, *, parameters: Parameters) -> Integers:
 
 def _parity(values: Integers, cohorts: Integers) -> Integers:
     """Give the entries of the Hadamard matrix, 0 for 1 and 1 for -1; column 0 is left out."""
-    return np.bitwise_count((values + 1) & cohorts).astype(np.int64) & 1
+    entries: Integers = np.bitwise_count((values + 1) & cohorts).astype(np.int64)
+    return entries & 1
 
 
 def _hashed(texts: Sequence[bytes], cohorts: Sequence[int], parameters: Parameters) -> Integers:

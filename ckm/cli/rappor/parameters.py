@@ -42,6 +42,11 @@ _SHOWN_HASHES = (1, 2, 4)
     type=click.Choice(["best", "grr", "oue", "olh", "hadamard"]),
     help="Values sent once: compare the ways, take one.",
 )
+@click.option(
+    "--delta",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    help="Show the loss of reports that a collector mixes, but for this chance.",
+)
 @click.option("-o", "--output", type=PATH, help="A .json or .csv file.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @with_terminal
@@ -52,6 +57,7 @@ def params(
     file: Path | None,
     hash_name: Any,
     oracle: Any,
+    delta: float | None,
     output: Path | None,
     force: bool,
     **asked: Any,
@@ -70,6 +76,9 @@ def params(
     With --oracle every value is sent once and all --candidates values are known:
     generalised randomised response (grr), a bit a value (oue), hashed symbols (olh) and
     Hadamard's response are compared at the loss of one report.
+
+    --delta is for a collector who mixes one report of each client and passes on neither
+    names nor order nor times: the loss to whoever sees the mixed reports alone.
     """
     if file is not None and output is not None:
         raise click.UsageError("A file that is shown is not written: leave -o out.")
@@ -83,7 +92,7 @@ def params(
         found = Parameters.read(file, hash=hash_name)
         # A prediction ignores the losses.
         losses = {"epsilon_one": 1.0, "epsilon_permanent": 1.0}
-        _show_design(terminal, found, _goal(asked | losses))
+        _show_design(terminal, found, _goal(asked | losses), delta)
         return
     missing = [
         name
@@ -97,7 +106,7 @@ def params(
 
     goal = _goal(asked)
     design = solve(goal) if oracle is None else _compared(terminal, goal, oracle)
-    _show_design(terminal, design.parameters, goal)
+    _show_design(terminal, design.parameters, goal, delta)
     if not goal.is_closed and oracle is None:
         _show_hashes(terminal, goal)
     if output is not None:
@@ -111,7 +120,9 @@ def _goal(asked: dict[str, Any]) -> Goal:
     return Goal(**asked | {"population": asked["population"] or 10**6})
 
 
-def _show_design(terminal: Terminal, parameters: Parameters, goal: Goal) -> None:
+def _show_design(
+    terminal: Terminal, parameters: Parameters, goal: Goal, delta: float | None
+) -> None:
     from rappor.accounting import epsilon_after
     from rappor.solver import predict
 
@@ -132,6 +143,8 @@ def _show_design(terminal: Terminal, parameters: Parameters, goal: Goal) -> None
         )
         for t in _SHOWN_REPORTS
     ]
+    if delta is not None:
+        rows.append(_mixed(parameters.epsilon_one, goal.population, delta))
     rows += [
         (
             f"standard error of a count, {goal.population:,} clients",
@@ -140,6 +153,15 @@ def _show_design(terminal: Terminal, parameters: Parameters, goal: Goal) -> None
         (f"found with chance {goal.power:g}, {goal.n_candidates:,} candidates", _share(design)),
     ]
     terminal.table(("", ""), rows, left=("",), show_header=False)
+
+
+def _mixed(local: float, population: int, delta: float) -> tuple[str, str]:  # claim shuffled
+    from dp import shuffled_epsilon
+
+    what = f"loss of 1 report, mixed with those of all, delta {delta:g}"
+    if not 0 < local < math.inf or population < 2:
+        return what, "no bound"
+    return what, _number(shuffled_epsilon(delta, local=local, reports=population))
 
 
 def _compared(terminal: Terminal, goal: Goal, name: Oracle | Literal["best"]) -> Design:
