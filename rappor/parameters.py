@@ -113,7 +113,11 @@ class Parameters:
 
     @property
     def p_star(self) -> float:
-        """Probability of a reported 1 where the value sets no bit."""
+        """Probability of a reported 1 where the value sets no bit.
+
+        The thesis that this package follows prints it, in its section 6.5.2, as the
+        probability given a bit that is set, as for `q_star`; it is given one that is not.
+        """
         return self.p + self.f / 2 * (self.q - self.p)
 
     @property
