@@ -114,8 +114,8 @@ def response_regression(
     information = _derivatives(found, given, rows, low, high)[1]
     if np.abs(rows @ found).max() > _FAR or not np.linalg.cond(information) < _ALIKE:
         raise DPError(
-            "The likelihood has no maximum: the answers are as if nobody, or everybody, meant "
-            "yes somewhere, or covariates depend on each other.",
+            "The likelihood has no maximum: some group answers as if all of it meant yes, or "
+            "no, or covariates depend on each other.",
             hint="leave covariates out, or join their categories",
         )
     return ResponseFit(

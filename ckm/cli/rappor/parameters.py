@@ -155,7 +155,9 @@ def _show_design(
     terminal.table(("", ""), rows, left=("",), show_header=False)
 
 
-def _mixed(local: float, population: int, delta: float) -> tuple[str, str]:  # claim rappor-mixed
+def _mixed(
+    local: float, population: int, delta: float
+) -> tuple[str, str]:  # claim rappor-mixed
     from dp import shuffled_epsilon
 
     what = f"loss of 1 report, mixed with those of all, delta {delta:g}"
