@@ -303,18 +303,21 @@ def test_a_copied_or_older_or_emptied_ledger_is_refused(kept_ledger, tmp_path):
     assert charge("bob")
 
 
-@pytest.mark.parametrize("stop", [1, 2])
+@pytest.mark.parametrize(
+    ("steps", "clients"), [(["die"], 1), (["mark, die"], 1), (["mark", "die"], 2)]
+)
 def test_a_crash_while_a_ledger_is_kept_loses_no_charge_and_locks_nobody_out(
-    kept_ledger, monkeypatch, stop
+    kept_ledger, monkeypatch, steps, clients
 ):
+    """Before the first mark, between that and the charge, between the charge and the second."""
     file, charge = kept_ledger
-    mark, calls = ClientLedger._mark, []
+    mark = ClientLedger._mark
 
     def dies(self, tokens):
-        calls.append(tokens)
-        if len(calls) == 1 and stop == 2:
+        step = steps.pop(0)
+        if "mark" in step:
             mark(self, tokens)
-        if len(calls) == stop:
+        if "die" in step:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(ClientLedger, "_mark", dies)
@@ -322,7 +325,7 @@ def test_a_crash_while_a_ledger_is_kept_loses_no_charge_and_locks_nobody_out(
         charge("bob")
     monkeypatch.undo()
     with ClientLedger(file, secret=Secret(bytes(range(16)))) as ledger:
-        assert ledger.totals()["clients"] == stop  # the charge was kept before the second mark
+        assert ledger.totals()["clients"] == clients
     assert charge("bob")
 
 

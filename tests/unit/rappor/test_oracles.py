@@ -9,7 +9,19 @@ import pytest
 from scipy.stats import chi2, chisquare
 
 from dp import RandomisedResponse
-from rappor import Candidates, Goal, Parameters, RapporError, decode, encode, joint, predict
+from rappor import (
+    Candidates,
+    Counts,
+    Goal,
+    Parameters,
+    RapporError,
+    Reports,
+    decode,
+    encode,
+    epsilon_after,
+    joint,
+    predict,
+)
 from rappor.client.bloom import every_bit
 from rappor.client.simulate import simulate_counts
 from rappor.oracles import Oracle, bits_sent, compare_oracles, oracle, oracle_variance
@@ -47,6 +59,7 @@ def test_a_report_costs_what_was_asked_by_all_outcomes(name, epsilon):
         worst = max(np.abs(np.log(a / b)).max() for a in laws for b in laws)
         assert worst <= shape.epsilon_one + 1e-9
     assert worst == pytest.approx(shape.epsilon_one, abs=1e-6)
+    assert epsilon_after(shape, reports=3) == pytest.approx(3 * shape.epsilon_one)
 
 
 def test_generalised_randomised_response_is_that_of_dp():
@@ -216,6 +229,16 @@ def test_parameters_of_symbols_are_kept_in_json_alone(tmp_path):
     bits = Parameters(**SYMBOL)
     assert shape.fingerprint != bits.fingerprint
     assert "response" not in bits.to_dict()
+
+
+def test_reports_and_counts_of_symbols_must_hold_one_each():
+    shape = oracle("grr", 3, epsilon=1)
+    for texts in (["011"], ["000"], ["001", "111"]):
+        with pytest.raises(RapporError, match="exactly one bit"):
+            Reports.from_texts(texts, [0] * len(texts), parameters=shape)
+    assert Reports.from_texts(["010"], [0], parameters=shape).sum().total == 1
+    with pytest.raises(RapporError, match="add up"):
+        Counts(n=[5], ones=[[3, 2, 1]], parameters=shape)
 
 
 @pytest.mark.parametrize(("name", "epsilon"), [("best", 1), ("oue", 0), ("oue", math.nan)])
