@@ -47,7 +47,7 @@ def ledger(terminal: Terminal, /, *, file: Path, secret_file: Path | None, adopt
     rows = (
         ("clients", f"{found['clients']:,}", ""),
         ("values ever sent", f"{found['values']:,}", f"{found['most_values']:,}"),
-        ("reports", f"{found['reports']:,}", f"{found['most_reports']:,}"),
+        ("reports sent", f"{found['reports']:,}", f"{found['most_reports']:,}"),
         ("epsilon so far", "", f"{found['most_epsilon']:.4g}"),
         (
             "epsilon if sent for ever",
@@ -55,6 +55,7 @@ def ledger(terminal: Terminal, /, *, file: Path, secret_file: Path | None, adopt
             f"{forever:.4g}" if math.isfinite(forever) else "no bound",
         ),
     )
-    terminal.table(("", "all", "most of one client"), rows, left=("",))
+    said = ([terminal.say(cell) for cell in row] for row in rows)
+    terminal.table(("", "all clients", "most of one client"), said, left=("",))
     if adopt:
         terminal.step("ledger adopted", f"{file.name} is the only ledger from now on")

@@ -152,7 +152,8 @@ def _show_design(
         ),
         (f"found with chance {goal.power:g}, {goal.n_candidates:,} candidates", _share(design)),
     ]
-    terminal.table(("", ""), rows, left=("",), show_header=False)
+    said = ([terminal.say(cell) for cell in row] for row in rows)
+    terminal.table(("", ""), said, left=("",), show_header=False)
 
 
 def _mixed(
