@@ -109,7 +109,7 @@ def oracle_variance(
 
     References
     ----------
-    Wang et al. 2017, equations 4 (GRR), 7 (OUE), 10 (OLH); Acharya et al. 2019, section 3.
+    Wang et al. 2017 for GRR, OUE and OLH; Acharya et al. 2019: see `oracle`.
 
     Examples
     --------

@@ -39,7 +39,7 @@ def shuffled_delta(epsilon: float, *, local: float, reports: int) -> float:
 
     References
     ----------
-    Feldman, McMillan, Talwar 2021, "Hiding among the clones", FOCS, theorem 3.2.
+    Feldman, McMillan, Talwar 2021, "Hiding among the clones", FOCS: the numerical bound.
 
     Examples
     --------
@@ -63,8 +63,8 @@ def shuffled_epsilon(delta: float, *, local: float, reports: int) -> float:
 
     Notes
     -----
-    Theorem 3.1 of the same paper has a closed form that is larger. Answers of one person that
-    are mixed at several times are covered by the loss of all of them together as `local`.
+    The closed form of the same paper is larger. Answers of one person that are mixed at
+    several times are covered by the loss of all of them together as `local`.
 
     Examples
     --------

@@ -79,7 +79,7 @@ def response_regression(
     References
     ----------
     Blair, Imai, Zhou 2015, "Design and analysis of the randomized response technique", JASA
-    110, section 3.1.
+    110.
 
     Examples
     --------

@@ -43,7 +43,7 @@ def test_mixed_answers_lose_no_more_than_the_bound(answers, n, local):
 
 @pytest.mark.parametrize(("local", "n", "epsilon"), [(1, 9, 0.2), (0.3, 30, 0.05), (3, 15, 1)])
 def test_the_delta_is_that_of_the_clones_of_the_theorem(local, n, epsilon):
-    """Sum over clones, those like the first neighbour, and the own answer (theorem 3.2)."""
+    """Sum over clones, those like the first neighbour, and the own answer."""
     laws = [Counter(), Counter()]
     true = 1 / (1 + math.exp(-local))
     for c in range(n):
@@ -61,7 +61,7 @@ def test_the_delta_is_that_of_the_clones_of_the_theorem(local, n, epsilon):
 @pytest.mark.parametrize("local", [0.5, 1, 2, 4])
 @pytest.mark.parametrize("reports", [10**4, 10**5])
 def test_the_epsilon_is_below_that_of_the_closed_form(local, reports):
-    """Theorem 3.1 of the paper, where it holds."""
+    """The closed form of the paper, where it holds."""
     delta = 1e-9
     found = shuffled_epsilon(delta, local=local, reports=reports)
     assert shuffled_delta(found, local=local, reports=reports) <= delta
