@@ -30,7 +30,7 @@ from rappor.errors import (
     RapporInfeasibleError,
     ReportFileError,
 )
-from rappor.oracles import Oracle, compare_oracles, oracle, oracle_variance
+from rappor.oracles import compare_oracles, oracle, oracle_variance
 from rappor.parameters import Parameters
 from rappor.report_files import read_reports, sum_files, sum_reports, write_reports
 from rappor.solver import Design, Goal, predict, solve
@@ -48,7 +48,6 @@ __all__ = [
     "Goal",
     "Joint",
     "MismatchError",
-    "Oracle",
     "Parameters",
     "RapporError",
     "RapporInfeasibleError",
