@@ -40,6 +40,7 @@ ALL: dict[str, str | None] = {
     "hostile": None,
     "reconstruction": None,
     "audit": None,
+    "oracles": "--populations 1",
     "rappor_decode": None,
     "rappor": "--values 20000 --reports 1000000",
     "dpsgd": None,

@@ -14,6 +14,7 @@ from dp.accounting.gaussian import (
 )
 from dp.accounting.pld import PrivacyLoss
 from dp.accounting.rdp import CLASSIC_ORDERS, WIDE_ORDERS, RenyiCurve, Spent, renyi_divergence
+from dp.accounting.shuffled import shuffled_delta, shuffled_epsilon
 from dp.accounting.training import TrainingCost, training_cost
 from dp.adjacency import Adjacency
 from dp.auditor import Audit, audit, one_run_bound
@@ -46,6 +47,7 @@ from dp.mechanisms.choice import Exponential
 from dp.mechanisms.noise import DiscreteGaussian, Gaussian, Geometric, Laplace, Noise
 from dp.mechanisms.planar import PlanarLaplace
 from dp.mechanisms.response import RandomisedResponse, Shares
+from dp.mechanisms.response_regression import ResponseFit, response_regression
 from dp.sensitivity import (
     Sensitivity,
     bounded_sum,
@@ -83,6 +85,7 @@ __all__ = [
     "PrivacyLoss",
     "RandomisedResponse",
     "RenyiCurve",
+    "ResponseFit",
     "Sensitivity",
     "Shares",
     "Shift",
@@ -116,7 +119,10 @@ __all__ = [
     "parallel",
     "premium_bound",
     "renyi_divergence",
+    "response_regression",
     "rho_of_epsilon",
+    "shuffled_delta",
+    "shuffled_epsilon",
     "tail_bound",
     "together",
     "training_cost",

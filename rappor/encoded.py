@@ -56,6 +56,9 @@ class Reports(EqualByContent):
         spare = 8 * width - self.parameters.n_bits
         if spare and packed.size and packed[:, -1].max() >= 1 << (8 - spare):
             raise RapporError(f"A report has more than {self.parameters.n_bits} bits.")
+        is_symbol = self.parameters.response == "symbol"
+        if is_symbol and (np.bitwise_count(packed).sum(axis=1) != 1).any():
+            raise RapporError("Each report of one symbol must have exactly one bit.")
         if cohorts.size and not 0 <= cohorts.min() <= cohorts.max() < self.parameters.n_cohorts:
             raise RapporError(
                 f"A cohort must be a whole number in 0..{self.parameters.n_cohorts - 1}.",
