@@ -17,6 +17,9 @@ from dp.accounting.pld import PrivacyLoss
 from dp.accounting.rdp import CLASSIC_ORDERS, WIDE_ORDERS, RenyiCurve, Spent, renyi_divergence
 from dp.accounting.training import TrainingCost, noise_for_training, training_cost
 from dp.adjacency import Adjacency
+from dp.aggregates.plan import Plan, TablePlan
+from dp.aggregates.questions import Answers, Question
+from dp.aggregates.release import Released, release
 from dp.auditor import Audit, audit, one_run_bound
 from dp.belief import (
     Meaning,
@@ -62,6 +65,7 @@ __all__ = [
     "CLASSIC_ORDERS",
     "WIDE_ORDERS",
     "Adjacency",
+    "Answers",
     "Audit",
     "BudgetLedger",
     "BudgetSpentError",
@@ -79,14 +83,18 @@ __all__ = [
     "Meaning",
     "MissingPackageError",
     "Noise",
+    "Plan",
     "PlanarLaplace",
     "PrivacyLoss",
+    "Question",
     "RandomisedResponse",
+    "Released",
     "RenyiCurve",
     "Sensitivity",
     "Shares",
     "Shift",
     "Spent",
+    "TablePlan",
     "TrainingCost",
     "UnboundedError",
     "advanced",
@@ -117,6 +125,7 @@ __all__ = [
     "one_run_bound",
     "parallel",
     "premium_bound",
+    "release",
     "renyi_divergence",
     "rho_of_epsilon",
     "tail_bound",
