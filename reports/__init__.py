@@ -14,7 +14,13 @@ from reports.render import (
     synthesis_report,
 )
 from reports.report import Report
-from reports.training import audits_report, card_report, study_report, sweep_report
+from reports.training import (
+    audits_report,
+    card_report,
+    dp_tables_report,
+    study_report,
+    sweep_report,
+)
 
 __all__ = [
     "Mark",
@@ -24,6 +30,7 @@ __all__ = [
     "card_report",
     "comparison_report",
     "decoding_report",
+    "dp_tables_report",
     "exposure_report",
     "release_report",
     "scan",

@@ -344,7 +344,8 @@ class _Bounding:
         table = self.source.arrow(
             f"WITH raw AS (SELECT {named}{_bin_sql(reading, value)} AS bin, "
             f"count(*) AS counts, {total} AS totals FROM {self.kept} "
-            f"WHERE {self.inside} AND {value} IS NOT NULL GROUP BY ALL), found AS (SELECT {told}({number})::BIGINT AS bins, counts, "
+            f"WHERE {self.inside} AND {value} IS NOT NULL GROUP BY ALL), "
+            f"found AS (SELECT {told}({number})::BIGINT AS bins, counts, "
             f"least(greatest(totals, -{_MOST}), {_MOST})::BIGINT AS totals FROM raw) "
             f"SELECT place AS groups, bins, counts, totals FROM found "
             f"{joined if self.by else f', {self.groups}'} WHERE bins IS NOT NULL",

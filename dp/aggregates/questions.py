@@ -233,6 +233,13 @@ class Question:
         return f"{self.kind} {self.column}".strip()
 
     @property
+    def said(self) -> dict[str, Any]:
+        """What was asked, with the step that is taken."""
+        names = ("kind", "column", "lower", "upper", "edges", "categories", "at", "k", "share")
+        step = self._step if self.is_number else None
+        return {name: getattr(self, name) for name in names} | {"step": step}
+
+    @property
     def is_number(self) -> bool:
         """Whether values are read as numbers."""
         return bool(self.column) and not self.categories
@@ -337,14 +344,17 @@ class Question:
             }
         if self.kind == "mean":
             steps = (0, 1) if self.is_found else self.steps
+            start = "times the width of bounds, " if self.is_found else ""
             told = {}
             for n in _TYPICAL:
                 rows = np.array([n])
-                _, least, most = _ratio(noises, rows, 0 * rows, steps=steps, confidence=sure)
-                told[f"of {n} rows"] = float((most - least)[0]) / 2 * self._step
+                found = _ratio(noises, rows, 0 * rows, steps=steps, confidence=sure)
+                size = float((found[2] - found[1])[0]) / 2 * self._step
+                told[f"{start}of {n:,} rows"] = size
             return told
+        name = "times the larger bound" if self.is_found else ""
         size = self._step if self.kind == "sum" else 1
-        return {"": next(iter(noises.values())).accuracy(sure) * size}
+        return {name: next(iter(noises.values())).accuracy(sure) * size}
 
     def bounds_noise(self, scope: Scope, cost: float) -> Any:
         """Return the noise of the bins by which bounds are found."""
