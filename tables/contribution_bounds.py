@@ -366,7 +366,8 @@ def _value_sql(reading: Reading) -> str:
         else f"{name}::DOUBLE / {reading.step!r}"
     )
     least, most = reading.limits
-    return f"least(greatest(round({scaled}), {least}), {most})::BIGINT"
+    clamped = f"least(greatest(round({scaled}), {least}), {most})::BIGINT"
+    return f"CASE WHEN {name} IS NOT NULL THEN {clamped} END"  # both skip what is missing
 
 
 def _bin_sql(reading: Reading, value: str) -> str:

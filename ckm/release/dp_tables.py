@@ -18,7 +18,7 @@ from ckm.formats.content import encoded, free_name
 from ckm.release.files.manifest import record_file
 from ckm.release.files.output_folder import check_target, new_folder, resolve_target
 from ckm.release.pages.dp_tables import page_of, rows_of
-from dp import Answers, BudgetLedger, Plan, Question, release
+from dp import BudgetLedger, Plan, release
 from dp.aggregates.release import Released, ReleasedTable, require_left
 from tables import contributions, open_source
 
@@ -134,42 +134,27 @@ def certificate_of(found: Released) -> dict[str, Any]:
         "kind": KIND,
         "version": __version__,
         "opendp": version("opendp"),
-        "guarantee": {
-            "epsilon": plan.epsilon,
-            "delta": plan.guarantee.delta,
-            "adjacency": str(plan.guarantee.adjacency),
-            "unit": plan.protects,
-        },
-        "noise": plan.noise,
-        "confidence": plan.confidence,
-        "tables": [_table_fact(plan, table) for table in found.tables],
-        "ledger": {"entry": found.entry.number, "at": found.entry.at, "who": found.entry.who},
-        "digest": found.entry.digest,
-    }
-
-
-def _table_fact(plan: Plan, table: ReleasedTable) -> dict[str, Any]:
-    asked = zip(table.plan.questions, table.answers, strict=True)
-    return {
-        "name": table.plan.name,
-        "by": {name: "find" if keys is None else keys for name, keys in table.plan.by.items()},
-        "groups": len(table.keys),
-        "groups_per_unit": table.plan.groups_per_unit,
-        "rows_per_group": table.plan.rows_per_group,
-        "questions": [_question_fact(question, answers) for question, answers in asked],
+        "guarantee": asdict(plan.guarantee) | {"rho": None},
+        "plan": asdict(plan),
         "parts": [
-            {"what": p.what, "cost": p.cost, "delta": p.delta, "expected": p.expected}
-            for p in plan.parts
-            if p.table == table.plan.name
+            {
+                name: getattr(part, name)
+                for name in ("table", "what", "cost", "delta", "error", "of")
+            }
+            for part in plan.parts
         ],
+        "found": {table.plan.name: _notes(table) for table in found.tables},
+        "ledger": asdict(found.entry),
     }
 
 
-def _question_fact(question: Question, answers: Answers) -> dict[str, Any]:
-    fact = {name: value for name, value in question.said.items() if value not in (None, "", ())}
-    if answers.bounds:
-        fact |= {"bounds": answers.bounds, "values_beyond": answers.beyond}
-    if question.kind == "left-out":
-        numbers = np.stack([answers.values, answers.lower, answers.upper])[:, 0].T.tolist()
-        fact |= dict(zip(answers.items, numbers, strict=True))
-    return fact
+def _notes(table: ReleasedTable) -> dict[str, Any]:
+    """Return bounds that were found, and what the bounds of a unit left out."""
+    notes: dict[str, Any] = {}
+    for question, answers in zip(table.plan.questions, table.answers, strict=True):
+        if answers.bounds:
+            notes[question.name] = {"bounds": answers.bounds, "values beyond": answers.beyond}
+        if question.kind == "left-out":
+            numbers = np.stack([answers.values, answers.lower, answers.upper])[:, 0].T.tolist()
+            notes[question.name] = dict(zip(answers.items, numbers, strict=True))
+    return notes

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from dp.accounting.composition import basic, concentrated
 from dp.accounting.concentrated import rho_of_epsilon
 from dp.adjacency import Adjacency
 from dp.aggregates.questions import Question
-from dp.aggregates.scope import Scope, checked_law, tail_of
+from dp.aggregates.scope import Scope, tail_of
 from dp.checking import (
     checked_count,
     checked_delta,
@@ -21,6 +22,7 @@ from dp.checking import (
 from dp.errors import DPError
 from dp.guarantee import Guarantee
 
+_LAWS = ("laplace", "gaussian")
 _MOST_ROWS = 2**20
 #: Below what is stated, so that sums of rounded parts cannot exceed it.
 _SAFETY = 1 - 1e-9
@@ -62,11 +64,9 @@ class TablePlan:
             checked_count(getattr(self, name), name)
         if self.groups_per_unit * self.rows_per_group > _MOST_ROWS:
             raise DPError(f"A unit contributes at most 2**20 rows to table {self.name!r}.")
-        if not self.questions:
-            raise DPError(f"Table {self.name!r} asks nothing.", hint="add a question")
         names = [question.name for question in self.questions]
-        if len(set(names)) < len(names):
-            raise DPError(f"Table {self.name!r} asks one question twice.", hint="remove one")
+        if not names or len(set(names)) < len(names):
+            raise DPError(f"Table {self.name!r} asks nothing, or one question twice.")
         for column, keys in self.by.items():
             if keys is not None and (not keys or len(set(keys)) < len(keys)):
                 raise DPError(
@@ -78,12 +78,6 @@ class TablePlan:
     def finds(self) -> bool:
         """Whether groups are found in the data."""
         return None in self.by.values()
-
-    @property
-    def groups(self) -> int | None:
-        """How many groups there are; None where they are found."""
-        sizes = [len(keys) for keys in self.by.values() if keys is not None]
-        return None if self.finds else math.prod(sizes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,13 +94,16 @@ class Part:
         An epsilon, or a rho.
     guarantee
         What it promises.
-    expected
-        How far answers lie from the truth at most, at the confidence: name → size.
+    error, of
+        How far an answer lies from the truth at most, at the confidence; and of what. Of keys:
+        the threshold.
+    delta
+        Of finding keys.
 
     Examples
     --------
     >>> g = Guarantee(epsilon=1, adjacency="add-remove")
-    >>> Part(table="t", what="rows", cost=1.0, guarantee=g, expected={"": 3.0}).delta
+    >>> Part(table="t", what="rows", cost=1.0, guarantee=g, error=3.0).delta
     0.0
     """
 
@@ -114,7 +111,8 @@ class Part:
     what: str
     cost: float
     guarantee: Guarantee
-    expected: Mapping[str, float]
+    error: float
+    of: str = ""
     delta: float = 0.0
 
 
@@ -144,8 +142,8 @@ class Plan:
     --------
     >>> table = TablePlan(name="all", questions=(Question(kind="units"),))
     >>> plan = Plan(unit="id", protects="person", epsilon=0.5, tables=(table,))
-    >>> print(plan.guarantee, plan.parts[0].expected)
-    epsilon = 0.5 (add-remove, per person) {'': 6.0}
+    >>> print(plan.guarantee, plan.parts[0].error)
+    epsilon = 0.5 (add-remove, per person) 6.0
     """
 
     unit: str
@@ -163,57 +161,56 @@ class Plan:
         checked_probability(self.confidence, "confidence", is_open=True)
         if self.people is not None:
             checked_count(self.people, "people")
-        law = checked_law(self.noise or ("gaussian" if self.delta else "laplace"))
+        law = self.noise or ("gaussian" if self.delta else "laplace")
+        if law not in _LAWS:
+            raise DPError(f"Unknown noise {law!r}.", hint=f"known: {', '.join(_LAWS)}")
         object.__setattr__(self, "noise", law)
         names = [table.name for table in self.tables]
         if not names or len(set(names)) < len(names):
             raise DPError("A plan has tables, each with a name of its own.")
-        if not self.delta and (law == "gaussian" or any(t.finds for t in self.tables)):
+        if not self.delta and (law == "gaussian" or self._finding):
             raise DPError(
                 "Gaussian noise and keys that are found need a delta.",
                 hint="delta = 1e-7, say, far below 1 / number of units; or declare all keys",
             )
-        self._require_cost()
+        promises = [part.guarantee for part in self.parts]
+        whole = basic(promises).epsilon if law == "laplace" else concentrated(promises).rho
+        if whole > self._total:
+            raise DPError("The parts of the plan cost more than its budget: a fault of ours.")
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What weakens the guarantee, and can be mended."""
-        told = []
+        text = ""
         if self.delta and self.people is None:
-            told.append(
+            text = (
                 f"delta = {self.delta:g} promises something only where it is far below 1 / "
                 "number of units: state people, a public number of them."
             )
-        if self.people is not None and self.delta * self.people >= 1:
-            told.append(
+        elif self.delta * (self.people or 0) >= 1:
+            text = (
                 f"delta = {self.delta:g} is not below 1 / people: a release that gives away "
                 f"all of one in {self.people:,} units keeps it. Take 0.01 / people or less."
             )
-        return tuple(told)
+        return (text,) if text else ()
 
     @property
     def guarantee(self) -> Guarantee:
         """What all of the plan promises together, as the ledger is charged."""
-        rho = self._total if self.noise == "gaussian" and not self._finding else math.inf
+        is_pure = self.noise == "laplace" and not self._finding
+        has_rho = self.noise == "gaussian" and not self._finding
         return Guarantee(
             epsilon=self.epsilon,
-            delta=self.delta if self.noise == "gaussian" or self._finding else 0.0,
-            rho=rho,
+            delta=0.0 if is_pure else self.delta,
+            rho=self._total if has_rho else math.inf,
             adjacency=Adjacency.ADD_REMOVE,
             unit=self.protects,
         )
 
     @property
-    def _finding(self) -> list[TablePlan]:
-        return [table for table in self.tables if table.finds]
-
-    @property
-    def delta_of_keys(self) -> float:
-        """The delta of finding the keys of one table."""
-        if not self._finding:
-            return 0.0
-        half = 2 if self.noise == "gaussian" else 1
-        return self.delta / half / len(self._finding) * _SAFETY
+    def _finding(self) -> int:
+        """In how many tables keys are found."""
+        return sum(table.finds for table in self.tables)
 
     @property
     def _total(self) -> float:
@@ -221,6 +218,12 @@ class Plan:
         if self.noise == "laplace":
             return self.epsilon
         return rho_of_epsilon(self.epsilon, delta=self.delta / (2 if self._finding else 1))
+
+    @property
+    def _delta_of_keys(self) -> float:
+        """The delta of finding the keys of one table; Gaussian noise takes half of all."""
+        half = 2 if self.noise == "gaussian" else 1
+        return self.delta / half / max(1, self._finding) * _SAFETY
 
     def scope(self, table: TablePlan) -> Scope:
         """Return what bounds a unit in a table."""
@@ -231,6 +234,17 @@ class Plan:
             unit=self.protects,
             confidence=self.confidence,
         )
+
+    def keys_noise(self, table: TablePlan, cost: float) -> tuple[Any, float]:
+        """Return the noise on units by which keys are found, and the number they must exceed.
+
+        Notes
+        -----
+        A key of one unit alone passes where 1 plus noise exceeds it: with a chance of delta
+        over the groups of a unit.
+        """
+        noise = self.scope(table).one_row().noise(cost)
+        return noise, 1 + tail_of(noise, 2 * self._delta_of_keys / table.groups_per_unit)
 
     @property
     def costs(self) -> dict[tuple[str, str], float]:
@@ -248,71 +262,30 @@ class Plan:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """Return all parts with their costs and what can be expected of them."""
-        costs, found = self.costs, []
-        for table in self.tables:
-            scope = self.scope(table)
-            if table.finds:
-                cost = costs[table.name, "keys"]
-                noise = scope.one_row().noise(cost)
-                found.append(
-                    Part(
-                        table=table.name,
-                        what="keys",
-                        cost=cost,
-                        guarantee=noise.guarantee,
-                        expected={"threshold": self.threshold(table)},
-                        delta=self.delta_of_keys,
-                    )
-                )
-            for question in table.questions:
-                found += self._parts_of(table, question, scope)
-        return tuple(found)
+        """All parts with their costs and what can be expected of them."""
+        tables = {table.name: table for table in self.tables}
+        return tuple(
+            self._part(tables[name], what, cost) for (name, what), cost in self.costs.items()
+        )
 
-    def _parts_of(self, table: TablePlan, question: Question, scope: Scope) -> list[Part]:
-        costs = self.costs
-        cost = costs[table.name, question.name]
-        parts = [
-            Part(
-                table=table.name,
-                what=question.name,
-                cost=cost,
-                guarantee=question.guarantee(scope, cost),
-                expected=question.expected(scope, cost),
-            )
-        ]
-        if question.is_found:
-            what = f"bounds of {question.name}"
-            noise = question.bounds_noise(scope, costs[table.name, what])
-            parts.append(
-                Part(
-                    table=table.name,
-                    what=what,
-                    cost=costs[table.name, what],
-                    guarantee=noise.guarantee,
-                    expected={"": noise.accuracy(self.confidence)},
-                )
-            )
-        return parts
-
-    def threshold(self, table: TablePlan) -> float:
-        """Return the number of units, with noise, above which a key that is found is published.
-
-        Notes
-        -----
-        A key of one unit alone passes with a chance of delta over the groups of a unit: where
-        1 plus the noise of one side exceeds it.
-        """
-        noise = self.scope(table).one_row().noise(self.costs[table.name, "keys"])
-        beta = 2 * self.delta_of_keys / table.groups_per_unit
-        return 1 + tail_of(noise, beta)
-
-    def _require_cost(self) -> None:
-        """Check the account: all parts together cost no more than what is stated."""
-        promises = [part.guarantee for part in self.parts]
-        if self.noise == "laplace":
-            cost, most = basic(promises).epsilon, self.epsilon
+    def _part(self, table: TablePlan, what: str, cost: float) -> Part:
+        scope, of, delta = self.scope(table), "", 0.0
+        asked = {question.name: question for question in table.questions}
+        if what in asked:
+            guarantee = asked[what].guarantee(scope, cost)
+            error, of = asked[what].expected(scope, cost)
+        elif what == "keys":
+            noise, error = self.keys_noise(table, cost)
+            guarantee, of, delta = noise.guarantee, "units, threshold", self._delta_of_keys
         else:
-            cost, most = concentrated(promises).rho, self._total
-        if cost > most:
-            raise DPError("The parts of the plan cost more than its budget: a fault of ours.")
+            noise = scope.noise(cost, is_pooled=True)
+            guarantee, error = noise.guarantee, noise.accuracy(self.confidence)
+        return Part(
+            table=table.name,
+            what=what,
+            cost=cost,
+            guarantee=guarantee,
+            error=error,
+            of=of,
+            delta=delta,
+        )

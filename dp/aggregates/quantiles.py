@@ -81,7 +81,7 @@ class Tree:
         *,
         beta: float,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return least, estimate and most of each quantile of each group, in steps."""
+        """Return estimate, least and most of each quantile of each group, in steps."""
         fine = counts.reshape(len(counts), _BRANCHES, _BRANCHES)
         noisy = noise.release(np.concatenate([fine.sum(axis=2)[:, :, None], fine], axis=2))
         nodes, cells = noisy[:, :, 0], noisy[:, :, 1:]
@@ -89,8 +89,8 @@ class Tree:
             self._one(nodes, cells, share, self.reach(noise, share, beta=beta))
             for share in shares
         ]
-        least, value, most = zip(*found, strict=True)
-        return np.stack(least, axis=1), np.stack(value, axis=1), np.stack(most, axis=1)
+        value, least, most = zip(*found, strict=True)
+        return np.stack(value, axis=1), np.stack(least, axis=1), np.stack(most, axis=1)
 
     def _one(
         self,
@@ -116,11 +116,7 @@ class Tree:
         # As many edges as seem to lie below: noise errs to both sides.
         cell = np.clip((below[:, 1:] < 0).sum(axis=1), first, last)
         middle = np.asarray(self.start + cell * self.width + (self.width - 1) / 2)
-        return (
-            self.start + first * float(self.width),
-            middle,
-            self.start + (last + 1) * float(self.width) - 1,
-        )
+        return middle, self.start + first * self.width, self.start + (last + 1) * self.width - 1
 
 
 def _outermost(is_held: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

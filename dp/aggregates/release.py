@@ -3,35 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dp.aggregates.plan import Plan, TablePlan
-from dp.aggregates.questions import Answers, Found
+from dp.aggregates.questions import Answers
 from dp.budget.entries import Entry
 from dp.budget.ledger import BudgetLedger
 from dp.errors import BudgetSpentError
 
 logger = logging.getLogger(__name__)
-
-
-class Records(Protocol):
-    """Whoever reads records: `tables.contributions.contributions` of an opened source."""
-
-    def __call__(
-        self,
-        *,
-        unit: str,
-        by: Mapping[str, Sequence[str] | None],
-        groups_per_unit: int,
-        rows_per_group: int,
-        readings: Sequence[Mapping[str, Any]],
-    ) -> Found:
-        """Bound what each unit contributes, and add it up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,28 +73,26 @@ class Released:
 
 
 def release(
-    records: Records,
+    records: Callable[..., Any],
     plan: Plan,
     *,
     ledger: BudgetLedger,
     who: str,
     what: str,
-    before: Callable[[], None] = lambda: None,
 ) -> Released:
     """Read records, charge the ledger, and answer the questions of a plan with noise.
 
     Parameters
     ----------
     records
-        Whoever reads them; nothing is read before the ledger is known to have enough.
+        Whoever reads them: `tables.contributions` of an opened source. Nothing is read before
+        the ledger is known to have enough.
     plan
         What is asked, and what it may cost.
     ledger
         What is charged before any noise is drawn. Where reading fails, nothing is charged.
     who, what
         Who releases, and what, for the ledger.
-    before
-        Called once all is read, before the ledger is charged: what it raises costs nothing.
 
     Raises
     ------
@@ -148,7 +130,6 @@ def release(
         )
         for table in plan.tables
     ]
-    before()
     entry = ledger.spend(plan.guarantee, who=who, what=what)
     logger.info("ledger charged", extra={"entry": entry.number})
     tables = tuple(_answered(plan, t, f) for t, f in zip(plan.tables, found, strict=True))
@@ -166,20 +147,17 @@ def require_left(ledger: BudgetLedger, plan: Plan) -> None:
         )
 
 
-def _answered(plan: Plan, table: TablePlan, found: Found) -> ReleasedTable:
+def _answered(plan: Plan, table: TablePlan, found: Any) -> ReleasedTable:
     scope, costs = plan.scope(table), plan.costs
-    kept: NDArray[np.int64] = np.arange(len(found.keys))
+    kept = np.arange(len(found.keys))
     if table.finds:
-        noise = scope.one_row().noise(costs[table.name, "keys"])
-        kept = np.flatnonzero(noise.release(found.units) > plan.threshold(table))
+        noise, threshold = plan.keys_noise(table, costs[table.name, "keys"])
+        kept = np.flatnonzero(noise.release(found.units) > threshold)
     readings, answers = iter(found.readings), []
     for question in table.questions:
-        cost = costs[table.name, question.name]
         bins = next(readings) if question.reading is not None else None
         bounds_cost = costs.get((table.name, f"bounds of {question.name}"), 0.0)
-        answers.append(
-            question.answer(scope, cost, found, bins, kept=kept, bounds_cost=bounds_cost)
-        )
-    return ReleasedTable(
-        plan=table, keys=tuple(found.keys[place] for place in kept), answers=tuple(answers)
-    )
+        both = costs[table.name, question.name], bounds_cost
+        answers.append(question.answer(scope, both, found, bins, kept))
+    keys = tuple(found.keys[place] for place in kept)
+    return ReleasedTable(plan=table, keys=keys, answers=tuple(answers))

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dp.adjacency import Adjacency
-from dp.errors import DPError
 from dp.mechanisms.choice import Exponential
 from dp.mechanisms.noise import DiscreteGaussian, Geometric
 from dp.sensitivity import Sensitivity
 
 _POINTS = 1 << 14
-LAWS = ("laplace", "gaussian")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,13 +76,7 @@ class Scope:
 
     def one_row(self) -> Scope:
         """Return the same, where units are counted."""
-        return Scope(
-            groups=self.groups,
-            rows=1,
-            law=self.law,
-            unit=self.unit,
-            confidence=self.confidence,
-        )
+        return replace(self, rows=1)
 
 
 def tail_of(noise: Geometric | DiscreteGaussian, chance: float) -> float:
@@ -114,13 +106,6 @@ def reach_of_sum(
     half = np.clip(mass[: _POINTS // 2], 0, None)
     outside = 1 - (half[0] + 2 * np.cumsum(np.append(0, half[1:])))
     return float(np.argmax(outside <= beta)) * step + step + float(sizes.max()) / 2
-
-
-def checked_law(law: str) -> str:
-    """Return the law of a noise that can be asked for."""
-    if law not in LAWS:
-        raise DPError(f"Unknown noise {law!r}.", hint=f"known: {', '.join(LAWS)}")
-    return law
 
 
 def spread(

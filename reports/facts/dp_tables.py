@@ -6,15 +6,6 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DPPartFact:
-    """A part of a table: what it is, what it costs, and how far from the truth it may lie."""
-
-    what: str
-    cost: float
-    errors: tuple[tuple[str, float], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DPRowFact:
     """A published number of a group, and its interval; None for a rank."""
 
@@ -37,8 +28,6 @@ class DPTableFact:
         In how many groups a unit is kept, with how many rows in each.
     are_found
         Whether groups were found in the data.
-    parts
-        What the budget went to.
     bounds
         Of values, where they were found: what, from, to, and how many values lie beyond.
     left_out
@@ -51,7 +40,6 @@ class DPTableFact:
     groups: int
     rows: int
     are_found: bool
-    parts: tuple[DPPartFact, ...]
     bounds: tuple[tuple[str, float, float, float], ...]
     left_out: tuple[tuple[str, float, float, float], ...]
     numbers: tuple[DPRowFact, ...]
@@ -70,8 +58,6 @@ class DPTablesFacts:
     odds, chances
         By how much odds change: of being in the data, of any other statement; and how rarely
         by more.
-    noise
-        ``"laplace"`` or ``"gaussian"``.
     confidence
         Of each interval.
     entry, at
@@ -87,7 +73,6 @@ class DPTablesFacts:
     unit: str
     odds: tuple[float | None, ...]
     chances: tuple[float, ...]
-    noise: str
     confidence: float
     entry: int
     at: str

@@ -32,7 +32,6 @@ def dp_tables_page(words: Words, facts: DPTablesFacts) -> tuple[str, dict[str, A
                 "name": table.name,
                 "bounding": _bounding(words, table, unit),
                 "numbers": _numbers(words, table, facts.confidence),
-                "parts": _parts(words, table, facts),
             }
             for table in facts.tables
         ],
@@ -85,13 +84,6 @@ def _named(words: Words, what: str) -> str:
     return f"{words.say(DP_ITEMS.get(kind, kind))}{space}{rest}"
 
 
-def _of_what(words: Words, name: str) -> str:
-    start, quantile, share = name.partition("rows at ")
-    if quantile and not start:
-        return words.say("rows at quantile %(share)s", share=share)
-    return words.say(DP_ITEMS[name]) if name in DP_ITEMS else name
-
-
 def _numbers(words: Words, table: DPTableFact, confidence: float) -> Table:
     sure = words.numbers.plain(100 * confidence)
     return (
@@ -113,19 +105,3 @@ def _numbers(words: Words, table: DPTableFact, confidence: float) -> Table:
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 3)
-
-
-def _parts(words: Words, table: DPTableFact, facts: DPTablesFacts) -> Table:
-    lines = [(part, name, size) for part in table.parts for name, size in part.errors]
-    return (
-        Lines(words, lines)
-        .text("What", lambda line: _named(words, line[0].what))
-        .text("Of what", lambda line: _of_what(words, line[1]))
-        .number("Cost", lambda line: line[0].cost, "ratio")
-        .number("Error at most", lambda line: line[2], "amount")
-        .table(
-            f"parts-{table.name}",
-            words.say("What the budget went to, and the errors that were expected before"),
-            notes=(DP_TABLES[facts.noise].say(words),),
-        )
-    )

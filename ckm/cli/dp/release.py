@@ -71,12 +71,12 @@ def release(
 def _show(terminal: Terminal, done: DPRelease) -> None:
     """Show what each part costs, and how far answers lie from the truth at most."""
     plan = done.plan
-    lines = []
-    for part in plan.parts:
-        for name, size in part.expected.items():
-            what = f"{part.what}{', ' * bool(name)}{name}"
-            lines.append((part.table, what, f"{part.cost:.4g}", f"{size:,.4g}"))
+    lines = [
+        (part.table, part.what, f"{part.cost:.4g}", f"{part.error:,.4g}", part.of)
+        for part in plan.parts
+    ]
     cost = "epsilon" if plan.noise == "laplace" else "rho"
     error = f"error at {100 * plan.confidence:g} %"
-    terminal.table(("table", "what", cost, error), lines, left=("table", "what"))
+    headings = ("table", "what", cost, error, "of")
+    terminal.table(headings, lines, left=("table", "what", "of"))
     click.echo(f"all together: {plan.guarantee}")

@@ -11,12 +11,11 @@ from ckm import __version__
 from dp import Released, meaning
 from dp.aggregates.release import ReleasedTable
 from reports import dp_tables_report
-from reports.facts.dp_tables import DPPartFact, DPRowFact, DPTableFact, DPTablesFacts
+from reports.facts.dp_tables import DPRowFact, DPTableFact, DPTablesFacts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from dp import Plan
     from reports import Report
 
 
@@ -34,27 +33,21 @@ def page_of(found: Released, *, title: str, language: str, links: Mapping[str, s
         unit=plan.protects,
         odds=tuple(s.factor if math.isfinite(s.factor) else None for s in shifts),
         chances=tuple(shift.chance for shift in shifts),
-        noise=plan.noise,
         confidence=plan.confidence,
         entry=found.entry.number,
         at=found.entry.at,
-        tables=tuple(_table_fact(plan, table) for table in found.tables),
+        tables=tuple(_table_fact(table) for table in found.tables),
     )
     return dp_tables_report(facts, language=language, links=links)
 
 
-def _table_fact(plan: Plan, table: ReleasedTable) -> DPTableFact:
+def _table_fact(table: ReleasedTable) -> DPTableFact:
     asked = list(zip(table.plan.questions, table.answers, strict=True))
     return DPTableFact(
         name=table.plan.name,
         groups=table.plan.groups_per_unit,
         rows=table.plan.rows_per_group,
         are_found=table.plan.finds,
-        parts=tuple(
-            DPPartFact(what=part.what, cost=part.cost, errors=tuple(part.expected.items()))
-            for part in plan.parts
-            if part.table == table.plan.name
-        ),
         bounds=tuple(
             (question.name, *answers.bounds, answers.beyond[0])
             for question, answers in asked
