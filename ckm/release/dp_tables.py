@@ -73,9 +73,9 @@ def release_dp(
     >>> release_dp(read_dp_plan("plan.toml"), "out")  # doctest: +SKIP
     """
     plan, path = job.plan, resolve_target(out)
+    check_target(path, None)
     ledger = BudgetLedger.open(job.ledger.path)
     require_left(ledger, plan)
-    check_target(path, None)
     if dry_run:
         return DPRelease(path=path, plan=plan, released=None, left=str(ledger.left))
     data = job.data.local

@@ -243,10 +243,7 @@ class Question:
             return {"sum": scope.noise(cost, per_row=max(abs(low), abs(high)))}
         if self.kind == "mean":
             half = (high - low + 1) // 2
-            return {
-                "count": scope.noise(cost / 2),
-                "sum": scope.noise(cost / 2, per_row=half),
-            }
+            return {"count": scope.noise(cost / 2), "sum": scope.noise(cost / 2, per_row=half)}
         if self.kind == "quantiles":
             return {"count": scope.noise(cost, levels=self.tree.levels)}
         if self.kind == "left-out":

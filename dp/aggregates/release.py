@@ -73,12 +73,7 @@ class Released:
 
 
 def release(
-    records: Callable[..., Any],
-    plan: Plan,
-    *,
-    ledger: BudgetLedger,
-    who: str,
-    what: str,
+    records: Callable[..., Any], plan: Plan, *, ledger: BudgetLedger, who: str, what: str
 ) -> Released:
     """Read records, charge the ledger, and answer the questions of a plan with noise.
 

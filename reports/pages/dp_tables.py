@@ -51,19 +51,11 @@ def _meaning(words: Words, facts: DPTablesFacts, unit: str) -> list[str]:
                 words, {"unit": unit, "odds": factor, "chance": chance}
             )
         )
-    return [
-        *found,
-        CARD["knowledge"].say(words, {"unit": unit}),
-        CARD["common"].say(words),
-    ]
+    return [*found, CARD["knowledge"].say(words, {"unit": unit}), CARD["common"].say(words)]
 
 
 def _bounding(words: Words, table: DPTableFact, unit: str) -> list[str]:
-    values: dict[str, float | str] = {
-        "unit": unit,
-        "groups": table.groups,
-        "rows": table.rows,
-    }
+    values: dict[str, float | str] = {"unit": unit, "groups": table.groups, "rows": table.rows}
     found = [DP_TABLES["bounded"].say(words, values)]
     if table.are_found:
         found.append(DP_TABLES["found"].say(words))
