@@ -226,6 +226,47 @@ def test_no_answer_tells_neighbours_apart_better_than_its_epsilon(question, kind
     assert not found.refutes(1.0)
 
 
+def exact(made, data, monkeypatch):
+    """What noise would go on, number by number, and the sensitivity that it was made for."""
+    seen = []
+
+    def kept(noise, values):
+        seen.append((noise.sensitivity, np.asarray(values, dtype=float).ravel()))
+        return np.asarray(values)
+
+    monkeypatch.setattr("dp.mechanisms.noise.Noise.release", kept)
+    _answered(made, made.tables[0], read(made, data))
+    return seen
+
+
+@pytest.mark.parametrize(
+    "question", [q for q in QUESTIONS if q.kind != "top"], ids=lambda q: q.kind
+)
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_a_unit_moves_what_noise_goes_on_as_far_as_stated_and_no_farther(
+    question, delta, monkeypatch
+):
+    base = people(6, groups="F")
+    sexes, own = ["F", "M", "X"], {"letter": ["a"], "age": [100]}
+    columns = {"id": [999] * 9, "sex": sexes * 3} | {name: v * 9 for name, v in own.items()}
+    more = pa.concat_tables([base, pa.table(columns).select(base.column_names)])
+    made = plan((question,), by={"sex": tuple(sexes)}, groups=2, rows=2, delta=delta)
+    pairs = zip(exact(made, base, monkeypatch), exact(made, more, monkeypatch), strict=True)
+    for (sensitivity, one), (_, other) in pairs:
+        moved = other - one
+        assert np.abs(moved).sum() == pytest.approx(sensitivity.l1)
+        assert np.linalg.norm(moved) == pytest.approx(sensitivity.l2)
+
+
+def test_a_unit_moves_the_bins_of_bounds_as_far_as_stated(monkeypatch):
+    base = people(6, groups="F")
+    columns = {"id": [999] * 6, "sex": ["F", "M"] * 3, "age": [70] * 6, "letter": ["a"] * 6}
+    more = pa.concat_tables([base, pa.table(columns).select(base.column_names)])
+    made = plan(FOUND[:1], groups=2, rows=2, delta=1e-6)
+    (sensitivity, one), (_, other) = (exact(made, d, monkeypatch)[0] for d in (base, more))
+    assert np.abs(other - one).sum() == sensitivity.l1 == sensitivity.l2 == 4
+
+
 @pytest.mark.slow
 def test_the_auditor_finds_a_bound_that_is_forgotten():
     """A planted fault: noise for one row, where fifty of a unit are kept."""
