@@ -9,12 +9,13 @@ from typing import Any, Literal
 from pydantic import Field
 
 from ckm.config.job.data import Records
-from ckm.config.job.output import Formats
 from ckm.config.read import build, open_settings
 from ckm.config.reading import Reading
 from ckm.config.section import FilePath, Items, Name, Section, SettingsFile, Some, optional
 from dp import DPError, Plan, Question, TablePlan
 
+#: Formats that hold any text and number: nothing may fail once the ledger is charged.
+_Format = Literal["csv", "parquet", "xlsx"]
 _EXAMPLE = "docs/dp-release.md shows a whole plan"
 
 
@@ -72,7 +73,7 @@ class TableSection(Section):
 class PlanOutput(Section):
     """The files of each table."""
 
-    formats: Formats = optional("Formats of each table.", default=("csv",))
+    formats: Some[_Format] = optional("Formats of each table.", default=("csv",))
     title: str = optional("The heading of the page.", default="")
 
 

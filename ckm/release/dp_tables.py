@@ -99,7 +99,7 @@ def _write(job: DPPlanFile, found: Released, folder: Path) -> None:
     files = []
     for table in found.tables:
         about = TableAbout(id=table.plan.name, title=table.plan.name)
-        for name in job.output.formats:
+        for name in dict.fromkeys(job.output.formats):
             file = folder / f"{table.plan.name}{FORMATS[name].suffixes[0]}"
             write_table(published(table), file, format=name, about=about)
             files.append(record_file(file, name=file.name))

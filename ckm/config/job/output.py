@@ -31,7 +31,7 @@ _OneOrMore = Annotated[
 ]
 # Looked up when the section is there, where the nearest name can be told.
 _Format = Annotated[str, Field(json_schema_extra={"enum": list(FORMAT_NAMES)})]
-Formats = Annotated[
+_Formats = Annotated[
     tuple[str, ...], ReadAs(Some[_Format], lambda given, _: without_repeats(given))
 ]
 
@@ -49,7 +49,7 @@ class AdditiveSection(Section):
 class JobOutput(Section):
     """The files that a release writes of each table, and what all of them say."""
 
-    formats: Formats = optional("Formats of each table.", default=("csv", "parquet"))
+    formats: _Formats = optional("Formats of each table.", default=("csv", "parquet"))
     languages: _OneOrMore = Field(
         default=("en",),
         alias="language",

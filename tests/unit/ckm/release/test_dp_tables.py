@@ -147,3 +147,25 @@ def test_what_is_wrong_in_a_plan_is_told_before_anything_is_opened(folder, old, 
     (folder / "plan.toml").write_text(PLAN.replace(old, new))
     with pytest.raises(JobError, match=said):
         read_dp_plan("plan.toml")
+
+
+@pytest.mark.slow
+def test_every_format_holds_what_noise_makes_of_any_data(folder):
+    table = pq.read_table("people.parquet").to_pydict() | {
+        "town": [f"t{n}" for n in range(2000)]
+    }
+    table["sex"] = ["F", 'a\x07"=1+1\n', "", "\ufffe"] * 500
+    pq.write_table(pa.table(table), "people.parquet")
+    formats = '["csv", "csv", "parquet", "xlsx"]'
+    plan = PLAN.replace('["csv", "parquet"]', formats).replace('["F", "M"]', '"find"')
+    (folder / "plan.toml").write_text(plan)
+    result = run("plan.toml", "-o", "out")
+    assert result.exit_code == 0, result.output
+    assert pq.read_table("out/found.parquet").num_rows == 0
+    assert pq.read_table("out/sex.parquet")["sex"].to_pylist().count("\ufffe") == 3
+
+
+def test_a_format_that_may_fail_on_found_keys_is_refused(folder):
+    (folder / "plan.toml").write_text(PLAN.replace('"parquet"]', '"px"]'))
+    with pytest.raises(JobError, match="must be one of"):
+        read_dp_plan("plan.toml")
