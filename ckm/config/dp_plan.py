@@ -11,7 +11,16 @@ from pydantic import Field
 from ckm.config.job.data import Records
 from ckm.config.read import build, open_settings
 from ckm.config.reading import Reading
-from ckm.config.section import FilePath, Items, Name, Section, SettingsFile, Some, optional
+from ckm.config.section import (
+    FilePath,
+    Items,
+    Name,
+    Section,
+    SettingsFile,
+    Some,
+    optional,
+    schema_of,
+)
 from dp import DPError, Plan, Question, TablePlan
 
 #: Formats that hold any text and number: nothing may fail once the ledger is charged.
@@ -83,7 +92,7 @@ class DPPlanFile(SettingsFile):
     data: Records
     privacy: Privacy
     ledger: PlanLedger
-    table: Some[TableSection]
+    table: Some[TableSection] = Field(description="The tables.")
     output: PlanOutput = PlanOutput()
 
     @cached_property
@@ -116,3 +125,8 @@ def read_dp_plan(path: Path | str) -> DPPlanFile:
     """Read and check a plan; relative paths start at its folder. The data are not opened."""
     reading, document = open_settings(path, kind="plan")
     return build(DPPlanFile, document, reading)
+
+
+def dp_plan_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a plan, for editors."""
+    return schema_of(DPPlanFile, title="A plan of private tables of ckm")
