@@ -1,7 +1,5 @@
 """The pages of private training: its cost, its results, its audits and its card."""
 
-from __future__ import annotations
-
 from reports.facts.dp_tables import DPTablesFacts
 from reports.facts.training import AuditFacts, CardFacts, StudyFacts, SweepFacts
 from reports.pages.dp_tables import dp_tables_page

@@ -1,7 +1,5 @@
 """A plan of differentially private tables: what its file says, checked, its paths resolved."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -129,4 +127,4 @@ def read_dp_plan(path: Path | str) -> DPPlanFile:
 
 def dp_plan_schema() -> dict[str, Any]:
     """Return the JSON Schema of a plan, for editors."""
-    return schema_of(DPPlanFile, title="A plan of private tables of ckm")
+    return schema_of(DPPlanFile, title="A plan of tables with noise, for ckm")

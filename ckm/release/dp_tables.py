@@ -107,9 +107,9 @@ def _write(job: DPPlanFile, found: Released, folder: Path) -> None:
     text = json.dumps(certificate, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     (folder / "certificate.json").write_text(text, encoding="utf-8")
     links = {language: f"report.{language}.html" for language in _LANGUAGES}
-    for language, name in links.items():
+    for language, link in links.items():
         page = page_of(found, title=job.output.title, language=language, links=links)
-        (folder / name).write_text(page.html, encoding="utf-8")
+        (folder / link).write_text(page.html, encoding="utf-8")
 
 
 def published(table: ReleasedTable) -> PublishedTable:

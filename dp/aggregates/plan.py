@@ -1,7 +1,5 @@
 """A plan: which tables, of whose data, for which budget. It has a price before any data."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What can be asked of each group, how a unit moves the answer, and how sure the answer is."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """From what units contribute to answers with noise: charged first, drawn then."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What the page of differentially private tables says, as plain numbers and names."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

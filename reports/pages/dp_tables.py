@@ -1,7 +1,5 @@
 """Differentially private tables: what they cost, what that means, how sure each number is."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from reports.catalogues.pages import headings
