@@ -105,6 +105,7 @@ def test_a_release_writes_tables_pages_and_a_certificate_and_is_charged_once(fol
     assert len(BudgetLedger.open("budget.db").entries()) == 1
 
 
+@pytest.mark.slow
 def test_a_dry_run_tells_cost_and_errors_and_opens_no_data(folder):
     (folder / "people.parquet").write_bytes(b"no data at all")
     result = run("plan.toml", "-o", "out", "--dry-run")

@@ -27,6 +27,11 @@ QUESTIONS = (
     Question(kind="top", column="letter", categories=LETTERS, k=2),
     Question(kind="left-out"),
 )
+ANSWERED = [
+    pytest.param(q, marks=[pytest.mark.slow] * (q.kind == "quantiles"))
+    for q in QUESTIONS
+    if q.kind != "top"
+]
 FOUND = (Question(kind="sum", column="age"), Question(kind="mean", column="age"))
 
 
@@ -102,6 +107,7 @@ def no_noise(monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_without_noise_all_answers_are_those_of_exact_tabulation(no_noise):
     data = people()
     made = plan(QUESTIONS, epsilon=1e6)
@@ -239,9 +245,7 @@ def exact(made, data, monkeypatch):
     return seen
 
 
-@pytest.mark.parametrize(
-    "question", [q for q in QUESTIONS if q.kind != "top"], ids=lambda q: q.kind
-)
+@pytest.mark.parametrize("question", ANSWERED, ids=lambda q: q.kind)
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_a_unit_moves_what_noise_goes_on_as_far_as_stated_and_no_farther(
     question, delta, monkeypatch
