@@ -17,6 +17,9 @@ from dp.accounting.rdp import CLASSIC_ORDERS, WIDE_ORDERS, RenyiCurve, Spent, re
 from dp.accounting.shuffled import shuffled_delta, shuffled_epsilon
 from dp.accounting.training import TrainingCost, training_cost
 from dp.adjacency import Adjacency
+from dp.aggregates.plan import Plan, TablePlan
+from dp.aggregates.questions import Answers, Question
+from dp.aggregates.release import Released, release
 from dp.auditor import Audit, audit, one_run_bound
 from dp.belief import (
     Meaning,
@@ -64,6 +67,7 @@ __all__ = [
     "CLASSIC_ORDERS",
     "WIDE_ORDERS",
     "Adjacency",
+    "Answers",
     "Audit",
     "BudgetLedger",
     "BudgetSpentError",
@@ -81,15 +85,19 @@ __all__ = [
     "Meaning",
     "MissingPackageError",
     "Noise",
+    "Plan",
     "PlanarLaplace",
     "PrivacyLoss",
+    "Question",
     "RandomisedResponse",
+    "Released",
     "RenyiCurve",
     "ResponseFit",
     "Sensitivity",
     "Shares",
     "Shift",
     "Spent",
+    "TablePlan",
     "TrainingCost",
     "UnboundedError",
     "advanced",
@@ -118,6 +126,7 @@ __all__ = [
     "one_run_bound",
     "parallel",
     "premium_bound",
+    "release",
     "renyi_divergence",
     "response_regression",
     "rho_of_epsilon",

@@ -15,7 +15,13 @@ from reports.render import (
     synthesis_report,
 )
 from reports.report import Report
-from reports.training import audits_report, card_report, study_report, sweep_report
+from reports.training import (
+    audits_report,
+    card_report,
+    dp_tables_report,
+    study_report,
+    sweep_report,
+)
 
 __all__ = [
     "Mark",
@@ -25,6 +31,7 @@ __all__ = [
     "card_report",
     "comparison_report",
     "decoding_report",
+    "dp_tables_report",
     "exposure_report",
     "meaning_report",
     "release_report",

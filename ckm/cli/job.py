@@ -21,6 +21,7 @@ _KINDS = {
     "swap": "ckm.config.swap:swap_schema",
     "training": "ckm.config.training:training_schema",
     "synth": "ckm.config.sweeps:sweep_schema",
+    "dp": "ckm.config.dp_plan:dp_plan_schema",
 }
 
 

@@ -27,7 +27,7 @@ _ASSUMED = {
 }
 
 
-@click.group(cls=Group)
+@click.group(cls=Group, verbs={"release": "ckm.cli.dp.release:release"})
 def dp() -> None:
     """Work with differential privacy: costs, meaning, budgets.
 
@@ -37,6 +37,7 @@ def dp() -> None:
     ckm dp noise -s 60000 -b 64 -e 15 --epsilon 1   how much noise a budget asks for
     ckm dp meaning --epsilon 1 --delta 1e-5 --lang fr
     ckm dp ledger create budget.db --epsilon 1 --unit person
+    ckm dp release plan.toml -o out/ --dry-run      what tables cost, before data are opened
     """
 
 
