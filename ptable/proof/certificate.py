@@ -5,14 +5,12 @@ distance between that bound and the entropy of the integers says how far from op
 Only where a peak may lie anywhere are the other places solved again, by Newton's method.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 from footing.svg import html_table, safe
 from ptable.design.spec import NoiseSpec
@@ -293,7 +291,7 @@ class Certificate:
         }
 
     @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> Certificate:
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
         """Build a certificate from what `to_dict` gave.
 
         Parameters
