@@ -1,11 +1,13 @@
 """What the certificate beside synthetic records promises, in one line."""
 
+from __future__ import annotations
+
 import math
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, get_args
 
 from reports.facts.synthesis import GuaranteeFact
 from synth.certificate import Certificate
@@ -104,7 +106,7 @@ class Guarantee:
         return asdict(self)
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> Self:
+    def from_record(cls, record: Mapping[str, Any]) -> Guarantee:
         """Read what `record` gave.
 
         Parameters
