@@ -5,12 +5,14 @@ distance between that bound and the entropy of the integers says how far from op
 Only where a peak may lie anywhere are the other places solved again, by Newton's method.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any
 
 from footing.svg import html_table, safe
 from ptable.design.spec import NoiseSpec
@@ -291,7 +293,7 @@ class Certificate:
         }
 
     @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
+    def from_dict(cls, fields: Mapping[str, Any]) -> Certificate:
         """Build a certificate from what `to_dict` gave.
 
         Parameters
