@@ -1,10 +1,8 @@
 """Reports as they leave the clients: a cohort and bits, nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +66,7 @@ class Reports(EqualByContent):
         object.__setattr__(self, "packed", packed)
 
     @classmethod
-    def from_bits(cls, bits: Flags, cohorts: Integers, *, parameters: Parameters) -> Reports:
+    def from_bits(cls, bits: Flags, cohorts: Integers, *, parameters: Parameters) -> Self:
         """Pack rows of bits.
 
         Parameters
@@ -97,9 +95,7 @@ class Reports(EqualByContent):
         return cls(cohorts=cohorts, packed=packed, parameters=parameters)
 
     @classmethod
-    def from_texts(
-        cls, texts: Sequence[str], cohorts: Any, *, parameters: Parameters
-    ) -> Reports:
+    def from_texts(cls, texts: Sequence[str], cohorts: Any, *, parameters: Parameters) -> Self:
         """Read bits written as google/rappor does, bit 0 at the right.
 
         Parameters

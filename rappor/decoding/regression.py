@@ -1,9 +1,7 @@
 """Weighted least squares of the bits on the candidates, some fitted together, others alone."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -112,7 +110,7 @@ class Normal:
     @classmethod
     def of(
         cls, design: csc_array[np.float64], observed: Observed, share: Floats | float
-    ) -> Normal:
+    ) -> Self:
         """Set up the equations."""
         n_rows = design.shape[0]
         height = rest_height(observed)

@@ -297,9 +297,6 @@ def utility() -> tuple[MeasureFact, ...]:
             ("cramers_v_original", 0.2214),
             ("cramers_v_published", 0.2209),
             ("rcv_pct", -0.226),
-            ("between_original", 14.21),
-            ("between_published", 14.02),
-            ("bvr_pct", -1.34),
         ):
             facts.append(
                 MeasureFact(
