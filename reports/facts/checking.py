@@ -15,7 +15,7 @@ from reports.catalogues import release as release_words
 from reports.catalogues import synthesis as synthesis_words
 from reports.catalogues import training as training_words
 from reports.errors import ReportError
-from reports.facts import decoding, exposure, methods, release, synthesis, training
+from reports.facts import decoding, exposure, methods, mobility, release, synthesis, training
 
 #: What pages are made of.
 Facts: TypeAlias = (
@@ -24,6 +24,7 @@ Facts: TypeAlias = (
     | release.ComparisonFacts
     | decoding.DecodingFacts
     | exposure.ExposureFacts
+    | mobility.MobilityFacts
     | synthesis.SynthesisFacts
     | training.StudyFacts
     | training.SweepFacts

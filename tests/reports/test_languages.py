@@ -15,6 +15,7 @@ from reports import (
     comparison_report,
     decoding_report,
     exposure_report,
+    mobility_report,
     release_report,
     study_report,
     sweep_report,
@@ -111,6 +112,7 @@ def words_in(html):
 
 OTHERS = {
     "exposure": lambda language: exposure_report(made.exposure(), language=language),
+    "mobility": lambda language: mobility_report(made.mobility(), language=language),
     "swept": lambda language: synthesis_report(made.swept(), language=language),
     "study": lambda language: study_report(made.study(), language=language),
     "sweep": lambda language: sweep_report(made.sweep(), language=language),

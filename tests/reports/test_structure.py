@@ -14,6 +14,7 @@ from reports import (
     comparison_report,
     decoding_report,
     exposure_report,
+    mobility_report,
     release_report,
     study_report,
     sweep_report,
@@ -40,6 +41,9 @@ PAGES = {
     ),
     "exposure": lambda language: exposure_report(
         made.exposure(), language=language, links=LINKS
+    ),
+    "mobility": lambda language: mobility_report(
+        made.mobility(), language=language, links=LINKS
     ),
     "synthesis": lambda language: synthesis_report(
         made.synthesis(), language=language, links=LINKS

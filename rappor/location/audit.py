@@ -1,0 +1,159 @@
+"""How dangerous an office's own trips are: counts of them, as shares with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from footing.checks import require_number
+from rappor.errors import RapporError
+from rappor.page_facts import program_version
+from reports.facts.copying import fact_of
+from reports.facts.mobility import GrainFact, MobilityFacts, ShareFact
+from tables.mobility import count_trips
+
+if TYPE_CHECKING:
+    from tables import Source
+    from tables.mobility import GrainCounts, TripColumns
+
+_MOST_GRAINS = 6
+
+
+def audit_trips(
+    source: Source,
+    columns: TripColumns,
+    *,
+    metres: Sequence[float] = (250, 1000, 4000),
+    hours: Sequence[float] = (1, 6, 24),
+    most_persons: int = 1000,
+    seed: int = 1,
+    confidence: float = 0.95,
+    title: str = "",
+    progress: Callable[[int, int], None] = lambda _done, _all: None,
+) -> MobilityFacts:
+    """Measure what places and times tell of the persons of a file.
+
+    Parameters
+    ----------
+    source
+        The trips, a row a point.
+    columns
+        Its columns.
+    metres, hours
+        The widths of cells and the lengths of times, from fine to coarse.
+    most_persons
+        How many persons are sampled.
+    seed
+        Of the sample and the points drawn.
+    confidence
+        Of each interval.
+    title
+        Of the page.
+    progress
+        Called with the widths that are done, and all.
+
+    Returns
+    -------
+    MobilityFacts
+        What a page says of it: `reports.mobility_report`.
+
+    Notes
+    -----
+    Intervals are those of Clopper and Pearson. A sample without replacement varies less than
+    they allow for.
+
+    References
+    ----------
+    de Montjoye, Hidalgo, Verleysen, Blondel (2013), Unique in the crowd. Golle, Partridge
+    (2009), On the anonymity of home/work location pairs. Crandall et al. (2010), Inferring
+    social ties from geographic coincidences.
+
+    Examples
+    --------
+    >>> import datetime as dt
+    >>> import pyarrow as pa
+    >>> from tables import open_source
+    >>> from tables.mobility import TripColumns
+    >>> times = [dt.datetime(2027, 3, 1, hour) for hour in range(8)]
+    >>> trips = pa.table({"who": ["a"] * 8 + ["b"] * 8, "at": times * 2, "where": ["x"] * 16})
+    >>> with open_source(trips) as source:
+    ...     facts = audit_trips(
+    ...         source, TripColumns(person="who", time="at", place="where"), hours=[1]
+    ...     )
+    >>> facts.grains[0].alone[1][4].n, facts.grains[0].alone[1][4].base
+    (0, 2)
+    """
+    require_number(
+        confidence, "confidence", error=RapporError, above=0, below=1, may_be_infinite=False
+    )
+    for name, steps in (("metres", metres), ("hours", hours)):
+        is_rising = all(fine < coarse for fine, coarse in pairwise(steps))
+        if not 1 <= len(steps) <= _MOST_GRAINS or not is_rising:
+            raise RapporError(f"{name} must be up to {_MOST_GRAINS} numbers, fine to coarse.")
+        for step in steps:
+            require_number(step, name, error=RapporError, minimum=1, maximum=1e6)
+    counts, grains = count_trips(
+        source,
+        columns,
+        metres=metres,
+        hours=hours,
+        most_persons=most_persons,
+        seed=seed,
+        progress=progress,
+    )
+    return fact_of(
+        MobilityFacts,
+        counts,
+        title=title,
+        version=program_version(),
+        sampled=grains[0].sampled,
+        seed=seed,
+        confidence=confidence,
+        grains=tuple(_grain(grain, 1 - confidence) for grain in grains),
+    )
+
+
+def _grain(counts: GrainCounts, error: float) -> GrainFact:
+    def of(n: int, base: int) -> ShareFact:
+        return _share(n, base, error)
+
+    home, work, both = (
+        ShareFact(n=sizes.get(1, 0), base=sum(sizes.values())) for sizes in counts.pairs
+    )
+    n_moved, foretold, usual = counts.moves
+    return GrainFact(
+        metres=counts.metres,
+        alone={
+            hours: {known: of(n, base) for known, (base, n) in found.items()}
+            for hours, found in counts.alone.items()
+        },
+        home=home,
+        work=work,
+        both=both,
+        usual_crowd=_middle(counts.pairs[2]),
+        foretold=of(foretold, n_moved),
+        usual=of(usual, n_moved),
+        met=tuple(of(n, counts.sampled) for n in counts.met),
+        met_by_chance=tuple(of(n, counts.sampled) for n in counts.met_by_chance),
+    )
+
+
+def _share(n: int, base: int, error: float) -> ShareFact:
+    from scipy.stats import beta
+
+    if not base:
+        return ShareFact(n=0, base=0)
+    low = float(beta.ppf(error / 2, n, base - n + 1)) if n else 0.0
+    high = float(beta.ppf(1 - error / 2, n + 1, base - n)) if n < base else 1.0
+    return ShareFact(n=n, base=base, low=low, high=high)
+
+
+def _middle(sizes: dict[int, int]) -> int | None:
+    """Return the size of the group that the person in the middle is in."""
+    seen, half = 0, sum(sizes.values()) / 2
+    for size in sorted(sizes):
+        seen += sizes[size]
+        if seen >= half:
+            return size
+    return None
