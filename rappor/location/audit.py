@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from footing.checks import require_number
 from rappor.errors import RapporError
 from rappor.page_facts import program_version
-from reports.facts.copying import fact_of
 from reports.facts.mobility import GrainFact, MobilityFacts, ShareFact
 from tables.mobility import count_trips
 
 if TYPE_CHECKING:
     from tables import Source
-    from tables.mobility import GrainCounts, TripColumns
+    from tables.mobility import TripColumns
 
 _MOST_GRAINS = 6
 
@@ -84,9 +83,7 @@ def audit_trips(
     >>> facts.grains[0].alone[1][4].n, facts.grains[0].alone[1][4].base
     (0, 2)
     """
-    require_number(
-        confidence, "confidence", error=RapporError, above=0, below=1, may_be_infinite=False
-    )
+    require_number(confidence, "confidence", error=RapporError, above=0, below=1)
     for name, steps in (("metres", metres), ("hours", hours)):
         is_rising = all(fine < coarse for fine, coarse in pairwise(steps))
         if not 1 <= len(steps) <= _MOST_GRAINS or not is_rising:
@@ -102,58 +99,36 @@ def audit_trips(
         seed=seed,
         progress=progress,
     )
-    return fact_of(
-        MobilityFacts,
-        counts,
+    return MobilityFacts(
         title=title,
         version=program_version(),
-        sampled=grains[0].sampled,
         seed=seed,
         confidence=confidence,
-        grains=tuple(_grain(grain, 1 - confidence) for grain in grains),
+        grains=tuple(GrainFact(**_shares(grain, 1 - confidence)) for grain in grains),
+        **counts,
     )
 
 
-def _grain(counts: GrainCounts, error: float) -> GrainFact:
-    def of(n: int, base: int) -> ShareFact:
-        return _share(n, base, error)
-
-    home, work, both = (
-        ShareFact(n=sizes.get(1, 0), base=sum(sizes.values())) for sizes in counts.pairs
-    )
-    n_moved, foretold, usual = counts.moves
-    return GrainFact(
-        metres=counts.metres,
-        alone={
-            hours: {known: of(n, base) for known, (base, n) in found.items()}
-            for hours, found in counts.alone.items()
-        },
-        home=home,
-        work=work,
-        both=both,
-        usual_crowd=_middle(counts.pairs[2]),
-        foretold=of(foretold, n_moved),
-        usual=of(usual, n_moved),
-        met=tuple(of(n, counts.sampled) for n in counts.met),
-        met_by_chance=tuple(of(n, counts.sampled) for n in counts.met_by_chance),
-    )
+def _shares(grain: dict[str, Any], error: float) -> dict[str, Any]:
+    """Turn how many of how many into shares, those of a sample with their intervals."""
+    whole = {name: ShareFact(*grain[name]) for name in ("home", "work", "both")}
+    sampled = {name: _share(*grain[name], error=error) for name in ("foretold", "usual")}
+    met = {
+        name: tuple(_share(*pair, error=error) for pair in grain[name])
+        for name in ("met", "met_by_chance")
+    }
+    alone = {
+        hours: {known: _share(*pair, error=error) for known, pair in found.items()}
+        for hours, found in grain["alone"].items()
+    }
+    return {**grain, **whole, **sampled, **met, "alone": alone}
 
 
-def _share(n: int, base: int, error: float) -> ShareFact:
+def _share(n: int, base: int, *, error: float) -> ShareFact:
     from scipy.stats import beta
 
     if not base:
-        return ShareFact(n=0, base=0)
+        return ShareFact(0, 0)
     low = float(beta.ppf(error / 2, n, base - n + 1)) if n else 0.0
     high = float(beta.ppf(1 - error / 2, n + 1, base - n)) if n < base else 1.0
-    return ShareFact(n=n, base=base, low=low, high=high)
-
-
-def _middle(sizes: dict[int, int]) -> int | None:
-    """Return the size of the group that the person in the middle is in."""
-    seen, half = 0, sum(sizes.values()) / 2
-    for size in sorted(sizes):
-        seen += sizes[size]
-        if seen >= half:
-            return size
-    return None
+    return ShareFact(n, base, low, high)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ShareFact:
     """How many of how many, and the interval of the share; None where all were counted."""
 
@@ -60,7 +60,9 @@ class MobilityFacts:
     version
         Of the program.
     rows, without, outside, repeated, points, persons, persons_once, days
-        What was read, see `tables.mobility.TripCounts`.
+        All rows; those without a person, time or place, with coordinates that are none, and
+        that repeat others; the points left, their persons, those with one point, and the days
+        from the first to the last.
     sampled, seed, confidence
         Persons in the sample, how it was drawn, and the confidence of intervals.
     grains
