@@ -25,7 +25,7 @@ def decoding_facts(found: Decoding, *, title: str = "") -> DecodingFacts:
         found,
         shape,
         title=title,
-        version=_version(),
+        version=program_version(),
         reports=found.total,
         parameters={letters.get(name, name): getattr(shape, name) for name in names},
         epsilon_one=_finite(shape.epsilon_one),
@@ -104,7 +104,8 @@ def _finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _version() -> str:
+def program_version() -> str:
+    """Return the version of the program, for pages."""
     try:
         return metadata.version("ckm-engine")
     except metadata.PackageNotFoundError:

@@ -11,6 +11,7 @@ from reports.render import (
     decoding_report,
     exposure_report,
     meaning_report,
+    mobility_report,
     release_report,
     synthesis_report,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "dp_tables_report",
     "exposure_report",
     "meaning_report",
+    "mobility_report",
     "release_report",
     "scan",
     "study_report",

@@ -11,6 +11,7 @@ from reports.facts.checking import require_sound
 from reports.facts.decoding import DecodingFacts
 from reports.facts.exposure import ExposureFacts
 from reports.facts.meaning import MeaningFacts
+from reports.facts.mobility import MobilityFacts
 from reports.facts.release import ComparisonFacts, PublicFacts, ReleaseFacts
 from reports.facts.synthesis import SynthesisFacts
 from reports.i18n.languages import LANGUAGES, words_of
@@ -18,6 +19,7 @@ from reports.pages.comparison import comparison_page
 from reports.pages.decoding import decoding_page
 from reports.pages.exposure import exposure_page
 from reports.pages.meaning import meaning_page
+from reports.pages.mobility import mobility_page
 from reports.pages.release.internal import internal_page
 from reports.pages.release.public import public_page
 from reports.pages.synthesis import synthesis_page
@@ -272,6 +274,52 @@ def meaning_report(facts: MeaningFacts, *, language: str, links: Links = None) -
     """
     require_kind(facts, MeaningFacts, "A meaning")
     return rendered(meaning_page, facts, edition="public", language=language, links=links)
+
+
+def mobility_report(facts: MobilityFacts, *, language: str, links: Links = None) -> Report:
+    """Make the report of an audit of trips; it stays inside.
+
+    Parameters
+    ----------
+    facts
+        All that was found.
+    language, links
+        As for `release_report`.
+
+    Examples
+    --------
+    >>> from reports.facts.mobility import GrainFact, MobilityFacts, ShareFact
+    >>> none = ShareFact(n=0, base=0)
+    >>> grain = GrainFact(
+    ...     metres=250.0,
+    ...     alone={1.0: {4: ShareFact(n=19, base=20, low=0.75, high=1.0)}},
+    ...     home=none,
+    ...     work=none,
+    ...     both=none,
+    ...     usual_crowd=None,
+    ...     foretold=none,
+    ...     usual=none,
+    ...     met=(none, none, none),
+    ...     met_by_chance=(),
+    ... )
+    >>> counts = dict.fromkeys(["rows", "without", "outside", "repeated", "points"], 0)
+    >>> facts = MobilityFacts(
+    ...     title="Trips",
+    ...     version="0.1.0",
+    ...     **counts,
+    ...     persons=20,
+    ...     persons_once=0,
+    ...     days=7,
+    ...     sampled=20,
+    ...     seed=1,
+    ...     confidence=0.95,
+    ...     grains=(grain,),
+    ... )
+    >>> mobility_report(facts, language="en").edition
+    'internal'
+    """
+    require_kind(facts, MobilityFacts, "An audit of trips")
+    return rendered(mobility_page, facts, language=language, links=links)
 
 
 def require_kind(facts: object, kind: type, what: str) -> None:

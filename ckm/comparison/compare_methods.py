@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckm.comparison.cell_key import AdditiveMethod, KeyedMethod, LedgerMethod
+from ckm.comparison.private_tables import PrivateMethod
 from ckm.comparison.suppression import SuppressionMethod
 from ckm.comparison.swapped_or_synthetic import SyntheticMethod, read_synthetic, swapped_records
 from ckm.comparison.testbed import Testbed, open_testbed
@@ -141,12 +142,13 @@ def compare_methods(
     secret = load_secret(job)
     ptable = load_ptable(job)
     report_progress("scan", 0, 1)
-    homes = [c.parameters["household"] for c in methods.values() if "household" in c.parameters]
+    taken = [choice.parameters for choice in methods.values()]
+    groups = [given[name] for given in taken for name in ("household", "unit") if name in given]
     testbed = open_testbed(
         job,
         asked,
         secret=secret,
-        households=homes,
+        households=groups,
         memory_limit=memory_limit,
         threads=threads,
     )
@@ -228,6 +230,7 @@ class _Builder:
         self.facts = dict
         makers: dict[str, Callable[[], MakeMethod]] = {
             "exact": lambda: lambda _office, _planned: RecordMethod(self.testbed.records),
+            "discrete-gaussian": lambda: self._private(choice),
             "swapping": lambda: self._swapping(choice),
             "synthetic": lambda: self._synthetic(choice),
             "suppression": lambda: self._suppression(choice, testbed),
@@ -332,6 +335,16 @@ class _Builder:
                 **choice.parameters,
             )
             stack.callback(method.close)
+            return method
+
+        return make
+
+    def _private(self, choice: MethodChoice) -> MakeMethod:
+        def make(office: int, planned: Sequence[CubeRequest]) -> CountingMethod:
+            rng = np.random.default_rng([self.experiment.seed, office])
+            method = PrivateMethod(self.testbed, planned, **choice.parameters, rng=rng)
+            if not office:
+                self.facts = method.facts
             return method
 
         return make

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from footing.checks import is_integer, require_integer
 from ptable.errors import PTableError
 from ptable.lookup import moments
+from ptable.proof.composition import composed_delta
 from ptable.proof.divergence import (
     blocked_counts,
     hockey_stick,
@@ -277,6 +278,56 @@ class Guarantee:
             for both in self._neighbours("an epsilon")
             for side in both
         )
+
+    def delta_of_cells(
+        self, n_cells: int, *, epsilon: float | None = None, are_large: bool = False
+    ) -> float:
+        """Bound the delta of several cells that hold one record, each with noise of its own.
+
+        Parameters
+        ----------
+        n_cells
+            How many cells; they show different sets of records. A cell that is shown again
+            has the same noise, and counts once.
+        epsilon
+            0 or more; that of the rows by default.
+        are_large
+            Whether all counts are served by the last row; any counts by default.
+
+        Notes
+        -----
+        It does not hold where two of the published cells differ by the one record alone:
+        without it they would be the same cell, with the same noise.
+
+        Examples
+        --------
+        >>> from ptable import Mechanism
+        >>> proof = guarantee(Mechanism.random_rounding(10).build())
+        >>> round(proof.delta_of_cells(3, epsilon=5.0), 6)
+        0.271
+        """
+        epsilon = require_epsilon(self.epsilon if epsilon is None else epsilon)
+        times = require_integer(n_cells, "n_cells", error=PTableError, minimum=1, maximum=1000)
+        pairs = [both[0] for both in self._neighbours("a delta")]
+        if are_large and self.table.large_counts == "last":
+            pairs = pairs[-1:]
+        return composed_delta(pairs, epsilon=epsilon, times=times)
+
+    @property
+    def chance_apart(self) -> float:
+        """How likely two large cells that differ by one record are published apart.
+
+        Whatever epsilon is, this is the delta of publishing both: without the record they are
+        one cell, and published alike.
+
+        Examples
+        --------
+        >>> from ptable import NoiseSpec, solve
+        >>> round(guarantee(solve(NoiseSpec(max_noise=5, variance=3.0))).chance_apart, 3)
+        0.851
+        """
+        *_, (last, _) = self._neighbours("a chance")
+        return 1 - sum(p * q for p, q in last) / self.key_range**2
 
     def _neighbours(self, what: str) -> Iterator[tuple[Outcomes, Outcomes]]:
         if not self.has_privacy:

@@ -13,7 +13,16 @@ from reports.catalogues import release as release_words
 from reports.catalogues import synthesis as synthesis_words
 from reports.catalogues import training as training_words
 from reports.errors import ReportError
-from reports.facts import decoding, exposure, meaning, methods, release, synthesis, training
+from reports.facts import (
+    decoding,
+    exposure,
+    meaning,
+    methods,
+    mobility,
+    release,
+    synthesis,
+    training,
+)
 
 #: What pages are made of.
 Facts: TypeAlias = (
@@ -23,6 +32,7 @@ Facts: TypeAlias = (
     | decoding.DecodingFacts
     | exposure.ExposureFacts
     | meaning.MeaningFacts
+    | mobility.MobilityFacts
     | synthesis.SynthesisFacts
     | training.StudyFacts
     | training.SweepFacts

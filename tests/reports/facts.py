@@ -16,6 +16,7 @@ from reports.facts.exposure import (
 )
 from reports.facts.exposure import PointFact as GrowthPoint
 from reports.facts.meaning import EpsilonFact, MeaningFacts
+from reports.facts.mobility import GrainFact, MobilityFacts, ShareFact
 from reports.facts.release import (
     AmountFact,
     AmountNoiseFact,
@@ -1033,3 +1034,54 @@ def exposure(**changes) -> ExposureFacts:
         ),
     )
     return replace(facts, **changes)
+
+
+def mobility() -> MobilityFacts:
+    """Trips at two grains, and nobody whose work shows at the coarser one."""
+
+    def share(n, base=200):
+        return ShareFact(n=n, base=base, low=max(0, n / base - 0.05), high=n / base)
+
+    none = ShareFact(n=0, base=0)
+    fine = GrainFact(
+        metres=250.0,
+        alone={
+            hours: {known: share(min(200, 30 * known // place)) for known in range(2, 9)}
+            for place, hours in enumerate((1.0, 6.5), start=1)
+        },
+        home=ShareFact(n=31, base=900),
+        work=ShareFact(n=12, base=900),
+        both=ShareFact(n=700, base=900),
+        usual_crowd=1,
+        foretold=share(150),
+        usual=share(90),
+        met=tuple(share(n) for n in (190, 60, 12, 4, 0)),
+        met_by_chance=tuple(share(n) for n in (170, 20, 2, 0, 0)),
+    )
+    coarse = replace(
+        fine,
+        metres=4000.0,
+        home=none,
+        work=none,
+        both=none,
+        usual_crowd=None,
+        foretold=none,
+        usual=none,
+        met_by_chance=(),
+    )
+    return MobilityFacts(
+        title="Trips",
+        version="0.1.0",
+        rows=10_000,
+        without=12,
+        outside=3,
+        repeated=85,
+        points=9900,
+        persons=1100,
+        persons_once=41,
+        days=28,
+        sampled=200,
+        seed=1,
+        confidence=0.95,
+        grains=(fine, coarse),
+    )

@@ -16,6 +16,7 @@ from reports import (
     decoding_report,
     exposure_report,
     meaning_report,
+    mobility_report,
     release_report,
     study_report,
     sweep_report,
@@ -112,6 +113,7 @@ def words_in(html):
 
 OTHERS = {
     "exposure": lambda language: exposure_report(made.exposure(), language=language),
+    "mobility": lambda language: mobility_report(made.mobility(), language=language),
     "swept": lambda language: synthesis_report(made.swept(), language=language),
     "meaning": lambda language: meaning_report(made.meaning(), language=language),
     "study": lambda language: study_report(made.study(), language=language),

@@ -15,6 +15,7 @@ from reports import (
     decoding_report,
     exposure_report,
     meaning_report,
+    mobility_report,
     release_report,
     study_report,
     sweep_report,
@@ -41,6 +42,9 @@ PAGES = {
     ),
     "exposure": lambda language: exposure_report(
         made.exposure(), language=language, links=LINKS
+    ),
+    "mobility": lambda language: mobility_report(
+        made.mobility(), language=language, links=LINKS
     ),
     "synthesis": lambda language: synthesis_report(
         made.synthesis(), language=language, links=LINKS

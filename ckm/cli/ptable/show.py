@@ -22,6 +22,7 @@ _BLOCKED = "·"
 _OTHER_COLUMNS = 45
 _FEWEST_BARS = 21
 _MAX_ROWS = 60
+_CELLS = (1, 2, 5, 10, 20, 50)
 
 
 @click.command(cls=Command)
@@ -197,6 +198,38 @@ def show_guarantee(terminal: Terminal, proof: Guarantee) -> None:
         lines.append(figures)
     title = "What each count is guaranteed"
     terminal.table(columns, lines, title=title, caption=proof.summary())
+    if proof.has_privacy:
+        _show_composed(terminal, proof)
+
+
+def _show_composed(terminal: Terminal, proof: Guarantee) -> None:
+    """Draw what several cells with noise of their own tell of a record in all of them."""
+    from ptable.proof.wording import upwards
+
+    lines = [
+        (
+            f"{n_cells}",
+            *(
+                upwards(proof.delta_of_cells(n_cells, epsilon=epsilon, are_large=are_large))
+                for are_large in (False, True)
+                for epsilon in (proof.epsilon, math.inf)
+            ),
+        )
+        for n_cells in _CELLS
+    ]
+    named = (f"delta at epsilon {proof.epsilon:g}", "delta at any epsilon")
+    terminal.table(
+        ["cells", *named, *(f"{name}, large counts" for name in named)],
+        lines,
+        title="What cells that hold one record tell together",
+        caption=(
+            "Cells of different records have noise of their own. A cell that is shown again "
+            "has the same noise and counts once.\n"
+            "Not so where two cells differ by that record alone: "
+            f"published apart with chance {proof.chance_apart:.3g} (large counts), and alike "
+            "without it, so that this chance is a delta at any epsilon."
+        ),
+    )
 
 
 def _peak(laws: list[dict[int, Fraction]]) -> Fraction:

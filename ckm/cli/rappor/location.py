@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.click_group import PATH, Command, with_terminal
+from ckm.cli.terminal.click_group import PATH, Command, Group, with_terminal
 from ckm.cli.terminal.output import check_output
 
 if TYPE_CHECKING:
@@ -22,7 +22,27 @@ _COUNT = click.IntRange(min=1)
 _NUMBER = click.IntRange(min=0)
 
 
-@click.command(cls=Command)
+class _Location(Group):
+    """A group that simulates where no verb is named."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the verb before its options."""
+        is_own = not args or args[0] in {*self.list_commands(ctx), "--help", "-h", "--lang"}
+        return super().parse_args(ctx, args if is_own else ["simulate", *args])
+
+
+@click.group(cls=_Location, verbs={"audit": "ckm.cli.rappor.audit:audit"})
+def location() -> None:
+    """Places of persons: ways to share them, and what trips give away.
+
+    Examples
+    --------
+    ckm rappor location --seed 1
+    ckm rappor location audit trips.parquet --person id --time at --x east --y north
+    """
+
+
+@location.command(cls=Command)
 @click.option("--seed", type=_NUMBER, required=True, help="Same seed, same figures.")
 @click.option("--people", "n_people", type=_COUNT, default=400)
 @click.option("--population", type=_COUNT, default=10_000)
@@ -42,7 +62,7 @@ _NUMBER = click.IntRange(min=0)
 @click.option("-o", "--output", type=PATH, help="A .json file.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @with_terminal
-def location(terminal: Terminal, /, *, output: Path | None, force: bool, **asked: Any) -> None:
+def simulate(terminal: Terminal, /, *, output: Path | None, force: bool, **asked: Any) -> None:
     """Simulate moving people; compare ways to share where they are, and draw the map.
 
     Examples

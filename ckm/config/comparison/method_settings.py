@@ -85,6 +85,18 @@ class DiscreteLaplace(MethodSettings):
     keys: _Keys = "fresh"
 
 
+class DiscreteGaussian(MethodSettings):
+    """One budget of differential privacy for all planned tables; then they add up."""
+
+    kind = "discrete-gaussian"
+    strength = ("rho", (8.0, 4.0, 2.0, 1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002))
+    simple: Simple = "no"
+    rho: Annotated[float, Field(gt=0, le=1e6)] = 0.1
+    delta: Annotated[float, Field(gt=0, lt=1)] = 1e-6
+    unit: Name | None = None
+    rows: Annotated[int, Field(ge=1, le=1000)] = 1
+
+
 class Swapping(MethodSettings):
     """Households change places."""
 
@@ -191,6 +203,7 @@ DEFAULTS: Mapping[str, MethodChoice] = MappingProxyType(
             ("random-rounding-keyed", RandomRounding(keys="cell")),
             ("discrete-laplace", DiscreteLaplace()),
             ("discrete-laplace-keyed", DiscreteLaplace(keys="cell")),
+            ("discrete-gaussian", DiscreteGaussian()),
             ("swapping", Swapping()),
             ("suppression", Suppression()),
             ("suppression-alone", Suppression(others="alone")),

@@ -1,0 +1,99 @@
+"""``ckm rappor location audit``: what the places and times of an office's trips give away."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ckm.cli.terminal.click_group import PATH, Command, with_terminal
+from ckm.cli.terminal.output import check_output
+from footing.files import write_whole
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ckm.cli.terminal.console import Terminal
+
+_COUNT = click.IntRange(min=1)
+
+
+@click.command(cls=Command)
+@click.argument("file", type=PATH)
+@click.option("--person", required=True, help="The column of who it is.")
+@click.option("--time", required=True, help="The column of times.")
+@click.option("--x", help="The column of coordinates in metres, or of the longitude.")
+@click.option("--y", help="The column of coordinates in metres, or of the latitude.")
+@click.option("--degrees", "in_degrees", is_flag=True, help="x and y are in degrees.")
+@click.option("--place", help="A column of names of places, instead of x and y.")
+@click.option("--zone", help="Of the clocks, such as Europe/Paris, for times with an offset.")
+@click.option("--metres", default="250,1000,4000", help="Widths of cells, fine to coarse.")
+@click.option("--hours", default="1,6,24", help="Lengths of times, fine to coarse.")
+@click.option("--sample", "most_persons", type=_COUNT, default=1000, help="Persons sampled.")
+@click.option("--seed", type=click.IntRange(min=0), default=1, help="Of all that is drawn.")
+@click.option("--title", default="", show_default=False, help="Of the page.")
+@click.option("--memory", help="DuckDB's memory, such as 3GB.")
+@click.option("--lang", type=click.Choice(["en", "fr"]), default="en")
+@click.option("-o", "--output", type=PATH, help="An .html or .json file.")
+@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+@with_terminal
+def audit(
+    terminal: Terminal,
+    /,
+    *,
+    file: Path,
+    metres: str,
+    hours: str,
+    memory: str | None,
+    lang: str,
+    output: Path | None,
+    force: bool,
+    **asked: Any,
+) -> None:
+    r"""Measure how easily persons are found in trips: points, home and work, moves, company.
+
+    Examples
+    --------
+    ckm rappor location audit trips.parquet --person id --time at --x east --y north
+    ckm rappor location audit trips.csv --person id --time at --x lon --y lat --degrees \
+        --zone Europe/Paris -o trips.html --lang fr
+    """
+    from rappor.location.audit import audit_trips
+    from reports import mobility_report
+    from reports.i18n.languages import words_of
+    from reports.pages.mobility import findings
+    from tables import open_source
+    from tables.mobility import TripColumns
+
+    check_output(output, endings=(".html", ".json"), force=force, inputs=(file,))
+    named = ("person", "time", "x", "y", "place", "in_degrees", "zone")
+    columns = TripColumns(**{name: asked.pop(name) for name in named})
+    with (
+        open_source(file, memory_limit=memory) as source,
+        terminal.progress() as report_progress,
+    ):
+        facts = audit_trips(
+            source,
+            columns,
+            metres=_numbers("--metres", metres),
+            hours=_numbers("--hours", hours),
+            progress=partial(report_progress, "trips"),
+            **asked,
+        )
+    for text in findings(words_of(terminal.language), facts):
+        terminal.tell(text)
+    if output is not None:
+        page = mobility_report(facts, language=lang)
+        is_page = output.suffix.lower() == ".html"
+        text = page.html if is_page else page.to_json()
+        write_whole(output, text, is_private=True)
+        terminal.step("page written", "it follows from records: keep it inside")
+        click.echo(str(output))
+
+
+def _numbers(option: str, text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise click.UsageError(f"{option} must be numbers, such as 1,6,24.") from None

@@ -1,0 +1,231 @@
+"""How much places and times of persons give away: counts of an office's own trips."""
+
+from __future__ import annotations
+
+import zoneinfo
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from footing.data_files import read_data
+from tables.errors import DataError, RequestError
+from tables.filtering.filters import quote
+from tables.source.files import sql_text
+
+if TYPE_CHECKING:
+    from tables.source.source import Source
+
+#: So many points of a person are drawn at most, and so many shared places told apart.
+MOST_POINTS, MOST_SHARED = 8, 5
+_METRES = 111_195.0  # of a degree of latitude
+_FARTHEST = 1e9
+_THREE_WEEKS = 21  # a file as long is moved by whole weeks
+_WEEKS = 200_000 * 604_800  # added to seconds since 1970, so that none is negative
+_TABLES = ("ckm_points", "ckm_sampled", "ckm_cells_of_points")
+_POINTS, _SAMPLE, _CELLS = _TABLES
+_SQL = read_data("tables", "mobility.toml")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TripColumns:
+    """The columns of trips: who, when, and where by coordinates or by a place's name.
+
+    Parameters
+    ----------
+    person, time
+        Whose point it is, and when: a column of times.
+    x, y
+        Coordinates in metres, or with `in_degrees` longitude and latitude.
+    place
+        The name of a place, instead of coordinates.
+    in_degrees
+        Whether coordinates are longitude and latitude.
+    zone
+        The zone whose clocks people live by, such as ``"Europe/Paris"``, where times have an
+        offset; those without one are taken as local.
+    """
+
+    person: str
+    time: str
+    x: str | None = None
+    y: str | None = None
+    place: str | None = None
+    in_degrees: bool = False
+    zone: str | None = None
+
+    def __post_init__(self) -> None:
+        given = [self.x is not None, self.y is not None, self.place is None]
+        if len(set(given)) > 1:
+            raise RequestError(
+                "Trips need two coordinates, or a place.",
+                hint="name both columns of coordinates, or the one of places alone",
+            )
+        if self.zone is not None:
+            try:
+                zoneinfo.ZoneInfo(self.zone)
+            except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
+                raise RequestError(
+                    f"There is no time zone {self.zone!r}.", hint="write it as Europe/Paris"
+                ) from None
+
+
+def count_trips(
+    source: Source,
+    columns: TripColumns,
+    *,
+    metres: Sequence[float],
+    hours: Sequence[float],
+    most_persons: int,
+    seed: int,
+    progress: Callable[[int, int], None] = lambda _done, _all: None,
+) -> tuple[dict[str, int], list[dict[str, Any]]]:
+    """Count what the points of a sample of persons tell of them; no record leaves.
+
+    Parameters
+    ----------
+    source
+        The trips: a row a point.
+    columns
+        Its columns.
+    metres, hours
+        The grains of space, without meaning for named places, and those of time.
+    most_persons
+        How many persons are sampled.
+    seed
+        Of the sample and the points drawn.
+    progress
+        Called with the grains that are done, and all.
+
+    Returns
+    -------
+    tuple
+        What was read, and what was found at each width of cells, under the names of
+        `reports.facts.mobility`: how many, and of how many.
+    """
+    seed = int(seed)
+    try:
+        counts = _read_points(source, columns)
+        if not counts["points"]:
+            raise DataError(
+                "No row has a person, a time and a place.", hint="look at the columns named"
+            )
+        _keep(source, _SAMPLE, "sample", seed=seed, most_persons=int(most_persons))
+        counts["sampled"] = source.fetch(f"SELECT count(*) FROM {_SAMPLE}")[0][0]
+        step = 7 if counts["days"] >= _THREE_WEEKS else 1
+        turns = counts["days"] // step - 1
+        shift = _SQL["shift"].format(step=step, turns=turns, seed=seed) if turns > 0 else ""
+        found = []
+        grains = list(metres) if columns.place is None else [0.0]
+        for done, width in enumerate(grains):
+            progress(done, len(grains))
+            _put_into_cells(source, width, in_degrees=columns.in_degrees)
+            found.append({"metres": width, **_count_grain(source, hours, shift, seed)})
+        progress(len(grains), len(grains))
+    finally:
+        for name in _TABLES:
+            source.fetch(f"DROP TABLE IF EXISTS {name}")
+    return counts, found
+
+
+def _keep(source: Source, table: str, statement: str, **given: object) -> None:
+    source.create(table, _SQL[statement].format(**given), {})
+
+
+def _ask(source: Source, statement: str, **given: object) -> list[Any]:
+    return source.fetch(_SQL[statement].format(**given))
+
+
+def _read_points(source: Source, columns: TripColumns) -> dict[str, int]:
+    """Keep person, local second and coordinates of every point, each once."""
+    source.require(columns.person)
+    given = {"is_whole": "who IS NOT NULL AND t IS NOT NULL AND w IS NOT NULL"}
+    if columns.place is not None:
+        source.require(columns.place)
+        raw = f"{quote(columns.place)} AS w"
+        given |= {"where": "dense_rank() OVER (ORDER BY w) AS x", "is_there": "true"}
+    else:
+        most = (180.0, 90.0) if columns.in_degrees else (_FARTHEST, _FARTHEST)
+        a, b = (_number(source, str(name)) for name in (columns.x, columns.y))
+        raw = f"{a} + {b} AS w, {a} AS a, {b} AS b"
+        is_there = f"abs(a) <= {most[0]} AND abs(b) <= {most[1]}"
+        given |= {"where": "a AS x, b AS y", "is_there": is_there}
+    when = _local(source, columns)
+    rows = f"SELECT {quote(columns.person)} AS who, {when} AS t, {raw} FROM {source.relation}"
+    found = dict(
+        zip(
+            ("rows", "without", "outside"),
+            *_ask(source, "read", given=rows, **given),
+            strict=True,
+        )
+    )
+    _keep(source, _POINTS, "points", given=rows, **given)
+    found |= zip(
+        ("points", "persons", "persons_once", "days"), *_ask(source, "persons"), strict=True
+    )
+    left = found["rows"] - found["without"] - found["outside"]
+    return {**found, "repeated": left - found["points"]}
+
+
+def _number(source: Source, name: str) -> str:
+    source.require(name)
+    if source.kinds[name] not in {"integer", "number"}:
+        raise RequestError(f"The coordinates in {name!r} are no numbers.")
+    return f"{quote(name)}::DOUBLE"
+
+
+def _local(source: Source, columns: TripColumns) -> str:
+    """Return the SQL of the second on the clocks that people live by."""
+    name, kind = quote(columns.time), source.require(columns.time)
+    has_offset = kind == "TIMESTAMP WITH TIME ZONE"
+    if not kind.startswith("TIMESTAMP"):
+        raise RequestError(
+            f"The times in {columns.time!r} are {kind}, no times of a day.",
+            hint="convert the column to timestamps",
+        )
+    if has_offset != (columns.zone is not None):
+        raise RequestError(
+            f"The times in {columns.time!r} have an offset, and no zone is named."
+            if has_offset
+            else f"The times in {columns.time!r} have no offset: they are taken as local.",
+            hint="name the zone whose clocks people live by, such as Europe/Paris"
+            if has_offset
+            else "leave the zone out, or give times with an offset",
+        )
+    moment = f"{name}::TIMESTAMP"
+    if columns.zone is not None:
+        moment = f"{name} AT TIME ZONE {sql_text(columns.zone)}"
+    return f"CASE WHEN isfinite({moment}) THEN floor(epoch({moment})) + {_WEEKS} END"
+
+
+def _put_into_cells(source: Source, metres: float, *, in_degrees: bool) -> None:
+    """Put points into cells of one width; cells of degrees are as wide as high."""
+    across, up = "x::BIGINT", "0"
+    if metres:
+        up = f"floor(y * {_METRES if in_degrees else 1.0} / {metres})::BIGINT"
+        middle = f"cos(radians(({up} + 0.5) * {metres / _METRES}))"
+        scale = f"{_METRES} * {middle}" if in_degrees else "1.0"
+        across = f"floor(x * {scale} / {metres})::BIGINT"
+    source.fetch(f"DROP TABLE IF EXISTS {_CELLS}")
+    _keep(source, _CELLS, "cells", across=across, up=up)
+
+
+def _count_grain(
+    source: Source, hours: Sequence[float], shift: str, seed: int
+) -> dict[str, Any]:
+    alone = {
+        hour: _ask(source, "alone", seconds=round(hour * 3600), seed=seed, most=MOST_POINTS)
+        for hour in hours
+    }
+    persons, home, work, both, crowd = _ask(source, "pairs")[0]
+    moved, foretold, usual = _ask(source, "moves")[0]
+    return {
+        "alone": {hour: {k: of for k, *of in rows} for hour, rows in alone.items()},
+        "home": (home, persons),
+        "work": (work, persons),
+        "both": (both, persons),
+        "usual_crowd": crowd,
+        "foretold": (foretold, moved),
+        "usual": (usual, moved),
+        "met": _ask(source, "met", shift=0, most=MOST_SHARED),
+        "met_by_chance": _ask(source, "met", shift=shift, most=MOST_SHARED) if shift else [],
+    }
