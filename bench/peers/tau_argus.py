@@ -1,0 +1,39 @@
+"""Secondary suppression by tau-ARGUS: CPU seconds, and the status of every cell."""
+
+import json
+import os
+import resource
+import sys
+import tempfile
+import time
+
+from pytauargus import protect
+
+with open(sys.argv[1], encoding="utf-8") as file:
+    given = json.load(file)
+axes = list(given["trees"])
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)  # it leaves its logs there
+    trees = {}
+    for axis, text in given["trees"].items():
+        if "@" in text:
+            trees[axis] = f"{folder}/{axis}.hrc"
+            with open(trees[axis], "w", encoding="utf-8") as file:
+                file.write(text)
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before = time.process_time() - spent.ru_utime - spent.ru_stime
+    found = protect(
+        given["records"],
+        axes,
+        response="amount",
+        safety_rules=given["rule"],
+        suppress=given["method"],
+        hrc=trees,
+        hierleadstring="@",
+        totcode="Total",
+        workdir=folder,
+    )
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = time.process_time() + spent.ru_utime + spent.ru_stime - before
+rows = [[*(row[axis] for axis in axes), row["status"]] for row in found.tables[0].rows]
+print("\n" + json.dumps({"cpu": cpu, "rows": rows}))
