@@ -151,7 +151,7 @@ def compare_methods(
         threads=threads,
     )
     report_progress("scan", 1, 1)
-    builder = _Builder(job, testbed, ptable, secret, asked)
+    builder = _Builder(job, testbed, ptable, secret, asked, report_progress)
     results = []
     for done, choice in enumerate(methods.values()):
         report_progress("methods", done, len(methods))
@@ -214,6 +214,7 @@ class _Builder:
     ptable: PTable
     secret: Secret | None
     experiment: Experiment
+    progress: Callable[[str, int, int], None]
     facts: Callable[[], Mapping[str, float | None]] = dict
 
     def bench_of(self, choice: MethodChoice) -> Testbed:
@@ -352,7 +353,9 @@ class _Builder:
         taken = {n: v for n, v in choice.parameters.items() if n != "most_cells"}
 
         def make(office: int, planned: Sequence[CubeRequest]) -> CountingMethod:
-            method = SuppressionMethod(testbed.records, planned, **taken)
+            method = SuppressionMethod(
+                testbed.records, planned, progress=self.progress, **taken
+            )
             if not office:
                 self.facts = method.facts
             return method

@@ -218,6 +218,7 @@ def choose_hidden(
             wishes,
             names=[list(tables)[m] for m in members],
             hidden=status > 0,
+            progress=progress,
         )
         status[system.cells[system.found.hidden & system.is_shown]] = SECONDARY
         systems.append(system)
@@ -275,6 +276,7 @@ def _solved(
     *,
     names: Sequence[str],
     hidden: Flags,
+    progress: Progress | None,
 ) -> System:
     """Solve the problem of one measure, of which the first tables are shown, and have names."""
     chosen = [links.tables[m] for m in members]
@@ -321,7 +323,9 @@ def _solved(
             coalition=rules.coalition,
             unseen=~is_shown,
         )
-        found = suppress(problem, method=rules.method, limit_s=rules.limit_s)
+        found = suppress(
+            problem, method=rules.method, limit_s=rules.limit_s, progress=progress
+        )
     except UnprotectedError as error:
         parents = {int(cell[-1]): int(cell[0]) for cell, _ in own.left}
         failed = np.array([parents.get(cell, cell) for cell in error.cells.tolist()])

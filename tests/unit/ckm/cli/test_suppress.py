@@ -3,6 +3,7 @@
 import csv
 import itertools
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from click.testing import CliRunner
 from scipy.optimize import linprog
 
 import ckm.release.suppressed
+import ckm.suppression.cell_selection
 from ckm.cli import app
 from ckm.config import read_job
 from ckm.errors import CheckFailedError, ConfigError
@@ -376,6 +378,34 @@ def test_an_interrupted_release_leaves_nothing(folder, stage):
     with pytest.raises(KeyboardInterrupt):
         release_true_numbers(read_job("job.toml"), "out", progress=stop)
     assert sorted(p.name for p in folder.iterdir()) == before
+
+
+def test_a_search_tells_its_time_limit_and_how_far_it_is(firms):
+    told = []
+    rules = 'p_percent = 10.0, method = "sequential", limit_s = 77.0 }'
+    (firms / "job.toml").write_text(FIRMS.replace("p_percent = 10.0 }", rules))
+    release_true_numbers(read_job("job.toml"), "out", progress=lambda *step: told.append(step))
+    stages = list(dict.fromkeys(stage for stage, _, _ in told))
+    wanted = ["suppression", "publish again", "audit"]
+    assert [stage for stage in stages if stage in wanted] == wanted
+    met = [step for step in told if step[0] == "suppression" and step[2] > 1]
+    assert met[-1][1] == met[-1][2] - 1
+    for command in (["suppress", "-o", "o2"], ["check"]):
+        done = run(command[0], "job.toml", *command[1:])
+        assert "until 77 s have passed, for each measure" in done.stderr
+
+
+def test_a_search_that_time_ended_says_so(folder, monkeypatch):
+    found = ckm.suppression.cell_selection.suppress
+    monkeypatch.setattr(
+        ckm.suppression.cell_selection,
+        "suppress",
+        lambda problem, **named: replace(found(problem, **named), seconds=named["limit_s"]),
+    )
+    done = run("suppress", "job.toml", "-o", "out")
+    assert done.exit_code == 0, done.stderr
+    assert "the search for count ended at limit_s" in done.stderr
+    assert manifest(folder / "out", "internal")["measures"][0]["is_out_of_time"]
 
 
 @pytest.mark.slow
