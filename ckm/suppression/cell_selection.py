@@ -27,7 +27,7 @@ from ckm.suppression.a_priori.wishes import APriori
 from ckm.suppression.office_rules import Requested, ZeroSum
 from ckm.suppression.publish import publish_masked
 from ckm.suppression.secondary.search import PRIMARY, SECONDARY, UnprotectedError, suppress
-from tables.magnitudes.derived import asked_column
+from tables.magnitudes.derived import asked_column, size_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -302,12 +302,16 @@ def _solved(
     contributors = laid_out([_contributors(c, measure) for c in chosen])
     try:
         amounts = _joined(measure, chosen, laid_out, values, completed(contributors))
+        size = values
+        if amounts.is_signed:  # as rules read them
+            size = completed(amounts.total)
+            amounts = replace(amounts, total=size)
         wish = wishes.of(measure, cells, is_shown)
         primary = _among(judged, is_shown, _primary(measure, amounts, rules))
         primary = wish.primary(primary, values, margin=rules.margin)
         _require_open(primary, wish.kept)
         if rules.prior is not None:
-            primary = _known_before(primary, values, rules.prior)
+            primary = _known_before(primary, values, size, rules.prior)
         price = values if rules.costs == "value" else 1.0
         if rules.costs not in {"value", "one"}:
             price = completed(laid_out([_numbers(c, rules.costs) for c in chosen]))
@@ -369,11 +373,15 @@ def _among(judged: Flags, is_shown: Flags, primary: Primary) -> Primary:
     )
 
 
-def _known_before(primary: Primary, values: Floats, prior: tuple[float, float]) -> Primary:
-    """Tell the problem within what readers know every number beforehand, in per cent."""
+def _known_before(
+    primary: Primary, values: Floats, size: Floats, prior: tuple[float, float]
+) -> Primary:
+    """Tell within what readers know every number beforehand, in per cent of absolute sums."""
     below, above = prior
-    floor = np.maximum(primary.floor, values * (1 - below / 100))
-    return replace(primary, floor=floor, ceiling=values * (1 + above / 100))
+    floor = values - below / 100 * size
+    if (values == size).all():
+        floor = np.maximum(primary.floor, floor)
+    return replace(primary, floor=floor, ceiling=values + above / 100 * size)
 
 
 def _joined(
@@ -386,14 +394,18 @@ def _joined(
     variable = variable_of(measure)
     if variable is None:
         return _Joined(total=values, contributors=contributors)
-    held = [_magnitudes(c, variable) for c in tables]
+    own = size_column(variable)
+    is_signed = all(own in (c.magnitudes or {}) for c in tables)
+    held = [_magnitudes(c, own if is_signed else variable) for c in tables]
     if any((m.low < 0).any() for m in held):
         raise ConfigError(
-            "suppression is for amounts that are not negative.",
-            hint="publish these sums with noise: ckm release and [[magnitude]] signed = true",
+            "suppression is for amounts that are not negative, unless bounds of them are known.",
+            hint="[[magnitude]] signed = true, and coalition = 0 and prior in [suppression]; "
+            "or publish these sums with noise: ckm release",
         )
     return _Joined(
-        total=values,
+        total=laid_out([m.total for m in held]) if is_signed else values,
+        is_signed=is_signed,
         contributors=contributors,
         top=laid_out([m.top for m in held]),
         top_weight=laid_out([m.top_weight for m in held]),
@@ -443,6 +455,7 @@ class _Joined:
 
     total: Floats
     contributors: Integers
+    is_signed: bool = False
     top: Any = None
     top_weight: Any = None
     records: Any = None

@@ -24,6 +24,8 @@ from tables.magnitudes.derived import (
     asked_columns,
     given_columns,
     holding_columns,
+    size_column,
+    size_columns,
 )
 from tables.magnitudes.variables import largest_columns
 
@@ -165,6 +167,8 @@ def _further_columns(job: Job) -> dict[str, str]:
         found |= given_columns(variable, n=amount.n, largest=amount.largest, asked=amount.asked)
     if rules is None:
         return found
+    for variable in job.signed:
+        found |= size_columns(variable)
     if rules.request is not None and rules.request.column is not None:
         for variable in job.summed:
             found |= asked_columns(variable, rules.request.column)
@@ -189,6 +193,12 @@ def _requests(job: Job, source: Source, keys: HashedKeys | StoredKeys) -> dict[s
     fitted = fitter.fit(job.tables)
     if job.suppression is not None and job.suppression.request is not None:
         fitted = {n: replace(r, sums=_with_asked(r.sums, source)) for n, r in fitted.items()}
+    sizes = {name: size_column(name) for name in job.signed if job.suppression is not None}
+    if sizes:
+        fitted = {
+            n: replace(r, sums=(*r.sums, *(sizes[v] for v in r.sums if v in sizes)))
+            for n, r in fitted.items()
+        }
     if source.cells is not None:  # rules that read more of them refuse
         own = [v for t in job.tables.values() for v in t.variables]
         given = [len(largest_columns(source, v)) for v in own]
