@@ -234,7 +234,10 @@ class _Builder:
             "suppression": lambda: self._suppression(choice, testbed),
             "cell-key": lambda: self._keyed(self.ptable),
             "cell-key-design": lambda: self._of_its_own(choice),
-            "cell-key-additive": lambda: self._additive(choice),
+            "cell-key-additive": lambda: self._additive(self._keyed(self.ptable), choice),
+            "controlled-rounding": lambda: self._additive(
+                lambda _office, _planned: RecordMethod(testbed.records), choice
+            ),
             "cell-key-ledger": lambda: self._behind_ledger(choice, stack),
         }
         return makers.get(choice.kind, lambda: self._looked_up(choice))()
@@ -311,11 +314,9 @@ class _Builder:
 
         return make
 
-    def _additive(self, choice: MethodChoice) -> MakeMethod:
-        make = self._keyed(self.ptable)
-        bound = choice.parameters.get("bound")
+    def _additive(self, make: MakeMethod, choice: MethodChoice) -> MakeMethod:
         return lambda office, planned: AdditiveMethod(
-            self.testbed, make(office, planned), bound=bound
+            self.testbed, make(office, planned), **choice.parameters
         )
 
     def _behind_ledger(self, choice: MethodChoice, stack: ExitStack) -> MakeMethod:
