@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _TAU_ARGUS = "CKM_TAU_ARGUS"
 _P, _AXES = 10, ("activity", "region", "size")
-#: name → branches of the tree of each axis, records, σ of the logarithm, seed
+#: name → branches of the tree of each axis, records, sigma of the logarithm, seed
 TABLES: dict[str, tuple[list[list[int]], int, float, int]] = {
     "1,423 cells": ([[4, 5], [10], [5]], 7_000, 1.2, 2),
     "1,257 cells, skewed": ([[4, 5], [10], [5]], 2_600, 1.8, 2),

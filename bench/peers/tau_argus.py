@@ -6,11 +6,11 @@ import resource
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 from pytauargus import protect
 
-with open(sys.argv[1], encoding="utf-8") as file:
-    given = json.load(file)
+given = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
 axes = list(given["trees"])
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)  # it leaves its logs there
@@ -18,8 +18,7 @@ with tempfile.TemporaryDirectory() as folder:
     for axis, text in given["trees"].items():
         if "@" in text:
             trees[axis] = f"{folder}/{axis}.hrc"
-            with open(trees[axis], "w", encoding="utf-8") as file:
-                file.write(text)
+            Path(trees[axis]).write_text(text, encoding="utf-8")
     spent = resource.getrusage(resource.RUSAGE_CHILDREN)
     before = time.process_time() - spent.ru_utime - spent.ru_stime
     found = protect(

@@ -27,10 +27,11 @@ from ckm.suppression.a_priori.wishes import APriori
 from ckm.suppression.office_rules import Requested, ZeroSum
 from ckm.suppression.publish import publish_masked
 from ckm.suppression.secondary.search import PRIMARY, SECONDARY, UnprotectedError, suppress
+from ckm.suppression.ways_out import subtracted, way_out
 from tables.magnitudes.derived import asked_column, size_column
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -300,23 +301,31 @@ def _solved(
 
     values = completed(laid_out([_numbers(c, measure) for c in chosen]))
     contributors = laid_out([_contributors(c, measure) for c in chosen])
+
+    def named(found: Integers) -> str:
+        parents = {int(cell[-1]): int(cell[0]) for cell, _ in own.left}
+        failed = np.array([parents.get(cell, cell) for cell in found.tolist()])
+        return _names(dict(zip(names, chosen, strict=False)), own, failed)
+
+    def known(times: int) -> Primary:
+        less = tuple(times * percent for percent in prior or (0.0, 0.0))
+        return _known_before(before, values, size, (less[0], less[1]))
+
     try:
         amounts = _joined(measure, chosen, laid_out, values, completed(contributors))
-        size = values
-        if amounts.is_signed:  # as rules read them
-            size = completed(amounts.total)
-            amounts = replace(amounts, total=size)
+        size = completed(amounts.total) if amounts.is_signed else values  # as rules read it
+        amounts = replace(amounts, total=size)
         wish = wishes.of(measure, cells, is_shown)
         primary = _among(judged, is_shown, _primary(measure, amounts, rules))
         primary = wish.primary(primary, values, margin=rules.margin)
         _require_open(primary, wish.kept)
-        if rules.prior is not None:
-            primary = _known_before(primary, values, size, rules.prior)
-        price = values if rules.costs == "value" else 1.0
+        before, prior = primary, rules.prior
+        if prior is not None:
+            primary = _known_before(before, values, size, prior)
+        price = values if rules.costs == "value" else np.ones(len(values))
         if rules.costs not in {"value", "one"}:
             price = completed(laid_out([_numbers(c, rules.costs) for c in chosen]))
-        price = np.broadcast_to(np.abs(np.asarray(price, np.float64)), values.shape)
-        price = wish.costs(price, preferred_cost=rules.preferred_cost)
+        price = wish.costs(np.abs(price), preferred_cost=rules.preferred_cost)
         cost = np.where(hidden[cells], 0.0, price)
         problem = Problem(
             relations=own,
@@ -327,15 +336,18 @@ def _solved(
             coalition=rules.coalition,
             unseen=~is_shown,
         )
-        found = suppress(
-            problem, method=rules.method, limit_s=rules.limit_s, progress=progress
+        found = _searched(
+            problem,
+            rules,
+            named=named,
+            known=known if prior is not None else None,
+            tables=zip(names, own.numbers, strict=False),
+            progress=progress,
         )
     except UnprotectedError as error:
-        parents = {int(cell[-1]): int(cell[0]) for cell, _ in own.left}
-        failed = np.array([parents.get(cell, cell) for cell in error.cells.tolist()])
-        named = _names(dict(zip(names, chosen, strict=False)), own, failed)
         raise CheckFailedError(
-            f"The measure {measure!r}: {error.problem} They are {named}.", hint=error.hint
+            f"The measure {measure!r}: {error.problem} They are {named(error.cells)}.",
+            hint=error.hint,
         ) from None
     except ConfigError as error:
         raise ConfigError(
@@ -349,6 +361,24 @@ def _solved(
         problem=problem,
         found=found,
     )
+
+
+def _searched(
+    problem: Problem,
+    rules: JobSuppression,
+    *,
+    named: Callable[[Integers], str],
+    known: Callable[[int], Primary] | None,
+    tables: Iterable[tuple[str, Integers]],
+    progress: Progress | None,
+) -> Suppression:
+    """Choose the cells to hide, or say what would protect those that cannot be."""
+    try:
+        return suppress(problem, method=rules.method, limit_s=rules.limit_s, progress=progress)
+    except UnprotectedError as error:
+        hint = way_out(problem, error.cells, names=named, known=known)
+        hint = hint or subtracted(problem.relations, error.cells, tables) or error.hint
+        raise UnprotectedError(error.cells, error.problem, hint=hint) from None
 
 
 def _require_open(primary: Primary, kept: Flags) -> None:
@@ -399,7 +429,7 @@ def _joined(
     held = [_magnitudes(c, own if is_signed else variable) for c in tables]
     if any((m.low < 0).any() for m in held):
         raise ConfigError(
-            "suppression is for amounts that are not negative, unless bounds of them are known.",
+            "suppression is for amounts that are not negative, unless bounds are known.",
             hint="[[magnitude]] signed = true, and coalition = 0 and prior in [suppression]; "
             "or publish these sums with noise: ckm release",
         )

@@ -204,7 +204,9 @@ class JobSuppression(Section):
                 hint = "prior = { below = 100.0, above = 100.0 }, of the absolute amounts"
                 reading.add(_WHERE, text, hint)
             if self.coalition:
-                text = f"{names} may be negative, and contributors are thought of above 0 alone."
+                text = (
+                    f"{names} may be negative, and contributors are thought of above 0 alone."
+                )
                 reading.add(_WHERE, text, "coalition = 0 protects against outsiders")
             if self.holding is not None or not of_records:
                 text = f"{names} may be negative, for records without holding alone."

@@ -54,9 +54,7 @@ def reverse_delete(
 class _Choice:
     """What is hidden, and for each demand and direction a change that proves it met."""
 
-    def __init__(
-        self, cover: Cover, size: int, progress: Callable[[int, int], None]
-    ) -> None:
+    def __init__(self, cover: Cover, size: int, progress: Callable[[int, int], None]) -> None:
         self.progress = progress
         self.original, self.problem, self.size = cover, cover.problem, size
         self.near = Neighbourhood(cover.problem)

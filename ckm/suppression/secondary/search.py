@@ -227,7 +227,9 @@ def suppress(
     attackers, cover, least = Attackers(problem), Cover(problem), 0.0
     deadline, tell = started + limit_s, progress or (lambda _stage, _done, _total: None)
     while True:
-        failed = protect_in_turn(cover, deadline=deadline, progress=partial(tell, "suppression"))
+        failed = protect_in_turn(
+            cover, deadline=deadline, progress=partial(tell, "suppression")
+        )
         _require_met(problem, failed)
         _require_time(cover, limit_s)
         more = attackers.unguarded(cover.changes)

@@ -720,7 +720,7 @@ def test_what_readers_know_beforehand_bounds_what_can_be_protected(firms):
         done = run("suppress", "job.toml", "-o", f"out{code}")
         assert done.exit_code == code, done.stderr
     assert "'t' (sec A, sub A1)" in done.stderr
-    assert "take readers to know less beforehand" in done.stderr
+    assert "prior 2 times as wide would do" in done.stderr
     lines = audited(firms / "out0", "t")
     assert (lines["least"] >= 0.5 * lines["original"] - 1e-6).all()
     assert (lines["most"] <= 1.8 * lines["original"] + 1e-6).all()
