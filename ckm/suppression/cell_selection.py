@@ -64,6 +64,8 @@ class System:
         Which cells of the problem a table shows; the others only link those that are shown.
     problem, found
         What was asked for, and what its own choice was.
+    disclosed
+        Unsafe cells that a pattern of another program publishes.
     """
 
     measure: str
@@ -72,6 +74,7 @@ class System:
     is_shown: Flags
     problem: Problem
     found: Suppression
+    disclosed: Integers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -185,6 +188,7 @@ def choose_hidden(
     rules: JobSuppression,
     groups: Sequence[Groups] = (),
     whole: Sequence[tuple[str, Cells]] = (),
+    pattern: Flags | None = None,
     progress: Progress | None = None,
 ) -> Choice:
     """Choose the cells to hide, for all tables and measures together.
@@ -196,6 +200,8 @@ def choose_hidden(
     A reader adds up over several dimensions at once, and over the cells of one table to those
     of another: whatever as a set of records is a combination of others is linked to them, see
     `additive_relations`. The margins between are cells that nobody sees.
+
+    With a `pattern`, these cells of the first table are hidden, and no other is looked for.
     """
     report_progress = progress or (lambda _stage, _done, _total: None)
     every = [*tables.values(), *(cells for _, cells in whole)]
@@ -203,6 +209,8 @@ def choose_hidden(
     links = _Links(every, [*groups, *(of_table[name] for name, _ in whole)])
     relations = links.of(range(len(every)))
     status = np.zeros(relations.n_cells, np.int8)
+    if pattern is not None:
+        status[relations.numbers[0][pattern]] = SECONDARY
     wanted = _wanted(requests, tables)
     wishes = APriori(
         rules, tables, requests, numbers=relations.numbers, n_cells=relations.n_cells
@@ -219,6 +227,7 @@ def choose_hidden(
             wishes,
             names=[list(tables)[m] for m in members],
             hidden=status > 0,
+            is_given=pattern is not None,
             progress=progress,
         )
         status[system.cells[system.found.hidden & system.is_shown]] = SECONDARY
@@ -277,6 +286,7 @@ def _solved(
     *,
     names: Sequence[str],
     hidden: Flags,
+    is_given: bool,
     progress: Progress | None,
 ) -> System:
     """Solve the problem of one measure, of which the first tables are shown, and have names."""
@@ -318,7 +328,8 @@ def _solved(
         wish = wishes.of(measure, cells, is_shown)
         primary = _among(judged, is_shown, _primary(measure, amounts, rules))
         primary = wish.primary(primary, values, margin=rules.margin)
-        _require_open(primary, wish.kept)
+        kept = None if is_given else wish.kept
+        _require_open(primary, kept)
         before, prior = primary, rules.prior
         if prior is not None:
             primary = _known_before(before, values, size, prior)
@@ -332,17 +343,21 @@ def _solved(
             values=values,
             primary=primary,
             costs=cost,
-            kept=wish.kept,
+            kept=kept,
             coalition=rules.coalition,
             unseen=~is_shown,
         )
-        found = _searched(
-            problem,
-            rules,
-            named=named,
-            known=known if prior is not None else None,
-            tables=zip(names, own.numbers, strict=False),
-            progress=progress,
+        found = (
+            _given(problem, hidden[cells])
+            if is_given
+            else _searched(
+                problem,
+                rules,
+                named=named,
+                known=known if prior is not None else None,
+                tables=zip(names, own.numbers, strict=False),
+                progress=progress,
+            )
         )
     except UnprotectedError as error:
         raise CheckFailedError(
@@ -358,8 +373,21 @@ def _solved(
         members=members,
         cells=cells,
         is_shown=is_shown,
-        problem=problem,
+        problem=found.problem if is_given else problem,
         found=found,
+        disclosed=np.flatnonzero(primary.is_primary & ~found.problem.primary.is_primary),
+    )
+
+
+def _given(problem: Problem, hidden: Flags) -> Suppression:
+    """Take a pattern of another program; what it publishes, nothing protects."""
+    primary, unseen = problem.primary, np.asarray(problem.unseen)
+    is_primary = primary.is_primary & (hidden | unseen)
+    problem = replace(problem, primary=replace(primary, is_primary=is_primary))
+    status = np.where(hidden & ~unseen, SECONDARY, 0).astype(np.int8)
+    status[is_primary] = PRIMARY
+    return Suppression(
+        problem=problem, status=status, method="given", least=0.0, changes=(), seconds=0.0
     )
 
 
@@ -381,9 +409,9 @@ def _searched(
         raise UnprotectedError(error.cells, error.problem, hint=hint) from None
 
 
-def _require_open(primary: Primary, kept: Flags) -> None:
+def _require_open(primary: Primary, kept: Flags | None) -> None:
     """Refuse to publish what the rules call unsafe, unless the office calls it safe."""
-    both = np.flatnonzero(primary.is_primary & kept)
+    both = np.flatnonzero(primary.is_primary & (False if kept is None else kept))
     if both.size:
         raise UnprotectedError(
             both,
