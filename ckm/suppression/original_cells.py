@@ -19,6 +19,7 @@ from tables import (
     cube,
     record_groups,
 )
+from tables.filtering.filters import quote
 from tables.magnitudes.derived import (
     asked_column,
     asked_columns,
@@ -72,6 +73,7 @@ class Originals:
         report_progress("keys", 0, 1)
         check_keys(self.source, self.keys, action=self.job.checks)
         report_progress("keys", 1, 1)
+        self._require_whole_contributors()
         found = cube(
             self.source,
             self.keys,
@@ -82,6 +84,20 @@ class Originals:
         report_progress("scan", 100, 100)
         held = self._by_holding(list(self.requests.values()), found)
         return dict(zip(self.requests, held, strict=True))
+
+    def _require_whole_contributors(self) -> None:
+        """Refuse weights below 1 of amounts, wherever they are."""
+        weight = self.job.data.weight
+        if weight is None or not self.job.summed or self.source.cells is not None:
+            return
+        own = quote(weight)
+        query = f"SELECT 1 FROM {self.source.relation} WHERE {own} > 0 AND {own} < 1 LIMIT 1"
+        if self.source.fetch(query):
+            raise ConfigError(
+                f"Some weights {weight!r} are below 1, and suppression of amounts needs weights "
+                "of 1 or more: a contributor stands for himself.",
+                hint="raise lower weights to 1, or leave the weight out",
+            )
 
     def _by_holding(self, requests: Sequence[Request], found: Sequence[Cells]) -> list[Cells]:
         """Count holdings as contributors, where records have one."""

@@ -3,6 +3,7 @@
 import csv
 import itertools
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -733,6 +734,60 @@ def test_weights_below_one_are_named_and_nothing_is_written(firms):
     done = run("suppress", "job.toml", "-o", "out")
     assert done.exit_code == 2
     assert "weights of 1 or more" in done.stderr
+    assert not (firms / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "rules", ["threshold = 3", "p_percent = 10.0", "threshold = 2, prior = {}"]
+)
+def test_weights_below_one_are_named_by_every_rule_of_amounts(firms, rules):
+    rules = rules.format("{ below = 50.0, above = 50.0 }")
+    data = pq.read_table("firms.parquet").append_column("w", pa.array([1.0] * 13 + [0.5]))
+    pq.write_table(data, "firms.parquet")
+    text = FIRMS.replace("threshold = 3, p_percent = 10.0", rules)
+    (firms / "job.toml").write_text(text.replace('id = "id"', 'id = "id", weight = "w"'))
+    done = run("suppress", "job.toml", "-o", "out")
+    assert done.exit_code == 2
+    assert "weights of 1 or more" in done.stderr
+    assert not (firms / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("tree", "said"),
+    [
+        ("A1,X\nA1,Y\nA2,X\nX,\nY,\n", "appears twice"),
+        ("A1,X\nA2,X\nX,Y\nY,X\n", "'X' is its own ancestor"),
+        ("A1,X\nA2,Z\nX,\n", "'Z'"),
+    ],
+)
+def test_trees_that_contradict_themselves_are_named_and_nothing_is_written(firms, tree, said):
+    codes = "B1,X\nB2,X\nC1,X\n"
+    (firms / "tree.csv").write_text(f"code,parent\n{tree}{codes}")
+    text = FIRMS.replace('act = ["sec", "sub"]', 'sub = "tree.csv"').replace(
+        '["act"]', '["sub"]'
+    )
+    (firms / "job.toml").write_text(text)
+    done = run("suppress", "job.toml", "-o", "out")
+    assert done.exit_code == 2
+    assert re.search(said, done.stderr), done.stderr
+    assert not (firms / "out").exists()
+
+
+def test_totals_that_are_not_the_sum_of_their_parts_are_named_and_nothing_is_written(firms):
+    rows = [("x", 3, 30), ("y", 4, 50), ("Total", 7, 81)]
+    columns = dict(
+        zip(("sub", "n", "turnover"), map(list, zip(*rows, strict=True)), strict=True)
+    )
+    pq.write_table(pa.table(columns), "firms.parquet")
+    text = FIRMS.replace(
+        'id = "id"', 'cells = ["sub"], count = "n", amounts = { turnover = { n = "n" } }'
+    )
+    text = text.replace("hierarchies", "# ").replace('["act"]', '["sub"]')
+    (firms / "job.toml").write_text(text.replace(", p_percent = 10.0", ", coalition = 0"))
+    done = run("suppress", "job.toml", "-o", "out")
+    assert done.exit_code == 3
+    assert "'turnover'" in done.stderr
+    assert "sub" in done.stderr
     assert not (firms / "out").exists()
 
 
