@@ -73,7 +73,6 @@ class Originals:
         report_progress("keys", 0, 1)
         check_keys(self.source, self.keys, action=self.job.checks)
         report_progress("keys", 1, 1)
-        self._require_whole_contributors()
         found = cube(
             self.source,
             self.keys,
@@ -82,6 +81,7 @@ class Originals:
             progress=lambda share: report_progress("scan", int(100 * share), 100),
         )
         report_progress("scan", 100, 100)
+        self._require_whole_contributors()
         held = self._by_holding(list(self.requests.values()), found)
         return dict(zip(self.requests, held, strict=True))
 
@@ -90,12 +90,11 @@ class Originals:
         weight = self.job.data.weight
         if weight is None or not self.job.summed or self.source.cells is not None:
             return
-        own = quote(weight)
-        query = f"SELECT 1 FROM {self.source.relation} WHERE {own} > 0 AND {own} < 1 LIMIT 1"
-        if self.source.fetch(query):
+        is_low = f"{quote(weight)} > 0 AND {quote(weight)} < 1"
+        if self.source.fetch(f"SELECT 1 FROM {self.source.relation} WHERE {is_low} LIMIT 1"):  # noqa: S608
             raise ConfigError(
-                f"Some weights {weight!r} are below 1, and suppression of amounts needs weights "
-                "of 1 or more: a contributor stands for himself.",
+                f"Some weights {weight!r} are below 1, and suppression of amounts needs "
+                "weights of 1 or more: a contributor stands for himself.",
                 hint="raise lower weights to 1, or leave the weight out",
             )
 
