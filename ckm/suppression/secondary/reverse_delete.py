@@ -86,8 +86,9 @@ class _Choice:
             for side, change in (fresh or {}).items():
                 self._keep(side, change)
         made = Cover(self.problem, self.original.demands)
-        for (number, sign), change in self.proofs.items():
+        for change in {id(change): change for change in self.proofs.values()}.values():
             made.add(change)
+        for number, sign in self.proofs:  # by the programs' own account
             (made.is_high_met if sign > 0 else made.is_low_met)[number] = True
         return made
 
