@@ -16,15 +16,15 @@ _NOTHING = 1e-2
 _SIZES = ((12_000, 1_500), (np.inf, 600))
 
 
-def reverse_delete(cover: Cover, *, deadline: float = np.inf) -> Cover:
+def reverse_delete(cover: Cover, *, deadline: float = np.inf, is_wide: bool = False) -> Cover:
     """Publish secondary cells again, the dearest first, where every demand stays met.
 
     Notes
     -----
     The demands whose proofs move a cell get other changes, of cells that are hidden and as
-    cheap as can be; where each has one, the cell is published. Tables that are not too large
-    are searched twice, from what the cover hides and from all that may be hidden, and the
-    cheaper choice is kept.
+    cheap as can be; where each has one, the cell is published. A wide search starts from all
+    that may be hidden, in tables that are not too large, and not from what the cover hides.
+    The cheaper of the cover and what is found is returned.
 
     References
     ----------
@@ -33,16 +33,14 @@ def reverse_delete(cover: Cover, *, deadline: float = np.inf) -> Cover:
     """
     n_cells = cover.problem.relations.n_cells
     size = next(size for most, size in _SIZES if n_cells <= most)
-    start = _Choice(cover, size)
-    if not start.prove_all(deadline):
+    choice = _Choice(cover, size)
+    if is_wide:
+        if size == _SIZES[-1][1] or cover.cost() == 0:
+            return cover
+        choice.hidden |= cover.problem.is_open
+    if not choice.prove_all(deadline):
         return cover
-    found = start.reduced(deadline)
-    if size > _SIZES[-1][1] and found.cost() > 0:
-        wide = _Choice(found, size)
-        wide.hidden |= cover.problem.is_open
-        if wide.prove_all(deadline):
-            found = min(found, wide.reduced(deadline), key=Cover.cost)
-    return min(cover, found, key=Cover.cost)
+    return min(cover, choice.reduced(deadline), key=Cover.cost)
 
 
 class _Choice:
