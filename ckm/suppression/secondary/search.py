@@ -224,7 +224,7 @@ def suppress(
     if not wide.open_demands().size:
         cover = min(cover, wide, key=Cover.cost)
     if chosen == "exact":
-        cover, least = _settled_exactly(cover, attackers, deadline=deadline)
+        cover, least = _settled_exactly(cover, deadline=deadline)
     status = np.where(cover.hidden, SECONDARY, PUBLISHED).astype(np.int8)
     status[problem.primary.is_primary] = PRIMARY
     seconds = time.monotonic() - started
@@ -260,14 +260,13 @@ def _settled(
     return cover
 
 
-def _settled_exactly(
-    best: Cover, attackers: Attackers, *, deadline: float
-) -> tuple[Cover, float]:
+def _settled_exactly(best: Cover, *, deadline: float) -> tuple[Cover, float]:
     """Find a cheaper choice that no attacker breaks, if there is one, and what none goes below.
 
     Every attacker who turns up narrows what is possible, so that bounds found before stay.
     """
-    cover, least = best, 0.0
+    # afresh: what was asked of a choice that was dropped is not asked of this one yet
+    cover, least, attackers = best, 0.0, Attackers(best.problem)
     while True:
         cover, bound = protect_exactly(cover, deadline=deadline)
         least, more = max(least, bound), attackers.unguarded(cover.changes)
