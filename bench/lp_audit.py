@@ -19,7 +19,7 @@ RELEASES = {"inner and all margins": 3, "margins only": 2}
 def released(n_kept: int, max_noise: int, mean: float) -> Any:
     """Publish a random cube with independent noise on every cell that is not 0."""
     from ptable import NoiseSpec, solve
-    from risk.reconstruction.counts import PublishedCounts
+    from tests.published_counts import counts_from_tables
 
     rng = np.random.default_rng(7)
     cube = rng.poisson(rng.gamma(0.7, mean / 0.7, SHAPE))
@@ -32,7 +32,7 @@ def released(n_kept: int, max_noise: int, mean: float) -> Any:
         keys = rng.integers(0, 2**32, counts.size, dtype=np.uint64)
         noise = table.lookup(counts.ravel(), keys).reshape(counts.shape)
         published[kept] = counts + noise
-    return cube, PublishedCounts.from_tables(SHAPE, tables=published, max_noise=max_noise)
+    return cube, counts_from_tables(SHAPE, tables=published, max_noise=max_noise)
 
 
 def audit(n_kept: int, max_noise: int, mean: float) -> dict[str, Any]:

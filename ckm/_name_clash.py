@@ -4,8 +4,6 @@ PyTables is imported as `tables` too, and a file `dp.py` or a folder `reports` b
 comes first on the path of ``python -m ckm`` (docs/adr/0001-names-at-the-top-level.md).
 """
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 

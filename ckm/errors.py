@@ -1,7 +1,5 @@
 """The errors of `ckm`: each with a stable code, a problem and a way out."""
 
-from __future__ import annotations
-
 from footing.errors import ExplainedError
 
 

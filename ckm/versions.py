@@ -1,7 +1,5 @@
 """The versions of the programs that make a release."""
 
-from __future__ import annotations
-
 import platform
 from importlib import metadata
 

@@ -8,14 +8,13 @@ from dp.accounting.composition import advanced, basic, concentrated, parallel
 from dp.accounting.concentrated import epsilon_of_rho, rho_of_epsilon
 from dp.accounting.gaussian import (
     classic_gaussian_scale,
-    discrete_gaussian_delta,
     gaussian_delta,
     gaussian_epsilon,
     gaussian_scale,
 )
 from dp.accounting.pld import PrivacyLoss
 from dp.accounting.rdp import CLASSIC_ORDERS, WIDE_ORDERS, RenyiCurve, Spent, renyi_divergence
-from dp.accounting.training import TrainingCost, noise_for_training, training_cost
+from dp.accounting.training import TrainingCost, training_cost
 from dp.adjacency import Adjacency
 from dp.auditor import Audit, audit, one_run_bound
 from dp.belief import (
@@ -32,7 +31,7 @@ from dp.belief import (
 )
 from dp.budget.entries import Entry
 from dp.budget.ledger import BudgetLedger
-from dp.check import Loss, exact_delta, exact_epsilon
+from dp.check import Loss, exact_epsilon
 from dp.errors import (
     BudgetSpentError,
     DPError,
@@ -100,11 +99,9 @@ __all__ = [
     "concentrated",
     "count",
     "counts",
-    "discrete_gaussian_delta",
     "disjoint",
     "distance_bound",
     "epsilon_of_rho",
-    "exact_delta",
     "exact_epsilon",
     "gaussian_delta",
     "gaussian_epsilon",
@@ -113,7 +110,6 @@ __all__ = [
     "maximum",
     "mean",
     "meaning",
-    "noise_for_training",
     "one_run_bound",
     "parallel",
     "premium_bound",

@@ -5,8 +5,6 @@ count it; the bound is wrong with the stated chance at most. A bound above the c
 proves a fault. A bound below proves nothing.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Where a property of numbers begins, found by halving an interval."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 

@@ -1,15 +1,11 @@
 """The exact loss of a mechanism with finitely many outcomes: its matrix decides."""
 
-from __future__ import annotations
-
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dp.checking import checked_epsilon
 from dp.errors import DPError
 
 
@@ -73,40 +69,6 @@ def exact_epsilon(
                     outcome=int(possible[place]),
                 )
     return worst
-
-
-def exact_delta(
-    transition: ArrayLike,
-    *,
-    epsilon: float,
-    neighbours: Iterable[tuple[int, int]] | str = "all",
-) -> float:
-    """Return the delta that a mechanism needs at an epsilon.
-
-    Parameters
-    ----------
-    transition
-        ``transition[i, j]`` is the chance of outcome ``j`` for input ``i``.
-    epsilon
-        The epsilon.
-    neighbours
-        Pairs of inputs; ``"all"``, or ``"next"``.
-
-    Examples
-    --------
-    >>> exact_delta([[0.5, 0.5], [0.0, 1.0]], epsilon=1)
-    0.5
-    """
-    matrix = _matrix(transition)
-    growth = math.exp(min(700.0, checked_epsilon(epsilon, may_be_zero=True)))
-    return max(
-        (
-            float(np.maximum(0, matrix[one] - growth * matrix[other]).sum())
-            for first, second in _pairs(neighbours, len(matrix))
-            for one, other in ((first, second), (second, first))
-        ),
-        default=0.0,
-    )
 
 
 def _matrix(transition: ArrayLike) -> NDArray[np.float64]:

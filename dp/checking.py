@@ -1,7 +1,5 @@
 """Checks of parameters that many modules make."""
 
-from __future__ import annotations
-
 from dp.errors import DPError
 from footing.checks import Limits, require_integer, require_number
 

@@ -1,7 +1,5 @@
 """From a table to numbers, by the schema alone: nothing is learnt from the data."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

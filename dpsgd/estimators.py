@@ -1,7 +1,5 @@
 """Private classifiers and regressors for a table, in the manner of scikit-learn."""
 
-from __future__ import annotations
-
 import inspect
 import math
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Networks in which records do not mix."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Callable, Sequence
 

@@ -3,8 +3,6 @@
 It holds no method and knows no data; it imports the standard library alone (ADR 16).
 """
 
-from __future__ import annotations
-
 from footing.errors import ExplainedError
 from footing.files import new_file, require_private, write_whole
 

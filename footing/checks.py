@@ -1,7 +1,5 @@
 """Whether a number is one that may be used; the same words for it in all packages."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Word lists and other data that lie beside the modules that read them."""
 
-from __future__ import annotations
-
 import tomllib
 from importlib.resources import files
 from typing import Any

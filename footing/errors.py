@@ -1,7 +1,5 @@
 """The error that the errors of every package descend from."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 

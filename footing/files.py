@@ -1,7 +1,5 @@
 """Files that appear complete or not at all, and that their owner alone may read."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import io

@@ -1,7 +1,5 @@
 """Public names that a package imports when they are first used, not when it is."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Where records lie, as texts tell: files, folders, globs, standard input, S3 and databases."""
 
-from __future__ import annotations
-
 import glob
 import itertools
 import os

@@ -1,7 +1,5 @@
 """A board for static SVG: shapes, texts and axes, with words for whoever cannot see them."""
 
-from __future__ import annotations
-
 import html
 import math
 import re

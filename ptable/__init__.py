@@ -16,7 +16,7 @@ from ptable.errors import InfeasibleError, InternalError, PTableError, PTableWar
 from ptable.proof.certificate import Certificate, RowCertificate
 from ptable.proof.guarantees import Guarantee, RowGuarantee, guarantee
 from ptable.proof.identify import Identification, RowFigures, identify
-from ptable.quantisation.key_matrix import key_matrix, table_from_key_matrix
+from ptable.quantisation.key_matrix import table_from_key_matrix
 from ptable.quantisation.quantise import Quantisation, RowQuantisation, quantise
 from ptable.solver.feasibility import Feasibility, RowFeasibility, feasible
 from ptable.solver.solve import solve
@@ -53,7 +53,6 @@ __all__ = [
     "figures",
     "guarantee",
     "identify",
-    "key_matrix",
     "quantise",
     "read_tables",
     "solve",

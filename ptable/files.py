@@ -1,7 +1,5 @@
 """P-tables in files: Parquet and JSON, checked whenever they are read."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

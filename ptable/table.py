@@ -335,43 +335,6 @@ class PTable:
         )
 
     @classmethod
-    def from_probabilities(
-        cls, transition: ArrayLike, *, key_range: int = 2**32, label: str = ""
-    ) -> PTable:
-        """Build a table from transition probabilities, rounding cumulative sums to keys.
-
-        Parameters
-        ----------
-        transition
-            P(published column | count row), from count 0 and published 0 on; rows sum to one
-            within 1e-9.
-        key_range, label
-            As for the class.
-
-        Examples
-        --------
-        >>> PTable.from_probabilities([[1, 0, 0], [0.5, 0, 0.5]]).units(1)
-        {-1: 2147483648, 1: 2147483648}
-        """
-        matrix = np.asarray(transition, dtype=np.float64)
-        if matrix.ndim != 2 or not np.isfinite(matrix).all() or (matrix < 0).any():
-            raise PTableError(
-                "transition must be a matrix of probabilities, without gaps or negatives."
-            )
-        sums = np.abs(matrix.sum(axis=1) - 1)
-        if len(matrix) == 0 or sums.max() > 1e-9:
-            raise PTableError(
-                "Every row of transition must sum to 1 within 1e-9; "
-                f"the worst is off by {sums.max(initial=0):.3g}."
-            )
-        noise, upper = [], []
-        for count, row in enumerate(matrix.tolist()):
-            *_, total = sums_so_far = list(accumulate(map(Fraction, row)))
-            upper.append(tuple(round(part / total * key_range) for part in sums_so_far))
-            noise.append(tuple(range(-count, len(row) - count)))
-        return cls(noise=tuple(noise), upper=tuple(upper), key_range=key_range, label=label)
-
-    @classmethod
     def from_frame(
         cls,
         frame: Any,

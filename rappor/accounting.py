@@ -1,7 +1,5 @@
 """What the reports of one client give away, exactly."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 

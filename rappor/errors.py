@@ -1,7 +1,5 @@
 """The errors of this package."""
 
-from __future__ import annotations
-
 from footing.errors import ExplainedError
 
 

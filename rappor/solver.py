@@ -1,7 +1,5 @@
 """Find the design that sees most for a given privacy loss."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Small files of text, read whole."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from rappor.errors import ReportFileError

@@ -1,7 +1,5 @@
 """Show that a public page holds nothing but what everybody may know."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

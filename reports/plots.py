@@ -1,7 +1,5 @@
 """Drawings of pages that stand alone: for notebooks and files."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

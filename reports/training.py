@@ -1,7 +1,5 @@
 """The pages of private training: its cost, its results, its audits and its card."""
 
-from __future__ import annotations
-
 from reports.facts.training import AuditFacts, CardFacts, StudyFacts, SweepFacts
 from reports.pages.training.audits import audits_page
 from reports.pages.training.card import card_page

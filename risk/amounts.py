@@ -5,8 +5,6 @@ units; in sensitive cells two more contributors have noise of their own. Everyth
 closed form.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

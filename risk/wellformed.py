@@ -1,7 +1,5 @@
 """What the numbers that come in must look like."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

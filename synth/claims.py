@@ -1,7 +1,5 @@
 """Methods that spend more than they claim, and what is to be said of them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

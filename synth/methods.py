@@ -1,7 +1,5 @@
 """The engines by name, each imported when it is used, and what every one of them returns."""
 
-from __future__ import annotations
-
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping

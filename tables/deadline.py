@@ -1,7 +1,5 @@
 """When work must end, whether its time is over or nobody waits for it any more."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import time

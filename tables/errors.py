@@ -1,7 +1,5 @@
 """The errors of `tables`: each with a stable code, a problem and a way out."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Messages of at most 15 bytes → record keys: AES-128, for whole arrays at once."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc

@@ -1,7 +1,5 @@
 """What the columns of a source are like: values, missing ones, and what nests in what."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 

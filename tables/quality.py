@@ -1,18 +1,14 @@
 """Checks that record keys are fit: none missing, none repeated beyond chance, uniform."""
 
-from __future__ import annotations
-
 import math
 import operator
 import warnings
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from tables.errors import KeyQualityError, KeyQualityWarning, RequestError
 from tables.keys import HashedKeys, RecordKeys, require_sound
-
-if TYPE_CHECKING:
-    from tables.source.source import Source
+from tables.source.source import Source
 
 Action = Literal["stop", "warn", "skip"]
 

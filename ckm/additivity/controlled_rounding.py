@@ -1,7 +1,5 @@
 """Additive tables of whole numbers, or of multiples of a base: controlled rounding."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ckm.additivity.equations import TableSums

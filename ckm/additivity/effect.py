@@ -1,7 +1,5 @@
 """What restoring additivity changes, for users and for intruders; for inside use only."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

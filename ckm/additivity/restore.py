@@ -1,7 +1,5 @@
 """Make a published table add up again, after the cell key method and off by default."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

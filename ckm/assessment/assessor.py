@@ -1,7 +1,5 @@
 """Take in the cells of a release table by table, and give the facts of its report."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

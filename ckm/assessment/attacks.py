@@ -1,7 +1,5 @@
 """Named attacks on the design of a release: by formula, and as tried on simulated records."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace

@@ -4,8 +4,6 @@ Only counts that a release publishes are judged. The prior is counted from cells
 cells would pass off their own gaps as knowledge: such a prior is pooled, or smoothed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which cells of a table belong together: margins, categories, totals and their parts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

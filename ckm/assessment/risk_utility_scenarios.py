@@ -1,7 +1,5 @@
 """Designs beside the p-table of a job, on one map: for comparisons and for reports."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 

@@ -5,8 +5,6 @@ shows its grid, they enter the measures of zeros. Tests take each set of records
 with a single part repeats the noise of its part, and is no draw of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How many small counts somebody finds who asks for all tables that the rules permit."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace

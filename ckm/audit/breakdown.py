@@ -1,7 +1,5 @@
 """Where small counts are found: by area, by variable, by table, by the number of tables."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """The query space of a release: all tables of a job, and the earlier ones of its ledger."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import operator

@@ -1,7 +1,5 @@
 """The verbs of the command line."""
 
-from __future__ import annotations
-
 import sys
 
 import click

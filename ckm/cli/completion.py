@@ -1,7 +1,5 @@
 """``ckm completion``: let the shell complete verbs, options and files."""
 
-from __future__ import annotations
-
 import click
 from click.shell_completion import get_completion_class
 

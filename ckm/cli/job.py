@@ -1,12 +1,10 @@
 """``ckm job`` drafts a job from data; ``ckm schema`` says what files of settings may hold."""
 
-from __future__ import annotations
-
 import json
 import shutil
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -15,9 +13,6 @@ from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import check_output, printable
 from ckm.errors import ConfigError
 from footing.files import new_file, write_whole
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _KINDS = {
     "job": "ckm.config.read:job_schema",

@@ -1,7 +1,5 @@
 """``ckm report`` and ``explain``: the pages of a release made again, and one number told."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Draft a job from the columns of the data, with what was found and what is to be decided."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

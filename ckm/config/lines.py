@@ -1,7 +1,5 @@
 """Where in a TOML file something stands: the line of each section, key and value."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterator

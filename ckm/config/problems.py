@@ -1,7 +1,5 @@
 """What is wrong with a job file: all of it, worded for people."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +7,7 @@ from typing import Any, ClassVar
 
 from ckm.config.lines import Place
 from ckm.errors import ConfigError
+from footing.data_files import read_data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,54 +80,8 @@ def did_you_mean(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str
 
 
 _REPEATED = ("table", "variable", "population", "magnitude", "column")
-_RULES = {
-    "string_type": "must be a text in quotes.",
-    "int_type": "must be a whole number.",
-    "int_from_float": "must be a whole number.",
-    "float_type": "must be a number.",
-    "finite_number": "must be a finite number.",
-    "bool_type": "must be true or false.",
-    "list_type": "must be a list in square brackets.",
-    "dict_type": "must be a table of names and values.",
-    "model_type": "must be a table of keys and values.",
-    "model_attributes_type": "must be a table of keys and values.",
-    "date_type": "must be a date without quotes, such as 2027-03-15.",
-    "greater_than_equal": "must be at least {ge:g}.",
-    "greater_than": "must be greater than {gt:g}.",
-    "less_than_equal": "must be at most {le:g}.",
-    "less_than": "must be less than {lt:g}.",
-    "string_too_short": "must not be empty.",
-    "too_short": "must not be empty.",
-    "string_pattern_mismatch": "must be letters, digits, - and _, and begin with no sign.",
-}
-_UNIONS = {
-    "hierarchies": (
-        "must be a list of columns from broad to fine, a code tree file, "
-        "or { column = …, tree = … }."
-    ),
-    "categories": "must be a list of categories, or the path of a CSV or Parquet file.",
-    "data.path": "must be a path in quotes, or a list of paths.",
-    "experiment.areas": "must be a list of dimensions.",
-    "margins": 'must be "all", "none", or a list of lists of dimensions.',
-    "max_noise": "must be a whole number from 1 to 1000, or a list of these, one per row.",
-    "variance": "must be a number, or a list of numbers, one per row.",
-    "p_stay": "must be a number, or a list of numbers, one per row.",
-    "p_stay_rule": 'must be "exact", "at-least" or "at-most", or a list of these.',
-    "monotone": 'must be "none", "left", "both" or "unimodal", or a list of these.',
-    "symmetric": "must be true or false, or a list of these, one per row.",
-    "variance_rule": 'must be "exact", "at-most" or "nearest", or a list of these.',
-    **dict.fromkeys(
-        ("title", "labels", "description", "source", "unit"),
-        "must be a text in quotes, or { en = …, fr = … }.",
-    ),
-    **dict.fromkeys(
-        ("variable.levels", "variable.categories"),
-        "must give texts in quotes, or { en = …, fr = … }.",
-    ),
-    "output.language": 'must be "en" or "fr", or a list of languages: ["en", "fr"].',
-    "magnitude.decimals": 'must be "all", or a whole number from -15 to 15.',
-    "min_probability": "must lie in [0, 1), or be a list of such numbers, one per row.",
-}
+_WORDS = read_data("ckm.config", "problems.toml")
+_RULES, _FORMS = _WORDS["rules"], _WORDS["forms"]
 
 
 def problem_from_pydantic(
@@ -142,11 +95,11 @@ def problem_from_pydantic(
     kind, context = error["type"], error.get("ctx", {})
     section, where, rest = _place(loc, names, sections)
     key = rest[0] if rest else ""
-    union = section if section in _UNIONS else key
-    union = f"{section}.{key}" if f"{section}.{key}" in _UNIONS else union
+    union = section if section in _FORMS else key
+    union = f"{section}.{key}" if f"{section}.{key}" in _FORMS else union
     is_key = kind in {"extra_forbidden", "missing"} and union != section and len(rest) == 1
-    if union in _UNIONS and rest and not is_key:
-        return Problem(where=where, text=f"{key} {_UNIONS[union]}")
+    if union in _FORMS and rest and not is_key:
+        return Problem(where=where, text=f"{key} {_FORMS[union]}")
     inner = ".".join([section, *rest[:-1]])
     if len(rest) > 1 and inner in sections:
         section, where = inner, f"{where} {'.'.join(rest[:-1])}:"

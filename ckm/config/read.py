@@ -1,7 +1,5 @@
 """Read a job file: parse, collect every problem, build the domain objects."""
 
-from __future__ import annotations
-
 import logging
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """A settings file while it is read: where its paths start, and what is wrong with it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the sections of every settings file have in common, and what their keys become."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from collections.abc import Callable, Iterator, Mapping

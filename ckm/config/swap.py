@@ -1,7 +1,5 @@
 """A swap: what a swap file says, checked and with its paths resolved."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Read which ways to synthesise a sweep tries, on what, and what it measures."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, Literal
 

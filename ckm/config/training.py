@@ -194,16 +194,3 @@ def _merged(document: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, A
         else:
             found[name] = {**(held if isinstance(held, dict) else {}), **entries}
     return found
-
-
-_EXAMPLE: dict[str, Any] = {
-    "plan": {
-        "epsilon": 1.0,
-        "delta": 1e-4,
-        "dataset_size": 2000,
-        "batch_size": 200,
-        "steps": 20,
-    },
-    "target": {"name": "retired", "values": ["no", "yes"]},
-    "column": [{"name": "age", "low": 0, "high": 100}],
-}

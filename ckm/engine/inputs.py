@@ -1,20 +1,22 @@
 """What an engine is given, checked and opened: a p-table, records, a secret, lists."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from ckm.errors import ConfigError
-from ptable import PTableWarning
-from tables import CodeTree, GivenCells, Hierarchy, Secret, open_source, read_categories
+from ptable import PTable, PTableWarning
+from tables import (
+    CodeTree,
+    GivenCells,
+    Hierarchy,
+    Request,
+    Secret,
+    Source,
+    open_source,
+    read_categories,
+)
 from tables.secret import SECRET_VARIABLE
-
-if TYPE_CHECKING:
-    from ptable import PTable
-    from tables import Request, Source
 
 
 def require_counts(ptable: PTable) -> None:

@@ -1,15 +1,11 @@
 """One table of a job, in the words of the job file."""
 
-from __future__ import annotations
-
 import difflib
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from ckm.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 EmptyCells = Literal["auto", "grid", "drop"]
 MissingValues = Literal["stop", "skip"]

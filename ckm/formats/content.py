@@ -1,24 +1,16 @@
 """What may go into a file: a table that says what it means, and nothing beside it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ckm.engine.published_table import PublishedTable
 from ckm.engine.streamed_table import StreamedTable
 from ckm.errors import FormatError
-from ckm.formats.about import is_text
+from ckm.formats.about import TableAbout, is_text
 from ckm.formats.words import MISSING
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from numpy.typing import NDArray
-
-    from ckm.formats.about import TableAbout
-
 
 _EXACT = 2**53
 _DECIMAL = ("weighted", "sum_", "mean_", "median_", "quantile_")

@@ -4,8 +4,6 @@ The metadata name every column, its type and its categories in order; withheld c
 an annotation of the table. An empty number is a suppressed one, an empty text is a text.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from itertools import zip_longest

@@ -1,7 +1,5 @@
 """Tables to files and bytes, complete or not at all, and back."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import io

@@ -1,7 +1,5 @@
 """The formats by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from difflib import get_close_matches

@@ -3,8 +3,6 @@
 Batch jobs and services say the same, so that the same table is the same file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from footing.data_files import read_data

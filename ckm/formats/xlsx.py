@@ -9,8 +9,6 @@ time of writing into the file, and are several times slower. Texts are inline st
 formulas. Characters that XML cannot hold are written as Excel writes them, ``_x0001_``.
 """
 
-from __future__ import annotations
-
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """What table was published: its public description, without a number in it."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, fields
 from typing import Self

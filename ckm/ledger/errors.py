@@ -1,7 +1,5 @@
 """The errors of the ledger."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ckm.errors import CkmError

@@ -1,7 +1,5 @@
 """The ledger: every published table, and what a new one differs by."""
 
-from __future__ import annotations
-
 import datetime as dt
 import itertools
 import logging

@@ -1,7 +1,5 @@
 """A watch beside an engine: it digests the tables that pass, and publishes them or none."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 
 from ckm.ledger.definition import Definition

@@ -3,38 +3,30 @@
 What is found follows from original records: it stays inside.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from ckm.config.job.job import Job
 from ckm.config.problems import did_you_mean
 from ckm.engine.key_mixing import mix_keys
 from ckm.engine.magnitudes.measures import noise_name
 from ckm.engine.magnitudes.noise.perturb import trace_own
 from ckm.engine.magnitudes.quantiles import quantile_noise
-from ckm.engine.magnitudes.settings import VariableNoises
-from ckm.engine.published_table import measure_columns
-from ckm.engine.request import quantile_of, variable_of
+from ckm.engine.magnitudes.settings import MagnitudeNoise, VariableNoises
+from ckm.engine.published_table import PublishedTable, measure_columns
+from ckm.engine.request import TableRequest, quantile_of, variable_of
 from ckm.errors import ConfigError, InternalError
 from ckm.ledger import CellName, Definition
 from ckm.ledger.release_check import ReleaseCheck
 from ckm.release.job_inputs import OpenedJob, load_secret, opened_job
+from footing.arrays import Flags, Integers
+from ptable import PTable
 from ptable.lookup import intervals, row_of
+from tables import Cells
 from tables.errors import DataError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from ckm.config.job.job import Job
-    from ckm.engine.magnitudes.settings import MagnitudeNoise
-    from ckm.engine.published_table import PublishedTable
-    from ckm.engine.request import TableRequest
-    from footing.arrays import Flags, Integers
-    from ptable import PTable
-    from tables import Cells
 
 #: Categories that a message names at most, the total among them.
 _LISTED = 26

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckm.errors import CheckFailedError
+from footing.data_files import read_data
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -12,31 +13,7 @@ if TYPE_CHECKING:
     from ckm.config.job.job import Job
     from reports.facts.release import CheckFact
 
-_HINTS = {
-    "keys": "repair the record keys: without good keys there is no protection",
-    "certificate": "build the p-table again: the file does not fit its proof",
-    "posterior": "take more noise, or [ptable] small",
-    "posterior-set": "take more noise, or [ptable] small",
-    "known-small": "take more noise, or publish fewer small cells",
-    "attacks": "look for a better design with: ckm ptable advise, ckm compare",
-    "utility": "take less noise, or publish fewer small cells",
-    "changed": "take less noise: a design with more zeros in it changes fewer counts",
-    "false-zeros": "take less noise, or a smaller [ptable] small",
-    "all-tables": "ckm audit says which tables to leave out, and which noise would do instead",
-}
-#: What these found gives counts away where there are few cells: noise, shares of small counts.
-_UNTOLD = frozenset(
-    {
-        "known-small",
-        "noise-bound",
-        "noise-mean",
-        "noise-variance",
-        "noise-distribution",
-        "utility",
-        "changed",
-        "false-zeros",
-    }
-)
+_WORDS = read_data("ckm.release", "verdict.toml")
 _OURS = "this points to a bug of ckm or to a p-table that was changed: please report it"
 
 
@@ -58,7 +35,7 @@ def judge(checks: Sequence[CheckFact], job: Job) -> list[str]:
 def _error(failed: Sequence[CheckFact]) -> CheckFailedError:
     several = len(failed) > 1
     text = " ".join(map(_words, failed))
-    way = _HINTS.get(failed[0].name, _OURS)
+    way = _WORDS["hints"].get(failed[0].name, _OURS)
     if failed[0].name != "public-scan":
         way += f'; [[report.exceptions]] with check = "{failed[0].name}" records who allows it'
     return CheckFailedError(
@@ -76,6 +53,6 @@ def _words(check: CheckFact) -> str:
 
     english = words_of("en")
     where = f" in {check.where!r}" if check.where else ""
-    found = "" if check.name in _UNTOLD else f" {found_text(english, check)}"
+    found = "" if check.name in _WORDS["untold"] else f" {found_text(english, check)}"
     rule = rule_text(english, check)
     return f"The release check '{check.name}' failed{where}. Its rule: {rule}{found}"

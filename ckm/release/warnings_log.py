@@ -1,15 +1,11 @@
 """Listen to what the engine warns of, so that a report can repeat it."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import threading
 import warnings
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
+from typing import Any
 
 _PACKAGES = ("ckm", "ptable", "reports", "risk", "tables")
 

@@ -1,7 +1,5 @@
 """Figures about the service itself, for Prometheus: one total over all its processes."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 Knows nothing of HTTP. The API and the page ask here, so both give the same answers.
 """
 
-from __future__ import annotations
-
 import logging
 from functools import partial
 from pathlib import Path

@@ -5,8 +5,6 @@ chosen after looking at the answers before, as a ledger allows. Advanced composi
 costs fixed beforehand.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

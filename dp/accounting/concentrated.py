@@ -1,7 +1,5 @@
 """From concentrated privacy (rho) to epsilon and delta, and back."""
 
-from __future__ import annotations
-
 import math
 
 from dp.bisection import bisected

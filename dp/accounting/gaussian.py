@@ -3,16 +3,11 @@
 The number ``mu`` is sensitivity over standard deviation.
 """
 
-from __future__ import annotations
-
 import math
 
 from dp.bisection import bisected
 from dp.checking import checked_delta, checked_epsilon, checked_positive
 from dp.errors import DPError
-
-_TAILS = 40.0
-_WIDEST = 1e5
 
 
 def gaussian_delta(epsilon: float, *, mu: float) -> float:
@@ -127,43 +122,3 @@ def classic_gaussian_scale(epsilon: float, *, delta: float, sensitivity: float =
         )
     width = checked_positive(sensitivity, "sensitivity") / epsilon
     return width * math.sqrt(2 * math.log(1.25 / delta))
-
-
-def discrete_gaussian_delta(epsilon: float, *, scale: float, sensitivity: int = 1) -> float:
-    """Return the delta of discrete Gaussian noise on one integer.
-
-    Parameters
-    ----------
-    epsilon
-        The epsilon.
-    scale
-        The parameter of the noise, its standard deviation but for very small ones.
-    sensitivity
-        How far the integer can move.
-
-    References
-    ----------
-    Canonne, Kamath, Steinke 2020, theorem 7.
-
-    Examples
-    --------
-    >>> f"{discrete_gaussian_delta(0.5, scale=7.0318):.1e}"
-    '1.0e-05'
-    """
-    import numpy as np
-
-    epsilon = checked_epsilon(epsilon, may_be_zero=True)
-    scale = checked_positive(scale, "scale")
-    if scale > _WIDEST:
-        raise DPError(
-            f"scale must not exceed {_WIDEST:g} here, but is {scale:g}.",
-            hint="so wide, gaussian_delta says the same",
-        )
-    centre = epsilon * scale**2 / sensitivity
-    reach = math.ceil(_TAILS * scale) + 1
-    support = np.arange(-reach, reach + 1, dtype=np.float64)
-    mass = np.exp(-(support**2) / (2 * scale**2))
-    mass /= mass.sum()
-    kept = float(mass[support > centre - sensitivity / 2].sum())
-    moved = float(mass[support > centre + sensitivity / 2].sum())
-    return max(0.0, kept - math.exp(min(700.0, epsilon)) * moved)

@@ -5,8 +5,6 @@ order ``a`` is ``ln(A) / (a - 1)`` with ``A = E[(1 + q (r - 1))^a]`` under N(0, 
 computed is ``A - 1``, of positive terms only, so that nothing cancels.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

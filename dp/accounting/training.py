@@ -1,20 +1,15 @@
 """What noisy training on batches costs, before it starts."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dp.accounting.rdp import CLASSIC_ORDERS, WIDE_ORDERS, RenyiCurve
+from dp.accounting.rdp import CLASSIC_ORDERS, RenyiCurve
 from dp.adjacency import Adjacency
-from dp.checking import checked_count, checked_delta, checked_epsilon, checked_loss
+from dp.checking import checked_count, checked_delta, checked_loss
 from dp.errors import DPError, DPWarning
 from dp.guarantee import Guarantee
-
-_DIGITS = 1e-6
-_MAX_NOISE = 1e6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,58 +156,3 @@ def weak_points(cost: TrainingCost, *, dataset_size: int, batch_size: int) -> li
             "may be lower. Give more orders, or use the tight account."
         )
     return notes
-
-
-def noise_for_training(
-    epsilon: float,
-    *,
-    delta: float,
-    sampling_rate: float,
-    steps: int,
-    orders: Sequence[float] = WIDE_ORDERS,
-    conversion: str = "tight",
-) -> float:
-    """Return the least noise multiplier with which a training run keeps a budget.
-
-    Parameters
-    ----------
-    epsilon, delta
-        The budget.
-    sampling_rate
-        Chance of a record to be in a batch.
-    steps
-        How many batches.
-    orders
-        Rényi orders.
-    conversion
-        ``"tight"`` or ``"classic"``.
-
-    Examples
-    --------
-    >>> round(noise_for_training(1, delta=1e-5, sampling_rate=64 / 60_000, steps=14_070), 3)
-    0.953
-    """
-    target = checked_epsilon(epsilon)
-    steps = checked_count(steps, "steps")
-
-    def is_kept(sigma: float) -> bool:
-        curve = RenyiCurve.subsampled_gaussian(
-            sampling_rate=sampling_rate, noise_multiplier=sigma, orders=orders
-        )
-        return (curve * steps).epsilon(delta, conversion=conversion).epsilon <= target
-
-    high = 1.0
-    while not is_kept(high):
-        high *= 2
-        if high > _MAX_NOISE:
-            raise DPError(
-                f"No noise brings this run to epsilon {epsilon:g}.",
-                hint="allow higher orders, a larger delta or fewer steps",
-            )
-    low = high / 2
-    while low > _DIGITS and is_kept(low):
-        low, high = low / 2, low
-    while high - low > _DIGITS * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if is_kept(middle) else (middle, high)
-    return high

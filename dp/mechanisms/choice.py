@@ -1,7 +1,5 @@
 """Choosing instead of measuring: the exponential mechanism, and permute-and-flip."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

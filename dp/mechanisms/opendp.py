@@ -4,8 +4,6 @@ A float is an integer multiple of 2**-1074. OpenDP draws the noise on that latti
 exactly and rounds once; the holes of noise computed in floats do not arise.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import warnings

@@ -10,8 +10,6 @@ better than places a step apart, and beyond `reach` nothing is said. Where that 
 choose among grid cells with the exponential mechanism, which is exact.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from dataclasses import dataclass

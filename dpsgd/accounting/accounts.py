@@ -1,7 +1,5 @@
 """Accounts of whole runs, as tight as their sampler allows."""
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 

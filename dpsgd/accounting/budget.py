@@ -1,7 +1,5 @@
 """What a training run costs before it starts, and how long a budget allows it to go on."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Sequence

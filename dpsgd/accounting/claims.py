@@ -4,8 +4,6 @@ One run has many epsilons. Which of them holds depends on how batches are drawn 
 data sets are called neighbours, far more than on the accountant.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a training run costs, for the sampler that draws its batches."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Figures of the past, to count them again; no promise rests on them."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -9,6 +7,7 @@ import numpy as np
 
 from dp.checking import checked_count, checked_delta, checked_positive, checked_probability
 from dpsgd.accounting.budget import compute_dp_sgd_privacy
+from footing.data_files import read_data
 
 _RECORDS, _DELTA = 6552, 1e-4
 _SPLITS = 99
@@ -47,34 +46,9 @@ class PublishedRun:
         return found
 
 
-#: Batch, noise, passes, epsilon and per cent of accuracy as printed, in the order printed.
-_PRINTED = (
-    (64, 1.0, 150, 8.3, 57.0),
-    (64, 1.0, 143, 8.1, 56.8),
-    (64, 1.0, 125, 7.5, 56.7),
-    (64, 1.0, 120, 6.2, 56.1),
-    (64, 1.0, 105, 5.8, 54.4),
-    (32, 0.9, 97, 5.4, 50.6),
-    (64, 1.2, 105, 5.0, 50.4),
-    (64, 1.2, 102, 4.9, 50.0),
-    (32, 0.9, 95, 5.3, 49.8),
-    (32, 0.9, 77, 4.8, 49.0),
-    (64, 1.2, 95, 4.7, 48.3),
-    (32, 0.9, 60, 4.2, 46.1),
-    (64, 1.2, 69, 4.0, 43.6),
-)
-#: Epsilons that need another noise than that printed beside them.
-_CORRECTED = {6.2: 1.1, 5.8: 1.1}
+#: In the order printed.
 PUBLISHED = tuple(
-    PublishedRun(
-        batch_size=batch,
-        noise_multiplier=noise,
-        epochs=epochs,
-        printed=printed,
-        accuracy=round(percent / 100, 4),
-        corrected_noise=_CORRECTED.get(printed),
-    )
-    for batch, noise, epochs, printed, percent in _PRINTED
+    PublishedRun(**run) for run in read_data("dpsgd.accounting", "published.toml")["runs"]
 )
 
 

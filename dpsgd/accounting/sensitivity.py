@@ -1,7 +1,5 @@
 """How epsilon moves with each choice: six series, and the surface of batch and noise."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any

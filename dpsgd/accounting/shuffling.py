@@ -4,8 +4,6 @@ The usual account holds for batches that every record joins by its own coin. For
 batches it can be far too low; this bound shows by how much.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a guarantee allows an attacker at most."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from dp.accounting.pld import PrivacyLoss

@@ -1,7 +1,5 @@
 """What was found against a model, beside what it promises: kept as JSON, and read again."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields

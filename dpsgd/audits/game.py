@@ -1,7 +1,5 @@
 """Membership inference against any way of training that takes records and returns losses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias

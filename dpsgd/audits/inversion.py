@@ -1,7 +1,5 @@
 """Model inversion: guess a hidden attribute from the others and from what a model says."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

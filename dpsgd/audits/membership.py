@@ -4,8 +4,6 @@ All of them work on arrays of signals, one a record: what a model says of the re
 models are models of the same kind, trained on other draws of the data; `is_in` tells on which.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A lower bound of epsilon from one run, in which each canary took part by a coin."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """How well scores tell members from others: rates with intervals, ties counted as ties."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """How many records an attacker rebuilt, beside how many others happen to fit as well."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Gradient inversion: from the gradient of a batch back to its records."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ This is the attacker that the guarantee is about: nobody has an easier time. Whe
 is tight, the bound comes close to the claimed epsilon, so that small faults show.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

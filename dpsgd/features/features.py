@@ -1,7 +1,5 @@
 """Features that no private record shaped, for a private model on top of them."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional

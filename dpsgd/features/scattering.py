@@ -4,8 +4,6 @@ They are the same for all data, so that they cost nothing; a private linear mode
 needs far less noise than a private network.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """Runs of a sweep on a table: trained by the plan, scored after each pass on other records."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any

@@ -4,8 +4,6 @@ Layers made of products are kept in books: what went in, and the gradient of wha
 Models with other layers go through Opacus, which writes every gradient out.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass

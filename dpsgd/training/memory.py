@@ -1,7 +1,5 @@
 """How much memory training takes: measured in four stages, and by formulas of the past."""
 
-from __future__ import annotations
-
 import math
 import multiprocessing
 import sys

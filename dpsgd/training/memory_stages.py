@@ -1,7 +1,5 @@
 """One step of training in the four stages whose memory is measured."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Where chance comes from: the operating system, or a number for demonstrations."""
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 from typing import Any

@@ -1,7 +1,5 @@
 """Which records are in a batch."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How many threads PyTorch uses: one a job, as jobs that share a machine hinder each other."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 

@@ -1,10 +1,9 @@
 """From a goal in a methodologist's words to the tables that meet it, with their figures."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ptable.advice.figures import (
     Figures,
@@ -15,18 +14,13 @@ from ptable.advice.figures import (
     smaller_variance,
 )
 from ptable.advice.infeasibility_cases import can
+from ptable.design.goal import Goal
 from ptable.design.spec import NoiseSpec
 from ptable.errors import InternalError, PTableError
 from ptable.solver.feasibility import feasible
 from ptable.solver.integer.rounding import exact, inward
 from ptable.solver.reach import variance_bounds
 from ptable.solver.unimodal import has_one_peak
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ptable.design.goal import Goal
-
 
 _MOST = 12
 _BISECTIONS = 40

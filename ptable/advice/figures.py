@@ -1,27 +1,21 @@
 """What noise does to a count: a handful of figures of protection and of use, row by row."""
 
-from __future__ import annotations
-
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from ptable.design.spec import NoiseSpec
 from ptable.design.stack import StackedSpec
 from ptable.errors import PTableError
+from ptable.proof.certificate import Certificate
 from ptable.solver.dual import maximise
 from ptable.solver.integer.rounding import inward
 from ptable.solver.reach import reaches, variance_bounds
+from ptable.solver.row import RowProblem
 from ptable.solver.unimodal import best_peak, entropy
-from ptable.solver.variance_range import resolve, resolve_row
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ptable.proof.certificate import Certificate
-    from ptable.solver.row import RowProblem
-    from ptable.solver.variance_range import ResolvedRow
+from ptable.solver.variance_range import ResolvedRow, resolve, resolve_row
 
 _Law: TypeAlias = "Mapping[int, float]"
 _MAX_COUNTS = 10

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from ptable.design.spec import NoiseSpec
+from ptable.design.stack import StackedSpec
 from ptable.errors import PTableError
 from ptable.solver.reach import meets, reaches, variance_bounds
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
-
-    from ptable.design.stack import StackedSpec
-    from ptable.solver.row import RowProblem
+from ptable.solver.row import RowProblem
 
 _Request: TypeAlias = "NoiseSpec | StackedSpec"
 _MAX_NAMED = 4

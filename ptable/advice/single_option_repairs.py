@@ -1,20 +1,14 @@
 """Changes of one option that bring a request into reach: the nearest in each direction."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ptable.advice.infeasibility_cases import Case, name_counts
+from ptable.advice.infeasibility_cases import Alternative, Case, name_counts
 from ptable.solver.integer.rounding import exact, inward
 from ptable.solver.reach import at_bound, stay_bounds, variance_bounds
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from ptable.advice.infeasibility_cases import Alternative
-    from ptable.solver.row import RowProblem
+from ptable.solver.row import RowProblem
 
 _WEAKER = {"both": ("left", "unimodal", "none"), "left": ("none",), "unimodal": ("none",)}
 #: How far giving a rule up counts, beside changes of numbers relative to what they were.

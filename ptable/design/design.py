@@ -1,7 +1,5 @@
 """What a p-table can be made from, and back from plain values."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 

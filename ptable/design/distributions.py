@@ -1,7 +1,5 @@
 """Discrete laws of noise, turned into whole numbers of keys without a floating-point step."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from functools import reduce

@@ -1,7 +1,5 @@
 """What a p-table is wanted for, where not every option is settled."""
 
-from __future__ import annotations
-
 import contextlib
 from dataclasses import dataclass
 from fractions import Fraction

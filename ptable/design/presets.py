@@ -1,7 +1,5 @@
 """Noise by name: the two rules, and what statistical offices documented of theirs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from footing.checks import is_integer
 from ptable.design.spec import NoiseSpec
 from ptable.errors import PTableError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ptable.solver.row import RowProblem
+from ptable.solver.row import RowProblem
 
 _MAX_ROWS = 100_000
 

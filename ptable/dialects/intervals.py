@@ -1,7 +1,5 @@
 """Lists of intervals: one line per count and noise, with cumulative probabilities or keys."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from decimal import Decimal

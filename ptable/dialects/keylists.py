@@ -1,7 +1,5 @@
 """Lists of keys: one line per count and key, or per count and range of keys."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Write lists of intervals: R ptable's columns, the exports to τ-ARGUS and SAS, and our own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """What a table lost on the way to a file and back, in exact numbers."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """Matrices: keys by counts as in SuperSTAR, and counts by noise as in an overlay."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from decimal import Decimal

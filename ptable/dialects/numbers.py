@@ -1,7 +1,5 @@
 """Printed numbers taken exactly: counts, noise, and decimals as integers out of a range."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable

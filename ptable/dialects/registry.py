@@ -1,7 +1,5 @@
 """Which layouts there are, how one is recognised, and reading and writing by name."""
 
-from __future__ import annotations
-
 import logging
 import os
 import re

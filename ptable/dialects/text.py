@@ -1,7 +1,5 @@
 """From the bytes of a file, or a data frame, to lines of cells, with all problems collected."""
 
-from __future__ import annotations
-
 import csv
 import math
 from collections.abc import Iterable

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import html
-import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from footing.files import write_whole
 from ptable.errors import PTableError
@@ -18,11 +17,6 @@ if TYPE_CHECKING:
 
     from ptable.pictures.words import Wording
     from ptable.table import PTable
-
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-_HEAD = re.compile(
-    r'(<svg [^>]*?)width="[\d.]+" height="[\d.]+"( [^>]*?aria-labelledby="([^"> ]+)-t [^>]*>)'
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,37 +72,6 @@ class Picture:
         if target.suffix.lower() != ".svg":
             raise PTableError(f"A picture is written to .svg, not {target.suffix!r}.")
         write_whole(target, self.svg + "\n", error=PTableError, overwrite=overwrite)
-
-    def in_page(self, id_prefix: str) -> str:
-        """Give the drawing for a page: ids of its own, and as wide as there is room.
-
-        It fills the width of the element around it, whatever the screen, and keeps its
-        proportions; a style sheet may limit it with ``max-width``.
-
-        Parameters
-        ----------
-        id_prefix
-            Letters, digits, ``-`` and ``_``; another one for each drawing of the page.
-
-        Examples
-        --------
-        >>> from ptable import PTable
-        >>> from ptable.pictures import heatmap
-        >>> picture = heatmap(PTable.from_units([{0: 8}, {-1: 4, 1: 4}], key_range=8))
-        >>> 'aria-labelledby="shades-t shades-d"' in picture.in_page("shades")
-        True
-        """
-        given: Any = id_prefix
-        if not isinstance(given, str) or not _NAME.fullmatch(given):
-            raise PTableError(
-                f"id_prefix must be letters, digits, '-' and '_', not {given!r}.",
-                hint="begin with a letter, for example 'figure-3'",
-            )
-        head = _HEAD.match(self.svg)
-        if head is None:
-            raise PTableError("A picture of a page must be a drawing of this package.")
-        fluid = f'{head[1]}width="100%"{head[2]}'
-        return (fluid + self.svg[head.end() :]).replace(f"{head[3]}-", f"{id_prefix}-")
 
     def _repr_svg_(self) -> str:
         return self.svg

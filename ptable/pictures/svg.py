@@ -1,7 +1,5 @@
 """A small drawing board for SVG: a white card with shapes, texts, a legend and notes."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from typing import Any, ClassVar, TypeAlias
@@ -101,10 +99,7 @@ class Drawing(Board):
             line = word
 
     def finish(self, description: str) -> str:
-        """Give the finished SVG; its ids follow from what it shows and from nothing else.
-
-        A file needs no more; `in_page` makes it ready for a page of several drawings.
-        """
+        """Give the finished SVG; its ids follow from what it shows and from nothing else."""
         width, height = self.width, self.y + MARGIN
         card = attributes({"width": width - 1, "height": height - 1})
         self._parts.insert(0, f'{_HATCHING}<rect x="0.5" y="0.5"{card} {_CARD}/>')

@@ -1,7 +1,5 @@
 """Figures in words: probabilities, noise, and ranges of counts, in any language."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction

@@ -8,10 +8,11 @@ Only where a peak may lie anywhere are the other places solved again, by Newton'
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from footing.svg import html_table, safe
 from ptable.design.spec import NoiseSpec
@@ -19,16 +20,11 @@ from ptable.design.stack import StackedSpec
 from ptable.errors import PTableError
 from ptable.lookup import moments
 from ptable.solver.dual import dual_bound, residual_at
+from ptable.solver.row import RowProblem
 from ptable.solver.thresholds import mean_units
 from ptable.solver.unimodal import bound_over_peaks, entropy, shaped
-from ptable.solver.variance_range import resolve
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from ptable.solver.row import RowProblem
-    from ptable.solver.variance_range import ResolvedRow
-    from ptable.table import PTable
+from ptable.solver.variance_range import ResolvedRow, resolve
+from ptable.table import PTable
 
 _FIGURE_TOLERANCE = 1e-9
 _LARGEST_GAP = 1e-6

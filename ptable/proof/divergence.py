@@ -1,7 +1,5 @@
 """How far the laws of neighbouring counts are apart, as differential privacy measures it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal

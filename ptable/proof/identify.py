@@ -4,12 +4,12 @@ The table's own figures suggest a few candidates; each is solved anew, without i
 nearest one is named together with its largest difference.
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
+from ptable.design.design import Design
 from ptable.design.mechanisms import Mechanism
 from ptable.design.spec import NoiseSpec
 from ptable.design.stack import StackedSpec
@@ -17,15 +17,10 @@ from ptable.errors import PTableError
 from ptable.lookup import cycle_length, moments, row_of
 from ptable.solver.dual import maximise
 from ptable.solver.reach import meets, variance_bounds
+from ptable.solver.row import RowProblem
 from ptable.solver.unimodal import best_peak
 from ptable.solver.variance_range import resolve_row
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from ptable.design.design import Design
-    from ptable.solver.row import RowProblem
-    from ptable.table import PTable
+from ptable.table import PTable
 
 _Law: TypeAlias = "Mapping[int, float]"
 

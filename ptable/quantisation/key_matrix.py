@@ -1,7 +1,5 @@
 """P-tables as a matrix of single keys, as SuperSTAR's table of 256 rows."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -10,59 +8,6 @@ from ptable.errors import PTableError
 from ptable.table import PTable
 
 _MAX_CELLS = 2**24
-
-
-def key_matrix(
-    table: PTable, *, n_counts: int | None = None, small_n: int | None = None
-) -> NDArray[np.int64]:
-    """Give the noise of every key (rows) and count (columns, from 1 on).
-
-    Parameters
-    ----------
-    table
-        A p-table of few keys, whose zeros stay zero.
-    n_counts
-        How many counts to give a column, SuperSTAR's ``PTableSize``; None for the table's rows,
-        and `small_n` more.
-    small_n
-        How many last columns will serve larger counts in turn, SuperSTAR's ``SmallN``; it is
-        checked that this is what the table does too. None where larger counts do not matter.
-
-    Examples
-    --------
-    >>> table = PTable(noise=[[0], [-1, 1], [-2, 2]], upper=[[4], [2, 4], [2, 4]], key_range=4)
-    >>> key_matrix(table, n_counts=3)
-    array([[-1, -2, -2],
-           [-1, -2, -2],
-           [ 1,  2,  2],
-           [ 1,  2,  2]])
-    """
-    if table.step != 1 or table.anchors is not None:
-        raise PTableError("A matrix of keys holds counts; this p-table is for magnitudes.")
-    if set(table.units(0)) != {0}:
-        raise PTableError(
-            "A matrix of keys has no column for a count of 0, but this p-table gives it noise.",
-            hint="build the table without zero_bias",
-        )
-    known = table.n_rows - 1 + (small_n or 0)
-    size = _whole("n_counts", known if n_counts is None else n_counts, least=1)
-    loop = 0 if small_n is None else _whole("small_n", small_n, least=1, most=size)
-    width = max(size + 2 * loop, table.n_rows - 1 + loop)
-    if width * table.key_range > _MAX_CELLS:
-        raise PTableError(
-            f"A matrix of {table.key_range} keys and {width} counts has more than "
-            f"{_MAX_CELLS} cells.",
-            hint="quantise the table to fewer keys first",
-        )
-    counts, keys = np.meshgrid(np.arange(1, width + 1), np.arange(table.key_range))
-    noise = table.lookup(counts, keys, key_range=table.key_range)
-    matrix = noise[:, :size].copy()
-    if loop and (noise[:, size:] != _looped(matrix, loop, width - size)).any():
-        raise PTableError(
-            f"Larger counts do not take the last {loop} of {size} columns in turn here.",
-            hint=f"with large_counts 'last', n_counts={known} and more hold the same row",
-        )
-    return matrix
 
 
 def table_from_key_matrix(

@@ -4,8 +4,6 @@ The sums come first: the nearest mean that integers can have, then the nearest v
 they can have follows from arithmetic; only where bounds stand in the way is it searched for.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

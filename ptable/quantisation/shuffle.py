@@ -1,7 +1,5 @@
 """P-tables whose intervals come in random order, in pieces."""
 
-from __future__ import annotations
-
 import logging
 import math
 from dataclasses import replace

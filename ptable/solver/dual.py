@@ -7,8 +7,6 @@ normalises: the conjugate of the entropy pools exponents. The dual is smooth and
 or three variables, so a damped Newton method finds λ.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

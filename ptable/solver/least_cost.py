@@ -3,8 +3,6 @@
 Floating point is believed when it says that a search is finished, and in nothing else.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence

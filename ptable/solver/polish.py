@@ -4,8 +4,6 @@ Binary floating point differs in its last digits between machines, and a probabi
 between two integers would differ with it. Fifty decimal digits leave no such edge.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction

@@ -4,8 +4,6 @@ Columns hold integers and the basis is solved in fractions, so that an answer is
 itself. Floating point only suggests the next column; fractions decide.
 """
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """From a specification to a certified p-table, by Newton's method on the dual of each row."""
 
-from __future__ import annotations
-
 import logging
 import warnings
 from collections.abc import Callable, Sequence

@@ -4,8 +4,6 @@ At an end the constraints leave a single law, a face of the feasible set without
 multipliers would be infinite; the law is then known in fractions and needs no solver.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from fractions import Fraction
 

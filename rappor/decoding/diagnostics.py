@@ -1,7 +1,5 @@
 """What in the counts themselves says that clients and server do not agree."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Find strings nobody thought of, from reports of pairs of their pieces."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce

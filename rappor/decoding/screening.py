@@ -1,7 +1,5 @@
 """Which of many candidates are strong enough to be fitted together."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from footing.arrays import Flags, Integers

@@ -1,7 +1,5 @@
 """One-sided tests of many candidates at once."""
 
-from __future__ import annotations
-
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np

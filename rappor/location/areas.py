@@ -1,7 +1,5 @@
 """Cells from coarse to fine: a grid that halves, or regions within regions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise

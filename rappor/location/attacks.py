@@ -1,7 +1,5 @@
 """What somebody who keeps all reports can learn: true cells, and who is who."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Collect where people are: one report a period, one permanent response a cell."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 from collections.abc import Sequence

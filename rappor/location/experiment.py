@@ -1,7 +1,5 @@
 """A collection of places tried on simulated people, beside other ways to share them."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import Any
 

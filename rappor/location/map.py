@@ -1,7 +1,5 @@
 """A map of where people are: shares with intervals, and cells too uncertain withheld."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Ways to share places that report noise: geo-indistinguishability and RAPPOR."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How a way to share places is judged."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """People who move: homes, work, a few other places, day after day."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

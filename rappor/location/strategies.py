@@ -1,7 +1,5 @@
 """Ways to share places that hide people in crowds, areas or fakes."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from footing.arrays import Flags

@@ -1,7 +1,5 @@
 """The words of a comparison: rival methods, their criteria, and what was found."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from reports.catalogues.wording import WordLists

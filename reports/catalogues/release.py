@@ -1,7 +1,5 @@
 """The words of a release: checks, attacks, priors and references."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from reports.catalogues.wording import Sentence, WordLists

@@ -1,7 +1,5 @@
 """The words of private training: samplers, neighbours, accounts, choices, attacks, doubts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Facts that no page may show: numbers that are none, and names without words."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Container, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Facts made of what an object has under the same names."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from enum import Enum
 from typing import Any, TypeVar

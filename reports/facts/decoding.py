@@ -1,7 +1,5 @@
 """What a page of decoded reports says, as plain numbers and names."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

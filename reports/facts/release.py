@@ -6,8 +6,6 @@ catalogues by name, so that they exist in every language: a check, an attack, a 
 mechanism are names here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias

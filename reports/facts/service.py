@@ -1,7 +1,5 @@
 """What the page of a service needs to know, in plain values."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 

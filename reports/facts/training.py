@@ -1,7 +1,5 @@
 """What pages of private training say, as plain numbers and names."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

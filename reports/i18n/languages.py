@@ -1,7 +1,5 @@
 """The words of a page in a language: messages of gettext, and how numbers are written."""
 
-from __future__ import annotations
-
 import gettext
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ it was made from is found again, such as ``No column {0}.``, and filled in anoth
 What has no form here stays English.
 """
 
-from __future__ import annotations
-
 import gettext
 import re
 from collections.abc import Iterable, Iterator

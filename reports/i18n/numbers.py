@@ -1,7 +1,5 @@
 """How every number and date of a page is written: one rounding, in the reader's language."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What every edition says: the verdict, and how a check ended."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, TypeVar

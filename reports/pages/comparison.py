@@ -1,7 +1,5 @@
 """Designs compared on one set of tables, before any release."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Any
 

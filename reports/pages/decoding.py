@@ -1,7 +1,5 @@
 """Decoded reports: what was found, how sure it is, what it tells of a person."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar

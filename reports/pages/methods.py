@@ -1,7 +1,5 @@
 """Rival methods by the criteria that were measured of each."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Designs side by side: the map of risk and utility, and what was refused."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any

@@ -1,7 +1,5 @@
 """Synthetic records judged: what they keep, and what they give away."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from operator import attrgetter

@@ -1,7 +1,5 @@
 """From facts to the page of a service, and the files that stand beside it."""
 
-from __future__ import annotations
-
 import hashlib
 from functools import cache
 from pathlib import Path

@@ -53,11 +53,6 @@ class Anonymity:
         """How many records are alone with their quasi-identifiers."""
         return int((self.sizes == 1).sum())
 
-    @property
-    def expected_identified(self) -> float:
-        """How many records a random choice within each group identifies: one per group."""
-        return float(len(self.sizes))
-
     def n_at_risk(self, k: int) -> int:
         """Count the records in groups of fewer than k."""
         least = require_whole(k, name="k")

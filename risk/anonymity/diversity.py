@@ -1,7 +1,5 @@
 """What groups of records tell of a sensitive column."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Generalise whole columns, as little as needed, until every group has k records."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise

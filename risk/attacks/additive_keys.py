@@ -1,7 +1,5 @@
 """Keys that add up: what the noise of a total betrays about the noise of its parts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

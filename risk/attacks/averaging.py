@@ -1,7 +1,5 @@
 """Averaging: many noises on one count, from repeats or pairs of complementary groups."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

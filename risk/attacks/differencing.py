@@ -1,7 +1,5 @@
 """Differencing: two requests whose difference is one person, or nobody."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

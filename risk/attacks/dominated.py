@@ -1,17 +1,12 @@
 """Averaging the published sums of several cells that one contributor makes up nearly alone."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from risk.errors import RiskError
 from risk.wellformed import read_numbers, require_between
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

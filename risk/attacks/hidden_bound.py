@@ -1,7 +1,5 @@
 """Finding the largest noise, which the office keeps to itself."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Bounds and margins: lines whose noises all went as far as they can."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce

@@ -1,7 +1,5 @@
 """Original means beside noisy counts: the means give the counts away."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

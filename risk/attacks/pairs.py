@@ -1,7 +1,5 @@
 """Pairs of complementary groups: every one shows the same total under other noise."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import compress
 from statistics import NormalDist

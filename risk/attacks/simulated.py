@@ -1,7 +1,5 @@
 """A fast oracle: records with keys, a p-table and nothing else."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """A small cell from two averages: all categories, and all but one."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from numpy.typing import ArrayLike

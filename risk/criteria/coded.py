@@ -1,7 +1,5 @@
 """Records as codes, the tables that can be asked of them, and methods that publish these."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The criteria by which an office chooses a method, measured on its own records."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, combinations
 from typing import TypeAlias, TypeVar

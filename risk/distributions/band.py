@@ -1,7 +1,5 @@
 """The transition probabilities of every count, however large, as a band around the diagonal."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Self
 

@@ -1,7 +1,5 @@
 """The law of published counts, of their sums and of their differences, given the originals."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """From what is published back to what was there: q_ij = P(X = i | X' = j)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What two published counts give away together when one record more tells the cells apart."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

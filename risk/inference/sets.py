@@ -1,7 +1,5 @@
 """What a count may become and what it may come from, before any data."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

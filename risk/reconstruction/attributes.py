@@ -1,7 +1,5 @@
 """What tables tell of single persons: a category of somebody who is alone in a cell."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -166,47 +165,6 @@ class PublishedCounts:
             published=read_array(published, name="published"),
             n_cells=int(rows.shape[1]),
             max_noise=read_array(max_noise, name="max_noise"),
-            small=small,
-            zeros_stay=zeros_stay,
-        )
-
-    @classmethod
-    def from_tables(
-        cls,
-        shape: Sequence[int],
-        *,
-        tables: Mapping[tuple[int, ...], ArrayLike],
-        max_noise: int,
-        small: int = 0,
-        zeros_stay: bool = True,
-    ) -> PublishedCounts:
-        """Take the sums from tables over some of the dimensions of a cube of base cells."""
-        base = np.arange(int(np.prod(shape))).reshape(tuple(shape))
-        sizes, members, numbers, problems = [], [], [], []
-        for axes, counts in tables.items():
-            array = read_array(counts, name=f"the table over {axes}")
-            if any(a not in range(base.ndim) for a in axes) or list(axes) != sorted(set(axes)):
-                problems.append(f"{axes} must be ascending dimensions below {base.ndim}")
-                continue
-            want = tuple(base.shape[a] for a in axes)
-            if array.shape != want:
-                problems.append(f"the table over {axes} must have shape {want}")
-                continue
-            rest = tuple(a for a in range(base.ndim) if a not in axes)
-            groups = base.transpose(*axes, *rest).reshape(array.size, -1)
-            sizes.append(np.full(array.size, groups.shape[1]))
-            members.append(groups.ravel())
-            numbers.append(array.ravel())
-        if problems or not numbers:
-            raise RiskError("The tables do not fit: " + "; ".join(problems or ["none"]) + ".")
-        cells = np.concatenate(members)
-        return cls(
-            starts=np.concatenate([[0], np.cumsum(np.concatenate(sizes))]),
-            cells=cells,
-            weights=np.ones(len(cells), dtype=np.int64),
-            published=np.concatenate(numbers),
-            n_cells=base.size,
-            max_noise=max_noise,
             small=small,
             zeros_stay=zeros_stay,
         )

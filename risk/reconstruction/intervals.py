@@ -112,7 +112,7 @@ def intervals(
     Examples
     --------
     >>> from risk.reconstruction.counts import PublishedCounts
-    >>> counts = PublishedCounts.from_tables((2,), tables={(0,): [3, 4], (): 11}, max_noise=2)
+    >>> counts = PublishedCounts.from_matrix([[1, 0], [0, 1], [1, 1]], [3, 4, 11], max_noise=2)
     >>> found = intervals(counts)
     >>> found.lower, found.upper, found.n_unique
     (array([3, 4]), array([5, 6]), 0)

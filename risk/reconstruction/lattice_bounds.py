@@ -1,7 +1,5 @@
 """What is certain of many tables of the same records together: the least and largest counts."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What sums of cells take from the variance of each cell: the bounds of least squares."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

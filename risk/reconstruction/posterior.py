@@ -5,8 +5,6 @@ count has the probability that the p-table gives it for the true count. The nois
 cells are taken for independent.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

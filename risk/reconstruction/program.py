@@ -1,7 +1,5 @@
 """HiGHS, asked again and again about the same tables with another goal."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

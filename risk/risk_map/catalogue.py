@@ -3,8 +3,6 @@
 The texts stand in ``figures.toml``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

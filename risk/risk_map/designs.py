@@ -1,7 +1,5 @@
 """The designs that a risk-utility map compares, built once each, refusals kept."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The figures of one design on one table, in closed form or from simulated keys."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

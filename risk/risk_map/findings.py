@@ -1,7 +1,5 @@
 """What a comparison of designs comes to: findings by stated rules, as names and numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias

@@ -1,7 +1,5 @@
 """The risk-utility map: what designs of noise give away and cost, on one set of tables."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType

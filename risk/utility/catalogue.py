@@ -3,8 +3,6 @@
 The texts stand in ``measures.toml``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

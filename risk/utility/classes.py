@@ -1,7 +1,5 @@
 """Sets of cells: classes of their original count, and groups that the caller names."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """Frames as codes: every column a list of values in order, and places in it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

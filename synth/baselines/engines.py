@@ -4,8 +4,6 @@ The margins are those of the default, with discrete Gaussian noise; the dependen
 Gaussian copula from noisy Kendall's taus.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

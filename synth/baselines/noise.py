@@ -1,7 +1,5 @@
 """Noise on counts, margins and ranks, seeded for simulations or from the system."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import combinations

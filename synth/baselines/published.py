@@ -1,7 +1,5 @@
 """Published methods behind `Synthesizer`: codes as frames, accounts as plain values."""
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence

@@ -4,7 +4,7 @@ A small face over the package pyvinecopulib, which is loaded when a fit or a for
 Nothing here is private by itself: what is fitted to records tells about them.
 """
 
-from synth.copulas.gaussian import gaussian_density, nearest_correlation
+from synth.copulas.gaussian import nearest_correlation
 from synth.copulas.margins import Margin, pseudo_observations
 from synth.copulas.pair import FAMILIES, PairCopula, fit_pair
 from synth.copulas.structure import Edge, Vine, c_vine, d_vine, grow_structure, number_of_vines
@@ -21,7 +21,6 @@ __all__ = [
     "d_vine",
     "fit_pair",
     "fit_vine",
-    "gaussian_density",
     "gaussian_vine",
     "grow_structure",
     "nearest_correlation",

@@ -1,7 +1,5 @@
 """The door to pyvinecopulib: loaded when needed, missing with a cure, seeded from outside."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

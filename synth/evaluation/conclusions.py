@@ -1,7 +1,5 @@
 """What follows from an evaluation, in named sentences; the words are those of reports."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby

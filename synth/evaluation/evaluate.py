@@ -1,7 +1,5 @@
 """The whole evaluation: every figure for the synthetic records and for each control."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace

@@ -1,7 +1,5 @@
 """A file of finished runs: a line each, whole or not there."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """Cross-validated sweeps: every way to synthesise, on every fold; resumable; their means."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import math

@@ -1,7 +1,5 @@
 """Ways to synthesise by name: methods with budgets and settings, and controls beside them."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

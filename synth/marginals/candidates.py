@@ -1,7 +1,5 @@
 """Which tables may be measured next, and what the model expects of them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 

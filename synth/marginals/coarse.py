@@ -1,7 +1,5 @@
 """From noisy margins to coarser groups, and back within them. All of it is post-processing."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from footing.arrays import Floats, Integers

@@ -1,7 +1,5 @@
 """What the engine knows so far, all of it public or paid for."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Records drawn from a calibrated network: spread evenly, shuffled, column by column."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

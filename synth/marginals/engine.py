@@ -9,8 +9,6 @@ McKenna, Miklau, Sheldon 2021 (a tree of pairs first); McKenna, Mullins, Sheldon
 (re-measure where the model errs, less what noise explains).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

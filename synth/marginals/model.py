@@ -1,7 +1,5 @@
 """The fitted model: noisy tables, what they cost, and records drawn from them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

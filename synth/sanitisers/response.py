@@ -1,7 +1,5 @@
 """Randomised answers: every one can be denied, the share is estimated."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

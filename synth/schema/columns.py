@@ -1,7 +1,5 @@
 """What is declared of a column: its values or bounds, its bins, its kinds of missing."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """What is missing from a schema, or would leak, told without a look at any value."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any

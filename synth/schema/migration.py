@@ -1,7 +1,5 @@
 """Schemas of other tools, read as ours; what they do not declare stays undeclared."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What is public before anything is measured: rules, published tables, what matters."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations

@@ -1,25 +1,18 @@
 """An axis of a table: the categories of one dimension at every level, and how they nest."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
+from footing.arrays import Codes, Flags
+from tables.cells.hierarchy import CodeTree
 from tables.errors import DataError, RequestError
 from tables.filtering.values import text_of, texts_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from footing.arrays import Codes, Flags
-    from tables.cells.hierarchy import CodeTree
-    from tables.request import Request
+from tables.request import Request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

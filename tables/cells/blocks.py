@@ -6,22 +6,17 @@ are the cells that a scan of the records would have found.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from footing.arrays import Codes, Floats, Integers, Words
+from tables.cells.axes import Axis
 from tables.cells.sketch import Sketch, join_sketches
-from tables.magnitudes.amounts import Amounts, join_amounts
+from tables.magnitudes.amounts import Amounts, Magnitudes, join_amounts
 from tables.magnitudes.limbs import from_limbs, sum_at, sum_keys
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from footing.arrays import Codes, Floats, Integers, Words
-    from tables.cells.axes import Axis
-    from tables.cells.sketch import Sketch
-    from tables.magnitudes.amounts import Magnitudes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

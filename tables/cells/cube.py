@@ -4,37 +4,29 @@ The scan groups by the finest cells; margins are rolled up from cells. Sums of k
 weights are sums of integers, so no order of records, chunks or threads can change them.
 """
 
-from __future__ import annotations
-
 import logging
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tables.cells.axes import build_axis
-from tables.cells.blocks import Block, group, lay_out, roll_up, shown_cells
+from footing.arrays import Codes, Flags, Integers
+from tables.cells.axes import Axis, build_axis
+from tables.cells.blocks import Block, Cells, group, lay_out, roll_up, shown_cells
 from tables.cells.packing import pack
 from tables.cells.sketch import Sketch, read_sketch, sketch_columns
 from tables.errors import DataError, RequestError
 from tables.filtering.filters import Filter, quote
 from tables.keys import VERSION_METADATA, HashedKeys, RecordKeys, require_sound
+from tables.magnitudes.amounts import Amounts
 from tables.magnitudes.exact import LARGEST_SUM, LEAST, require_addable, warn_of_zeros
 from tables.magnitudes.limbs import WEIGHT_DECIMALS, limbs_of, modulo_sql
 from tables.magnitudes.variables import GivenVariable, Variable
 from tables.request import Request, require_fit
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from footing.arrays import Codes, Flags, Integers
-    from tables.cells.axes import Axis
-    from tables.cells.blocks import Cells
-    from tables.magnitudes.amounts import Amounts
-    from tables.source.source import Source
-
+from tables.source.source import Source
 
 logger = logging.getLogger(__name__)
 

@@ -1,23 +1,17 @@
 """The values of given ranks in every cell of a table: exact, whatever the order of records."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
+from footing.arrays import Codes, Floats, Integers
+from tables.cells.blocks import Cells
 from tables.cells.cube import axes_of
 from tables.errors import DataError
 from tables.filtering.filters import Filter, quote
 from tables.magnitudes.exact import number_sql
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from footing.arrays import Codes, Floats, Integers
-    from tables.cells.blocks import Cells
-    from tables.request import Request
-    from tables.source.source import Source
+from tables.request import Request
+from tables.source.source import Source
 
 
 def values_at(

@@ -1,15 +1,9 @@
 """Several columns of whole numbers as one, by which DuckDB groups faster and in less memory."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from tables.filtering.filters import quote
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tables.source.source import Source
+from tables.source.source import Source
 
 _WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 _MOST = 2**62  # products of places stay exact as BIGINT

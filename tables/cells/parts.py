@@ -4,8 +4,6 @@ The parts follow each other in the order of the published rows: first the total 
 first dimension, then its broadest categories with all that lies in them, several at a time.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@ Every category has one text, and the text, in a filter, stands for that category
 A column whose type or values cannot keep that promise is refused by name.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import functools
 import math

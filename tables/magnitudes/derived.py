@@ -1,13 +1,8 @@
 """Columns that are made of others before anything is tabulated, as SQL."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from tables.filtering.filters import quote
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def asked_column(variable: str) -> str:

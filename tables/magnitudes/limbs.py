@@ -3,8 +3,6 @@
 A limb is one of the integers into which a wide one is split so that it can be summed on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -5,8 +5,6 @@ at each of its levels, every record key is hashed, and one row is kept in memory
 combination of categories, with its number of records and the sum of their keys.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Mapping, Sequence

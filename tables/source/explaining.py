@@ -1,17 +1,12 @@
 """Errors of DuckDB and of drivers, told without their texts, which may quote records."""
 
-from __future__ import annotations
-
 import contextlib
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import duckdb
 
 from tables.errors import SourceError, TablesError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _STATES = (
     "42P01 is no such table, 42703 no such column, 42601 no SQL, 42501 no permission, "

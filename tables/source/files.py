@@ -1,22 +1,17 @@
 """Files that hold records: which ones a path names, of what format, and how they are read."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import duckdb
 
 from footing.places import before_wildcards, list_files, masked
 from tables.errors import SourceError, unknown_name
 from tables.filtering.filters import quote
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 #: The column of a file's path, before partitions are read from it.
 _FILE = "ckm_file"

@@ -1,18 +1,14 @@
 """Records in memory: pandas, polars and anything else that speaks Arrow's stream protocol."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tables.errors import SourceError
 from tables.source.files import ARROW_FILE
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 
 def as_arrow(data: object) -> tuple[pa.Table, dict[str, pa.Array]]:

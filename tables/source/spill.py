@@ -4,8 +4,6 @@ A folder goes with its source. One that a killed process left behind is removed 
 source that is opened: its lock is free, since the system frees the locks of the dead.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

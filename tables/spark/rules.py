@@ -1,7 +1,5 @@
 """How the parts of a statement in DuckDB's dialect are said to Spark, with the same bits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any

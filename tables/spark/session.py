@@ -15,6 +15,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from footing.data_files import read_data
 from tables.errors import SourceError
 
 if TYPE_CHECKING:
@@ -29,32 +30,7 @@ _MASTER = re.compile(
     r"|spark://[\w.-]+:\d+(,[\w.-]+:\d+)*|k8s://\S+"
 )
 _STARTING = threading.Lock()
-# Set when Spark starts. Its page and its logs would show statements, plans and records.
-_PRIVATE = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.eventLog.enabled": "false",
-    "spark.log.level": "OFF",
-    "spark.executor.syncLogLevel.enabled": "true",
-    "spark.io.encryption.enabled": "true",  # what it spills to disk
-}
-# Set for every session of ours: whatever a cluster's defaults are, the answers are the same.
-_EXACT = {
-    "spark.sql.ansi.enabled": "true",
-    "spark.sql.caseSensitive": "true",
-    "spark.sql.decimalOperations.allowPrecisionLoss": "false",
-    "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.sql.files.ignoreCorruptFiles": "false",
-    "spark.sql.files.ignoreMissingFiles": "false",
-    "spark.sql.groupByAliases": "true",
-    "spark.sql.legacy.exponentLiteralAsDecimal.enabled": "false",
-    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
-    "spark.sql.parquet.int96AsTimestamp": "true",
-    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
-    "spark.sql.parquet.mergeSchema": "false",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.variable.substitute": "false",
-}
+_SETTINGS = read_data("tables.spark", "spark.toml")
 
 
 def is_master(text: str) -> bool:
@@ -74,7 +50,7 @@ def open_session(master: str) -> SparkSession:
         from pyspark.sql import SparkSession
 
     session = SparkSession(context).newSession()
-    for name, value in _EXACT.items():
+    for name, value in _SETTINGS["exact"].items():
         session.conf.set(name, value)
     if master.startswith("local"):
         session.conf.set("spark.sql.shuffle.partitions", context.defaultParallelism)
@@ -123,7 +99,7 @@ def _start(master: str) -> SparkContext:
     from pyspark.java_gateway import launch_gateway
 
     conf = SparkConf(loadDefaults=False).setMaster(master).setAppName("ckm")
-    conf.setAll(list(_PRIVATE.items()))
+    conf.setAll(list(_SETTINGS["private"].items()))
     problem = None
     try:
         # What Java prints may quote records: it goes nowhere.

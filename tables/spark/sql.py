@@ -5,8 +5,6 @@ Spark has no unsigned and no 128-bit integers. Here unsigned 64-bit integers are
 What is not known to mean the same on both engines is refused, never passed on in hope.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

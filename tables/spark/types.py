@@ -1,29 +1,13 @@
 """What Spark's types stand for: the columns of Parquet files, and the columns of an answer."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 
+from footing.data_files import read_data
+
 SECRETS = "ckm_secrets"  # a view of one row, with a column for every parameter of bytes
 
-_READ_AS = {
-    "TINYINT": "tinyint",
-    "SMALLINT": "smallint",
-    "INTEGER": "int",
-    "BIGINT": "bigint",
-    "UTINYINT": "smallint",
-    "USMALLINT": "int",
-    "UINTEGER": "bigint",
-    "UBIGINT": "decimal(20,0)",
-    "FLOAT": "float",
-    "DOUBLE": "double",
-    "VARCHAR": "string",
-    "BOOLEAN": "boolean",
-    "DATE": "date",
-    "TIMESTAMP": "timestamp_ntz",
-    "TIMESTAMP WITH TIME ZONE": "timestamp",
-}
+_READ_AS: dict[str, str] = read_data("tables.spark", "spark.toml")["read_as"]
 _UNSIGNED = {
     pa.uint8(): pa.int16(),
     pa.uint16(): pa.int32(),

@@ -1,7 +1,5 @@
 """From records to households: where each is, how rare, and whom it is like."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

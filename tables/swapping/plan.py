@@ -1,7 +1,5 @@
 """What a swap is asked to do, checked before the records are read."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 from dataclasses import dataclass

@@ -425,11 +425,21 @@ def _texts_of_presets() -> dict[str, str]:
     return dict.fromkeys((part["text"] for part in parts), "ptable/design/presets.toml")
 
 
+def _texts_of_words() -> dict[str, str]:
+    problems, verdict = (
+        read_data(package, f"{name}.toml")
+        for package, name in (("ckm.config", "problems"), ("ckm.release", "verdict"))
+    )
+    texts = [*problems["rules"].values(), *problems["forms"].values()]
+    found = dict.fromkeys(map(template, texts), "ckm/config/problems.toml")
+    return found | dict.fromkeys(verdict["hints"].values(), "ckm/release/verdict.toml")
+
+
 def command_messages(pages: Collection[str] = ()) -> dict[str, dict[str, str]]:
     """Collect all messages but those of pages: domain → text → where it is written."""
     found = {HELP: help_texts()}
     packages = [one for group in DOMAINS.values() for one in group]
-    texts = Collector(sources(packages)).found | _texts_of_presets()
+    texts = Collector(sources(packages)).found | _texts_of_presets() | _texts_of_words()
     for domain, group in DOMAINS.items():
         found[domain] = {
             text: place

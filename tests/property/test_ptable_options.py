@@ -134,6 +134,17 @@ def _without_stay(problem):
 @given(specs())
 @example(NoiseSpec(max_noise=5, variance=2.0, p_stay=0.5, variance_rule="nearest"))
 @example(NoiseSpec(max_noise=5, variance=4.9, monotone="unimodal", zero_bias=0.2))
+@example(
+    NoiseSpec(
+        max_noise=1,
+        variance=1.0,
+        p_stay=0.05,
+        p_stay_rule="at-most",
+        symmetric=True,
+        min_probability=0.001,
+        variance_rule="nearest",
+    )
+)
 def test_every_feasible_mixture_is_solved_and_every_other_refused(spec):
     """Constraints in integers; the certificate bounds what any other law could gain."""
     answer = feasible(spec)

@@ -5,8 +5,6 @@ Each of three tests calls sound noise unsound with a probability of at most a th
 leans on a normal approximation: they hold for three cells as for three million.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The p-table as a release applies it: on its own keys, and with empty cells kept."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Self

@@ -1,7 +1,5 @@
 """Noise designed beside noise drawn, by class of original counts; deviations by size."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,17 +1,12 @@
 """``ckm figures``: shares and changes of released counts, with what the noise leaves open."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ckm.cli.terminal.console import Terminal
+from ckm.cli.terminal.console import Terminal
 
 
 @click.command(cls=Command)

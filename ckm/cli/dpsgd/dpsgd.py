@@ -1,7 +1,5 @@
 """``ckm dpsgd``: private training, what it costs, and what attackers get out of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """``ckm synth report``: what a model or a certificate says, or the page of an evaluation."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The root of the command line: suggestions, exit codes, and a clean end whatever happens."""
 
-from __future__ import annotations
-
 import contextlib
 import difflib
 import inspect

@@ -1,7 +1,5 @@
 """What went wrong, for people and for programs: message, way out, exit code."""
 
-from __future__ import annotations
-
 import errno
 import os
 import traceback

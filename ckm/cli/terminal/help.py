@@ -1,7 +1,5 @@
 """The help of a command, in the language of the terminal."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator

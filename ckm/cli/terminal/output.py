@@ -1,7 +1,5 @@
 """Where a command's result may go: looked at before anything is computed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

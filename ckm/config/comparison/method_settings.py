@@ -1,7 +1,5 @@
 """Which methods are compared, with which parameters, and on what."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

@@ -1,20 +1,14 @@
 """The sections ``[data]`` and ``[keys]``: the records, and what tells them apart."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PrivateAttr
 
+from ckm.config.reading import Reading
 from ckm.config.section import Items, Name, ReadAs, Section, Some, optional
 from footing.places import has_password, is_elsewhere, list_files
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    from ckm.config.reading import Reading
 
 
 def _places(given: str | tuple[str, ...], reading: Reading) -> Path | str | tuple[Path, ...]:

@@ -1,10 +1,9 @@
 """A release job: what a job file says, checked and with its paths resolved."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -18,6 +17,7 @@ from ckm.config.job.suppression import JobSuppression
 from ckm.config.job.table import JobTable
 from ckm.config.job.variable import JobVariable, add_problems_of_variables
 from ckm.config.problems import did_you_mean
+from ckm.config.reading import Reading
 from ckm.config.section import (
     LANGUAGES,
     Items,
@@ -31,13 +31,7 @@ from ckm.config.section import (
     one_text,
     optional,
 )
-from ckm.engine.request import quantile_of, variable_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from ckm.config.reading import Reading
-    from ckm.engine.request import TableRequest
+from ckm.engine.request import TableRequest, quantile_of, variable_of
 
 
 class CodeTreeSection(Section):

@@ -1,7 +1,5 @@
 """The section ``[ledger]`` of a job or a service: the record of what was published."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Literal

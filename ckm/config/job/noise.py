@@ -1,18 +1,14 @@
 """The section ``[ptable]``: the noise, as a specification to solve or a file."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import Field
 
+from ckm.config.reading import Reading
 from ckm.config.section import FilePath, Items, ReadAs, Section, Some, optional
 from ptable import NoiseSpec, PTableError
 from ptable.design.presets import spelled_out
-
-if TYPE_CHECKING:
-    from ckm.config.reading import Reading
 
 _T = TypeVar("_T")
 _PerRow: TypeAlias = _T | Items[_T] | None

@@ -1,20 +1,16 @@
 """The sections ``[[table]]``: the tables to publish."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import Field
 
+from ckm.config.reading import Reading
 from ckm.config.section import Items, Name, Section, Some, Words, optional
 from ckm.engine.request import TableRequest
 from ckm.errors import ConfigError
-
-if TYPE_CHECKING:
-    from ckm.config.reading import Reading
 
 _MAX_NAME = 100
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")

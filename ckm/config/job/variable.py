@@ -1,7 +1,5 @@
 """The sections ``[[variable]]``: the words for dimensions and columns."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """The boundaries of areas, from GeoJSON in longitude and latitude."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The section ``[rules]`` of a service: which tables are published."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import Discriminator, Field, Tag

@@ -1,7 +1,5 @@
 """The sections of a service file that a job has not."""
 
-from __future__ import annotations
-
 import datetime as dt
 from functools import partial
 from typing import Annotated, Literal, TypeAlias, get_args

@@ -1,7 +1,5 @@
 """A service: what a service file says, checked and with its paths resolved."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property

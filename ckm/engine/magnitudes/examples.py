@@ -1,16 +1,11 @@
 """Small made-up cells, to try the noise of amounts on."""
 
-from __future__ import annotations
-
 import hashlib
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
 from tables import Magnitudes
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def amounts(

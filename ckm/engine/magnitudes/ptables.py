@@ -1,7 +1,5 @@
 """P-tables for amounts, with what is sensible to begin with."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from ptable import NoiseSpec, PTable, solve

@@ -8,8 +8,6 @@ its path, ``"01/Total"``. Either way the columns come back as they were. Columns
 that is not named make an axis each, and most of the cube is empty.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -8,8 +8,6 @@ Withheld categories stand in ``extension.blocked``, totals in each dimension's
 ``extension.eliminationValueCode``, columns of a hierarchy in its ``extension.columns``.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import IO, Any

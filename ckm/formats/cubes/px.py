@@ -11,8 +11,6 @@ number at most 15 decimals: what does not fit is refused. Categories with the sa
 told apart by their code in brackets. An empty line within a note parts it in two.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 import zlib

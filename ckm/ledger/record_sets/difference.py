@@ -1,7 +1,5 @@
 """How many records two sets differ by, told from the powers of their sketches."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from footing.arrays import Flags, Integers

@@ -1,7 +1,5 @@
 """What was published, history by history, in memory: it follows the database."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """All record sets of a history in memory, so that near ones are found without a search."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

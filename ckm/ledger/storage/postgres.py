@@ -1,7 +1,5 @@
 """A ledger in PostgreSQL, for several servers. A connection that is lost is opened again."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What a ledger keeps is sealed: without the secret it is noise, and it cannot be altered."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import os

@@ -5,8 +5,6 @@ Whatever ends the program in between (an error, Ctrl-C, a kill, a power cut) lea
 folder as it was.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import errno
@@ -14,14 +12,11 @@ import os
 import secrets
 import shutil
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ckm.errors import ReleaseError
 from footing.files import is_same_file
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2

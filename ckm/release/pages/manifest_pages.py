@@ -5,22 +5,16 @@ manifest itself. The internal one is written first: if the program is killed in 
 public one follows from it, and is accepted and brought up to date by the next run.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from ckm.release.files.manifest import manifest_text
-from ckm.release.pages.report_pages import FILES
+from ckm.release.pages.report_pages import FILES, Edition
 from reports.facts.release import FileFact
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
-    from ckm.release.pages.report_pages import Edition
 
 _MANIFEST = "manifest.json"
 

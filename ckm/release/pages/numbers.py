@@ -1,17 +1,13 @@
 """Read the numbers of a report again, from the JSON that a release keeps of them."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, NoReturn
+from pathlib import Path
+from typing import NoReturn
 
 from pydantic import TypeAdapter, ValidationError
 
 from ckm.errors import ReleaseError
 from reports.facts.release import ReleaseFacts
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _MAX_SHOWN = 3
 

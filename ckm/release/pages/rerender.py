@@ -4,14 +4,13 @@ Neither the microdata nor the secret are needed. Before anything is made, the fi
 release must be those that were released.
 """
 
-from __future__ import annotations
-
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn
 from urllib.parse import quote
 
 from ckm.errors import CheckFailedError, ReleaseError
@@ -23,6 +22,7 @@ from ckm.release.pages.report_pages import (
     FILES,
     LANGUAGES,
     NUMBERS,
+    Edition,
     LeakCheck,
     is_draft,
     make_pages,
@@ -30,12 +30,7 @@ from ckm.release.pages.report_pages import (
     place_of,
 )
 from footing.files import write_whole
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ckm.release.pages.report_pages import Edition
-    from reports import Report
+from reports import Report
 
 _MAX_SHOWN = 5
 _PAPERS = frozenset({".csv", ".docx", ".htm", ".md", ".odt", ".pdf", ".svg", ".txt"})

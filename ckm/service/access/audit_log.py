@@ -1,7 +1,5 @@
 """The audit log: who asked for what shape of table, what came of it, and no number of it."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import errno

@@ -1,7 +1,5 @@
 """Which filtered sets each project got, for as long as the file is kept. It holds no count."""
 
-from __future__ import annotations
-
 import logging
 import sqlite3
 import threading

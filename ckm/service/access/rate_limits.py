@@ -3,8 +3,6 @@
 The counts stand in a small SQLite file that all processes of a service share.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import sqlite3

@@ -4,8 +4,6 @@ All processes of a service share the folder, so that signing out holds for all o
 cookie holds the name of a session, never the token; the folder holds digests of names.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import hmac

@@ -1,7 +1,5 @@
 """A small SQLite file that all processes of a service share, for its owner's eyes."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from dataclasses import dataclass

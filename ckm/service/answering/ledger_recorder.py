@@ -1,7 +1,5 @@
 """The service's side of the ledger: every table is recorded before anybody sees it."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import logging

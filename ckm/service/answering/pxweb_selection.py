@@ -7,8 +7,6 @@ it; one of ``*`` and ``?`` alone is a wildcard all the same, and ``range(*,*)`` 
 Brackets keep commas together: ``[range(1,9)],12``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a caller asks for: categories of variables, a filter, measures."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a query needs: levels of its variables, who is counted, and what rules look at first."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """From protected cells, level by level, to slices for the rules and to a table."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Whatever goes wrong within ends here in a documented answer. The texts of foreig
 may quote data, go nowhere.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -1,7 +1,5 @@
 """The bodies of requests. These models parse; queries are built from them."""
 
-from __future__ import annotations
-
 import json
 from typing import Annotated, Any, Literal, NoReturn, TypeVar
 

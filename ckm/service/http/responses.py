@@ -1,7 +1,5 @@
 """Send what was made, or what went wrong as RFC 9457 has it, in the caller's language."""
 
-from __future__ import annotations
-
 import http
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Tables to start with, and to try where one is not published: one step away from it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, islice

@@ -1,7 +1,5 @@
 """A map of areas: which shape is which area, drawn small, and which numbers it shows."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """From an answer, or from what is wrong, to the facts of the page."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

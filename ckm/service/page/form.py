@@ -1,7 +1,5 @@
 """The form of the page: variables, levels and categories to choose from."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import unicodedata

@@ -1,7 +1,5 @@
 """The table of the page: what stands in rows and columns, in which order, on which page."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

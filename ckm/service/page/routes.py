@@ -1,7 +1,5 @@
 """The page over HTTP: its address, the files beside it, and what goes wrong."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The door of the page: people with a token sign in and out; programs send it instead."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 from urllib.parse import parse_qs

@@ -1,7 +1,5 @@
 """Several processes for one service: they share a socket, and one that dies is replaced."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os

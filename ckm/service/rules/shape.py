@@ -1,7 +1,5 @@
 """What a rule finds, and rules on a request's shape: known before anything is counted."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

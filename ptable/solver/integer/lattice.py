@@ -1,7 +1,5 @@
 """Which sums whole numbers can have at all, whatever their range: exact linear algebra."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TypeAlias
 

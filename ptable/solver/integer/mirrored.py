@@ -34,6 +34,8 @@ def apportion_symmetric(row: UnitRow, *, total: int) -> tuple[int, ...]:
     least = math.floor(row.floor * total)
     centre = row.noise.index(0) if 0 in row.noise else None
     held = row.held_units(total, parity=True)
+    if held is not None:  # rounding down two units may cross the least probability
+        held = max(held, least + (total - least) % 2)
     goal = row.second_moment * total / 2
     second = math.floor(goal) if row.at_most else round(goal)
     units: dict[int, int] = {}

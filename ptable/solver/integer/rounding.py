@@ -1,7 +1,5 @@
 """Numbers as they print, and short enough to be read, on the safe side of an exact end."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """The first page of the internal edition: what is released, six figures, a place to sign."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple

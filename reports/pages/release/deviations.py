@@ -1,7 +1,5 @@
 """Measures of utility in words; how far published counts lie from original ones."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from reports.catalogues.measures import kind_of

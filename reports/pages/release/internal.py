@@ -1,7 +1,5 @@
 """The internal edition: all that the office signs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from reports.catalogues.pages import headings

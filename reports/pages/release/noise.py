@@ -1,7 +1,5 @@
 """The noise of a release: as designed, as drawn, and what it made of original counts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

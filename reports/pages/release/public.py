@@ -1,7 +1,5 @@
 """The public edition: from `PublicFacts`, and from nothing else."""
 
-from __future__ import annotations
-
 from typing import Any
 from urllib.parse import quote
 

@@ -1,7 +1,5 @@
 """What a reader may learn: posteriors, the worst tables, attacks by name."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a user loses: the main measures, and all of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 

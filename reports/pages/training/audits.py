@@ -1,7 +1,5 @@
 """Attacks on trained models, each beside what the promise of the model allows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from operator import attrgetter
 from typing import Any

@@ -1,7 +1,5 @@
 """The privacy card of a model, on one page."""
 
-from __future__ import annotations
-
 from operator import itemgetter
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What pages of private training share: samplers, neighbours and accounts in words."""
 
-from __future__ import annotations
-
 from reports.catalogues.training import ACCOUNTS, ADJACENCIES, SAMPLINGS, UNITS
 from reports.i18n.languages import Words
 

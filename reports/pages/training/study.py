@@ -1,7 +1,5 @@
 """What a training run costs before it starts, and how that moves with each choice."""
 
-from __future__ import annotations
-
 from operator import itemgetter
 from typing import Any
 

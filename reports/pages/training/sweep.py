@@ -1,7 +1,5 @@
 """Many training runs: accuracy by epsilon, private against plain, and what choosing costs."""
 
-from __future__ import annotations
-
 from operator import attrgetter
 from typing import Any
 

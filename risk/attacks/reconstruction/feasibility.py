@@ -1,7 +1,5 @@
 """Feasibility intervals: base cells that all published margins together leave one count."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Geographic differencing: the people between the zones of two zonings."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Linear reconstruction: the counts of all categories from counts of all their groups."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Linkage: from what is known of a person to what is not."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Subset sums: one bit per person from counts of many random subsets of them."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, Literal

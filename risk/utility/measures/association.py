@@ -1,7 +1,5 @@
 """Whether two variables of a table seem as related after protection as before."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

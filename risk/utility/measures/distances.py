@@ -1,7 +1,5 @@
 """How far published counts lie from the original ones, and how their order changed."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Whether the noise that is seen agrees with what was promised."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from dataclasses import dataclass

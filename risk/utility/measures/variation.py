@@ -1,7 +1,5 @@
 """How much counts vary, within a table and between groups."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

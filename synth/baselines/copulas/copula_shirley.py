@@ -1,7 +1,5 @@
 """COPULA-SHIRLEY: noisy margins and a vine; beside it a vine without any privacy."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Noisy margins: each column by itself, or a Gaussian copula from noisy Kendall's taus."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, get_args

@@ -1,7 +1,5 @@
 """Categories as numbers: ordinal, weight of evidence, random effects; and back."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal

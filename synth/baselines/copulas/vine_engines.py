@@ -4,8 +4,6 @@ Neither is differentially private as claimed. They are there to compare with; th
 says what they really cost.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, get_args

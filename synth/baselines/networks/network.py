@@ -1,7 +1,5 @@
 """Networks of columns with few parents: bins, candidates, information, tables, records."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """PrivBayes as an engine of `Synthesizer`: within a budget, or with the noise of a defect."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self

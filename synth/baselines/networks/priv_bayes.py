@@ -1,7 +1,5 @@
 """PrivBayes: a network of few parents, chosen and measured with noise."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

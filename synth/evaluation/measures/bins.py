@@ -1,7 +1,5 @@
 """Bins of the real records, in which tables are counted."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

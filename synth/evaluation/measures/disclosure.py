@@ -1,7 +1,5 @@
 """Copies of real records, and what keys tell of a sensitive column."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """How far tables, columns and pairs of columns are from those of real records."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Sequence

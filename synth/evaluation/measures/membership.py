@@ -1,7 +1,5 @@
 """Who was in the training data: attacks by closeness, which prove little when they fail."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Distances between records, and to the nearest of others."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Literal, TypeAlias
 

@@ -1,7 +1,5 @@
 """Scores of predictions: Matthews correlation, area under the curve, root mean square error."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from footing.arrays import Flags, Floats, Integers

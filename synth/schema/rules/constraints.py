@@ -1,7 +1,5 @@
 """Edit rules on codes: forbidden cells for the engine, and verdicts on drawn records."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ A rule speaks of columns, numbers, texts, ``and or not``, ``if … then …``, c
 true nor false, and a rule is broken only where it is false.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import warnings

@@ -35,7 +35,6 @@ from dp import (
     counts,
     disjoint,
     epsilon_of_rho,
-    exact_delta,
     exact_epsilon,
     histogram,
     maximum,
@@ -44,6 +43,7 @@ from dp import (
     renyi_divergence,
     together,
 )
+from tests.unit.dp.support import exact_delta
 
 ADD, REPLACE, ZERO = Adjacency.ADD_REMOVE, Adjacency.REPLACE, Adjacency.ZERO_OUT
 LOCAL = Adjacency.LOCAL
@@ -348,7 +348,6 @@ def test_a_monotonic_choice_needs_records_that_are_added():
         lambda: epsilon_of_rho(1, delta=1e-5, conversion="nonsense"),
         lambda: RenyiCurve.pure(1, adjacency=ADD).epsilon(1e-5, conversion="nonsense"),
         lambda: exact_epsilon([[0.5, 0.5]] * 2, neighbours="nonsense"),
-        lambda: exact_delta([[0.5, 0.5]] * 2, epsilon=1, neighbours="nonsense"),
         lambda: Exponential(epsilon=1, sensitivity=1, adjacency=ADD, kind="nonsense"),
         lambda: belief_bounds(0.5, epsilon=1, about="nonsense"),
     ],

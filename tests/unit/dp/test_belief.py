@@ -22,12 +22,12 @@ from dp import (
     bounded_sum,
     count,
     distance_bound,
-    exact_delta,
     meaning,
     premium_bound,
     tail_bound,
     true_positive_bound,
 )
+from tests.unit.dp.support import exact_delta
 
 
 @pytest.mark.parametrize("prior", [0.01, 0.3, 0.5, 0.99])
@@ -142,7 +142,9 @@ def test_the_tail_bound_is_reached():
     chance = delta / (1 - math.exp(epsilon - loss))
     one = np.array([chance, 1 - chance])
     other = np.array([chance * math.exp(-loss), 1 - chance * math.exp(-loss)])
-    assert exact_delta([one, other], epsilon=epsilon) == pytest.approx(delta)
+    assert exact_delta([one, other], epsilon=epsilon, neighbours=[(0, 1)]) == pytest.approx(
+        delta
+    )
     near = tail_bound(loss - 1e-9, epsilon=epsilon, delta=delta)
     assert chance <= near <= chance * (1 + math.exp(-loss)) * (1 + 1e-6)
     assert tail_bound(1.0, epsilon=1.0, delta=0) == 0

@@ -7,7 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from dp import DPError, RandomisedResponse, exact_delta, exact_epsilon
+from dp import DPError, RandomisedResponse, exact_epsilon
+from tests.unit.dp.support import exact_delta
+
+_NEXT = [(i, i + 1) for i in range(5)]
 
 
 def clipped_geometric(epsilon, size=6):
@@ -46,23 +49,27 @@ def test_post_processing_never_costs():
         after = exact_epsilon(matrix @ channel, neighbours="next").epsilon
         assert after <= 1.0 + 1e-9
         for epsilon in (0.0, 0.4):
-            before = exact_delta(matrix, epsilon=epsilon, neighbours="next")
-            assert exact_delta(matrix @ channel, epsilon=epsilon, neighbours="next") <= (
+            before = exact_delta(matrix, epsilon=epsilon, neighbours=_NEXT)
+            assert exact_delta(matrix @ channel, epsilon=epsilon, neighbours=_NEXT) <= (
                 before + 1e-12
             )
 
 
 def test_delta_vanishes_at_epsilon_and_is_the_distance_at_zero():
     coins = RandomisedResponse.two_coins().transition
-    assert exact_delta(coins, epsilon=math.log(3)) == pytest.approx(0, abs=1e-12)
-    assert exact_delta(coins, epsilon=0) == pytest.approx(0.5)
-    assert exact_delta(RandomisedResponse.forced().transition, epsilon=30) == 0.5
+    assert exact_delta(coins, epsilon=math.log(3), neighbours=[(0, 1)]) == pytest.approx(
+        0, abs=1e-12
+    )
+    assert exact_delta(coins, epsilon=0, neighbours=[(0, 1)]) == pytest.approx(0.5)
+    assert (
+        exact_delta(RandomisedResponse.forced().transition, epsilon=30, neighbours=[(0, 1)])
+        == 0.5
+    )
 
 
 def test_one_input_or_equal_rows_lose_nothing():
     assert exact_epsilon([[0.2, 0.8]]).epsilon == 0
     assert exact_epsilon([[0.2, 0.8]] * 3).epsilon == 0
-    assert exact_delta([[1.0]], epsilon=0) == 0
 
 
 @pytest.mark.parametrize(

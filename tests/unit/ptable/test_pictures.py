@@ -201,44 +201,6 @@ def test_the_same_table_gives_the_same_bytes(small, view):
     assert prefix.search(other)[1] != prefix.search(view(small).svg)[1]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("view", VIEWS)
-def test_drawings_of_one_page_share_no_id_though_they_are_alike(name, view):
-    picture = _drawn(name, view)
-    page = "".join(picture.in_page(f"figure-{n}") for n in (1, 2))
-    root = ET.fromstring(f"<div>{page}</div>")  # noqa: S314
-    ids = [element.get("id") for element in root.iter() if element.get("id")]
-    assert len(ids) == len(set(ids)) == 6
-    assert all(name.startswith(("figure-1-", "figure-2-")) for name in ids)
-    for drawing in root:
-        own = {element.get("id"): element.text for element in drawing.iter()}
-        labels = [own[name] for name in drawing.get("aria-labelledby").split()]
-        assert labels[1] == picture.description
-        assert set(re.findall(r"url\(#([^)]*)\)", ET.tostring(drawing).decode())) <= set(own)
-    assert picture.in_page("a") == picture.in_page("a")
-    assert _texts(picture.in_page("a")) == _texts(picture.svg)
-
-
-@pytest.mark.parametrize("view", VIEWS)
-def test_a_drawing_of_a_page_has_the_width_of_the_page(small, view):
-    picture = view(small)
-    own, fluid = (ET.fromstring(svg) for svg in (picture.svg, picture.in_page("a")))  # noqa: S314
-    assert (fluid.get("width"), fluid.get("height"), fluid.get("role")) == ("100%", None, "img")
-    assert fluid.get("viewBox") == own.get("viewBox")
-    assert own.get("viewBox") == f"0 0 {own.get('width')} {own.get('height')}"
-
-
-@pytest.mark.parametrize("prefix", ["", "3", 'a"b', "a b", "é", "a<", None, "a" * 65, "a\n"])
-def test_a_prefix_that_is_no_id_is_refused(small, prefix):
-    with pytest.raises(PTableError, match="id_prefix must be letters"):
-        heatmap(small).in_page(prefix)
-
-
-def test_only_drawings_of_this_package_enter_a_page():
-    with pytest.raises(PTableError, match="must be a drawing of this package"):
-        Picture(svg="<svg onload='x'/>", description="", table="").in_page("a")
-
-
 @pytest.mark.parametrize("view", VIEWS)
 def test_no_picture_holds_the_identity_of_the_table(small, view):
     html = view(small)._repr_html_()

@@ -204,9 +204,6 @@ WITH_COUNTS = {
     "PublishedCounts.from_matrix, max_noise": lambda bad: PublishedCounts.from_matrix(
         [[1, 0], [1, 1]], [1, 2], max_noise=_given(bad)
     ),
-    "PublishedCounts.from_tables": lambda bad: PublishedCounts.from_tables(
-        (2,), tables={(0,): bad}, max_noise=2
-    ),
     "rebuild_counts": lambda bad: rebuild_counts([[1, 0], [1, 1]], _no_floats(bad)),
     "decode_bits": lambda bad: decode_bits([[1, 0], [1, 1]], _no_floats(bad)),
     "GeographicDifferencing.run": lambda bad: GeographicDifferencing().run(exact, truth=bad),
@@ -528,12 +525,6 @@ WRONG = {
     ),
     "PublishedCounts with a bound per cell": lambda: PublishedCounts.from_matrix(
         [[1, 0], [0, 1]], [1, 2], max_noise=[1, 2, 3]
-    ),
-    "PublishedCounts of tables of another shape": lambda: PublishedCounts.from_tables(
-        (2, 2), tables={(0,): [1, 2, 3]}, max_noise=1
-    ),
-    "PublishedCounts of no tables": lambda: PublishedCounts.from_tables(
-        (2, 2), tables={}, max_noise=1
     ),
     "PublishedCounts of a fraction": lambda: PublishedCounts.from_matrix(
         [[0.5]], [1], max_noise=1

@@ -3,8 +3,6 @@
 Counts and keys add up, so the three ways give the same cells.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections import Counter

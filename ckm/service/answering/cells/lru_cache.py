@@ -1,7 +1,5 @@
 """A bounded memory: what was used last stays, as far as its bytes go."""
 
-from __future__ import annotations
-
 import hashlib
 import threading
 from collections import OrderedDict

@@ -1,7 +1,5 @@
 """Routes that describe what there is, as PxWebApi 2 does: tables, variables, code lists."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Mapping

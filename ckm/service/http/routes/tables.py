@@ -1,7 +1,5 @@
 """Routes that answer tables, as PxWebApi 2 has them or a job file; and how the service is."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Any

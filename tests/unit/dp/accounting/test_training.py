@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from dp import DPError, DPWarning, noise_for_training, training_cost
+from dp import DPError, DPWarning, training_cost
 
 RUN = {"batch_size": 50, "noise_multiplier": 1.0, "epochs": 2, "delta": 1e-5}
 
@@ -77,22 +77,3 @@ def test_the_tight_formula_is_never_above_the_classic_one():
 def test_what_is_no_run_is_refused(bad):
     with pytest.raises(DPError):
         run(**bad)
-
-
-@pytest.mark.parametrize("epsilon", [0.2, 5.0])
-def test_the_noise_for_a_budget_keeps_it_and_wastes_nothing(epsilon):
-    orders = [1.25, 1.5, 2, 3, 5, 9, 17, 33, 65]
-    found = noise_for_training(epsilon, delta=1e-5, sampling_rate=0.05, steps=40, orders=orders)
-
-    def cost(noise):
-        return run(
-            noise_multiplier=noise, orders=orders, conversion="tight", strict=False
-        ).epsilon
-
-    assert cost(found) <= epsilon
-    assert cost(found * 0.999) > epsilon
-
-
-def test_a_budget_that_no_noise_keeps_is_refused():
-    with pytest.raises(DPError, match="No noise"):
-        noise_for_training(0.01, delta=1e-9, sampling_rate=0.1, steps=10, orders=[2.0, 3.0])

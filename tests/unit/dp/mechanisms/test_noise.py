@@ -20,7 +20,6 @@ from dp import (
     bounded_sum,
     count,
     counts,
-    discrete_gaussian_delta,
     disjoint,
     gaussian_delta,
     gaussian_scale,
@@ -29,7 +28,7 @@ from dp import (
     mean,
     together,
 )
-from tests.unit.dp.support import ERROR, fits
+from tests.unit.dp.support import ERROR, discrete_gaussian_delta, fits
 
 MANY = 20_000
 #: Of any number of numbers, so that the noise can be looked at many times at once.

@@ -8,13 +8,19 @@ import pandas as pd
 import pytest
 
 from ptable import NoiseSpec, PTable, PTableError, solve
-from ptable.quantisation.key_matrix import key_matrix, table_from_key_matrix
+from ptable.quantisation.key_matrix import table_from_key_matrix
 from ptable.quantisation.shuffle import _pieces, shuffle
 
 
 @pytest.fixture(scope="module")
 def table():
     return solve(NoiseSpec(max_noise=5, variance=3.0, small=2))
+
+
+def key_matrix(table, *, n_counts):
+    """Give the noise of each key (row) and count (column, from 1 on), as SuperSTAR has it."""
+    counts, keys = np.meshgrid(np.arange(1, n_counts + 1), np.arange(table.key_range))
+    return table.lookup(counts, keys, key_range=table.key_range)
 
 
 def _intervals(table, count):
@@ -141,8 +147,7 @@ def test_a_key_matrix_looks_up_what_its_table_does(table):
         again.lookup(counts + 20, keys, key_range=256)
         == few.lookup(counts + 20, keys, key_range=256)
     ).all()
-    assert key_matrix(few).shape == (256, few.n_rows - 1)
-    assert table_from_key_matrix(key_matrix(few)) == few
+    assert table_from_key_matrix(key_matrix(few, n_counts=few.n_rows - 1)) == few
 
 
 def test_larger_counts_take_the_last_columns_in_turn_as_in_superstar():
@@ -161,49 +166,7 @@ def test_larger_counts_take_the_last_columns_in_turn_as_in_superstar():
     ]:
         ours = table.lookup(np.full(256, count), keys, key_range=256)
         assert (ours == matrix[:, column - 1]).all(), count
-    assert (key_matrix(table, n_counts=30, small_n=10) == matrix).all()
     assert (key_matrix(table, n_counts=30) == matrix).all()
-    with pytest.raises(PTableError, match="do not take the last 9 of 30 columns"):
-        key_matrix(table, n_counts=30, small_n=9)
-
-
-@pytest.mark.slow
-def test_a_last_row_for_all_fills_as_many_columns_as_are_looped(table):
-    few = table.quantise(256)
-    matrix = key_matrix(few, small_n=10)
-    assert matrix.shape == (256, few.n_rows - 1 + 10)
-    assert (matrix[:, -11:] == matrix[:, -1:]).all()
-    with pytest.raises(PTableError, match="do not take the last 10"):
-        key_matrix(few, n_counts=12, small_n=10)
-
-
-@pytest.mark.parametrize(
-    ("table", "fields", "words"),
-    [
-        (PTable.from_units([{0: 4}, {-2: 2, 2: 2}], key_range=4, step=2), {}, "for magnitudes"),
-        (PTable.from_units([{0: 2, 1: 2}], key_range=4), {}, "no column for a count of 0"),
-        (PTable.from_units([{0: 2**32}] * 2), {}, "quantise the table"),
-        (
-            PTable.from_units([{0: 4}] * 3, key_range=4),
-            {"n_counts": 0},
-            "n_counts must be an integer from 1",
-        ),
-        (PTable.from_units([{0: 4}] * 3, key_range=4), {"n_counts": 2.0}, "must be an integer"),
-        (
-            PTable.from_units([{0: 4}] * 3, key_range=4),
-            {"small_n": 0},
-            "small_n must be an integer from 1",
-        ),
-        (
-            PTable.from_units([{0: 4}] * 3, key_range=4),
-            {"n_counts": 2, "small_n": 3},
-            "from 1 to 2",
-        ),
-    ],
-)
-def test_a_table_that_is_no_key_matrix_is_refused(table, fields, words):
-    with pytest.raises(PTableError, match=words):
-        key_matrix(table, **fields)
 
 
 @pytest.mark.parametrize(

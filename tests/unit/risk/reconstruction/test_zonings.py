@@ -12,9 +12,10 @@ from ptable import NoiseSpec, solve
 from risk.attacks.reconstruction.geographic import SliverLaw, find_slivers
 from risk.distributions.noise_distributions import difference_law
 from risk.errors import RiskError
-from risk.reconstruction.counts import PublishedCounts, all_margins
+from risk.reconstruction.counts import all_margins
 from risk.reconstruction.intervals import intervals
 from tables import Secret
+from tests.published_counts import counts_from_tables
 
 
 @pytest.mark.parametrize(
@@ -145,9 +146,7 @@ def test_intervals_of_what_the_engine_publishes_hold_the_true_counts():
         published[kept] = counts
     truth = np.zeros((4, 5), dtype=np.int64)
     np.add.at(truth, (codes["a"], codes["b"]), 1)
-    found = intervals(
-        PublishedCounts.from_tables((4, 5), tables=published, max_noise=2), whole=True
-    )
+    found = intervals(counts_from_tables((4, 5), tables=published, max_noise=2), whole=True)
     assert (found.lower <= truth.ravel()).all()
     assert (truth.ravel() <= found.upper).all()
     assert found.width.max() <= 4

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import kendalltau
 
 from synth import SynthError
-from synth.copulas import FAMILIES, PairCopula, fit_pair, gaussian_density, nearest_correlation
+from synth.copulas import FAMILIES, PairCopula, fit_pair, nearest_correlation
 
 PARAMETERS = {
     "indep": [],
@@ -102,13 +102,6 @@ def test_closed_forms_of_tau_and_tails():
     assert PairCopula("joe", [2.0]).tails == pytest.approx((0, 2 - 2**0.5))
 
 
-def test_the_gaussian_density_is_that_of_the_copula_not_of_the_normal_law():
-    matrix = np.array([[1, 0.6], [0.6, 1]])
-    ours = gaussian_density(GRID, correlation=matrix)
-    np.testing.assert_allclose(ours, PairCopula("gaussian", [0.6]).density(GRID), rtol=1e-6)
-    np.testing.assert_allclose(gaussian_density(GRID, correlation=np.eye(2)), 1)
-
-
 @pytest.mark.parametrize("family", ["gaussian", "clayton", "gumbel", "frank", "joe"])
 @pytest.mark.parametrize("criterion", ["aic", "bic"])
 def test_a_fit_finds_the_family_and_the_parameter_that_made_the_data(family, criterion):
@@ -172,7 +165,6 @@ def test_a_bent_matrix_is_repaired_and_a_good_one_left_alone():
         (lambda: fit_pair([[0.1, 1.2]]), "between 0 and 1"),
         (lambda: fit_pair([[0.1, 0.2]], criterion="best"), "Unknown criterion"),
         (lambda: fit_pair([[0.1, 0.2]], families=[]), "No family"),
-        (lambda: gaussian_density([[0.5, 0.5]], correlation=[[1, 1], [1, 1]]), "definite"),
         (lambda: nearest_correlation([[1, np.inf], [np.inf, 1]]), "finite"),
     ],
 )
