@@ -265,7 +265,7 @@ def _settled_exactly(best: Cover, *, deadline: float) -> tuple[Cover, float]:
 
     Every attacker who turns up narrows what is possible, so that bounds found before stay.
     """
-    # afresh: what was asked of a choice that was dropped is not asked of this one yet
+    # what was asked of a choice that was dropped is not asked of this one yet
     cover, least, attackers = best, 0.0, Attackers(best.problem)
     while True:
         cover, bound = protect_exactly(cover, deadline=deadline)
