@@ -10,6 +10,7 @@ from reports.render import (
     comparison_report,
     decoding_report,
     exposure_report,
+    meaning_report,
     release_report,
     synthesis_report,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "comparison_report",
     "decoding_report",
     "exposure_report",
+    "meaning_report",
     "release_report",
     "scan",
     "study_report",

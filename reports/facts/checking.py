@@ -13,7 +13,7 @@ from reports.catalogues import release as release_words
 from reports.catalogues import synthesis as synthesis_words
 from reports.catalogues import training as training_words
 from reports.errors import ReportError
-from reports.facts import decoding, exposure, methods, release, synthesis, training
+from reports.facts import decoding, exposure, meaning, methods, release, synthesis, training
 
 #: What pages are made of.
 Facts: TypeAlias = (
@@ -22,6 +22,7 @@ Facts: TypeAlias = (
     | release.ComparisonFacts
     | decoding.DecodingFacts
     | exposure.ExposureFacts
+    | meaning.MeaningFacts
     | synthesis.SynthesisFacts
     | training.StudyFacts
     | training.SweepFacts
