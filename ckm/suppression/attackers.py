@@ -37,6 +37,8 @@ class Attackers:
         self.over = _containing(problem.relations)
         self.under = self.over.T.tocsr()
         self.asked: set[tuple[int, tuple[Who, ...]]] = set()
+        #: for cells and directions, changes in one or another of which everybody else believes
+        self.enough: dict[tuple[int, int], list[Change]] = {}
 
     def unguarded(self, changes: Sequence[Change]) -> Demands | None:
         """Find demands that none of some changes proves met, and that were not found before."""
@@ -50,11 +52,17 @@ class Attackers:
                 of_cell.setdefault(cell, []).append(change)
         for cell in np.flatnonzero(is_primary).tolist():
             own = sorted(of_cell.get(cell, []), key=lambda change: len(change.cells))
+            present = set(map(id, own))
             for sign in (1, -1):
-                for group in _Side(self, cell, sign, own).unguarded():
-                    if (cell, group) not in self.asked:
-                        self.asked.add((cell, group))
-                        found.append((cell, group))
+                if present.issuperset(map(id, self.enough.get((cell, sign), [None]))):
+                    continue
+                side = _Side(self, cell, sign, own)
+                groups = list(side.unguarded())
+                if side.is_complete:
+                    self.enough[cell, sign] = [own[number] for number in side.used]
+                new = [(cell, group) for group in groups if (cell, group) not in self.asked]
+                self.asked.update(new)
+                found += new
         return self._demands(found) if found else None
 
     def is_under(self, who: Who, cells: Integers) -> Flags:
@@ -143,6 +151,9 @@ class _Side:
         self.given: Any = self.problem.primary.contributions
         #: cells and their moves, that of the cell one up or down
         self.ways: list[tuple[Integers, Floats]] = []
+        self.used: set[int] = set()
+        #: whether all who are not listed believe in changes that were used
+        self.is_complete = True
         for change in changes:
             own = float(change.moves[np.searchsorted(change.cells, cell)])
             self.ways.append((change.cells, change.moves * (sign / own)))
@@ -160,7 +171,10 @@ class _Side:
         """
         most = max(self._needs((who,)) for who in (*self.own, None))
         way = self._first((), most)
-        if most <= 0 or way is None:
+        if most <= 0:
+            return
+        if way is None:
+            self.is_complete = False
             return
         first, alone = self._doubting(way, most), set()
         for who in first:
@@ -168,6 +182,7 @@ class _Side:
                 alone.add(who)
                 yield (who,)
         if self.problem.coalition > 1:
+            self.is_complete = not alone
             pairs = {*self._together(way, most)}
             for who in first:
                 pairs |= {*self._partners(who)}
@@ -205,7 +220,11 @@ class _Side:
 
     def _first(self, group: tuple[Who, ...], need: float) -> tuple[Integers, Floats] | None:
         """Return the first change that a group believes in, so far."""
-        return next((way for way in self.ways if self._suits(way, need, group)), None)
+        for number, way in enumerate(self.ways):
+            if self._suits(way, need, group):
+                self.used.add(number)
+                return way
+        return None
 
     def _suits(self, way: tuple[Integers, Floats], need: float, group: tuple[Who, ...]) -> bool:
         cells, moves = way[0], way[1] * need

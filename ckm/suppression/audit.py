@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 from ckm.errors import ConfigError
 from ckm.suppression.attackers import Attackers
 from ckm.suppression.secondary.cover import Change, Cover
-from ckm.suppression.secondary.problem import Demands, Problem
-from ckm.suppression.secondary.region import FARTHEST, Incidence, Region, ranges
+from ckm.suppression.secondary.problem import Demands, Problem, ranges
+from ckm.suppression.secondary.region import FARTHEST, Incidence, Region
 from footing.arrays import Flags, Floats, Integers
 from risk.reconstruction.program import Rows
-from risk.reconstruction.search import Search
+from risk.reconstruction.search import Search, tightened
 
 #: Intervals are computed in units of which the largest hidden value has so many.
 _UNITS = 1e6
@@ -247,7 +247,9 @@ def _intervals(
         most = np.minimum(problem.value[cells] + problem.rise[cells], cap) * scale
         floor = np.maximum(problem.value[cells] - problem.room[cells], -cap)
         scaled = replace(rows, lower=rows.lower * scale, upper=rows.upper * scale)
-        search = Search(scaled, (floor * scale, most))
+        value = problem.value[cells] * scale
+        least, most = tightened(scaled, (floor * scale, most)) or (floor * scale, most)
+        search = Search(scaled, (np.minimum(least, value), np.maximum(most, value)))
         search.run()
         n_programs += search.n_programs
         bottom, top = search.bounds

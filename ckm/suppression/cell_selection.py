@@ -153,7 +153,8 @@ class Choice:
             report_progress("audit", done, len(self.systems))
             hidden = self.hidden[system.cells] & system.is_shown
             hidden |= system.problem.primary.is_primary  # remainders are in no table
-            found[system.measure] = audit(system.problem, hidden)
+            changes = system.found.changes
+            found[system.measure] = audit(system.problem, hidden, changes=changes)
         report_progress("audit", len(self.systems), len(self.systems))
         return found
 

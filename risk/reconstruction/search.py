@@ -106,3 +106,43 @@ class Search:
 def _widen(seen: Bounds, point: NDArray[np.float64]) -> None:
     np.minimum(seen[0], point, out=seen[0])
     np.maximum(seen[1], point, out=seen[1])
+
+
+def tightened(rows: Rows, bounds: Bounds, *, rounds: int = 50) -> Bounds | None:
+    """Pass bounds back and forth between sums and columns, until nothing changes.
+
+    From ``lo <= sum a_k x_k <= hi`` follows, for ``a_j > 0``, that ``x_j`` is at most ``hi``
+    less the least that the other parts may be, over ``a_j``, and at least ``lo`` less the most
+    that they may be. Every point stays inside, so a linear program between these bounds has
+    the same optima as without. Bounds are not rounded to whole numbers here. None where
+    they contradict each other.
+    """
+    row = np.repeat(np.arange(len(rows.lower)), np.diff(rows.starts))
+    column, a, is_up = rows.columns, rows.weights, rows.weights > 0
+    least, most = bounds
+    for _ in range(rounds):
+        smallest = np.where(is_up, a * least[column], a * most[column])
+        largest = np.where(is_up, a * most[column], a * least[column])
+        room_up = rows.upper[row] - _others(smallest, row, len(rows.lower))
+        room_down = rows.lower[row] - _others(largest, row, len(rows.lower))
+        new_most, new_least = most.copy(), least.copy()
+        np.minimum.at(new_most, column, np.where(is_up, room_up, room_down) / a)
+        np.maximum.at(new_least, column, np.where(is_up, room_down, room_up) / a)
+        if (new_least > new_most + 1e-9 * np.maximum(1.0, np.abs(new_most))).any():
+            return None
+        if (new_least == least).all() and (new_most == most).all():
+            break
+        least, most = new_least, np.maximum(new_least, new_most)
+    return least, most
+
+
+def _others(
+    part: NDArray[np.float64], row: NDArray[np.int64], n_rows: int
+) -> NDArray[np.float64]:
+    """Sum the parts of each row other than the one at hand, infinite ones included."""
+    is_open = np.isinf(part)
+    finite = np.where(is_open, 0.0, part)
+    sums = np.bincount(row, finite, minlength=n_rows)[row] - finite
+    n_open = np.bincount(row, is_open, minlength=n_rows)[row] - is_open
+    sign = np.bincount(row, np.where(is_open, np.sign(part), 0.0), minlength=n_rows)[row]
+    return np.where(n_open > 0, np.copysign(np.inf, sign), sums)

@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ckm.suppression.secondary.problem import Demands, Problem
-from footing.arrays import Floats, Integers
+from ckm.suppression.secondary.problem import Demands, Problem, ranges
+from footing.arrays import Flags, Floats, Integers
 
 #: a demand's number, and 1 for up or -1 for down
 Side: TypeAlias = tuple[int, int]
@@ -92,28 +92,28 @@ class Cover:
         falls = np.where(is_up, down, up).min(initial=np.inf)
         own = change.moves[place]
         far = np.abs(own) * (1 + _TOLERANCE)
-        found = []
+        found: list[Side] = []
+        full = np.zeros(len(self.problem.value))
+        full[change.cells] = change.moves
         for sign, reached, need in (
             (1, far * np.where(own > 0, rises, falls), self.demands.upper[numbers]),
             (-1, far * np.where(own > 0, falls, rises), self.demands.lower[numbers]),
         ):
-            found += [
-                (int(numbers[k]), sign)
-                for k in np.flatnonzero((reached >= need) & (need > 0)).tolist()
-                if self._suits(int(numbers[k]), change, sign * need[k] / own[k])
-            ]
+            at = np.flatnonzero((reached >= need) & (need > 0))
+            believed = self._suits(numbers[at], full, sign * need[at] / own[at])
+            found += [(number, sign) for number in numbers[at][believed].tolist()]
         return found
 
-    def _suits(self, demand: int, change: Change, factor: float) -> bool:
-        """Tell whether the reader of a demand believes in a change, so many times."""
-        part = self.demands.known_to(demand)
-        if part.start == part.stop:
-            return True
-        known = self.demands.known[part]
-        place = np.minimum(np.searchsorted(change.cells, known), len(change.cells) - 1)
-        moves = np.where(change.cells[place] == known, change.moves[place] * factor, 0.0)
-        far = np.where(moves < 0, self.demands.fall[part], self.demands.rise[part])
-        return bool((np.abs(moves) <= far * (1 + _TOLERANCE)).all())
+    def _suits(self, numbers: Integers, moves: Floats, factors: Floats) -> Flags:
+        """Tell which demands' readers believe in a change, each so many times."""
+        starts = self.demands.starts
+        sizes = starts[numbers + 1] - starts[numbers]
+        entries = ranges(starts, numbers, np.arange(len(self.demands.known)))
+        owner = np.repeat(np.arange(len(numbers)), sizes)
+        moved = moves[self.demands.known[entries]] * factors[owner]
+        far = np.where(moved < 0, self.demands.fall[entries], self.demands.rise[entries])
+        doubts = np.bincount(owner, np.abs(moved) > far * (1 + _TOLERANCE), len(numbers))
+        return np.asarray(doubts == 0)
 
     def cost(self) -> float:
         """Return what hiding the secondary cells costs."""

@@ -77,6 +77,7 @@ class _Exact:
     def _offer(self, cover: Cover) -> None:
         """Keep a cover without what it does not need, if it is the best so far."""
         lighter = reverse_delete(cover, deadline=self.deadline)
+        lighter = reverse_delete(lighter, deadline=self.deadline, is_wide=True)
         if lighter.cost() < self.best.cost():
             self.best = lighter
 

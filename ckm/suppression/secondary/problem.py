@@ -340,3 +340,13 @@ def _costs(word: object, value: NDArray[Any]) -> NDArray[Any]:
     if word == "one":
         return np.ones(len(value))
     raise ConfigError(f"costs must be 'value', 'one' or numbers, not {word!r}.")
+
+
+def ranges(starts: Integers, numbers: Integers, entries: Integers) -> Integers:
+    """Collect the entries of some rows, one row after another."""
+    sizes = starts[numbers + 1] - starts[numbers]
+    before = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    found: Integers = entries[
+        np.repeat(starts[numbers], sizes) + np.arange(sizes.sum()) - before
+    ]
+    return found

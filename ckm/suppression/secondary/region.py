@@ -10,7 +10,7 @@ import numpy as np
 from ckm.errors import InternalError
 from ckm.suppression.relations import Relations
 from ckm.suppression.secondary.cover import Change
-from ckm.suppression.secondary.problem import Demands, Problem
+from ckm.suppression.secondary.problem import Demands, Problem, ranges
 from footing.arrays import Floats, Integers
 from risk.reconstruction.program import Program, Rows
 
@@ -243,13 +243,3 @@ class Neighbourhood:
             inside[new] = True
             edge, n_inside = new, n_inside + len(new)
         return Region(self.problem, demands, self.incidence, np.flatnonzero(inside))
-
-
-def ranges(starts: Integers, numbers: Integers, entries: Integers) -> Integers:
-    """Collect the entries of some rows, one row after another."""
-    sizes = starts[numbers + 1] - starts[numbers]
-    before = np.repeat(np.cumsum(sizes) - sizes, sizes)
-    found: Integers = entries[
-        np.repeat(starts[numbers], sizes) + np.arange(sizes.sum()) - before
-    ]
-    return found

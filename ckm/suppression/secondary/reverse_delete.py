@@ -21,6 +21,7 @@ def reverse_delete(
     cover: Cover,
     *,
     deadline: float = np.inf,
+    is_wide: bool = False,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Cover:
     """Publish secondary cells again, the dearest first, where every demand stays met.
@@ -28,9 +29,9 @@ def reverse_delete(
     Notes
     -----
     The demands whose proofs move a cell get other changes, of cells that are hidden and as
-    cheap as can be; where each has one, the cell is published. Tables that are not too large
-    are searched twice, from what the cover hides and from all that may be hidden, and the
-    cheaper choice is kept.
+    cheap as can be; where each has one, the cell is published. A wide search starts from all
+    that may be hidden, in tables that are not too large, and not from what the cover hides.
+    The cheaper of the cover and what is found is returned.
 
     References
     ----------
@@ -39,16 +40,14 @@ def reverse_delete(
     """
     n_cells = cover.problem.relations.n_cells
     size = next(size for most, size in _SIZES if n_cells <= most)
-    start = _Choice(cover, size, progress)
-    if not start.prove_all(deadline):
+    choice = _Choice(cover, size, progress)
+    if is_wide:
+        if size == _SIZES[-1][1] or cover.cost() == 0:
+            return cover
+        choice.hidden |= cover.problem.is_open
+    if not choice.prove_all(deadline):
         return cover
-    found = start.reduced(deadline)
-    if size > _SIZES[-1][1] and found.cost() > 0:
-        wide = _Choice(found, size, progress)
-        wide.hidden |= cover.problem.is_open
-        if wide.prove_all(deadline):
-            found = min(found, wide.reduced(deadline), key=Cover.cost)
-    return min(cover, found, key=Cover.cost)
+    return min(cover, choice.reduced(deadline), key=Cover.cost)
 
 
 class _Choice:
@@ -94,8 +93,9 @@ class _Choice:
             for side, change in (fresh or {}).items():
                 self._keep(side, change)
         made = Cover(self.problem, self.original.demands)
-        for (number, sign), change in self.proofs.items():
+        for change in {id(change): change for change in self.proofs.values()}.values():
             made.add(change)
+        for number, sign in self.proofs:  # by the programs' own account
             (made.is_high_met if sign > 0 else made.is_low_met)[number] = True
         return made
 

@@ -17,7 +17,7 @@ from ckm.suppression.attackers import Attackers
 from ckm.suppression.audit import Audit, audit, check_changes
 from ckm.suppression.secondary.cover import Change, Cover
 from ckm.suppression.secondary.exact import protect_exactly
-from ckm.suppression.secondary.problem import Problem
+from ckm.suppression.secondary.problem import Demands, Problem
 from ckm.suppression.secondary.reverse_delete import reverse_delete
 from ckm.suppression.secondary.sequential import protect_in_turn
 from footing.arrays import Flags, Integers
@@ -224,32 +224,16 @@ def suppress(
     if not limit_s > 0:
         raise ConfigError(f"limit_s must be above 0, not {limit_s:g}.")
     chosen = _chosen(problem, method)
-    attackers, cover, least = Attackers(problem), Cover(problem), 0.0
+    attackers, least = Attackers(problem), 0.0
     deadline, tell = started + limit_s, progress or (lambda _stage, _done, _total: None)
-    while True:
-        failed = protect_in_turn(
-            cover, deadline=deadline, progress=partial(tell, "suppression")
-        )
-        _require_met(problem, failed)
-        _require_time(cover, limit_s)
-        more = attackers.unguarded(cover.changes)
-        if more is None:  # only now, as it takes long
-            if chosen == "sequential":
-                cover = reverse_delete(
-                    cover, deadline=deadline, progress=partial(tell, "publish again")
-                )
-            else:
-                tell("optimum", 0, 1)
-                cover, least = protect_exactly(cover, deadline=deadline)
-            more = attackers.unguarded(cover.changes)
-            if more is None:
-                break
-        if problem.insiders is not None:
-            more = problem.insiders.joined(more)
-        problem = replace(problem, insiders=more)
-        before, cover = cover, Cover(problem)
-        for change in before.changes:
-            cover.add(change)
+    cover = _settled(Cover(problem), attackers, deadline=deadline, tell=tell)
+    _require_time(cover, limit_s)
+    wide = _settled(cover, attackers, deadline=deadline, tell=tell, is_wide=True)
+    if not wide.open_demands().size:
+        cover = min(cover, wide, key=Cover.cost)
+    if chosen == "exact":
+        tell("optimum", 0, 1)
+        cover, least = _settled_exactly(cover, deadline=deadline)
     status = np.where(cover.hidden, SECONDARY, PUBLISHED).astype(np.int8)
     status[problem.primary.is_primary] = PRIMARY
     seconds = time.monotonic() - started
@@ -257,13 +241,69 @@ def suppress(
         "suppressed", extra={"cells": problem.relations.n_cells, "seconds": round(seconds, 3)}
     )
     return Suppression(
-        problem=problem,
+        problem=cover.problem,
         status=status,
         method=chosen,
         least=least,
         changes=tuple(cover.changes),
         seconds=seconds,
     )
+
+
+def _settled(
+    cover: Cover,
+    attackers: Attackers,
+    *,
+    deadline: float,
+    tell: Callable[[str, int, int], None],
+    is_wide: bool = False,
+) -> Cover:
+    """Meet every demand, and those of attackers who turn up, and publish what is needless."""
+    is_reduced = False
+    while not is_reduced:
+        failed = protect_in_turn(
+            cover, deadline=deadline, progress=partial(tell, "suppression")
+        )
+        _require_met(cover.problem, failed)
+        if cover.open_demands().size:  # out of time
+            break
+        more = attackers.unguarded(cover.changes)
+        if more is None:  # only now, as it takes long
+            again = partial(tell, "publish again")
+            cover = reverse_delete(cover, deadline=deadline, is_wide=is_wide, progress=again)
+            is_wide, more = False, attackers.unguarded(cover.changes)
+            is_reduced = more is None
+        if more is not None:
+            cover = _against(cover, more)
+    return cover
+
+
+def _settled_exactly(best: Cover, *, deadline: float) -> tuple[Cover, float]:
+    """Find a cheaper choice that no attacker breaks, if there is one, and what none goes below.
+
+    Every attacker who turns up narrows what is possible, so that bounds found before stay.
+    """
+    # what was asked of a choice that was dropped is not asked of this one yet
+    cover, least, attackers = best, 0.0, Attackers(best.problem)
+    while True:
+        cover, bound = protect_exactly(cover, deadline=deadline)
+        least, more = max(least, bound), attackers.unguarded(cover.changes)
+        if more is None:
+            return min(best, cover, key=Cover.cost), least
+        cover = _against(best, more, cover.problem)
+        protect_in_turn(cover, deadline=deadline)
+        if cover.open_demands().size:
+            return best, least
+
+
+def _against(cover: Cover, more: Demands, problem: Problem | None = None) -> Cover:
+    """Ask for more, of what a cover or another one was asked for; keep what it changes."""
+    problem = problem or cover.problem
+    asked = more if problem.insiders is None else problem.insiders.joined(more)
+    wider = Cover(replace(problem, insiders=asked))
+    for change in cover.changes:
+        wider.add(change)
+    return wider
 
 
 def _chosen(problem: Problem, method: str) -> str:

@@ -52,6 +52,43 @@ def test_nobody_finds_an_unsafe_cell_of_many_random_tables(first):
     assert n_primary > 100
 
 
+def is_cheapest(seed, trees, coalition):
+    """Every cheaper choice fails against an outsider or a contributor, by other programs."""
+    table = Drawn(np.random.default_rng(seed), trees, largest=5)
+    found = suppress(table.problem(coalition), method="exact")
+    problem, n_cheaper = found.problem, 0
+    cells = np.flatnonzero(problem.is_open).tolist()
+    assert found.is_optimal
+    assert table.failures(found.hidden, coalition) == []
+    for size in range(len(cells) + 1):
+        for chosen in map(list, itertools.combinations(cells, size)):
+            if problem.cost[chosen].sum() < found.cost:
+                hidden = problem.must_hide.copy()
+                hidden[chosen] = True
+                assert table.failures(hidden, coalition), (seed, coalition, chosen)
+                n_cheaper += 1
+    return n_cheaper
+
+
+def test_the_exact_choice_is_the_cheapest_that_no_contributor_breaks():
+    assert is_cheapest(0, ([-1, 0, 0],) * 2, 1) == 4
+
+
+@pytest.mark.slow
+def test_the_exact_choice_is_the_cheapest_that_contributors_do_not_break_together():
+    assert is_cheapest(0, ([-1, 0, 0],) * 2, 2) == 37
+    assert is_cheapest(1, ([-1, 0, 0],) * 2, 1) == 20
+    assert is_cheapest(3, ([-1, 0, 0],) * 2, 1) == 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4, 36, 4))
+def test_exact_is_not_dearer_than_sequential_even_if_stopped(seed):
+    problem = drawn(seed).problem()
+    in_turn = suppress(problem, method="sequential")
+    assert suppress(problem, method="exact", limit_s=10).cost <= in_turn.cost
+
+
 @pytest.mark.slow
 def test_the_audit_finds_what_programs_over_all_contributors_find():
     """Patterns for outsiders alone, which contributors break, and those for them."""
@@ -147,7 +184,9 @@ def signed(seed):
 
 
 @pytest.mark.parametrize("method", ["exact", "sequential"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 40))]
+)
 def test_amounts_of_either_sign_are_protected_from_what_readers_know_beforehand(seed, method):
     problem = signed(seed)
     found = suppress(problem, method=method)

@@ -521,6 +521,15 @@ def test_the_audit_agrees_with_programs_of_another_solver():
     assert seen.is_safe
 
 
+def test_the_audit_solves_no_program_for_ends_that_sums_pass_on_and_a_table_attains():
+    relations, values = with_margins(np.arange(1, 26).reshape(5, 5))
+    none = np.zeros(len(values))
+    primary = Primary(is_primary=none > 0, lower=none, upper=none)
+    hidden = np.outer(np.arange(6) > 0, np.arange(6) > 0).ravel()
+    problem = Problem(relations=relations, values=values, primary=primary)
+    assert audit(problem, hidden).n_programs < 12  # of 50 ends; 28 without
+
+
 def test_the_audit_finds_what_primary_suppression_alone_gives_away():
     relations, values = with_margins([[1, 9, 8], [9, 9, 9]])
     primary = primary_cells([Frequency(least=3)], counts=values)
