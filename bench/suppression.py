@@ -1,36 +1,117 @@
-"""Secondary suppression of random tables of counts with hierarchies: cost, proof, CPU seconds.
+"""Secondary suppression of turnover by activity, region and size, beside tau-ARGUS and Gauss.
 
-One core, some minutes. Counts below 3 are primary. The gap is what the cheapest choice
-may still save; where nothing is proven it is 1. ``--seconds`` is when the exact method stops.
+Records are lognormal, the rule is p % with p = 10, axes have trees. Every pattern, ours and
+theirs, is audited here: primary cells that an outsider comes too near, and those that a
+contributor does. ``CKM_TAU_ARGUS`` names a Python that has `pytauargus`; packages of R are
+those of ``bench/peers``. With ``--quick`` the two small tables, against outsiders alone.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import argparse
+import csv
+import itertools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bench.measure import arguments, best_cpu, in_process, show
+from bench.measure import Line, best_cpu, in_process, in_r, report, show
 
-#: name → branches of the tree of each axis, mean count, contributors guarded, methods
-TABLES: dict[str, tuple[list[list[int]], float, bool, tuple[str, ...]]] = {
-    "2 axes, 1,689 cells": (
-        [[5, 8], [3, 12]],
-        15.0,
-        False,
-        ("sequential", "exact"),
-    ),
-    "3 axes, some 2,000 cells": (
-        [[4, 6], [6], [9]],
-        15.0,
-        False,
-        ("sequential", "exact"),
-    ),
-    "3 axes, 7,977 cells": ([[5, 5], [4, 5], [10]], 15.0, False, ("sequential",)),
-    "3 axes, 88,212 cells": ([[5, 5, 6], [4, 5], [20]], 15.0, False, ("sequential",)),
-    "3 axes, sparse": ([[5, 5, 6], [4, 5], [20]], 4.0, False, ("sequential",)),
-    "3 axes, sparse, contributors": ([[5, 5, 6], [4, 5], [20]], 4.0, True, ("sequential",)),
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ckm.suppression import Problem
+
+_TAU_ARGUS = "CKM_TAU_ARGUS"
+_P, _AXES = 10, ("activity", "region", "size")
+#: name → branches of the tree of each axis, records, sigma of the logarithm, seed
+TABLES: dict[str, tuple[list[list[int]], int, float, int]] = {
+    "1,423 cells": ([[4, 5], [10], [5]], 7_000, 1.2, 2),
+    "1,257 cells, skewed": ([[4, 5], [10], [5]], 2_600, 1.8, 2),
+    "4,964 cells": ([[5, 5], [4, 5], [7]], 22_000, 1.2, 2),
 }
+#: Also protected against contributors, which takes longer.
+_CONTRIBUTORS = ("1,423 cells",)
+
+
+class Turnover:
+    """Records of businesses, and their sums over all categories of three axes."""
+
+    def __init__(self, name: str) -> None:
+        branches, n, sigma, seed = TABLES[name]
+        rng = np.random.default_rng(seed)
+        self.trees = [np.array(tree(widths)) for widths in branches]
+        self.places = []
+        for parents in self.trees:
+            leaves = np.setdiff1d(np.arange(len(parents)), parents)
+            share = rng.gamma(1.2, 1, len(leaves)) + 0.05
+            self.places.append(leaves[rng.choice(len(leaves), n, p=share / share.sum())])
+        self.amount = np.maximum(1, np.rint(rng.lognormal(4, sigma, n))).astype(np.int64)
+        record, code = self._above(self.places)
+        amount = self.amount[record]
+        order = np.lexsort((-amount, code))
+        self.codes, start, self.number = np.unique(
+            code[order], return_index=True, return_counts=True
+        )
+        self.values = np.add.reduceat(amount[order], start)
+        largest = [amount[order][np.minimum(start + k, len(order) - 1)] for k in (0, 1)]
+        self.top = np.stack(largest, axis=1) * (self.number[:, None] > np.arange(2))
+
+    def _above(self, places: list[NDArray[np.int64]]) -> tuple[Any, Any]:
+        """Return the number of each finest cell or record and a cell above it, all of them."""
+        above = []
+        for parents, own in zip(self.trees, places, strict=True):
+            lines = [own]
+            while (lines[-1] > 0).any():
+                lines.append(np.where(lines[-1] >= 0, parents[lines[-1]], -1))
+            above.append(lines)
+        shape, found = tuple(map(len, self.trees)), []
+        for chosen in itertools.product(*above):
+            row = np.flatnonzero(np.all([place >= 0 for place in chosen], axis=0))
+            cell = np.ravel_multi_index([place[row] for place in chosen], shape)
+            found.append((row, cell))
+        rows, cells = zip(*found, strict=True)
+        return np.concatenate(rows), np.concatenate(cells)
+
+    @property
+    def ranks(self) -> tuple[NDArray[np.int64], ...]:
+        """The category of every cell on each axis."""
+        return np.unravel_index(self.codes, tuple(map(len, self.trees)))
+
+    def problem(self, coalition: int) -> Problem:
+        """State what is to be protected."""
+        from types import SimpleNamespace
+
+        from ckm.suppression import Grid, Percent, Problem, Relations, primary_cells
+
+        amounts: Any = SimpleNamespace(
+            total=self.values.astype(np.float64),
+            contributors=self.number,
+            top=self.top.astype(np.float64),
+            top_weight=(self.top > 0).astype(np.float64),
+        )
+        grid = Grid(parents=tuple(self.trees), ranks=self.ranks)
+        return Problem(
+            relations=Relations.of_grids([grid], values=self.values),
+            values=self.values,
+            primary=primary_cells([Percent(p=_P)], amounts=amounts),
+            coalition=coalition,
+        )
+
+    def finest(self) -> list[tuple[int, int]]:
+        """List which finest cells, from 1, are in which cells, from 1."""
+        shape = tuple(map(len, self.trees))
+        inner = np.unique(np.ravel_multi_index(self.places, shape))
+        row, code = self._above(list(np.unravel_index(inner, shape)))
+        cell = np.searchsorted(self.codes, code)
+        return [(r + 1, c + 1) for r, c in zip(row.tolist(), cell.tolist(), strict=True)]
 
 
 def tree(branches: list[int]) -> list[int]:
@@ -45,63 +126,133 @@ def tree(branches: list[int]) -> list[int]:
     return parents
 
 
-def problem_of(name: str) -> Any:
-    """Draw a table."""
-    from ckm.suppression import Frequency, Grid, Problem, Relations, primary_cells
+def ours(name: str, coalition: int) -> dict[str, Any]:
+    """Suppress as a job does by default, against contributors or outsiders."""
+    from ckm.suppression import suppress
 
-    branches, mean, guards, _ = TABLES[name]
-    rng = np.random.default_rng(0)
-    trees = [tree(widths) for widths in branches]
-    leaves = [[c for c in range(len(t)) if c not in set(t)] for t in trees]
-    values = rng.poisson(rng.gamma(0.7, mean / 0.7, [len(found) for found in leaves]))
-    for axis, parents in enumerate(trees):
-        above = np.zeros((len(parents), len(leaves[axis])), np.int64)
-        for place, leaf in enumerate(leaves[axis]):
-            at = leaf
-            while at >= 0:
-                above[at, place] = 1
-                at = parents[at]
-        values = np.moveaxis(np.tensordot(above, values, axes=(1, axis)), 0, axis)
-    values = values.ravel()
-    grid, there = Grid.full(trees), values > 0
-    grid = Grid(parents=grid.parents, ranks=tuple(rank[there] for rank in grid.ranks))
-    counts = values[there]
-    return Problem(
-        relations=Relations.of_grids([grid], values=counts),
-        values=counts,
-        primary=primary_cells([Frequency(least=3)], counts=counts),
-        coalition=int(guards),
-    )
+    problem = Turnover(name).problem(coalition)
+    cpu, found = best_cpu(lambda: suppress(problem, limit_s=3600.0), 1)
+    audit_cpu, _ = best_cpu(found.audit, 1)
+    hidden = np.flatnonzero(found.hidden).tolist()
+    return {"cpu": cpu, "audit": audit_cpu, "hidden": hidden}
 
 
-def suppressed(name: str, method: str, seconds: int) -> dict[str, Any]:
-    """Time one method on one table."""
-    from ckm.suppression.secondary.search import suppress
+def audited(name: str, hidden: list[int], coalition: int) -> dict[str, Any]:
+    """Audit a pattern of whomever, without the changes that its search found."""
+    from ckm.suppression import audit
 
-    problem = problem_of(name)
-    limit_s = float(seconds) if method == "exact" else 3600.0
-    cpu, found = best_cpu(lambda: suppress(problem, method=method, limit_s=limit_s), 1)
+    problem = Turnover(name).problem(coalition)
+    is_primary = problem.primary.is_primary
+    mask = np.zeros(len(is_primary), bool)
+    mask[hidden] = True
+    cpu, found = best_cpu(lambda: audit(problem, mask | is_primary), 1)
     return {
-        "cells": problem.relations.n_cells,
-        "primary": int(problem.primary.is_primary.sum()),
-        "secondary": int((found.status == 2).sum()),
-        "cost": found.cost,
-        "gap": found.gap,
-        "cpu": cpu,
-        "unproven": int(found.unproven().size),
+        "cells": len(mask),
+        "primary": int(is_primary.sum()),
+        "secondary": int((mask & ~is_primary).sum()),
+        "value": float(problem.value[mask & ~is_primary].sum()),
+        "exact": int(found.is_exact.sum()),
+        "under": len(found.under_protected),
+        "exposed": len(found.exposed) if coalition else "",
+        "audit": cpu,
     }
+
+
+def gauss(name: str) -> dict[str, Any] | None:
+    """Suppress by Gaussian elimination in R, the dearest cells published first."""
+    given = Turnover(name)
+    is_primary = given.problem(0).primary.is_primary.astype(int)
+    with tempfile.TemporaryDirectory() as folder:
+        for stem, header, rows in (
+            ("finest", ("finest", "cell"), given.finest()),
+            ("cells", ("value", "primary"), zip(given.values, is_primary, strict=True)),
+        ):
+            with (Path(folder) / f"{stem}.csv").open("w", newline="") as file:
+                csv.writer(file).writerows([header, *rows])
+        return in_r("gauss.R", folder)
+
+
+def tau_argus(name: str, python: str) -> dict[str, Any]:
+    """Suppress by the modular approach of tau-ARGUS."""
+    given = Turnover(name)
+
+    def lines(parents: list[int], node: int, depth: int) -> list[str]:
+        below = [c for c, parent in enumerate(parents) if parent == node]
+        parts = [["@" * depth + f"c{c:03d}", *lines(parents, c, depth + 1)] for c in below]
+        return list(itertools.chain(*parts))
+
+    trees = ["\n".join(lines(parents.tolist(), 0, 0)) + "\n" for parents in given.trees]
+    places = [[f"c{c:03d}" for c in own.tolist()] for own in given.places]
+    settings = {
+        "records": dict(zip(_AXES, places, strict=True)) | {"amount": given.amount.tolist()},
+        "trees": dict(zip(_AXES, trees, strict=True)),
+        "rule": f"P({_P},1)",
+        "method": "MOD(1)",
+    }
+    script = Path(__file__).parent / "peers" / "tau_argus.py"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "given.json"
+        path.write_text(json.dumps(settings))
+        done = subprocess.run(
+            [python, str(script), str(path)], capture_output=True, text=True, check=True
+        )
+    answer = json.loads(done.stdout.splitlines()[-1])
+    codes = {f"c{c:03d}": c for c in range(max(map(len, given.trees)))}
+    status = {
+        tuple(codes.get(code.strip(), 0) for code in row[:-1]): row[-1]
+        for row in answer["rows"]
+    }
+    cells = zip(*(rank.tolist() for rank in given.ranks), strict=True)
+    hidden = [cell for cell, place in enumerate(cells) if status[place] in {"U", "M"}]
+    return {"cpu": answer["cpu"], "hidden": hidden}
 
 
 def main() -> None:
     """Run the benchmark."""
-    given = arguments(__doc__ or "", seconds=30)
-    columns = ["cells", "primary", "secondary", "cost", "gap", "cpu", "unproven"]
-    rows = []
-    for name, (*_, methods) in TABLES.items():
-        for method in methods:
-            answer = in_process(suppressed, name, method, given.seconds)
-            rows.append([name, method, *(answer[column] for column in columns)])
-    show("Secondary suppression", ["table", "method", *columns], rows)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    is_quick = parser.parse_args().quick
+    python = os.environ.get(_TAU_ARGUS) or (find_spec("pytauargus") and sys.executable)
+    columns = ["cells", "primary", "secondary", "value", "exact", "under", "exposed", "audit"]
+    rows, lines = list[list[object]](), list[Line]()
+    for name in list(TABLES)[: 2 if is_quick else None]:
+        coalition = int(name in _CONTRIBUTORS and not is_quick)
+        own = in_process(ours, name, 0)
+        patterns = {
+            "ours, outsiders": own,
+            "ours, contributors": in_process(ours, name, 1) if coalition else None,
+            "GaussSuppression": gauss(name),
+            "tau-ARGUS MOD": tau_argus(name, python) if python else None,
+        }
+        seen = {
+            method: found | in_process(audited, name, found["hidden"], coalition)
+            for method, found in patterns.items()
+            if found is not None
+        }
+        for method, found in seen.items():
+            ratio = found["value"] / seen["ours, outsiders"]["value"]
+            rows.append([name, method, *(found[c] for c in columns), found["cpu"], ratio])
+        lines += _lines(name, own["cpu"] + own["audit"], seen)
+    show(
+        "Secondary suppression; value and CPU s of searches, audits apart",
+        ["table", "method", *columns, "CPU s", "value to ours"],
+        rows,
+        ours="",
+    )
+    report("Secondary suppression, ours against outsiders, audit included", lines)
+
+
+def _lines(name: str, cpu: float, seen: dict[str, dict[str, Any]]) -> list[Line]:
+    """Return the figures that have goals."""
+    own, found = seen["ours, outsiders"], []
+    for peer, goal in (("GaussSuppression", 1.15), ("tau-ARGUS MOD", 0.8)):
+        if peer in seen:
+            words = (f"value hidden, {name}", own["value"], "", peer, seen[peer]["value"])
+            found.append(Line(*words, goal))
+    theirs = seen.get("tau-ARGUS MOD", {}).get("cpu")
+    beside = ("tau-ARGUS MOD", theirs, 1.0) if theirs else ()
+    found.append(Line(f"search and audit, {name}", cpu, "CPU s", *beside))
+    return [*found, Line(f"under-protected, {name}", own["under"], "cells", goal=0.0)]
 
 
 if __name__ == "__main__":

@@ -14,8 +14,12 @@ from dp.accounting.gaussian import (
 )
 from dp.accounting.pld import PrivacyLoss
 from dp.accounting.rdp import CLASSIC_ORDERS, WIDE_ORDERS, RenyiCurve, Spent, renyi_divergence
+from dp.accounting.shuffled import shuffled_delta, shuffled_epsilon
 from dp.accounting.training import TrainingCost, training_cost
 from dp.adjacency import Adjacency
+from dp.aggregates.plan import Plan, TablePlan
+from dp.aggregates.questions import Answers, Question
+from dp.aggregates.release import Released, release
 from dp.auditor import Audit, audit, one_run_bound
 from dp.belief import (
     Meaning,
@@ -24,6 +28,7 @@ from dp.belief import (
     belief_bounds,
     belief_table,
     distance_bound,
+    epsilon_for_belief,
     meaning,
     premium_bound,
     tail_bound,
@@ -45,6 +50,7 @@ from dp.mechanisms.choice import Exponential
 from dp.mechanisms.noise import DiscreteGaussian, Gaussian, Geometric, Laplace, Noise
 from dp.mechanisms.planar import PlanarLaplace
 from dp.mechanisms.response import RandomisedResponse, Shares
+from dp.mechanisms.response_regression import ResponseFit, response_regression
 from dp.sensitivity import (
     Sensitivity,
     bounded_sum,
@@ -61,6 +67,7 @@ __all__ = [
     "CLASSIC_ORDERS",
     "WIDE_ORDERS",
     "Adjacency",
+    "Answers",
     "Audit",
     "BudgetLedger",
     "BudgetSpentError",
@@ -78,14 +85,19 @@ __all__ = [
     "Meaning",
     "MissingPackageError",
     "Noise",
+    "Plan",
     "PlanarLaplace",
     "PrivacyLoss",
+    "Question",
     "RandomisedResponse",
+    "Released",
     "RenyiCurve",
+    "ResponseFit",
     "Sensitivity",
     "Shares",
     "Shift",
     "Spent",
+    "TablePlan",
     "TrainingCost",
     "UnboundedError",
     "advanced",
@@ -101,6 +113,7 @@ __all__ = [
     "counts",
     "disjoint",
     "distance_bound",
+    "epsilon_for_belief",
     "epsilon_of_rho",
     "exact_epsilon",
     "gaussian_delta",
@@ -113,8 +126,12 @@ __all__ = [
     "one_run_bound",
     "parallel",
     "premium_bound",
+    "release",
     "renyi_divergence",
+    "response_regression",
     "rho_of_epsilon",
+    "shuffled_delta",
+    "shuffled_epsilon",
     "tail_bound",
     "together",
     "training_cost",

@@ -109,6 +109,45 @@ def belief_table(
     )
 
 
+def epsilon_for_belief(
+    prior: float,
+    *,
+    most: float,
+    about: Literal["value", "membership"] = "value",
+    adjacency: Adjacency = Adjacency.ADD_REMOVE,
+) -> float:
+    """Return the largest epsilon that keeps a belief from rising above a bound.
+
+    Parameters
+    ----------
+    prior
+        The chance given to the statement before.
+    most
+        The chance that it may be given after, at most.
+    about, adjacency
+        As for `belief_bounds`.
+
+    Notes
+    -----
+    ``(ln(most / (1 - most)) - ln(prior / (1 - prior))) / k``, with the k of `belief_bounds`.
+
+    Examples
+    --------
+    >>> round(epsilon_for_belief(0.1, most=0.25, about="membership"), 4)
+    1.0986
+    >>> round(epsilon_for_belief(0.1, most=0.25), 4)
+    0.5493
+    """
+    prior = checked_probability(prior, "prior")
+    most = checked_probability(most, "most")
+    if not 0 < prior < most < 1:
+        raise DPError(
+            f"A belief rises from above 0 to below 1, not from {prior:g} to {most:g}.",
+            hint="for example from 0.1 to 0.25",
+        )
+    return (_log_odds(most) - _log_odds(prior)) / _changes(about, adjacency)
+
+
 def tail_bound(loss: float, *, epsilon: float, delta: float) -> float:
     """Return how likely the odds of one of two neighbours change by more than a loss, at most.
 
@@ -283,7 +322,7 @@ class Meaning:
     advantage: float
 
 
-def meaning(guarantee: Guarantee) -> Meaning:
+def meaning(guarantee: Guarantee, *, priors: Sequence[float] = _PRIORS) -> Meaning:
     """Return what a guarantee means, in numbers.
 
     Parameters
@@ -291,6 +330,8 @@ def meaning(guarantee: Guarantee) -> Meaning:
     guarantee
         With a finite epsilon. With a delta, the factors are twice those of epsilon alone, and
         hold but for a small multiple of delta, by `tail_bound`.
+    priors
+        Beliefs before, whose bounds after are told.
 
     Examples
     --------
@@ -306,11 +347,12 @@ def meaning(guarantee: Guarantee) -> Meaning:
             hint="state rho at a delta first: guarantee.at(1e-6)",
         )
     has_members = guarantee.adjacency in _CHANGES["membership"]
+    known = [checked_probability(prior, "prior") for prior in priors]
     return Meaning(
         epsilon=epsilon,
         delta=delta,
-        membership=_shift(guarantee, "membership") if has_members else None,
-        value=_shift(guarantee, "value"),
+        membership=_shift(guarantee, "membership", known) if has_members else None,
+        value=_shift(guarantee, "value", known),
         rates=tuple(
             (rate, true_positive_bound(rate, epsilon=epsilon, delta=delta)) for rate in _RATES
         ),
@@ -318,7 +360,7 @@ def meaning(guarantee: Guarantee) -> Meaning:
     )
 
 
-def _shift(guarantee: Guarantee, about: str) -> Shift:
+def _shift(guarantee: Guarantee, about: str, priors: Sequence[float]) -> Shift:
     both = guarantee.for_group(_changes(about, guarantee.adjacency))
     loss, chance = both.epsilon, 0.0
     if both.delta:
@@ -329,7 +371,7 @@ def _shift(guarantee: Guarantee, about: str) -> Shift:
     return Shift(
         factor=_grown(loss),
         chance=chance,
-        beliefs=tuple((prior, *_moved(prior, loss)) for prior in _PRIORS),
+        beliefs=tuple((prior, *_moved(prior, loss)) for prior in priors),
     )
 
 
@@ -347,8 +389,12 @@ def _changes(about: str, adjacency: Adjacency) -> int:
 def _moved(prior: float, loss: float) -> tuple[float, float]:
     if prior in {0.0, 1.0}:
         return prior, prior
-    odds = math.log(prior) - math.log1p(-prior)
+    odds = _log_odds(prior)
     return _logistic(odds - loss), _logistic(odds + loss)
+
+
+def _log_odds(chance: float) -> float:
+    return math.log(chance) - math.log1p(-chance)
 
 
 def _grown(epsilon: float) -> float:

@@ -22,7 +22,7 @@ class UnboundedError(DPError):
 
 
 class BudgetSpentError(DPError):
-    """What is asked for costs more than what is left. Nothing was charged.
+    """What is asked for costs more than what is left, or was had. Nothing was charged.
 
     Examples
     --------

@@ -3,13 +3,11 @@
 Sampler, clipping, noise and account read the same plan, so that they cannot disagree.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Self
 
 from dp import Adjacency
 from dpsgd.accounting.cost import Cost, Sampling, check_neighbours, cost_of, noise_for
@@ -170,7 +168,7 @@ class Plan:
         steps: int | None = None,
         epochs: float | None = None,
         **settings: Any,
-    ) -> Plan:
+    ) -> Self:
         """Return the plan with the least noise that keeps a budget.
 
         Parameters
@@ -217,7 +215,7 @@ class Plan:
         steps: int | None = None,
         epochs: float | None = None,
         **settings: Any,
-    ) -> Plan:
+    ) -> Self:
         """Return the plan with a noise that is given.
 
         Parameters
@@ -340,7 +338,7 @@ class Plan:
         return json.dumps(content, sort_keys=True, ensure_ascii=True, allow_nan=False)
 
     @classmethod
-    def from_json(cls, text: str) -> Plan:
+    def from_json(cls, text: str) -> Self:
         """Return the plan that `to_json` wrote.
 
         Parameters

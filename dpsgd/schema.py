@@ -1,11 +1,9 @@
 """What a table holds, as declared before anybody looks at it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Self
 
 from dpsgd.errors import PlanError
 
@@ -148,7 +146,7 @@ class Schema:
         return {"columns": columns, "target": asdict(self.target)}
 
     @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> Schema:
+    def from_dict(cls, content: Mapping[str, Any]) -> Self:
         """Return the schema that `to_dict` wrote.
 
         Parameters

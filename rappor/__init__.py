@@ -30,6 +30,7 @@ from rappor.errors import (
     RapporInfeasibleError,
     ReportFileError,
 )
+from rappor.oracles import compare_oracles, oracle, oracle_variance
 from rappor.parameters import Parameters
 from rappor.report_files import read_reports, sum_files, sum_reports, write_reports
 from rappor.solver import Design, Goal, predict, solve
@@ -55,6 +56,7 @@ __all__ = [
     "ValueLedger",
     "as_drawn",
     "bit_losses",
+    "compare_oracles",
     "decode",
     "diagnostics",
     "discover",
@@ -64,6 +66,8 @@ __all__ = [
     "epsilon_after",
     "epsilon_between",
     "joint",
+    "oracle",
+    "oracle_variance",
     "permanent_by_google",
     "pieces",
     "population",

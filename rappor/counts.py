@@ -81,6 +81,8 @@ class Counts(EqualByContent):
             object.__setattr__(self, name, _whole(getattr(self, name), name, shape))
         if np.any(self.ones > self.n[:, None]):
             raise RapporError("A bit cannot be set in more reports than its cohort sent.")
+        if self.parameters.response == "symbol" and (self.ones.sum(axis=1) != self.n).any():
+            raise RapporError("Symbols must add up to the reports of their cohort.")
 
     @classmethod
     def zeros(cls, parameters: Parameters) -> Counts:

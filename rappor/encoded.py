@@ -1,10 +1,8 @@
 """Reports as they leave the clients: a cohort and bits, nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +54,9 @@ class Reports(EqualByContent):
         spare = 8 * width - self.parameters.n_bits
         if spare and packed.size and packed[:, -1].max() >= 1 << (8 - spare):
             raise RapporError(f"A report has more than {self.parameters.n_bits} bits.")
+        is_symbol = self.parameters.response == "symbol"
+        if is_symbol and (np.bitwise_count(packed).sum(axis=1) != 1).any():
+            raise RapporError("Each report of one symbol must have exactly one bit.")
         if cohorts.size and not 0 <= cohorts.min() <= cohorts.max() < self.parameters.n_cohorts:
             raise RapporError(
                 f"A cohort must be a whole number in 0..{self.parameters.n_cohorts - 1}.",
@@ -65,7 +66,7 @@ class Reports(EqualByContent):
         object.__setattr__(self, "packed", packed)
 
     @classmethod
-    def from_bits(cls, bits: Flags, cohorts: Integers, *, parameters: Parameters) -> Reports:
+    def from_bits(cls, bits: Flags, cohorts: Integers, *, parameters: Parameters) -> Self:
         """Pack rows of bits.
 
         Parameters
@@ -94,9 +95,7 @@ class Reports(EqualByContent):
         return cls(cohorts=cohorts, packed=packed, parameters=parameters)
 
     @classmethod
-    def from_texts(
-        cls, texts: Sequence[str], cohorts: Any, *, parameters: Parameters
-    ) -> Reports:
+    def from_texts(cls, texts: Sequence[str], cohorts: Any, *, parameters: Parameters) -> Self:
         """Read bits written as google/rappor does, bit 0 at the right.
 
         Parameters

@@ -21,13 +21,15 @@ if TYPE_CHECKING:
 
     from _typeshed import StrPath
 
-Hash = Literal["mmh3", "md5", "index"]
+Hash = Literal["mmh3", "md5", "index", "hadamard"]
+Response = Literal["bits", "symbol"]
 
 _COLUMNS = ("k", "h", "m", "p", "q", "f")
 _MAX_BITS = 2**16
 _MAX_COHORTS = 2**20
 _MAX_COUNTS = 2**26  # bits by cohorts: what a server keeps in memory
 _MD5_BYTES = 16
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +56,12 @@ class Parameters:
     hash
         ``"mmh3"``; ``"md5"`` for the files of google/rappor; ``"index"`` for basic RAPPOR,
         where the value is a number below `n_bits` and sets the bit of that number (a Boolean
-        question with one bit: no bit, or bit 0).
+        question with one bit: no bit, or bit 0); ``"hadamard"`` for the response of
+        `rappor.oracle`, where the value is a number below ``n_cohorts - 1``.
+    response
+        ``"bits"``: each bit is answered by coins of its own. ``"symbol"``: exactly one bit of
+        a report is 1, the value's with probability `q` and each other one with `p`; for
+        values reported once (``f=0``) that set one bit.
 
     Raises
     ------
@@ -75,11 +82,13 @@ class Parameters:
     p: float
     q: float
     hash: Hash = "mmh3"
+    response: Response = "bits"
 
     def __post_init__(self) -> None:
         _check_whole(self)
         _check_probabilities(self)
         _check_hash(self)
+        _check_response(self)
         for name in ("f", "p", "q"):  # 0, 0.0 and -0.0 are one parameter and one fingerprint
             object.__setattr__(self, name, float(getattr(self, name)) + 0.0)
 
@@ -104,7 +113,11 @@ class Parameters:
 
     @property
     def p_star(self) -> float:
-        """Probability of a reported 1 where the value sets no bit."""
+        """Probability of a reported 1 where the value sets no bit.
+
+        The thesis that this package follows prints it, in its section 6.5.2, as the
+        probability given a bit that is set, as for `q_star`; it is given one that is not.
+        """
         return self.p + self.f / 2 * (self.q - self.p)
 
     @property
@@ -116,6 +129,16 @@ class Parameters:
     def is_boolean(self) -> bool:
         """Whether one bit is all there is: two values then differ in one bit, not in two."""
         return self.n_bits == 1
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether values are whole numbers from 0, not texts."""
+        return self.hash in {"index", "hadamard"}
+
+    @property
+    def n_values(self) -> int:
+        """How many values there are where they are numbered."""
+        return self.n_bits if self.hash == "index" else self.n_cohorts - 1
 
     @property
     def epsilon_one(self) -> float:
@@ -137,6 +160,7 @@ class Parameters:
         """Sixteen hexadecimal digits that stand for exactly these parameters."""
         reals = ",".join(value.hex() for value in (self.f, self.p, self.q))
         text = f"rappor:{self.n_bits},{self.n_hashes},{self.n_cohorts},{reals},{self.hash}"
+        text += ",symbol" if self.response == "symbol" else ""
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
     def to_dict(self) -> dict[str, int | float | str]:
@@ -148,7 +172,8 @@ class Parameters:
         '99e97572adac9a54'
         """
         fields = ("n_bits", "n_hashes", "n_cohorts", "f", "p", "q", "hash", "fingerprint")
-        return {name: getattr(self, name) for name in fields}
+        more = ("response",) if self.response == "symbol" else ()  # files from before are read
+        return {name: getattr(self, name) for name in (*fields, *more)}
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Parameters:
@@ -202,13 +227,13 @@ class Parameters:
         target = Path(path)
         if target.suffix.lower() == ".json":
             text = json.dumps(self.to_dict(), indent=1) + "\n"
-        elif target.suffix.lower() == ".csv":
+        elif target.suffix.lower() == ".csv" and self.response == "bits":
             values = (self.n_bits, self.n_hashes, self.n_cohorts, self.p, self.q, self.f)
             text = f"{','.join(_COLUMNS)}\n{','.join(repr(value) for value in values)}\n"
         else:
             raise ReportFileError(
-                f"Parameters are written to .csv or .json, not {target.suffix!r}.",
-                hint="take .json, which names the hash",
+                f"These parameters cannot be written to {target.suffix!r}.",
+                hint="take .json, which names the hash and the response",
             )
         write_whole(
             target, text, error=ReportFileError, overwrite=overwrite, is_private=False
@@ -276,7 +301,13 @@ def _from_csv(text: str, name: str, hash_name: Hash) -> Parameters:
     except ValueError:
         raise ReportFileError(f"The row of the file {name!r} is not six numbers.") from None
     return Parameters(
-        n_bits=whole["k"], n_hashes=whole["h"], n_cohorts=whole["m"], **real, hash=hash_name
+        n_bits=whole["k"],
+        n_hashes=whole["h"],
+        n_cohorts=whole["m"],
+        f=real["f"],
+        p=real["p"],
+        q=real["q"],
+        hash=hash_name,
     )
 
 
@@ -337,4 +368,29 @@ def _check_hash(parameters: Parameters) -> None:
             f"An MD5 digest yields {_MD5_BYTES // width} bits of {parameters.n_bits}, "
             f"not {parameters.n_hashes}.",
             hint="take hash='mmh3', or fewer hashes",
+        )
+
+
+def _check_response(parameters: Parameters) -> None:
+    """Require of a report of one symbol that chances sum to 1, and nothing is permanent."""
+    shape, is_hadamard = parameters, parameters.hash == "hadamard"
+    if shape.response not in get_args(Response):
+        raise RapporError(f"response must be 'bits' or 'symbol', not {shape.response!r}.")
+    if shape.response == "symbol":
+        total = shape.q + (shape.n_bits - 1) * shape.p
+        if shape.f or shape.n_hashes > 1 or shape.n_bits < 2 or shape.q < shape.p:
+            raise RapporError(
+                "A response of one symbol has f=0, n_hashes=1, two bits or more and p below q.",
+                hint="take rappor.oracle, or response='bits'",
+            )
+        if abs(total - 1) > _ROUNDING:
+            raise RapporError(
+                f"The probabilities of the {shape.n_bits} symbols sum to {total:g}, not to 1.",
+                hint="take q = 1 - (n_bits - 1) p",
+            )
+    size = shape.n_cohorts
+    if is_hadamard and ((shape.response, shape.n_bits) != ("symbol", 2) or size & (size - 1)):
+        raise RapporError(
+            "The Hadamard response has two symbols, and a power of 2 as number of cohorts.",
+            hint="take rappor.oracle('hadamard', …)",
         )

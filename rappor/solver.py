@@ -108,8 +108,9 @@ def predict(parameters: Parameters, goal: Goal) -> Design:
     A value sets ``k o`` distinct bits, ``o = 1 - (1 - 1/k)**h``, and so do the others: with
     the mean rate ``r = p* + (q* - p*) o`` one rare value has the variance
     ``N r (1 - r) / (k o (1 - o) (q* - p*)²)``, divided by ``1 - S / (k m)`` for the fit of S
-    candidates to k m counts. A value is found when its estimate passes ``z(1 - alpha/S)``
-    standard errors.
+    candidates to k m counts. For one symbol of k, hashed, it is ``N / ((k - 1) (q - p)²)``,
+    divided by ``1 - S / ((k - 1) m)`` but for Hadamard's columns. A value is found when its
+    estimate passes ``z(1 - alpha/S)`` standard errors.
 
     Examples
     --------
@@ -121,14 +122,17 @@ def predict(parameters: Parameters, goal: Goal) -> Design:
     from scipy.special import ndtri
 
     own, others, fit = 1.0, 0.0, 1.0  # basic RAPPOR: nobody else's bit
+    is_symbol = parameters.response == "symbol"
     if parameters.hash != "index":
         others = -math.expm1(parameters.n_hashes * math.log1p(-1 / parameters.n_bits))
         own = parameters.n_bits * others * (1 - others)
-        rows = parameters.n_bits * parameters.n_cohorts
-        fit = max(0.0, 1 - goal.n_candidates / rows)
+        rows = (parameters.n_bits - is_symbol) * parameters.n_cohorts
+        is_random = parameters.hash != "hadamard"  # its columns have nothing in common
+        fit = max(0.0, 1 - goal.n_candidates / rows) if is_random else 1.0
     lift = parameters.q_star - parameters.p_star
     rate = parameters.p_star + lift * others
-    noise = goal.population * rate * (1 - rate) / lift**2
+    spread = rate if is_symbol and others else rate * (1 - rate)
+    noise = goal.population * spread / lift**2
     variance = noise / (own * fit) if fit else math.inf
     error = math.sqrt(variance)
     quantiles = ndtri(1 - goal.alpha / goal.n_candidates) + ndtri(goal.power)

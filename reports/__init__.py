@@ -10,12 +10,19 @@ from reports.render import (
     comparison_report,
     decoding_report,
     exposure_report,
+    meaning_report,
     mobility_report,
     release_report,
     synthesis_report,
 )
 from reports.report import Report
-from reports.training import audits_report, card_report, study_report, sweep_report
+from reports.training import (
+    audits_report,
+    card_report,
+    dp_tables_report,
+    study_report,
+    sweep_report,
+)
 
 __all__ = [
     "Mark",
@@ -25,7 +32,9 @@ __all__ = [
     "card_report",
     "comparison_report",
     "decoding_report",
+    "dp_tables_report",
     "exposure_report",
+    "meaning_report",
     "mobility_report",
     "release_report",
     "scan",

@@ -10,6 +10,7 @@ from reports.errors import ReportError
 from reports.facts.checking import require_sound
 from reports.facts.decoding import DecodingFacts
 from reports.facts.exposure import ExposureFacts
+from reports.facts.meaning import MeaningFacts
 from reports.facts.mobility import MobilityFacts
 from reports.facts.release import ComparisonFacts, PublicFacts, ReleaseFacts
 from reports.facts.synthesis import SynthesisFacts
@@ -17,6 +18,7 @@ from reports.i18n.languages import LANGUAGES, words_of
 from reports.pages.comparison import comparison_page
 from reports.pages.decoding import decoding_page
 from reports.pages.exposure import exposure_page
+from reports.pages.meaning import meaning_page
 from reports.pages.mobility import mobility_page
 from reports.pages.release.internal import internal_page
 from reports.pages.release.public import public_page
@@ -249,6 +251,29 @@ def exposure_report(facts: ExposureFacts, *, language: str, links: Links = None)
     """
     require_kind(facts, ExposureFacts, "An audit of a service")
     return rendered(exposure_page, facts, language=language, links=links)
+
+
+def meaning_report(facts: MeaningFacts, *, language: str, links: Links = None) -> Report:
+    """Make the page of what an epsilon means; nothing in it comes from records.
+
+    Parameters
+    ----------
+    facts
+        All that was computed.
+    language, links
+        As for `release_report`.
+
+    Examples
+    --------
+    >>> from reports import ReportError
+    >>> try:
+    ...     meaning_report(1.0, language="en")
+    ... except ReportError as error:
+    ...     print(error)
+    A meaning needs MeaningFacts, not float.
+    """
+    require_kind(facts, MeaningFacts, "A meaning")
+    return rendered(meaning_page, facts, edition="public", language=language, links=links)
 
 
 def mobility_report(facts: MobilityFacts, *, language: str, links: Links = None) -> Report:

@@ -1,6 +1,8 @@
 """The pages of private training: its cost, its results, its audits and its card."""
 
+from reports.facts.dp_tables import DPTablesFacts
 from reports.facts.training import AuditFacts, CardFacts, StudyFacts, SweepFacts
+from reports.pages.dp_tables import dp_tables_page
 from reports.pages.training.audits import audits_page
 from reports.pages.training.card import card_page
 from reports.pages.training.study import study_page
@@ -102,3 +104,26 @@ def card_report(facts: CardFacts, *, language: str, links: Links = None) -> Repo
     """
     require_kind(facts, CardFacts, "A card")
     return rendered(card_page, facts, edition="public", language=language, links=links)
+
+
+def dp_tables_report(facts: DPTablesFacts, *, language: str, links: Links = None) -> Report:
+    """Make the page of differentially private tables, for office and readers.
+
+    Parameters
+    ----------
+    facts
+        What was published, and what it cost.
+    language, links
+        As for `release_report`.
+
+    Examples
+    --------
+    >>> from reports import ReportError
+    >>> try:
+    ...     dp_tables_report({}, language="en")
+    ... except ReportError as error:
+    ...     print(error)
+    A page of tables needs DPTablesFacts, not dict.
+    """
+    require_kind(facts, DPTablesFacts, "A page of tables")
+    return rendered(dp_tables_page, facts, edition="public", language=language, links=links)

@@ -1,13 +1,11 @@
 """A fitted synthesizer: schema, noisy model, bill; records are drawn from it."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -251,7 +249,7 @@ class Model:
             write_whole(file, json.dumps(self._record(), allow_nan=False), error=SynthError)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Model:
+    def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a model that `save` wrote.
 
         Parameters
@@ -300,7 +298,7 @@ class Model:
         }
 
     @classmethod
-    def _from_record(cls, found: dict[str, Any]) -> Model:
+    def _from_record(cls, found: dict[str, Any]) -> Self:
         if found["format"] != _FORMAT or found["version"] != 1:
             raise SynthError("The file is of another format, or of a newer version.")
         schema = Schema.from_json(json.dumps(found["schema"]))

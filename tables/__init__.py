@@ -10,6 +10,7 @@ from tables.cells.cube import cell_table, cube, record_groups
 from tables.cells.given import GivenCells
 from tables.cells.hierarchy import CodeTree, Hierarchy
 from tables.cells.order import values_at
+from tables.contribution_bounds import Contributions, Reading, contributions
 from tables.deadline import Deadline
 from tables.errors import (
     DataError,
@@ -38,6 +39,7 @@ __all__ = [
     "Cells",
     "CodeTree",
     "Condition",
+    "Contributions",
     "DataError",
     "DataWarning",
     "Deadline",
@@ -53,6 +55,7 @@ __all__ = [
     "Magnitudes",
     "Prepared",
     "PreparedCells",
+    "Reading",
     "Request",
     "RequestError",
     "Secret",
@@ -64,6 +67,7 @@ __all__ = [
     "attach_keys",
     "cell_table",
     "check_keys",
+    "contributions",
     "cube",
     "draw_keys",
     "open_source",

@@ -1,7 +1,5 @@
 """The secret from which record keys and the mix of cell keys are derived."""
 
-from __future__ import annotations
-
 import base64
 import codecs
 import hashlib
@@ -9,7 +7,7 @@ import hmac
 import os
 import secrets
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, Self
 
 from footing.files import require_private
 from tables.errors import SourceError
@@ -73,7 +71,7 @@ class Secret:
         return any(form[:_MIN_BYTES].lower() in words for form in sought)
 
     @classmethod
-    def generate(cls) -> Secret:
+    def generate(cls) -> Self:
         """Draw a new secret of 32 bytes from the operating system.
 
         Examples
@@ -84,7 +82,7 @@ class Secret:
         return cls(secrets.token_bytes(32))
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike[str]) -> Secret:
+    def from_file(cls, path: str | os.PathLike[str]) -> Self:
         """Read a secret from a file; white space at its ends does not count.
 
         Parameters
@@ -117,7 +115,7 @@ class Secret:
         return cls(_decode(text), label=f"file {Path(path).name}")
 
     @classmethod
-    def from_env(cls, name: str = SECRET_VARIABLE) -> Secret:
+    def from_env(cls, name: str = SECRET_VARIABLE) -> Self:
         """Read a secret from an environment variable.
 
         Parameters

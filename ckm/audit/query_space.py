@@ -1,13 +1,11 @@
 """All cells that the rules of a service permit, with the counts behind them."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +73,7 @@ class QuerySpace(SpaceTables):
         """Return how many variables a table has; its population is none."""
         return sum(place < len(self.variables) for place in used)
 
-    def restricted(self, is_kept: Callable[[dict[int, int]], bool]) -> QuerySpace:
+    def restricted(self, is_kept: Callable[[dict[int, int]], bool]) -> Self:
         """Return the space of some of the tables; what none of them shows is summed over.
 
         Parameters

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.release import limit_options
+from ckm.cli.release import limit_options, tell_limit
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.exit_codes import explain
 
@@ -126,6 +126,8 @@ def _check_job(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) ->
     if quick:  # else all categories of the tables are looked at
         for caution in TableFiles(plan).cautions():
             terminal.warn("caution", caution)
+    if not quick:
+        tell_limit(terminal, plan)
     kind = NoiseRun if plan.suppression is None else SuppressionRun
     with terminal.progress() as report_progress:
         run = kind(plan, progress=report_progress, is_kept=False)

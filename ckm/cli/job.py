@@ -11,7 +11,7 @@ import click
 from ckm.cli.terminal.click_group import PATH, Command, Group, common_options, with_terminal
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import check_output, printable
-from ckm.errors import ConfigError
+from ckm.errors import CheckFailedError, ConfigError
 from footing.files import new_file, write_whole
 
 _KINDS = {
@@ -21,6 +21,7 @@ _KINDS = {
     "swap": "ckm.config.swap:swap_schema",
     "training": "ckm.config.training:training_schema",
     "synth": "ckm.config.sweeps:sweep_schema",
+    "dp": "ckm.config.dp_plan:dp_plan_schema",
 }
 
 
@@ -162,7 +163,8 @@ def from_argus(terminal: Terminal, /, *, batch: Path, output: Path) -> None:
     """Write a job from a batch of tau-ARGUS over a table, with all that the batch opens.
 
     The folder holds the job, the cells, and trees of codes. What of the batch has no
-    counterpart is named, and stands in the first lines of the job.
+    counterpart is named, and stands in the first lines of the job. Of a batch of several
+    tables, each has a folder with a job of its own: how they are linked is not taken over.
 
     Example
     -------
@@ -175,7 +177,56 @@ def from_argus(terminal: Terminal, /, *, batch: Path, output: Path) -> None:
     for text in found.left_out:
         terminal.warn("not taken over", f"not taken over: {printable(text)}")
     terminal.step("job written", "ckm suppress takes it")
-    click.echo(str(output / "job.toml"))
+    for name in found.files:
+        if name.endswith("job.toml"):
+            click.echo(str(output / name))
+
+
+@job.command("audit-pattern")
+@click.argument("job", type=PATH, metavar="JOB.toml")
+@click.argument("pattern", type=PATH, metavar="PATTERN")
+@with_terminal
+def audit_pattern(terminal: Terminal, /, *, job: Path, pattern: Path) -> None:
+    """Audit the cells that another program hides, by the rules of a job for suppression.
+
+    PATTERN has a line for every cell of the job's one table: codes in the order of its
+    dimensions, whatever else, and a status. That is what tau-ARGUS writes with WRITETABLE 2
+    to 5, and sdcTable as CSV. Nothing is written; what is printed follows from true numbers.
+    Cells that are not protected as the rules demand are named, and the exit code is 1.
+
+    Example
+    -------
+    ckm job audit-pattern job.toml sectors.out.csv
+    """
+    import numpy as np
+
+    from ckm.config import read_job
+    from ckm.suppression.argus.pattern import choice_of_pattern
+
+    plan = read_job(job)
+    with terminal.progress() as report_progress:
+        choice = choice_of_pattern(plan, pattern, progress=report_progress)
+        audits = choice.audits(progress=report_progress)
+    rows, failed = [], []
+    for system in choice.systems:
+        seen = audits[system.measure]
+        counted = (system.disclosed, seen.under_protected, seen.exposed)
+        status = system.found.status[system.is_shown]
+        unsafe = int((status == 1).sum()) + len(system.disclosed)
+        numbers = (unsafe, int((status > 0).sum()), *map(len, counted))
+        rows.append((printable(system.measure), *(f"{n:,}" for n in numbers)))
+        failed += [system.cells[cells.astype(int)] for cells in counted]
+    headings = ("measure", "unsafe", "hidden", "disclosed", "under-protected", "exposed")
+    title = "Cells, for inside use only"
+    terminal.table(headings, rows, left=("measure",), title=title)
+    cells = np.unique(np.concatenate(failed))
+    if cells.size:
+        raise CheckFailedError(
+            f"The pattern does not protect {cells.size:,} cells as the rules demand. They are "
+            f"{choice.names(cells)}.",
+            hint="ckm suppress chooses cells that do",
+        )
+    terminal.step("pattern audited", "every unsafe cell is protected as the rules demand")
 
 
 def _write_folder(folder: Path, files: Mapping[str, str]) -> None:
@@ -186,6 +237,7 @@ def _write_folder(folder: Path, files: Mapping[str, str]) -> None:
     draft.mkdir(mode=0o700)
     try:
         for name, text in files.items():
+            (draft / name).parent.mkdir(mode=0o700, exist_ok=True)
             write_whole(draft / name, text, error=ConfigError)
         draft.rename(folder)
     finally:

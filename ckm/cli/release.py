@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckm.cli.terminal.console import Terminal
+    from ckm.config.job.job import Job
     from ckm.release.run import Release
 
 
@@ -84,6 +85,7 @@ def carry_out(
     if len(plan.output.languages) > 1:
         count += f" in {', '.join(plan.output.languages)}"
     terminal.step("job read", f"{job.name}: {count}", tables=len(plan.tables))
+    tell_limit(terminal, plan)
     with terminal.progress() as report_progress:
         done = run(plan, output, dry_run=dry_run, progress=report_progress, **options)
     if dry_run:
@@ -101,6 +103,14 @@ def carry_out(
     if show is not None and not terminal.is_quiet:
         show(terminal, done)
     click.echo(str(output))
+
+
+def tell_limit(terminal: Terminal, plan: Job) -> None:
+    """Tell how long cells to hide are looked for, at most."""
+    if plan.suppression is not None:
+        limit_s = plan.suppression.limit_s
+        text = f"cells to hide are looked for until {limit_s:g} s have passed, for each measure"
+        terminal.step("time limit", text, limit_s=limit_s)
 
 
 @click.command(cls=Command)
@@ -159,6 +169,11 @@ def _show(terminal: Terminal, done: Release) -> None:
     """Show what was hidden for each measure; for inside use."""
     from rich.text import Text
 
+    for told in done.measures:
+        if told["is_out_of_time"]:
+            name = printable(told["measure"])
+            text = f"the search for {name} ended at limit_s: with more time it may hide less"
+            terminal.warn("out of time", text, measure=name)
     terminal.table(
         ("measure", "cells", "unsafe", "hidden", "method", "gap", "seconds"),
         (

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,19 +91,17 @@ class AdditiveMethod:
         The records, which tell which cells are listed.
     method
         The method before.
-    bound
-        How far a number may move; None for no bound.
+    how
+        The `base`, `bound` and `exact` of `restore_additivity`.
     """
 
-    def __init__(
-        self, testbed: Testbed, method: CountingMethod, *, bound: float | None
-    ) -> None:
+    def __init__(self, testbed: Testbed, method: CountingMethod, **how: Any) -> None:
         self._testbed = testbed
         self._method = method
-        self._bound = bound
+        self._how = how
 
     def publish(self, request: CubeRequest, /) -> Numbers | None:
-        """Publish the nearest whole numbers that add up."""
+        """Publish the nearest whole numbers, or multiples, that add up."""
         published = self._method.publish(request)
         listed = self._testbed.records.counts(request) > 0
         if published is None or not request.dimensions or not listed.any():
@@ -116,7 +115,7 @@ class AdditiveMethod:
             },
             measures={"count": published[listed].astype(np.int64)},
         )
-        restored = restore_additivity(table, bound=self._bound, total_label=_TOTAL)
+        restored = restore_additivity(table, total_label=_TOTAL, **self._how)
         answer = np.zeros(published.shape)
         answer[listed] = restored.measures["count"]
         return answer

@@ -153,7 +153,7 @@ def compare_methods(
         threads=threads,
     )
     report_progress("scan", 1, 1)
-    builder = _Builder(job, testbed, ptable, secret, asked)
+    builder = _Builder(job, testbed, ptable, secret, asked, report_progress)
     results = []
     for done, choice in enumerate(methods.values()):
         report_progress("methods", done, len(methods))
@@ -216,6 +216,7 @@ class _Builder:
     ptable: PTable
     secret: Secret | None
     experiment: Experiment
+    progress: Callable[[str, int, int], None]
     facts: Callable[[], Mapping[str, float | None]] = dict
 
     def bench_of(self, choice: MethodChoice) -> Testbed:
@@ -236,7 +237,10 @@ class _Builder:
             "suppression": lambda: self._suppression(choice, testbed),
             "cell-key": lambda: self._keyed(self.ptable),
             "cell-key-design": lambda: self._of_its_own(choice),
-            "cell-key-additive": lambda: self._additive(choice),
+            "cell-key-additive": lambda: self._additive(self._keyed(self.ptable), choice),
+            "controlled-rounding": lambda: self._additive(
+                lambda _office, _planned: RecordMethod(testbed.records), choice
+            ),
             "cell-key-ledger": lambda: self._behind_ledger(choice, stack),
         }
         return makers.get(choice.kind, lambda: self._looked_up(choice))()
@@ -313,11 +317,9 @@ class _Builder:
 
         return make
 
-    def _additive(self, choice: MethodChoice) -> MakeMethod:
-        make = self._keyed(self.ptable)
-        bound = choice.parameters.get("bound")
+    def _additive(self, make: MakeMethod, choice: MethodChoice) -> MakeMethod:
         return lambda office, planned: AdditiveMethod(
-            self.testbed, make(office, planned), bound=bound
+            self.testbed, make(office, planned), **choice.parameters
         )
 
     def _behind_ledger(self, choice: MethodChoice, stack: ExitStack) -> MakeMethod:
@@ -365,7 +367,9 @@ class _Builder:
         taken = {n: v for n, v in choice.parameters.items() if n != "most_cells"}
 
         def make(office: int, planned: Sequence[CubeRequest]) -> CountingMethod:
-            method = SuppressionMethod(testbed.records, planned, **taken)
+            method = SuppressionMethod(
+                testbed.records, planned, progress=self.progress, **taken
+            )
             if not office:
                 self.facts = method.facts
             return method

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,8 @@ class SuppressionMethod:
     others
         Whether tables that were not planned are ``"refused"``, or each is protected
         ``"alone"``.
+    progress
+        Called with a stage, how much of it is done, and how much there is.
     """
 
     def __init__(
@@ -46,7 +48,9 @@ class SuppressionMethod:
         search: Method,
         limit_s: float,
         others: str,
+        progress: Callable[[str, int, int], None] | None = None,
     ) -> None:
+        self._progress = progress
         self._records = records
         self._least = least
         self._search: Method = search
@@ -96,7 +100,9 @@ class SuppressionMethod:
             values=values,
             primary=primary_cells([Frequency(least=self._least)], counts=values),
         )
-        return suppress(problem, method=self._search, limit_s=self._limit_s)
+        return suppress(
+            problem, method=self._search, limit_s=self._limit_s, progress=self._progress
+        )
 
     def _inner(self, request: CubeRequest) -> list[int]:
         return [self._records.sizes[place] for place in request.dimensions]

@@ -137,7 +137,10 @@ class SuppressionRun(ReleaseRun["Originals"]):
             public / "manifest.json", self.public_manifest(tables, method="suppression")
         )
         audited = _write_audits(internal, choice, audits)
-        self.measures = tuple(_told(system, choice, audits) for system in choice.systems)
+        self.measures = tuple(
+            _told(system, choice, audits, limit_s=self.rules.limit_s)
+            for system in choice.systems
+        )
         self.write_internal_manifest(
             internal,
             tables,
@@ -185,7 +188,9 @@ def _require_safe(choice: Choice, audits: Mapping[str, Audit]) -> None:
         )
 
 
-def _told(system: System, choice: Choice, audits: Mapping[str, Audit]) -> Mapping[str, Any]:
+def _told(
+    system: System, choice: Choice, audits: Mapping[str, Audit], *, limit_s: float
+) -> Mapping[str, Any]:
     """Return what the office needs to know of the choice for one measure."""
     found, status = system.found, choice.status[system.cells][system.is_shown]
     told: dict[str, Any] = {
@@ -198,6 +203,7 @@ def _told(system: System, choice: Choice, audits: Mapping[str, Audit]) -> Mappin
         "gap": found.gap if found.method == "exact" else None,
         "unproven": len(found.unproven()),
         "seconds": round(found.seconds, 3),
+        "is_out_of_time": found.seconds >= limit_s,
         "audit": None,
     }
     if system.measure in audits:

@@ -4,6 +4,7 @@ from ckm.suppression.audit import Audit, audit, check_changes
 from ckm.suppression.grid import Grid
 from ckm.suppression.primary import (
     Amounts,
+    Contributions,
     Dominance,
     Frequency,
     Percent,
@@ -20,6 +21,7 @@ __all__ = [
     "Amounts",
     "Audit",
     "Change",
+    "Contributions",
     "Demands",
     "Dominance",
     "Frequency",

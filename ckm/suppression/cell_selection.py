@@ -27,10 +27,11 @@ from ckm.suppression.a_priori.wishes import APriori
 from ckm.suppression.office_rules import Requested, ZeroSum
 from ckm.suppression.publish import publish_masked
 from ckm.suppression.secondary.search import PRIMARY, SECONDARY, UnprotectedError, suppress
-from tables.magnitudes.derived import asked_column
+from ckm.suppression.ways_out import subtracted, way_out
+from tables.magnitudes.derived import asked_column, size_column
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -63,6 +64,8 @@ class System:
         Which cells of the problem a table shows; the others only link those that are shown.
     problem, found
         What was asked for, and what its own choice was.
+    disclosed
+        Unsafe cells that a pattern of another program publishes.
     """
 
     measure: str
@@ -71,6 +74,7 @@ class System:
     is_shown: Flags
     problem: Problem
     found: Suppression
+    disclosed: Integers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -184,6 +188,7 @@ def choose_hidden(
     rules: JobSuppression,
     groups: Sequence[Groups] = (),
     whole: Sequence[tuple[str, Cells]] = (),
+    pattern: Flags | None = None,
     progress: Progress | None = None,
 ) -> Choice:
     """Choose the cells to hide, for all tables and measures together.
@@ -195,6 +200,8 @@ def choose_hidden(
     A reader adds up over several dimensions at once, and over the cells of one table to those
     of another: whatever as a set of records is a combination of others is linked to them, see
     `additive_relations`. The margins between are cells that nobody sees.
+
+    With a `pattern`, these cells of the first table are hidden, and no other is looked for.
     """
     report_progress = progress or (lambda _stage, _done, _total: None)
     every = [*tables.values(), *(cells for _, cells in whole)]
@@ -202,6 +209,8 @@ def choose_hidden(
     links = _Links(every, [*groups, *(of_table[name] for name, _ in whole)])
     relations = links.of(range(len(every)))
     status = np.zeros(relations.n_cells, np.int8)
+    if pattern is not None:
+        status[relations.numbers[0][pattern]] = SECONDARY
     wanted = _wanted(requests, tables)
     wishes = APriori(
         rules, tables, requests, numbers=relations.numbers, n_cells=relations.n_cells
@@ -218,6 +227,8 @@ def choose_hidden(
             wishes,
             names=[list(tables)[m] for m in members],
             hidden=status > 0,
+            is_given=pattern is not None,
+            progress=progress,
         )
         status[system.cells[system.found.hidden & system.is_shown]] = SECONDARY
         systems.append(system)
@@ -275,6 +286,8 @@ def _solved(
     *,
     names: Sequence[str],
     hidden: Flags,
+    is_given: bool,
+    progress: Progress | None,
 ) -> System:
     """Solve the problem of one measure, of which the first tables are shown, and have names."""
     chosen = [links.tables[m] for m in members]
@@ -298,36 +311,58 @@ def _solved(
 
     values = completed(laid_out([_numbers(c, measure) for c in chosen]))
     contributors = laid_out([_contributors(c, measure) for c in chosen])
+
+    def named(found: Integers) -> str:
+        parents = {int(cell[-1]): int(cell[0]) for cell, _ in own.left}
+        failed = np.array([parents.get(cell, cell) for cell in found.tolist()])
+        return _names(dict(zip(names, chosen, strict=False)), own, failed)
+
+    def known(times: int) -> Primary:
+        less = tuple(times * percent for percent in prior or (0.0, 0.0))
+        return _known_before(before, values, size, (less[0], less[1]))
+
     try:
         amounts = _joined(measure, chosen, laid_out, values, completed(contributors))
+        size = completed(amounts.total) if amounts.is_signed else values  # as rules read it
+        amounts = replace(amounts, total=size)
         wish = wishes.of(measure, cells, is_shown)
         primary = _among(judged, is_shown, _primary(measure, amounts, rules))
         primary = wish.primary(primary, values, margin=rules.margin)
-        _require_open(primary, wish.kept)
-        if rules.prior is not None:
-            primary = _known_before(primary, values, rules.prior)
-        price = values if rules.costs == "value" else 1.0
+        kept = None if is_given else wish.kept
+        _require_open(primary, kept)
+        before, prior = primary, rules.prior
+        if prior is not None:
+            primary = _known_before(before, values, size, prior)
+        price = values if rules.costs == "value" else np.ones(len(values))
         if rules.costs not in {"value", "one"}:
             price = completed(laid_out([_numbers(c, rules.costs) for c in chosen]))
-        price = np.broadcast_to(np.abs(np.asarray(price, np.float64)), values.shape)
-        price = wish.costs(price, preferred_cost=rules.preferred_cost)
+        price = wish.costs(np.abs(price), preferred_cost=rules.preferred_cost)
         cost = np.where(hidden[cells], 0.0, price)
         problem = Problem(
             relations=own,
             values=values,
             primary=primary,
             costs=cost,
-            kept=wish.kept,
+            kept=kept,
             coalition=rules.coalition,
             unseen=~is_shown,
         )
-        found = suppress(problem, method=rules.method, limit_s=rules.limit_s)
+        found = (
+            _given(problem, hidden[cells])
+            if is_given
+            else _searched(
+                problem,
+                rules,
+                named=named,
+                known=known if prior is not None else None,
+                tables=zip(names, own.numbers, strict=False),
+                progress=progress,
+            )
+        )
     except UnprotectedError as error:
-        parents = {int(cell[-1]): int(cell[0]) for cell, _ in own.left}
-        failed = np.array([parents.get(cell, cell) for cell in error.cells.tolist()])
-        named = _names(dict(zip(names, chosen, strict=False)), own, failed)
         raise CheckFailedError(
-            f"The measure {measure!r}: {error.problem} They are {named}.", hint=error.hint
+            f"The measure {measure!r}: {error.problem} They are {named(error.cells)}.",
+            hint=error.hint,
         ) from None
     except ConfigError as error:
         raise ConfigError(
@@ -338,14 +373,45 @@ def _solved(
         members=members,
         cells=cells,
         is_shown=is_shown,
-        problem=problem,
+        problem=found.problem if is_given else problem,
         found=found,
+        disclosed=np.flatnonzero(primary.is_primary & ~found.problem.primary.is_primary),
     )
 
 
-def _require_open(primary: Primary, kept: Flags) -> None:
+def _given(problem: Problem, hidden: Flags) -> Suppression:
+    """Take a pattern of another program; what it publishes, nothing protects."""
+    primary, unseen = problem.primary, np.asarray(problem.unseen)
+    is_primary = primary.is_primary & (hidden | unseen)
+    problem = replace(problem, primary=replace(primary, is_primary=is_primary))
+    status = np.where(hidden & ~unseen, SECONDARY, 0).astype(np.int8)
+    status[is_primary] = PRIMARY
+    return Suppression(
+        problem=problem, status=status, method="given", least=0.0, changes=(), seconds=0.0
+    )
+
+
+def _searched(
+    problem: Problem,
+    rules: JobSuppression,
+    *,
+    named: Callable[[Integers], str],
+    known: Callable[[int], Primary] | None,
+    tables: Iterable[tuple[str, Integers]],
+    progress: Progress | None,
+) -> Suppression:
+    """Choose the cells to hide, or say what would protect those that cannot be."""
+    try:
+        return suppress(problem, method=rules.method, limit_s=rules.limit_s, progress=progress)
+    except UnprotectedError as error:
+        hint = way_out(problem, error.cells, names=named, known=known)
+        hint = hint or subtracted(problem.relations, error.cells, tables) or error.hint
+        raise UnprotectedError(error.cells, error.problem, hint=hint) from None
+
+
+def _require_open(primary: Primary, kept: Flags | None) -> None:
     """Refuse to publish what the rules call unsafe, unless the office calls it safe."""
-    both = np.flatnonzero(primary.is_primary & kept)
+    both = np.flatnonzero(primary.is_primary & (False if kept is None else kept))
     if both.size:
         raise UnprotectedError(
             both,
@@ -365,11 +431,15 @@ def _among(judged: Flags, is_shown: Flags, primary: Primary) -> Primary:
     )
 
 
-def _known_before(primary: Primary, values: Floats, prior: tuple[float, float]) -> Primary:
-    """Tell the problem within what readers know every number beforehand, in per cent."""
+def _known_before(
+    primary: Primary, values: Floats, size: Floats, prior: tuple[float, float]
+) -> Primary:
+    """Tell within what readers know every number beforehand, in per cent of absolute sums."""
     below, above = prior
-    floor = np.maximum(primary.floor, values * (1 - below / 100))
-    return replace(primary, floor=floor, ceiling=values * (1 + above / 100))
+    floor = values - below / 100 * size
+    if (values == size).all():
+        floor = np.maximum(primary.floor, floor)
+    return replace(primary, floor=floor, ceiling=values + above / 100 * size)
 
 
 def _joined(
@@ -382,14 +452,18 @@ def _joined(
     variable = variable_of(measure)
     if variable is None:
         return _Joined(total=values, contributors=contributors)
-    held = [_magnitudes(c, variable) for c in tables]
+    own = size_column(variable)
+    is_signed = all(own in (c.magnitudes or {}) for c in tables)
+    held = [_magnitudes(c, own if is_signed else variable) for c in tables]
     if any((m.low < 0).any() for m in held):
         raise ConfigError(
-            "suppression is for amounts that are not negative.",
-            hint="publish these sums with noise: ckm release and [[magnitude]] signed = true",
+            "suppression is for amounts that are not negative, unless bounds are known.",
+            hint="[[magnitude]] signed = true, and coalition = 0 and prior in [suppression]; "
+            "or publish these sums with noise: ckm release",
         )
     return _Joined(
-        total=values,
+        total=laid_out([m.total for m in held]) if is_signed else values,
+        is_signed=is_signed,
         contributors=contributors,
         top=laid_out([m.top for m in held]),
         top_weight=laid_out([m.top_weight for m in held]),
@@ -439,6 +513,7 @@ class _Joined:
 
     total: Floats
     contributors: Integers
+    is_signed: bool = False
     top: Any = None
     top_weight: Any = None
     records: Any = None

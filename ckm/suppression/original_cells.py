@@ -19,11 +19,14 @@ from tables import (
     cube,
     record_groups,
 )
+from tables.filtering.filters import quote
 from tables.magnitudes.derived import (
     asked_column,
     asked_columns,
     given_columns,
     holding_columns,
+    size_column,
+    size_columns,
 )
 from tables.magnitudes.variables import largest_columns
 
@@ -78,8 +81,22 @@ class Originals:
             progress=lambda share: report_progress("scan", int(100 * share), 100),
         )
         report_progress("scan", 100, 100)
+        self._require_whole_contributors()
         held = self._by_holding(list(self.requests.values()), found)
         return dict(zip(self.requests, held, strict=True))
+
+    def _require_whole_contributors(self) -> None:
+        """Refuse weights below 1 of amounts, wherever they are."""
+        weight = self.job.data.weight
+        if weight is None or not self.job.summed or self.source.cells is not None:
+            return
+        is_low = f"{quote(weight)} > 0 AND {quote(weight)} < 1"
+        if self.source.fetch(f"SELECT 1 FROM {self.source.relation} WHERE {is_low} LIMIT 1"):  # noqa: S608
+            raise ConfigError(
+                f"Some weights {weight!r} are below 1, and suppression of amounts needs "
+                "weights of 1 or more: a contributor stands for himself.",
+                hint="raise lower weights to 1, or leave the weight out",
+            )
 
     def _by_holding(self, requests: Sequence[Request], found: Sequence[Cells]) -> list[Cells]:
         """Count holdings as contributors, where records have one."""
@@ -165,6 +182,8 @@ def _further_columns(job: Job) -> dict[str, str]:
         found |= given_columns(variable, n=amount.n, largest=amount.largest, asked=amount.asked)
     if rules is None:
         return found
+    for variable in job.signed:
+        found |= size_columns(variable)
     if rules.request is not None and rules.request.column is not None:
         for variable in job.summed:
             found |= asked_columns(variable, rules.request.column)
@@ -189,6 +208,12 @@ def _requests(job: Job, source: Source, keys: HashedKeys | StoredKeys) -> dict[s
     fitted = fitter.fit(job.tables)
     if job.suppression is not None and job.suppression.request is not None:
         fitted = {n: replace(r, sums=_with_asked(r.sums, source)) for n, r in fitted.items()}
+    sizes = {name: size_column(name) for name in job.signed if job.suppression is not None}
+    if sizes:
+        fitted = {
+            n: replace(r, sums=(*r.sums, *(sizes[v] for v in r.sums if v in sizes)))
+            for n, r in fitted.items()
+        }
     if source.cells is not None:  # rules that read more of them refuse
         own = [v for t in job.tables.values() for v in t.variables]
         given = [len(largest_columns(source, v)) for v in own]

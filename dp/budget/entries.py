@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, astuple, dataclass, fields, replace
 from decimal import Context, Decimal, Inexact, InvalidOperation
@@ -15,10 +16,11 @@ from typing import Any
 
 from dp.adjacency import Adjacency, common
 from dp.checking import checked_delta, checked_epsilon, checked_positive
-from dp.errors import DPError, LedgerFileError
+from dp.errors import BudgetSpentError, DPError, LedgerFileError
 from dp.guarantee import Guarantee
 
 _LONGEST = 500
+_RUN = re.compile(r"\(run (?P<run>\w+)(?: \w+ (?P<state>\w+))?\)$")
 #: Sums of floats written as decimals have fewer digits than this, so none is ever rounded.
 ARITHMETIC = Context(prec=1200, traps=[Inexact, InvalidOperation])
 
@@ -70,6 +72,61 @@ class Entry:
         """The row of the table."""
         *fields, spent, digest = astuple(self)
         return (*fields, *spent, digest)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunState:
+    """A run that is paid for once, and the state in which one copy of it goes on.
+
+    Parameters
+    ----------
+    run
+        A name that no other run has.
+    state
+        From now on; a word that nobody had before.
+    held
+        The states that the file of the run holds: it goes on when the last one is among them.
+    does
+        What becomes of the run: ``"resumed"`` or ``"finished"``.
+
+    Examples
+    --------
+    >>> RunState(run="a1", state="f3").charged(
+    ...     (), Guarantee(rho=1, adjacency="replace"), "model"
+    ... )[1]
+    'model (run a1 begun f3)'
+    """
+
+    run: str
+    state: str
+    held: Sequence[str] = ()
+    does: str = "resumed"
+
+    def charged(
+        self, entries: Sequence[Entry], guarantee: Guarantee, what: str
+    ) -> tuple[Guarantee, str]:
+        """Return what is to be charged, which is nothing for a run that is paid, and for what.
+
+        Parameters
+        ----------
+        entries
+            Of the ledger.
+        guarantee, what
+            What the whole run costs, and what it is.
+        """
+        price = tuple(amount(getattr(guarantee, name)) for name in ("epsilon", "delta", "rho"))
+        found = [(one, _RUN.search(one.what)) for one in entries]
+        own = [(one, match) for one, match in found if match and match["run"] == self.run]
+        if not any((one.epsilon, one.delta, one.rho) == price for one, _ in own):
+            return guarantee, f"{what} (run {self.run} begun {self.state})"
+        last, match = own[-1]
+        if (match["state"] or "") not in self.held:
+            raise BudgetSpentError(
+                f"Another copy of this run went on: entry {last.number} of the ledger.",
+                hint="go on with that copy, or begin anew, which is paid for anew",
+            )
+        nothing = replace(guarantee, epsilon=0.0, delta=0.0, rho=math.inf)
+        return nothing, f"{what} (run {self.run} {self.does} {self.state})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,15 +10,25 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Protocol
 
+from dp.accounting.composition import parallel
 from dp.adjacency import Adjacency
-from dp.budget.entries import ARITHMETIC, Entry, Settings, amount, chained, checked_text, exact
+from dp.budget.entries import (
+    ARITHMETIC,
+    Entry,
+    RunState,
+    Settings,
+    amount,
+    chained,
+    checked_text,
+    exact,
+)
 from dp.errors import BudgetSpentError, DPError, LedgerFileError
 from dp.guarantee import Guarantee
 
@@ -121,7 +131,10 @@ class BudgetLedger:
         settings = Settings.of(
             epsilon=epsilon, delta=delta, rho=rho, adjacency=adjacency, unit=unit, about=about
         )
-        target = Path(path)
+        return cls._made(Path(path), settings)
+
+    @classmethod
+    def _made(cls, target: Path, settings: Settings) -> BudgetLedger:
         draft = target.with_name(f".{target.name}.{os.getpid()}.draft")
         try:
             os.close(os.open(draft, os.O_RDWR | os.O_CREAT, 0o600))
@@ -135,9 +148,7 @@ class BudgetLedger:
                 db.execute("COMMIT")
             os.link(draft, target)  # fails when the file exists
         except FileExistsError:
-            raise LedgerFileError(
-                f"A file {target.name!r} exists.", hint="open it, or choose another name"
-            ) from None
+            raise _exists(target) from None
         except (sqlite3.Error, OSError) as error:
             raise _unusable(target, error) from None
         finally:
@@ -184,7 +195,9 @@ class BudgetLedger:
         ledger.verify()
         return ledger
 
-    def spend(self, guarantee: Guarantee, *, who: str, what: str) -> Entry:
+    def spend(
+        self, guarantee: Guarantee, *, who: str, what: str, run: RunState | None = None
+    ) -> Entry:
         """Charge a release, before it is made.
 
         Parameters
@@ -193,6 +206,8 @@ class BudgetLedger:
             What it costs.
         who, what
             Who releases, and what.
+        run
+            Of a run that may be interrupted: it is charged once, and of its copies one goes on.
 
         Returns
         -------
@@ -202,7 +217,8 @@ class BudgetLedger:
         Raises
         ------
         BudgetSpentError
-            If it costs more than what is left; then nothing is charged.
+            If it costs more than what is left, or another copy of the run went on; then nothing
+            is charged.
         LedgerFileError
             If the file was changed by other means since it was opened; nothing is charged.
 
@@ -216,10 +232,12 @@ class BudgetLedger:
         1
         """
         who, what = checked_text(who, "who"), checked_text(what, "what")
-        price = self.settings.price(guarantee)
         with _database(self.path) as db:
             db.execute("BEGIN IMMEDIATE")
             number, before, digest = self._verified(db)
+            if run is not None:
+                guarantee, what = run.charged(_entries(db), guarantee, what)
+            price = self.settings.price(guarantee)
             spent = _added(before, price)
             self._refuse(price, before, spent)
             entry = Entry(
@@ -262,15 +280,85 @@ class BudgetLedger:
         >>> isinstance(ledger.release(noise, 28, who="Ada", what="over 50"), int)
         True
         """
-        if not all(callable(getattr(mechanism, name, None)) for name in ("check", "release")):
-            raise DPError(
-                f"A ledger cannot release {type(mechanism).__name__}.",
-                hint="take a noise, dp.Exponential or dp.PlanarLaplace, or charge its "
-                "guarantee with spend",
-            )
-        mechanism.check(answer)
+        _checked(mechanism, answer)
         self.spend(mechanism.guarantee, who=who, what=what)
         return mechanism.release(answer)
+
+    def release_parts(
+        self, mechanisms: Sequence[Releasing], answers: Sequence[Any], *, who: str, what: str
+    ) -> list[Any]:
+        """Release an answer for each part of the data; the parts together cost the largest.
+
+        Parameters
+        ----------
+        mechanisms, answers
+            One of each for every part. No unit may have records in two parts, and the data
+            themselves may not decide what the parts are.
+        who, what
+            Who releases, and what.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from dp import Geometric, count
+        >>> file = tempfile.mkdtemp() + "/budget.db"
+        >>> ledger = BudgetLedger.create(file, epsilon=1, adjacency="add-remove")
+        >>> noise = Geometric.calibrated(count(), epsilon=0.25)
+        >>> found = ledger.release_parts([noise] * 3, [5, 8, 2], who="Ada", what="by region")
+        >>> len(found), ledger.left.epsilon
+        (3, 0.75)
+        """
+        if len(mechanisms) != len(answers):
+            raise DPError("Each part needs one mechanism and one answer.")
+        pairs = list(zip(mechanisms, answers, strict=True))
+        for mechanism, answer in pairs:
+            _checked(mechanism, answer)
+        parts = [mechanism.guarantee for mechanism in mechanisms]
+        cost = parallel(parts, adjacency=self.settings.adjacency)
+        self.spend(cost, who=who, what=what)
+        return [mechanism.release(answer) for mechanism, answer in pairs]
+
+    def allot(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        who: str,
+        epsilon: float | None = None,
+        delta: float = 0.0,
+        rho: float | None = None,
+        about: str = "",
+    ) -> BudgetLedger:
+        """Make a ledger whose whole budget this one pays for, for a team that keeps its own.
+
+        Parameters
+        ----------
+        path
+            A new file.
+        who
+            Who allots it.
+        epsilon, delta, rho, about
+            As for `create`.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> office = BudgetLedger.create(folder + "/office.db", epsilon=1, adjacency="replace")
+        >>> office.allot(folder + "/health.db", epsilon=0.75, who="Ada").left.epsilon
+        0.75
+        >>> office.left.epsilon
+        0.25
+        """
+        target, own = Path(path), self.settings
+        adjacency, unit, about = own.adjacency, own.unit, about or own.about
+        part = Settings.of(
+            epsilon=epsilon, delta=delta, rho=rho, adjacency=adjacency, unit=unit, about=about
+        )
+        if target.exists():
+            raise _exists(target)
+        promise = part.guarantee(*part.limits)
+        self.spend(promise, who=who, what=f"budget of {target.name}")
+        return self._made(target, part)
 
     def entries(self) -> tuple[Entry, ...]:
         """Return all entries in order.
@@ -391,6 +479,23 @@ class BudgetLedger:
                     f"The release costs {name} {cost}; {left} of {limit} is left.",
                     hint="ask for less, or for a new budget from whoever sets it",
                 )
+
+
+def _checked(mechanism: Releasing, answer: Any) -> None:
+    """Refuse what cannot be released."""
+    if not all(callable(getattr(mechanism, name, None)) for name in ("check", "release")):
+        raise DPError(
+            f"A ledger cannot release {type(mechanism).__name__}.",
+            hint="take a noise, dp.Exponential or dp.PlanarLaplace, or charge its "
+            "guarantee with spend",
+        )
+    mechanism.check(answer)
+
+
+def _exists(target: Path) -> LedgerFileError:
+    return LedgerFileError(
+        f"A file {target.name!r} exists.", hint="open it, or choose another name"
+    )
 
 
 def _added(

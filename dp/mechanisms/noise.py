@@ -1,7 +1,5 @@
 """Numbers plus noise: Laplace and Gaussian, on floats and on integers."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -337,7 +335,7 @@ class Gaussian(_GaussianNoise):
         epsilon: float | None = None,
         delta: float = 0.0,
         rho: float | None = None,
-    ) -> Gaussian:
+    ) -> Self:
         """Return the least noise that costs (epsilon, delta), or rho.
 
         Parameters
@@ -414,7 +412,7 @@ class DiscreteGaussian(_GaussianNoise):
         epsilon: float | None = None,
         delta: float = 0.0,
         rho: float | None = None,
-    ) -> DiscreteGaussian:
+    ) -> Self:
         """Return the noise that costs rho, or (epsilon, delta) by way of rho.
 
         Parameters

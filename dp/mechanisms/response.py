@@ -4,13 +4,11 @@ The chances of a design are fractions of 2**64 and drawn as integers, so that th
 that of what really happens.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -80,7 +78,7 @@ class RandomisedResponse:
                 raise DPError("Each row of weights must have one per answer and sum to 2**64.")
 
     @classmethod
-    def forced(cls, *, truth: float = 0.5) -> RandomisedResponse:
+    def forced(cls, *, truth: float = 0.5) -> Self:
         """Heads: the truth; tails: yes. Not private: nobody says no without meaning it.
 
         Parameters
@@ -97,7 +95,7 @@ class RandomisedResponse:
         return cls(name="forced", weights=((honest, _ONE - honest), (0, _ONE)))
 
     @classmethod
-    def two_coins(cls) -> RandomisedResponse:
+    def two_coins(cls) -> Self:
         """Heads: the truth; tails: what a second coin says.
 
         Examples
@@ -108,7 +106,7 @@ class RandomisedResponse:
         return cls(name="two coins", weights=_symmetric(3 * _ONE // 4, 2))
 
     @classmethod
-    def warner(cls, *, direct: float) -> RandomisedResponse:
+    def warner(cls, *, direct: float) -> Self:
         """Answer the question with a chance, its opposite otherwise.
 
         Parameters
@@ -124,7 +122,7 @@ class RandomisedResponse:
         return cls(name="Warner", weights=_symmetric(_weight(direct, "direct"), 2))
 
     @classmethod
-    def k_ary(cls, answers: int, *, epsilon: float) -> RandomisedResponse:
+    def k_ary(cls, answers: int, *, epsilon: float) -> Self:
         """Keep the truth with a chance, and give each other answer with the same one.
 
         Parameters

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dp.budget.entries import amount
+from dp.budget.entries import RunState
+from dp.errors import BudgetSpentError
 from dpsgd.accounting.cost import Sampling
 from dpsgd.errors import CheckpointError, PlanError
 from dpsgd.files.checkpoint import resume, save
@@ -68,33 +69,41 @@ class Callbacks:
         settings: dict[str, Any],
     ) -> None:
         """Take the steps that are left."""
-        about = self._begin(training, settings)
-        self._pay(training.plan, about["run"])
         plan = training.plan
+        if self.ledger is not None and plan.is_demonstration:
+            raise PlanError(
+                "A run from a seed is no release, and no budget can pay for it.",
+                hint="leave the seed out, or the ledger",
+            )
+        about = self._begin(training, settings)
+        self._pay(plan, about, "resumed")
         saved_at = time.monotonic()
         for stop in _stops(plan, done=training.steps_taken):
             training.run(*data, criterion=criterion, until=stop)
-            is_due = stop == plan.steps or time.monotonic() - saved_at >= _PAUSE_S
-            if self.checkpoint is not None and is_due:
+            if self.checkpoint is not None and time.monotonic() - saved_at >= _PAUSE_S:
                 save(training, self.checkpoint, about=about)
                 saved_at = time.monotonic()
             if self.progress is not None:
                 self.progress(stop, plan.steps)
+        if self.checkpoint is not None:  # copies of an older state end here
+            about = _next_state(about)
+            save(training, self.checkpoint, about=about)
+            self._pay(plan, about, "finished")
 
     def _begin(self, training: PrivateTraining, settings: dict[str, Any]) -> dict[str, Any]:
         """Return what the file says about the run, which is there before anything is paid."""
+        about: dict[str, Any] = {"run": secrets.token_hex(8), "settings": settings, "held": []}
+        about |= {"state": secrets.token_hex(8), "is_charged": self.ledger is not None}
         if self.checkpoint is None:
-            return {"run": secrets.token_hex(8)}
+            return about
         file = Path(self.checkpoint)
         if self.is_resumed:
-            return self._checked(resume(training, file), settings)
-        if file.exists():
+            about = _next_state(self._checked(resume(training, file), settings))
+        elif file.exists():
             raise CheckpointError(
                 f"An interrupted run is kept in {file.name!r}.",
                 hint="go on with it, or remove the file and begin anew: that is paid anew",
             )
-        is_charged = self.ledger is not None
-        about = {"run": secrets.token_hex(8), "settings": settings, "is_charged": is_charged}
         save(training, file, about=about)
         return about
 
@@ -111,31 +120,29 @@ class Callbacks:
             )
         return about
 
-    def _pay(self, plan: Plan, run: str) -> None:
+    # claim dpsgd-run-once
+    def _pay(self, plan: Plan, about: dict[str, Any], does: str) -> None:
+        """Pay for the plan, unless this very run is paid for and no copy of it went on."""
         if self.ledger is None:
             return
+        held = tuple(about["held"])
+        run = RunState(run=about["run"], state=about["state"], held=held, does=does)
+        cost = plan.cost().guarantee
         try:
-            _charge(self.ledger, plan, who=self.who, what=f"{self.what.strip()} (run {run})")
-        except Exception:
-            if self.checkpoint is not None and not self.is_resumed:
-                Path(self.checkpoint).unlink(missing_ok=True)  # nothing was begun
+            self.ledger.spend(cost, who=self.who, what=self.what.strip(), run=run)
+        except Exception as error:
+            is_lost = does == "finished" and isinstance(error, BudgetSpentError)
+            is_new = does == "resumed" and not self.is_resumed  # nothing was begun
+            if self.checkpoint is not None and (is_lost or is_new):
+                Path(self.checkpoint).unlink(missing_ok=True)
             raise
+        about["held"] = []
 
 
-def _charge(ledger: BudgetLedger, plan: Plan, *, who: str, what: str) -> None:
-    """Pay for the plan, unless this very run is paid for."""
-    if plan.is_demonstration:
-        raise PlanError(
-            "A run from a seed is no release, and no budget can pay for it.",
-            hint="leave the seed out, or the ledger",
-        )
-    cost = plan.cost().guarantee
-    price = (amount(cost.epsilon), amount(cost.delta))
-    run = what.rpartition(" (run ")[2]
-    for entry in ledger.entries():
-        if entry.what.endswith(f"(run {run}") and (entry.epsilon, entry.delta) == price:
-            return
-    ledger.spend(cost, who=who, what=what)
+def _next_state(about: dict[str, Any]) -> dict[str, Any]:
+    """Return a state that follows; the file holds those before until the ledger knows of it."""
+    held = [about.get("state", ""), *about.get("held", [])]
+    return {**about, "state": secrets.token_hex(8), "held": held}
 
 
 def _stops(plan: Plan, *, done: int) -> Iterator[int]:

@@ -1,11 +1,9 @@
 """Rounding, random rounding and noise of differential privacy, as p-tables."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 from footing.checks import problems_of
 from ptable.design.distributions import Edge, bounded_rows, gaussian_weights, laplace_weights
@@ -100,7 +98,7 @@ class Mechanism:
             object.__setattr__(self, name, value)
 
     @classmethod
-    def rounding(cls, base: int, *, ties: Ties = "up", threshold: int = 0) -> Mechanism:
+    def rounding(cls, base: int, *, ties: Ties = "up", threshold: int = 0) -> Self:
         """Publish the nearest multiple of the base.
 
         Parameters
@@ -122,7 +120,7 @@ class Mechanism:
         return cls(name="rounding", base=base, ties=ties, threshold=threshold)
 
     @classmethod
-    def ons_10_5(cls) -> Mechanism:
+    def ons_10_5(cls) -> Self:
         """Publish 0 for counts below 10, and the nearest multiple of 5 for others.
 
         The p-table that ships with the package cell-key-perturbation of the ONS does this.
@@ -135,7 +133,7 @@ class Mechanism:
         return cls.rounding(5, threshold=10)
 
     @classmethod
-    def random_rounding(cls, base: int) -> Mechanism:
+    def random_rounding(cls, base: int) -> Self:
         """Round to a neighbouring multiple of the base at random, without bias.
 
         Parameters
@@ -161,7 +159,7 @@ class Mechanism:
         return cls(name="random-rounding", base=base)
 
     @classmethod
-    def small_count_rounding(cls, base: int) -> Mechanism:
+    def small_count_rounding(cls, base: int) -> Self:
         """Round counts below the base to 0 or the base, without bias; keep all others.
 
         Parameters
@@ -180,7 +178,7 @@ class Mechanism:
     @classmethod
     def discrete_laplace(
         cls, epsilon: float, *, max_noise: int, edge: Edge = "clamp", zeros: Zeros = "noise"
-    ) -> Mechanism:
+    ) -> Self:
         """Add two-sided geometric noise, the discrete Laplace law.
 
         Parameters
@@ -218,7 +216,7 @@ class Mechanism:
     @classmethod
     def discrete_gaussian(
         cls, variance: float, *, max_noise: int, edge: Edge = "clamp", zeros: Zeros = "noise"
-    ) -> Mechanism:
+    ) -> Self:
         """Add noise of the discrete Gaussian law.
 
         Parameters
@@ -318,7 +316,7 @@ class Mechanism:
         return {"kind": "mechanism", "name": self.name, **self._parameters()}
 
     @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> Mechanism:
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
         """Build a mechanism from what `to_dict` gave.
 
         Parameters

@@ -1,7 +1,5 @@
 """What the noise of a p-table must satisfy, row by row."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -9,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, Self, TypeAlias, TypeVar
 
 from footing.checks import is_integer, is_number, problems_of
 from footing.svg import html_table
@@ -418,7 +416,7 @@ class NoiseSpec:
         exact: bool | Sequence[bool] = False,
         step: int = 1,
         anchors: Sequence[int] | None = None,
-    ) -> NoiseSpec:
+    ) -> Self:
         """Replay the settings of R's ptable 1.0.0: at most `variance`, monotone, 1e-8 floor.
 
         R lowers `p_stay` silently, by up to 19 steps of 0.05, where its own check of the
@@ -479,7 +477,7 @@ class NoiseSpec:
         }
 
     @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> NoiseSpec:
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
         """Build a specification from what `to_dict` gave.
 
         Parameters

@@ -1,12 +1,10 @@
 """Several specifications on top of each other: other noise for larger counts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 from footing.checks import is_integer
 from ptable.design.spec import NoiseSpec
@@ -175,7 +173,7 @@ class StackedSpec:
         }
 
     @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> StackedSpec:
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
         """Build a specification from what `to_dict` gave.
 
         Parameters

@@ -6,13 +6,11 @@ of staying are linear in the mixture, so that every end of a range is a small li
 integers, solved in fractions.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -233,7 +231,7 @@ class _Rays:
     @classmethod
     def of(
         cls, problem: RowProblem, *, keep_moment: bool = False, all_runs: bool = False
-    ) -> _Rays:
+    ) -> Self:
         noise = np.array(problem.noise, dtype=np.int64)
         first, stop = (
             _runs(problem, thin=not keep_moment) if not all_runs else _every_run(len(noise))

@@ -1,10 +1,8 @@
 """The constraints on one row of a p-table, in exact numbers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias
 
 Rule: TypeAlias = Literal["exact", "at-least", "at-most"]
 
@@ -70,7 +68,7 @@ class RowProblem:
         """The place of no noise whose probability is constrained, or None."""
         return None if self.p_stay is None else self.noise.index(0)
 
-    def with_peak(self, place: int) -> RowProblem:
+    def with_peak(self, place: int) -> Self:
         """Ask for a peak at one noise value instead of any."""
         return replace(self, unimodal=False, n_left=place + 1, n_right=len(self.noise) - place)
 

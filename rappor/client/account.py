@@ -1,36 +1,27 @@
-"""What clients have spent: their distinct values and the reports of each."""
+"""What a client has spent: its distinct values and the reports of each."""
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import hmac
 import math
-import os
-import sqlite3
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from rappor.accounting import epsilon_after
-from rappor.client.client import bloom_filter, identifiers
+from rappor.client.client import bloom_filter
 from rappor.errors import CapError, MismatchError, RapporError, ReportFileError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from _typeshed import StrPath
     from numpy.typing import NDArray
 
-    from footing.arrays import Flags
-    from rappor.client.bloom import Clients, Values
-    from rappor.client.permanent import SecretKey
     from rappor.parameters import Parameters
 
-_SLACK = 1 + 1e-12
-_HELD = 32766  # places for values in a statement of SQLite
+#: Caps are compared with sums of floating-point numbers.
+SLACK = 1 + 1e-12
 
 
 class ValueLedger:
@@ -139,7 +130,7 @@ class ValueLedger:
         This report would bring the loss to 4.394, above the cap of 2.5.
         """
         cost = self.would_cost(value, cohort=cohort)
-        if self.cap is not None and cost > self.cap * _SLACK:
+        if self.cap is not None and cost > self.cap * SLACK:
             raise CapError(
                 f"This report would bring the loss to {cost:.4g}, above the cap of "
                 f"{self.cap:g}.",
@@ -220,142 +211,3 @@ def usual_cap(parameters: Parameters) -> float:
     """Give the loss that a design means for a client: one value for ever, or one report."""
     permanent = parameters.epsilon_permanent
     return permanent if math.isfinite(permanent) else parameters.epsilon_one
-
-
-class ClientLedger:
-    """What the reports of many clients have cost each of them, for whoever encodes for all.
-
-    All metrics and parameters of one secret add up. Clients and values are keyed hashes: the
-    file names nobody to whoever lacks the secret. Use it in a ``with`` block, which holds the
-    file alone; what was charged is undone unless `commit` was called.
-
-    Parameters
-    ----------
-    path
-        A file, made with mode 0600 if there is none; None keeps the ledger in memory.
-    secret
-        The secret that the permanent responses derive from.
-    """
-
-    def __init__(self, path: StrPath | None, *, secret: SecretKey) -> None:
-        self._path, self._secret = path, secret
-        self._key = secret.derive("rappor ledger of clients")
-        self._db: sqlite3.Connection | None = None
-        #: Clients for whom a report was beyond the cap, and the most that any has spent.
-        self.over: set[bytes] = set()
-        self.most = 0.0
-
-    def __enter__(self) -> Self:
-        if self._path is not None:
-            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
-        try:
-            self._db = sqlite3.connect(
-                self._path or ":memory:", timeout=60, isolation_level=None
-            )
-            self._db.execute("BEGIN IMMEDIATE")
-            self._db.execute("CREATE TABLE IF NOT EXISTS kept (secret BLOB PRIMARY KEY)")
-            self._db.execute(
-                "CREATE TABLE IF NOT EXISTS spent (client BLOB, value BLOB, reports INTEGER, "
-                "loss REAL, PRIMARY KEY (client, value)) WITHOUT ROWID"
-            )
-            mark = self._hash(b"secret")
-            known = [row[0] for row in self._db.execute("SELECT secret FROM kept")]
-            if not known:
-                self._db.execute("INSERT INTO kept VALUES (?)", (mark,))
-        except sqlite3.DatabaseError:
-            self._close()
-            raise ReportFileError(
-                f"The ledger of clients {self._name()!r} cannot be read, or another process "
-                "holds it.",
-                hint="wait for the other command, or name another file",
-            ) from None
-        if known not in ([], [mark]):
-            self._close()
-            raise MismatchError(
-                f"The ledger of clients {self._name()!r} was kept with another secret.",
-                hint="use that secret; a new one costs every client its loss again",
-            )
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._close()
-
-    def charge(
-        self,
-        values: Values,
-        clients: Clients,
-        *,
-        parameters: Parameters,
-        metric: str,
-        cap: float,
-    ) -> Flags:
-        """Count a report of each value; tell which keep their client within the cap."""
-        from rappor.client.permanent import cohorts_of
-
-        if not cap > 0:  # a NaN fails this too, and would refuse nothing
-            raise RapporError(f"cap must be above 0, not {cap!r}.")
-        names = identifiers(clients)
-        places = cohorts_of(names, secret=self._secret, n_cohorts=parameters.n_cohorts)
-        rows = np.packbits(bloom_filter(values, places, parameters=parameters), axis=1)
-        about = f"{metric}\0{parameters.fingerprint}\0".encode()
-        who = {name: self._hash(b"client" + name) for name in set(names)}
-        spent, counts = self._held([*who.values()])
-
-        @cache
-        def loss_of(reports: int) -> float:
-            return epsilon_after(parameters, reports=reports)
-
-        kept, changed = np.ones(len(names), bool), {}
-        for place, (name, row) in enumerate(zip(names, rows, strict=True)):
-            client = who[name]
-            one = (client, self._hash(b"value" + about + row.tobytes()))
-            before = counts.get(one, 0)
-            after = spent[client] + loss_of(before + 1) - loss_of(before)
-            if after > cap * _SLACK:
-                self.over.add(client)
-                kept[place] = False
-                continue
-            spent[client], counts[one] = after, before + 1
-            changed[one] = (*one, before + 1, loss_of(before + 1))
-            self.most = max(self.most, after)
-        self._opened().executemany(
-            "INSERT OR REPLACE INTO spent VALUES (?, ?, ?, ?)", sorted(changed.values())
-        )
-        return kept
-
-    def commit(self) -> None:
-        """Keep what was charged: before the reports leave, so that no failure hides one."""
-        self._opened().execute("COMMIT")
-        self._opened().execute("BEGIN IMMEDIATE")
-
-    def _held(
-        self, clients: list[bytes]
-    ) -> tuple[dict[bytes, float], dict[tuple[bytes, bytes], int]]:
-        """Return what some clients have spent, and the reports of each of their values."""
-        spent, counts = dict.fromkeys(clients, 0.0), {}
-        for start in range(0, len(clients), _HELD):
-            part = clients[start : start + _HELD]
-            marks = ",".join("?" * len(part))
-            query = f"SELECT * FROM spent WHERE client IN ({marks})"  # noqa: S608 (no value)
-            for client, value, reports, loss in self._opened().execute(query, part):
-                spent[client] += loss
-                counts[client, value] = reports
-        return spent, counts
-
-    def _hash(self, text: bytes) -> bytes:
-        return hashlib.blake2b(text, key=self._key, digest_size=16).digest()
-
-    def _opened(self) -> sqlite3.Connection:
-        if self._db is None:
-            raise RapporError("A ledger of clients is used in a with block.")
-        return self._db
-
-    def _close(self) -> None:
-        if self._db is not None:
-            with contextlib.suppress(sqlite3.DatabaseError):
-                self._db.execute("ROLLBACK")
-            self._db.close()
-            self._db = None
-
-    def _name(self) -> str:
-        return "in memory" if self._path is None else Path(self._path).name

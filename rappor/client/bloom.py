@@ -27,13 +27,16 @@ def bits(values: Values, cohorts: ArrayLike, *, parameters: Parameters) -> Integ
 
     Bit i is word ``i mod 4`` of ``MurmurHash3_x64_128(value, cohort + 2**24 (i div 4))``,
     modulo `n_bits`. With ``hash="md5"`` it is byte i of the MD5 digest of the cohort, as four
-    bytes big endian, and the value; above 256 bits two bytes, little endian.
+    bytes big endian, and the value; above 256 bits two bytes, little endian. With
+    ``hash="hadamard"`` it is the parity of the cohort and the value plus 1.
     """
     _refuse_one_text(values)
     n = len(values)
     if parameters.hash == "index":
         return _index_bits(values, parameters.n_bits)
     places = _checked_cohorts(cohorts, n, parameters.n_cohorts)
+    if parameters.hash == "hadamard":
+        return _parity(_index_bits(values, parameters.n_values)[:, 0], places)[:, None]
     codes, distinct = _factorise(values)
     if len(distinct) * parameters.n_cohorts <= n:  # each pair once
         table = _hashed(distinct, range(parameters.n_cohorts), parameters)
@@ -47,8 +50,17 @@ def every_bit(values: Values, *, parameters: Parameters) -> Integers:
     _refuse_one_text(values)
     if parameters.hash == "index":
         return _index_bits(values, parameters.n_bits)[:, None, :]
+    if parameters.hash == "hadamard":
+        numbers = _index_bits(values, parameters.n_values)
+        return _parity(numbers, np.arange(parameters.n_cohorts))[:, :, None]
     codes, distinct = _factorise(values)
     return _hashed(distinct, range(parameters.n_cohorts), parameters)[codes]
+
+
+def _parity(values: Integers, cohorts: Integers) -> Integers:
+    """Give the entries of the Hadamard matrix, 0 for 1 and 1 for -1; column 0 is left out."""
+    entries: Integers = np.bitwise_count((values + 1) & cohorts).astype(np.int64)
+    return entries & 1
 
 
 def _hashed(texts: Sequence[bytes], cohorts: Sequence[int], parameters: Parameters) -> Integers:
@@ -132,7 +144,7 @@ def _index_bits(values: Values, n_bits: int) -> Integers:
         return np.where(numbers.astype(bool), 0, -1)[:, None]
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not _within(numbers, n_bits - 1):
         raise RapporError(
-            f"The values of basic RAPPOR must be whole numbers in 0..{n_bits - 1}.",
+            f"The values must be whole numbers in 0..{n_bits - 1}.",
             hint="number the values by their place in the list of all values",
         )
     return numbers.astype(np.int64)[:, None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -244,8 +244,22 @@ def bloom_filter(values: Values, cohorts: Integers, *, parameters: Parameters) -
 def _instantaneous(
     kept: Flags, cohorts: Integers, parameters: Parameters, rng: np.random.Generator | None
 ) -> Reports:
-    answers = flip(kept, p=parameters.p, q=parameters.q, source=bytes_source(rng))
+    source = bytes_source(rng)
+    if parameters.response == "symbol":
+        answers = _symbols(kept, p=parameters.p, source=source)
+    else:
+        answers = flip(kept, p=parameters.p, q=parameters.q, source=source)
     return Reports.from_bits(answers, cohorts, parameters=parameters)
+
+
+def _symbols(kept: Flags, *, p: float, source: Callable[[int], bytes]) -> Flags:
+    """Keep each symbol, or draw it anew from all k of them with probability ``k p``."""
+    n, k = kept.shape
+    is_new = flip(np.ones(n, bool), p=0.0, q=k * p, source=source)
+    drawn = np.frombuffer(source(8 * n), "<u8") % np.uint64(k)
+    answers = np.zeros_like(kept)
+    answers[np.arange(n), np.where(is_new, drawn.astype(np.int64), kept.argmax(axis=1))] = True
+    return answers
 
 
 def identifiers(clients: Sequence[Any] | NDArray[np.generic]) -> list[bytes]:

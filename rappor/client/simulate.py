@@ -62,7 +62,8 @@ def simulate_counts(
 
     The sums have exactly the law of encoding every client and summing, at a cost that does
     not depend on the number of clients: in one cohort the clients that set a bit answer by
-    independent coins of `q_star`, the others by coins of `p_star`.
+    independent coins of `q_star`, the others by coins of `p_star`; or each symbol is kept or
+    drawn anew.
 
     Parameters
     ----------
@@ -95,6 +96,10 @@ def simulate_counts(
         np.put_along_axis(filters, places[:, cohort], True, axis=1)  # noqa: FBT003
         setting[cohort] = by_cohort[:, cohort] @ filters
     n, setting = by_cohort.sum(axis=0), setting[:, :k]
+    if parameters.response == "symbol":  # kept, or drawn anew from all symbols
+        anew = rng.binomial(setting, k * parameters.p)
+        drawn = rng.multinomial(anew.sum(axis=1), np.full(k, 1 / k))
+        return Counts(n=n, ones=setting - anew + drawn, parameters=parameters)
     ones = rng.binomial(setting, parameters.q_star)
     ones += rng.binomial(n[:, None] - setting, parameters.p_star)
     return Counts(n=n, ones=ones, parameters=parameters)

@@ -85,8 +85,8 @@ class Candidates:
         Parameters
         ----------
         values
-            Texts; for ``hash="index"`` the names of values 0, 1, …, as many as there are bits,
-            or the numbers of some of them.
+            Texts; where values are numbered the names of values 0, 1, …, all of them in basic
+            RAPPOR, or the numbers of some of them.
         parameters
             What the reports were made with.
 
@@ -100,8 +100,8 @@ class Candidates:
         listed = list(values)
         _check_names(tuple(str(value) for value in listed))
         codes = listed
-        if parameters.hash == "index" and any(isinstance(value, str) for value in listed):
-            if len(listed) != parameters.n_bits:
+        if parameters.is_numbered and any(isinstance(value, str) for value in listed):
+            if parameters.hash == "index" and len(listed) != parameters.n_bits:
                 raise RapporError(
                     f"Basic RAPPOR needs the names of all {parameters.n_bits} values, not "
                     f"{len(listed)}.",

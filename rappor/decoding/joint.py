@@ -226,6 +226,8 @@ def _check(reports: tuple[Reports, Reports], candidates: tuple[Candidates, Candi
                 f"candidates hashed with {named.parameters.fingerprint}.",
                 hint="hash the candidates with the parameters of their reports",
             )
+        if one.parameters.response == "symbol":
+            raise RapporError("A joint distribution needs reports of bits, not of one symbol.")
 
 
 def likelihoods(

@@ -1,9 +1,7 @@
 """Weighted least squares of the bits on the candidates, some fitted together, others alone."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -51,12 +49,15 @@ class Observed:
     def weights(self, share: Floats) -> Floats:
         """Give one over the binomial variance where this share of clients sets the bit.
 
-        A bit that is certain to be 0 or 1 counts as if half a report said otherwise.
+        A bit that is certain to be 0 or 1 counts as if half a report said otherwise. Shares
+        of hashed symbols add up to 1 in a cohort: weights without the second factor are
+        those of generalised least squares with their covariance.
         """
         p, q = self.parameters.p_star, self.parameters.q_star
         least = 0.5 / (self.n + 1)
         chance = np.clip(self.expected(share), least, 1 - least)
-        return self.n * (q - p) ** 2 / (chance * (1 - chance))
+        is_alone = self.parameters.response == "bits" or self.parameters.hash == "index"
+        return self.n * (q - p) ** 2 / (chance * (1 - chance) if is_alone else chance)
 
 
 def observe(counts: Counts) -> Observed:
@@ -94,6 +95,8 @@ class Normal:
         Every column times the weighted target.
     squares
         Every column's weighted sum of squares.
+    sums
+        Rows that the others tell: one a cohort of symbols, but for the sum of all shares.
     """
 
     columns: csc_array[np.float64]
@@ -102,11 +105,12 @@ class Normal:
     weights: Floats
     projected: Floats
     squares: Floats
+    sums: int
 
     @classmethod
     def of(
         cls, design: csc_array[np.float64], observed: Observed, share: Floats | float
-    ) -> Normal:
+    ) -> Self:
         """Set up the equations."""
         n_rows = design.shape[0]
         height = rest_height(observed)
@@ -124,6 +128,7 @@ class Normal:
             weights=weights,
             projected=np.asarray(weighted.T @ observed.share),
             squares=np.bincount(places, weighted.data * columns.data, n_columns).astype(float),
+            sums=_sums(observed),
         )
 
     @property
@@ -199,7 +204,7 @@ def fit(normal: Normal, members: Integers) -> Fit:
     own = _solve(factor, normal.projected[kept])
     fitted = np.asarray(normal.columns[:, kept] @ own)
     residual = normal.target - fitted
-    freedom = len(residual) - len(kept)
+    freedom = len(residual) - len(kept) - normal.sums
     chi2 = float(normal.weights @ residual**2)
     dispersion = chi2 / freedom if freedom > 0 else None
     inflation = max(1.0, dispersion or 1.0)
@@ -224,6 +229,13 @@ def fit(normal: Normal, members: Integers) -> Fit:
         kept=kept,
         gram=products[:, kept],
     )
+
+
+def _sums(observed: Observed) -> int:
+    shape = observed.parameters
+    if shape.response == "bits":
+        return 0
+    return max(0, len(observed.rows) // shape.n_bits - 1)
 
 
 def rest_height(observed: Observed) -> float:

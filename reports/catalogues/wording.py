@@ -17,7 +17,16 @@ if TYPE_CHECKING:
 
 #: How a number is written; see `reports.i18n.numbers`.
 Kind: TypeAlias = Literal[
-    "count", "signed", "share", "probability", "amount", "ratio", "plain", "tiny"
+    "count",
+    "signed",
+    "share",
+    "percent",
+    "hundredths",
+    "probability",
+    "amount",
+    "ratio",
+    "plain",
+    "tiny",
 ]
 
 _PLACE = re.compile(r"%\((\w+)\)s")

@@ -13,7 +13,16 @@ from reports.catalogues import release as release_words
 from reports.catalogues import synthesis as synthesis_words
 from reports.catalogues import training as training_words
 from reports.errors import ReportError
-from reports.facts import decoding, exposure, methods, mobility, release, synthesis, training
+from reports.facts import (
+    decoding,
+    exposure,
+    meaning,
+    methods,
+    mobility,
+    release,
+    synthesis,
+    training,
+)
 
 #: What pages are made of.
 Facts: TypeAlias = (
@@ -22,6 +31,7 @@ Facts: TypeAlias = (
     | release.ComparisonFacts
     | decoding.DecodingFacts
     | exposure.ExposureFacts
+    | meaning.MeaningFacts
     | mobility.MobilityFacts
     | synthesis.SynthesisFacts
     | training.StudyFacts

@@ -57,6 +57,10 @@ class Numbers:
         r"""Write a share that somebody set in percent, without trailing zeros."""
         return f"{self.plain(100 * share)}{_SPACE}%"
 
+    def hundredths(self, share: float) -> str:
+        r"""Write a share in percent with two decimals."""
+        return f"{self._decimal(100 * share, '0.00')}{_SPACE}%"
+
     def amount(self, number: float) -> str:
         r"""Write any other figure with three decimals, fewer where it is large."""
         size = abs(number)

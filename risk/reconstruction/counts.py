@@ -1,10 +1,8 @@
 """Published counts as bounds on sums of base cells."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -147,7 +145,7 @@ class PublishedCounts:
         max_noise: ArrayLike,
         small: int = 0,
         zeros_stay: bool = True,
-    ) -> PublishedCounts:
+    ) -> Self:
         """Take the sums from a matrix, dense or of scipy, with one column per base cell."""
         from scipy.sparse import csr_array, issparse
 
@@ -169,7 +167,7 @@ class PublishedCounts:
             zeros_stay=zeros_stay,
         )
 
-    def known_to(self, ptable: PTable) -> PublishedCounts:
+    def known_to(self, ptable: PTable) -> Self:
         """Sharpen the bounds of the sums for an intruder who has the whole p-table."""
         lower, upper = possible_origins(ptable, self.published)
         sharp = replace(self)

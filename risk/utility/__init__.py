@@ -14,7 +14,7 @@ from risk.utility.measures.deviations import (
 from risk.utility.measures.distances import distances, ranks
 from risk.utility.measures.noise import NoiseDistribution, noise_distribution, zeros
 from risk.utility.measures.significance import RowTest, changed_by_row, significance
-from risk.utility.measures.variation import between_groups, variation
+from risk.utility.measures.variation import variation
 from risk.utility.pairs import Pairs
 from risk.utility.record import RecordLine, UtilityRecord, utility_record
 from risk.utility.summary import Entry, Utility, assess_utility
@@ -38,7 +38,6 @@ __all__ = [
     "additivity",
     "assess_utility",
     "association",
-    "between_groups",
     "bias",
     "changed_by_row",
     "deviations",

@@ -1,9 +1,7 @@
 """Pair-copulas: families with rotations, their functions, and fits by maximum likelihood."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -83,7 +81,7 @@ class PairCopula:
         self._bicop = library.Bicop(kind, rotation, np.asfortranarray(values))
 
     @classmethod
-    def wrapped(cls, bicop: Any) -> PairCopula:
+    def wrapped(cls, bicop: Any) -> Self:
         """Take over a pair-copula of the library.
 
         Parameters

@@ -1,11 +1,9 @@
 """The structure of a vine: nested trees, checked, or grown strongest dependence first."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from numpy.typing import NDArray
 
@@ -33,7 +31,7 @@ class Edge:
     given: frozenset[int] = frozenset()
 
     @classmethod
-    def of(cls, one: int, other: int, *, given: Iterable[int] = ()) -> Edge:
+    def of(cls, one: int, other: int, *, given: Iterable[int] = ()) -> Self:
         """Make an edge, the pair in order.
 
         Parameters
@@ -51,7 +49,7 @@ class Edge:
         return cls((min(one, other), max(one, other)), frozenset(given))
 
     @classmethod
-    def read(cls, name: str) -> Edge:
+    def read(cls, name: str) -> Self:
         """Read the name of an edge.
 
         Parameters
@@ -129,7 +127,7 @@ class Vine:
             _check_tree(level, edges, n=self.n, lower=self.trees[: level - 1])
 
     @classmethod
-    def read(cls, n: int, trees: Sequence[str]) -> Vine:
+    def read(cls, n: int, trees: Sequence[str]) -> Self:
         """Read a vine from the names of its edges.
 
         Parameters

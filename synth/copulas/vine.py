@@ -1,9 +1,7 @@
 """Vines with pair-copulas on their edges: fitted, drawn from."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,7 +37,7 @@ class FittedVine:
         self._vinecop = vinecop
 
     @classmethod
-    def of(cls, structure: Vine, pairs: Mapping[str, PairCopula]) -> FittedVine:
+    def of(cls, structure: Vine, pairs: Mapping[str, PairCopula]) -> Self:
         """Put pair-copulas on the edges of a vine.
 
         Parameters
@@ -168,7 +166,7 @@ class FittedVine:
         return str(self._vinecop.to_json())
 
     @classmethod
-    def from_json(cls, text: str) -> FittedVine:
+    def from_json(cls, text: str) -> Self:
         """Read what `to_json` wrote.
 
         Parameters

@@ -1,11 +1,9 @@
 """The privacy budget of an engine: what may be spent, on what, and what was paid for."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from typing import Any, Self
 
 from dp import Adjacency, DiscreteGaussian, Exponential, Sensitivity, rho_of_epsilon
 from footing.checks import require_number
@@ -67,7 +65,7 @@ class Spend:
         mechanism: DiscreteGaussian | Exponential,
         *,
         columns: tuple[int, ...] = (),
-    ) -> Spend:
+    ) -> Self:
         """Return what a look through a mechanism costs."""
         moved = mechanism.sensitivity
         return cls(
@@ -79,7 +77,7 @@ class Spend:
         )
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> Spend:
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
         """Return the spend that `record` describes.
 
         Parameters
@@ -317,7 +315,7 @@ class Call:
         return {name: value for name, value in found.items() if value or name == "columns"}
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> Call:
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
         """Return the call that `record` describes.
 
         Parameters

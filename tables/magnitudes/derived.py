@@ -18,6 +18,16 @@ def asked_columns(variable: str, asked: str) -> dict[str, str]:
     return {asked_column(variable): sql}
 
 
+def size_column(variable: str) -> str:
+    """Name the column of absolute amounts of a variable of either sign."""
+    return f"{variable} (absolute)"
+
+
+def size_columns(variable: str) -> dict[str, str]:
+    """Return absolute amounts, by the name of their column."""
+    return {size_column(variable): f"abs({quote(variable)})"}
+
+
 def holding_columns(name: str, column: str, *, key: str | None) -> dict[str, str]:
     """Return the contributor of each record: its holding, or itself where it has none."""
     own = "row_number() OVER ()" if key is None else quote(key)

@@ -4,11 +4,9 @@ Counts and keys are integers that add up, so whatever way cells are found here, 
 that `cube` finds in the records themselves, to the last bit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -75,7 +73,7 @@ class PreparedCells:
         needed += [place for condition in where - self.where for place in condition.places]
         return all(self.levels.get(name, level + 1) <= level for name, level in needed)
 
-    def without_sketch(self) -> PreparedCells:
+    def without_sketch(self) -> Self:
         """Return the same cells, quicker to roll up."""
         return replace(self, block=replace(self.block, sketch=None))
 

@@ -15,6 +15,7 @@ from reports.facts.exposure import (
     PartFact,
 )
 from reports.facts.exposure import PointFact as GrowthPoint
+from reports.facts.meaning import EpsilonFact, MeaningFacts
 from reports.facts.mobility import GrainFact, MobilityFacts, ShareFact
 from reports.facts.release import (
     AmountFact,
@@ -297,9 +298,6 @@ def utility() -> tuple[MeasureFact, ...]:
             ("cramers_v_original", 0.2214),
             ("cramers_v_published", 0.2209),
             ("rcv_pct", -0.226),
-            ("between_original", 14.21),
-            ("between_published", 14.02),
-            ("bvr_pct", -1.34),
         ):
             facts.append(
                 MeasureFact(
@@ -935,6 +933,36 @@ def card() -> CardFacts:
         beliefs=((0.01, 0.0019, 0.052, 0.0007, 0.1296), (0.5, 0.1555, 0.8445, 0.0635, 0.9365)),
         rates=((0.001, 0.0027), (0.01, 0.0271)),
         advantage=0.4616,
+    )
+
+
+def beliefs(epsilon: float, priors=(0.1, 0.5)) -> EpsilonFact:
+    """Give bounds by Bayes' rule, for neighbours with a unit more."""
+
+    def ends(loss):
+        odds = [(p, p * math.exp(-loss), p * math.exp(loss)) for p in priors]
+        return tuple((p, low / (low + 1 - p), high / (high + 1 - p)) for p, low, high in odds)
+
+    return EpsilonFact(
+        epsilon=epsilon, member=ends(epsilon), value=ends(2 * epsilon), error=3 / epsilon
+    )
+
+
+@cache
+def meaning() -> MeaningFacts:
+    """Give the meaning of epsilon 1."""
+    several = tuple(beliefs(epsilon) for epsilon in (0.1, 0.5, 1.0, 2.0))
+    return MeaningFacts(
+        version="0.1.0",
+        delta=1e-6,
+        adjacency="add-remove",
+        unit="person",
+        sentences=("epsilon: 1", "rate: 0,1"),
+        asked=beliefs(1.0),
+        curve=beliefs(1.0, [n / 10 for n in range(11)]),
+        others=several,
+        ranges=several,
+        table=several,
     )
 
 

@@ -12,6 +12,7 @@ from reports import (
     comparison_report,
     decoding_report,
     exposure_report,
+    meaning_report,
     mobility_report,
     release_report,
     study_report,
@@ -32,7 +33,7 @@ pytestmark = [
 ]
 NAMES = ("internal", "full", "public", "comparison", "decoding", "quiet", "hostile")
 #: Pages of the other tools: once in a language each, as axe takes its time.
-TOOLS = ("synthesis", "swept", "study", "sweep", "audits", "card")
+TOOLS = ("synthesis", "swept", "study", "sweep", "audits", "card", "meaning")
 LINKS = {"en": "report.en.html", "fr": "report.fr.html"}
 WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 320, "height": 800}
 QUANTILES = ("min", "q10", "median", "q90", "max")
@@ -113,6 +114,7 @@ def pages(language):
         "mobility": mobility_report(made.mobility(), language=language, links=LINKS),
         "synthesis": synthesis_report(made.synthesis(1), language=language, links=LINKS),
         "swept": synthesis_report(made.swept(), language=language, links=LINKS),
+        "meaning": meaning_report(made.meaning(), language=language, links=LINKS),
         "study": study_report(made.study(), language=language, links=LINKS),
         "sweep": sweep_report(made.sweep(), language=language, links=LINKS),
         "audits": audits_report(made.audits(), language=language, links=LINKS),
@@ -238,7 +240,7 @@ def test_a_card_prints_on_one_page_and_gives_its_numbers_as_files(browser, folde
 
 @pytest.mark.parametrize(
     ("name", "most", "n_pictures"),
-    [("swept", 3, 6), ("study", 4, 6), ("sweep", 3, 2), ("audits", 4, 4)],
+    [("swept", 3, 6), ("study", 4, 6), ("sweep", 3, 2), ("audits", 4, 4), ("meaning", 3, 4)],
 )
 def test_a_sweep_a_study_and_an_audit_print_on_few_pages_with_few_pictures(
     browser, folder, name, most, n_pictures

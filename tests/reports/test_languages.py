@@ -15,6 +15,7 @@ from reports import (
     comparison_report,
     decoding_report,
     exposure_report,
+    meaning_report,
     mobility_report,
     release_report,
     study_report,
@@ -114,6 +115,7 @@ OTHERS = {
     "exposure": lambda language: exposure_report(made.exposure(), language=language),
     "mobility": lambda language: mobility_report(made.mobility(), language=language),
     "swept": lambda language: synthesis_report(made.swept(), language=language),
+    "meaning": lambda language: meaning_report(made.meaning(), language=language),
     "study": lambda language: study_report(made.study(), language=language),
     "sweep": lambda language: sweep_report(made.sweep(), language=language),
     "audits": lambda language: audits_report(made.audits(), language=language),
@@ -146,6 +148,7 @@ def test_no_sentence_of_the_french_page_is_that_of_the_english_one(page):
         + str(
             (
                 made.swept(),
+                made.meaning(),
                 made.study(),
                 made.sweep(),
                 made.audits(),

@@ -14,6 +14,7 @@ from reports import (
     comparison_report,
     decoding_report,
     exposure_report,
+    meaning_report,
     mobility_report,
     release_report,
     study_report,
@@ -49,6 +50,7 @@ PAGES = {
         made.synthesis(), language=language, links=LINKS
     ),
     "swept": lambda language: synthesis_report(made.swept(), language=language, links=LINKS),
+    "meaning": lambda language: meaning_report(made.meaning(), language=language, links=LINKS),
     "study": lambda language: study_report(made.study(), language=language, links=LINKS),
     "sweep": lambda language: sweep_report(made.sweep(), language=language, links=LINKS),
     "audits": lambda language: audits_report(made.audits(), language=language, links=LINKS),

@@ -31,6 +31,7 @@ def test_links_to_files_lead_somewhere(page):
 
 def test_job_files_in_the_pages_are_valid_jobs(tmp_path):
     from ckm.config import read_job
+    from ckm.config.dp_plan import read_dp_plan
     from ckm.config.service.service import is_service_file, read_service
     from ckm.config.swap import is_swap_file, read_swap
     from ckm.config.sweeps import read_sweep
@@ -41,7 +42,8 @@ def test_job_files_in_the_pages_are_valid_jobs(tmp_path):
     for name in ("people", "cells"):
         (tmp_path / f"{name}.parquet").touch()
     (tmp_path / "secret.key").write_text("a secret that is used by nobody")
-    (tmp_path / "sectors.hst").touch()
+    for name in ("sectors.hst", "budget.db"):
+        (tmp_path / name).touch()
     (tmp_path / "out" / "2026" / "public").mkdir(parents=True)
     for number, block in enumerate(found):
         file = tmp_path / f"job{number}.toml"
@@ -51,6 +53,9 @@ def test_job_files_in_the_pages_are_valid_jobs(tmp_path):
             continue
         if "[[ways]]" in block:
             assert read_sweep(file).ways
+            continue
+        if "[privacy]" in block:
+            assert read_dp_plan(file).plan.tables
             continue
         if "[plan]" in block and "[target]" in block:
             assert read_training(file).names

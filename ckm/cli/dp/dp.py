@@ -9,13 +9,14 @@ import click
 
 from ckm.cli.terminal.click_group import PATH, Group, common_options, options, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
+from ckm.cli.terminal.output import check_output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from ckm.cli.terminal.console import Terminal
-    from dp import Guarantee
+    from dp import BudgetLedger, Guarantee
 
 _ASSUMED = {
     "poisson": "Holds where each record joins each batch by its own coin; batches cut from a "
@@ -26,7 +27,7 @@ _ASSUMED = {
 }
 
 
-@click.group(cls=Group)
+@click.group(cls=Group, verbs={"release": "ckm.cli.dp.release:release"})
 def dp() -> None:
     """Work with differential privacy: costs, meaning, budgets.
 
@@ -36,6 +37,7 @@ def dp() -> None:
     ckm dp noise -s 60000 -b 64 -e 15 --epsilon 1   how much noise a budget asks for
     ckm dp meaning --epsilon 1 --delta 1e-5 --lang fr
     ckm dp ledger create budget.db --epsilon 1 --unit person
+    ckm dp release plan.toml -o out/ --dry-run      what tables cost, before data are opened
     """
 
 
@@ -173,31 +175,76 @@ def noise(*, epsilon: float, **run: Any) -> None:
 
 @dp.command()
 @_cost_options(unit="person")
+@click.option(
+    "--prior",
+    "priors",
+    multiple=True,
+    type=float,
+    help="A belief before, from 0 to 1. Repeat; by default 0.01 and 0.5.",
+)
+@click.option(
+    "--at-most", type=float, help="In place of epsilon: what the first --prior may become."
+)
 @click.option("--lang", type=click.Choice(["en", "fr"]), default="en")
 @click.option("--table", is_flag=True, help="Beliefs after, by beliefs before and epsilon.")
+@click.option("-o", "--output", type=PATH, help="A page with pictures, .html.")
+@click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @common_options
-def meaning(*, lang: str, table: bool, **cost: Any) -> None:
+def meaning(
+    *,
+    priors: tuple[float, ...],
+    at_most: float | None,
+    lang: str,
+    table: bool,
+    output: Path | None,
+    force: bool,
+    **cost: Any,
+) -> None:
     """Say in plain words what an epsilon promises.
 
     Examples
     --------
     ckm dp meaning --epsilon 1 --delta 1e-5
     ckm dp meaning --rho 0.1 --delta 1e-6 --unit person
-    ckm dp meaning --epsilon 0.5 --lang fr
+    ckm dp meaning --epsilon 0.5 --prior 0.1 -o meaning.html --lang fr
+    ckm dp meaning --prior 0.1 --at-most 0.25
     ckm dp meaning --table
     """
-    from ckm.cli.dp.meaning import explained
+    from ckm.cli.dp.meaning import explained, meaning_page
     from dp import meaning as meaning_of
+    from footing.files import write_whole
 
+    check_output(output, force=force, endings=(".html",))
     if table:
         _belief_table()
         return
+    if at_most is not None:
+        cost["epsilon"] = _chosen(priors, at_most, cost)
     guarantee = _guarantee(**cost)
     if cost["epsilon"] is None:
         guarantee = guarantee.at(cost["delta"])
-    adjacency, unit = cost["adjacency"], cost["unit"]
-    lines = explained(meaning_of(guarantee), adjacency=adjacency, unit=unit, language=lang)
-    click.echo("\n".join(lines))
+    priors, unit = priors or (0.01, 0.5), cost["unit"]
+    if output is None:
+        found = meaning_of(guarantee, priors=priors)
+        lines = explained(found, adjacency=cost["adjacency"], unit=unit, language=lang)
+        click.echo("\n".join(lines))
+        return
+    page = meaning_page(guarantee, priors=priors, unit=unit, language=lang)
+    write_whole(output, page.html)
+    click.echo(str(output))
+
+
+def _chosen(priors: tuple[float, ...], most: float, cost: dict[str, Any]) -> float:
+    """Return the largest epsilon that keeps any statement about a unit below a belief."""
+    from dp import Adjacency, epsilon_for_belief
+
+    if not priors or cost["epsilon"] is not None or cost["rho"] is not None or cost["delta"]:
+        raise click.UsageError(
+            "--at-most goes with --prior and gives a pure epsilon: leave the others out."
+        )
+    found = epsilon_for_belief(priors[0], most=most, adjacency=Adjacency(cost["adjacency"]))
+    # Digits that are not shown must not be in it.
+    return math.floor(found * 1e4) / 1e4 or found
 
 
 @dp.group(cls=Group)
@@ -208,7 +255,9 @@ def ledger() -> None:
     --------
     ckm dp ledger create budget.db --epsilon 1 --unit person --about "survey of 2027"
     ckm dp ledger spend budget.db --epsilon 0.25 --unit person --who Ada --what "mean age"
+    ckm dp ledger create health.db --epsilon 0.25 --unit person --out-of budget.db --who Ada
     ckm dp ledger show budget.db
+    ckm dp ledger show survey.db register.db        what several promise together
     ckm dp ledger verify budget.db --head 5fcb3e4a…
     """
 
@@ -217,12 +266,24 @@ def ledger() -> None:
 @click.argument("file", type=PATH)
 @_cost_options(unit="record")
 @click.option("--about", default="", show_default=False, help="Which data the budget is for.")
+@click.option("--out-of", type=PATH, help="A ledger that pays for the budget of this one.")
+@click.option("--who", default="", show_default=False, help="Who allots it, for that ledger.")
 @with_terminal
-def create(terminal: Terminal, /, *, file: Path, about: str, **cost: Any) -> None:
+def create(
+    terminal: Terminal, /, *, file: Path, about: str, out_of: Path | None, who: str, **cost: Any
+) -> None:
     """Make a ledger with a budget; nothing is overwritten."""
     from dp import BudgetLedger
+    from dp.adjacency import common
 
-    made = BudgetLedger.create(file, about=about, **cost)
+    if out_of is None:
+        made = BudgetLedger.create(file, about=about, **cost)
+    else:
+        parent = BudgetLedger.open(out_of)
+        own = parent.settings
+        common([(own.adjacency, own.unit), (cost.pop("adjacency"), cost.pop("unit"))])
+        made = parent.allot(file, who=who, about=about, **cost)
+        terminal.step("charged", f"left in {out_of.name}: {parent.left}")
     terminal.step("ledger made", f"{file.name}: {made.left}")
 
 
@@ -242,15 +303,30 @@ def spend(terminal: Terminal, /, *, file: Path, who: str, what: str, **cost: Any
 
 
 @ledger.command()
-@click.argument("file", type=PATH)
+@click.argument("files", type=PATH, nargs=-1, required=True, metavar="FILE...")
 @with_terminal
-def show(terminal: Terminal, *, file: Path) -> None:
-    """List what was spent, and what is left."""
+def show(terminal: Terminal, *, files: tuple[Path, ...]) -> None:
+    """List what was spent and what is left; of several ledgers also what they cost together.
+
+    Name none that another of them pays for: what it spends would count twice.
+    """
+    from dp import BudgetLedger, basic
+
+    opened = [BudgetLedger.open(file) for file in files]
+    for one in opened:
+        _show(terminal, one)
+    if len(opened) > 1:
+        together = basic(one.spent for one in opened)
+        if not together.is_private:
+            raise click.UsageError(
+                "Budgets of rho, and of epsilon with a delta, have no sum: show them apart."
+            )
+        click.echo(f"together, spent: {together}")
+
+
+def _show(terminal: Terminal, opened: BudgetLedger) -> None:
     from rich.text import Text
 
-    from dp import BudgetLedger
-
-    opened = BudgetLedger.open(file)
     lines = []
     for entry in opened.entries():
         costs = (entry.epsilon, entry.delta, entry.rho)

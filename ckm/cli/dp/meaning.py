@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from footing.data_files import read_data
+from reports.i18n.languages import words_of
 from reports.i18n.numbers import Numbers
+from reports.pages.training.private import unit_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from dp import Meaning, Shift
+    from dp import Guarantee, Meaning, Shift
+    from reports import Report
+    from reports.facts.meaning import EpsilonFact
 
 _TEXTS = read_data("ckm.cli.dp", "meaning.toml")
 LANGUAGES: dict[str, dict[str, str]] = {name: _TEXTS[name] for name in ("en", "fr")}
@@ -19,6 +24,8 @@ _PREMIUM = 2000
 _LARGEST = 700.0
 #: Neighbours between which a value that changes counts twice.
 _TWICE = {"add-remove", "zero-out"}
+_RANGES = (0.1, 0.5, 1.0, 2.0, 3.0)
+_GRID = tuple(place / 40 for place in range(41))
 
 
 def explained(meaning: Meaning, *, adjacency: str, unit: str, language: str) -> list[str]:
@@ -27,7 +34,7 @@ def explained(meaning: Meaning, *, adjacency: str, unit: str, language: str) -> 
     Each sentence is a theorem; docs/dp.md has the proofs.
     """
     words, numbers = LANGUAGES[language], Numbers(language)
-    unit = _TEXTS["french_units"].get(unit, unit) if language == "fr" else unit
+    unit = unit_of(words_of(language), unit)
 
     def share(value: float) -> str:
         return f"{numbers.plain(round(100 * value, 2))} %"
@@ -80,3 +87,51 @@ def explained(meaning: Meaning, *, adjacency: str, unit: str, language: str) -> 
 
 def _finite(value: float, say: Callable[[float], str]) -> str:
     return say(value) if math.isfinite(value) else "\N{INFINITY}"
+
+
+def meaning_page(
+    guarantee: Guarantee, *, priors: Sequence[float], unit: str, language: str
+) -> Report:
+    """Return the page of what a guarantee means, for whoever decides on it."""
+    from ckm import __version__
+    from dp.belief import TABLE_EPSILONS, TABLE_PRIORS, meaning
+    from reports import meaning_report
+    from reports.facts.meaning import MeaningFacts
+
+    pure, adjacency = replace(guarantee, delta=0.0), str(guarantee.adjacency)
+    found = meaning(guarantee, priors=priors)
+    said = explained(found, adjacency=adjacency, unit=unit, language=language)
+
+    def several(epsilons: Sequence[float], priors: Sequence[float]) -> tuple[EpsilonFact, ...]:
+        return tuple(_fact(replace(pure, epsilon=epsilon), priors) for epsilon in epsilons)
+
+    facts = MeaningFacts(
+        version=__version__,
+        delta=guarantee.delta,
+        adjacency=adjacency,
+        unit=unit,
+        sentences=tuple(line.removeprefix("- ") for line in said),
+        asked=_fact(guarantee, priors),
+        curve=_fact(guarantee, _GRID),
+        others=several(sorted({*TABLE_EPSILONS, found.epsilon} - {0.0}), priors[:1]),
+        ranges=several(_RANGES, _GRID),
+        table=several(TABLE_EPSILONS, TABLE_PRIORS),
+    )
+    return meaning_report(facts, language=language)
+
+
+def _fact(guarantee: Guarantee, priors: Sequence[float]) -> EpsilonFact:
+    """Return what can be believed, and how far a count is off."""
+    from dp import Geometric, count, meaning
+    from reports.facts.meaning import EpsilonFact
+
+    epsilon, adjacency = guarantee.epsilon, guarantee.adjacency
+    found, error = meaning(guarantee, priors=priors), None
+    if found.membership and epsilon:
+        error = Geometric.calibrated(count(adjacency), epsilon=epsilon).accuracy(0.95)
+    return EpsilonFact(
+        epsilon=epsilon,
+        member=found.membership.beliefs if found.membership else (),
+        value=found.value.beliefs,
+        error=error,
+    )

@@ -136,7 +136,7 @@ def _candidates(path: Path, parameters: Parameters) -> Candidates:
     # A value may hold any character but a line feed, and other ends of lines are text.
     lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
     values: list[Any] = [line for line in lines if line]
-    is_numbered = parameters.hash == "index" and all(v.isdecimal() for v in values)
+    is_numbered = parameters.is_numbered and all(v.isdecimal() for v in values)
     if is_numbered and not parameters.is_boolean:
         values = [int(value) for value in values]
     return Candidates.of(values, parameters=parameters)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckm.cli.terminal.console import Terminal
+    from rappor.oracles import Oracle
     from rappor.parameters import Parameters
     from rappor.solver import Design, Goal
 
@@ -36,6 +37,16 @@ _SHOWN_HASHES = (1, 2, 4)
 @click.option(
     "--closed", "is_closed", is_flag=True, help="The candidates are all values there are."
 )
+@click.option(
+    "--oracle",
+    type=click.Choice(["best", "grr", "oue", "olh", "hadamard"]),
+    help="Values sent once: compare the ways, take one.",
+)
+@click.option(
+    "--delta",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    help="Show the loss of reports that a collector mixes, but for this chance.",
+)
 @click.option("-o", "--output", type=PATH, help="A .json or .csv file.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @with_terminal
@@ -45,6 +56,8 @@ def params(
     *,
     file: Path | None,
     hash_name: Any,
+    oracle: Any,
+    delta: float | None,
     output: Path | None,
     force: bool,
     **asked: Any,
@@ -56,17 +69,30 @@ def params(
     ckm rappor params --epsilon-one 1 --epsilon-permanent 4 --population 1000000 -o params.json
     ckm rappor params --epsilon-one 1 --epsilon-permanent 4 --population 50000 \
         --closed --candidates 12 --frequency 0.05 -o params.json
+    ckm rappor params --oracle best --epsilon-one 1 --population 50000 --candidates 1000 \
+        -o params.json
     ckm rappor params params.json --population 1000000      what these parameters do
+
+    With --oracle every value is sent once and all --candidates values are known:
+    generalised randomised response (grr), a bit a value (oue), hashed symbols (olh) and
+    Hadamard's response are compared at the loss of one report.
+
+    --delta is for a collector who mixes one report of each client and passes on neither
+    names nor order nor times: the loss to whoever sees the mixed reports alone.
     """
     if file is not None and output is not None:
         raise click.UsageError("A file that is shown is not written: leave -o out.")
+    if oracle is not None:
+        if file is not None or asked["epsilon_permanent"] is not None:
+            raise click.UsageError("--oracle is for a new design, of values sent once.")
+        asked["epsilon_permanent"] = math.inf
     if file is not None:
         from rappor.parameters import Parameters
 
         found = Parameters.read(file, hash=hash_name)
         # A prediction ignores the losses.
         losses = {"epsilon_one": 1.0, "epsilon_permanent": 1.0}
-        _show_design(terminal, found, _goal(asked | losses))
+        _show_design(terminal, found, _goal(asked | losses), delta)
         return
     missing = [
         name
@@ -79,9 +105,9 @@ def params(
     from rappor.solver import solve
 
     goal = _goal(asked)
-    design = solve(goal)
-    _show_design(terminal, design.parameters, goal)
-    if not goal.is_closed:
+    design = solve(goal) if oracle is None else _compared(terminal, goal, oracle)
+    _show_design(terminal, design.parameters, goal, delta)
+    if not goal.is_closed and oracle is None:
         _show_hashes(terminal, goal)
     if output is not None:
         design.parameters.write(output, overwrite=force)
@@ -94,7 +120,9 @@ def _goal(asked: dict[str, Any]) -> Goal:
     return Goal(**asked | {"population": asked["population"] or 10**6})
 
 
-def _show_design(terminal: Terminal, parameters: Parameters, goal: Goal) -> None:
+def _show_design(
+    terminal: Terminal, parameters: Parameters, goal: Goal, delta: float | None
+) -> None:
     from rappor.accounting import epsilon_after
     from rappor.solver import predict
 
@@ -115,6 +143,8 @@ def _show_design(terminal: Terminal, parameters: Parameters, goal: Goal) -> None
         )
         for t in _SHOWN_REPORTS
     ]
+    if delta is not None:
+        rows.append(_mixed(parameters.epsilon_one, goal.population, delta))
     rows += [
         (
             f"standard error of a count, {goal.population:,} clients",
@@ -122,7 +152,40 @@ def _show_design(terminal: Terminal, parameters: Parameters, goal: Goal) -> None
         ),
         (f"found with chance {goal.power:g}, {goal.n_candidates:,} candidates", _share(design)),
     ]
-    terminal.table(("", ""), rows, left=("",), show_header=False)
+    said = ([terminal.say(cell) for cell in row] for row in rows)
+    terminal.table(("", ""), said, left=("",), show_header=False)
+
+
+def _mixed(
+    local: float, population: int, delta: float
+) -> tuple[str, str]:  # claim rappor-mixed
+    from dp import shuffled_epsilon
+
+    what = f"loss of 1 report, mixed with those of all, delta {delta:g}"
+    if not 0 < local < math.inf or population < 2:
+        return what, "no bound"
+    return what, _number(shuffled_epsilon(delta, local=local, reports=population))
+
+
+def _compared(terminal: Terminal, goal: Goal, name: Oracle | Literal["best"]) -> Design:
+    """Show all oracles, the best first, and give the one asked for."""
+    from rappor.oracles import bits_sent, compare_oracles
+
+    found = compare_oracles(goal)
+    rows = [
+        (
+            oracle,
+            f"{bits_sent(design.parameters):,}",
+            _number(design.standard_error),
+            _share(design),
+        )
+        for oracle, design in found.items()
+    ]
+    headings = ("oracle", "bits sent", "standard error", "found from")
+    terminal.table(headings, rows, left=headings[:1])
+    chosen = next(iter(found)) if name == "best" else name
+    terminal.step("oracle chosen", f"the design below is that of {chosen}")
+    return found[chosen]
 
 
 def _show_hashes(terminal: Terminal, goal: Goal) -> None:

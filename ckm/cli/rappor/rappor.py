@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckm.cli.terminal.console import Terminal
-    from rappor.client.account import ClientLedger
+    from rappor.client.ledger import ClientLedger
     from rappor.encoded import Reports
     from rappor.parameters import Parameters
     from tables.secret import Secret
@@ -32,6 +32,7 @@ _HASHES = click.Choice(["mmh3", "md5", "index"])
     verbs={
         "decode": "ckm.cli.rappor.decode:decode",
         "report": "ckm.cli.rappor.decode:report",
+        "ledger": "ckm.cli.rappor.ledger:ledger",
         "location": "ckm.cli.rappor.location:location",
     },
 )
@@ -114,11 +115,13 @@ def encode(
     and refuses what would pass the cap: by default the permanent loss of one value, or one
     report where that has no bound. Then nothing is written and the exit code is 1. The
     ledger is rappor-clients.db beside the secret, with CKM_SECRET beside the output; it
-    names neither clients nor values. Keep it. The sum does not cover that, and when, a
-    client's value changed.
+    names neither clients nor values, but who has the secret too can ask it whether a client
+    sent a value. Keep it, with its file .last, as you keep the data. The sum does not cover
+    that, and when, a client's value changed.
     """
     from ckm.cli.rappor.records import answers
-    from rappor.client.account import ClientLedger, usual_cap
+    from rappor.client.account import usual_cap
+    from rappor.client.ledger import ClientLedger
     from rappor.report_files import write_reports
 
     if value == client:
@@ -281,7 +284,7 @@ def simulate(
     rng = np.random.default_rng(seed)
     held = population(shape, n_values=values, n_clients=clients, rng=rng)
     names: list[Any] = [f"v{number + 1}" for number in range(values)]
-    if parameters.hash == "index":
+    if parameters.is_numbered:
         names = list(range(values))
     counts = simulate_counts(names, held, parameters=parameters, rng=rng)
     if output.exists():

@@ -81,13 +81,13 @@ def _require_names(kind: Any, client: str) -> None:
 
 
 def _typed(texts: list[str], parameters: Parameters) -> list[Any]:
-    if parameters.hash != "index":
+    if not parameters.is_numbered:
         return texts
     words = {"true": 1, "false": 0} if parameters.is_boolean else {}
     try:
         return [words[text.lower()] if text.lower() in words else int(text) for text in texts]
     except ValueError:
         raise DataError(
-            "The values of basic RAPPOR must be whole numbers.",
+            "The values must be whole numbers.",
             hint="number the values by their place in the list of all values",
         ) from None

@@ -74,6 +74,16 @@ class RandomRounding(MethodSettings):
     keys: _Keys = "fresh"
 
 
+class ControlledRounding(MethodSettings):
+    """True counts go to multiples that add up, table by table."""
+
+    kind = "controlled-rounding"
+    strength = _BASES
+    base: _Base = 5
+    bound: Annotated[float, Field(ge=0, le=1e9)] | None = None
+    exact: bool = False
+
+
 class DiscreteLaplace(MethodSettings):
     """Noise of differential privacy."""
 
@@ -199,6 +209,7 @@ DEFAULTS: Mapping[str, MethodChoice] = MappingProxyType(
             ("exact", Exact()),
             ("small-count-rounding", SmallCountRounding()),
             ("rounding", Rounding()),
+            ("controlled-rounding", ControlledRounding()),
             ("random-rounding", RandomRounding()),
             ("random-rounding-keyed", RandomRounding(keys="cell")),
             ("discrete-laplace", DiscreteLaplace()),

@@ -249,6 +249,11 @@ class Job(SettingsFile):
         return any(f"sum:{n}" in measures and made[n].zero_with_count for n in made)
 
     @property
+    def signed(self) -> list[str]:
+        """The variables that are added up and may be negative."""
+        return [name for name, own in self.magnitudes.items() if own.signed]
+
+    @property
     def summed(self) -> list[str]:
         """The variables of which tables show sums, means or quantiles."""
         found = (variable_of(name) for table in self.table for name in table.measures)

@@ -197,8 +197,22 @@ class JobSuppression(Section):
         if self.holding is not None and (not of_records or data.weight is not None):
             text = "holding adds up records, neither cells nor weighted ones."
             reading.add(_WHERE, text, "give cells the largest contributions of holdings")
-        if data.engine == "spark" and (self.holding or self.request):
-            text = "holdings and requests are tabulated by duckdb."
+        if job.signed:
+            names = ", ".join(map(repr, job.signed))
+            if self.prior is None:
+                text = f"prior is missing: {names} may be negative, and nothing bounds them."
+                hint = "prior = { below = 100.0, above = 100.0 }, of the absolute amounts"
+                reading.add(_WHERE, text, hint)
+            if self.coalition:
+                text = (
+                    f"{names} may be negative, and contributors are thought of above 0 alone."
+                )
+                reading.add(_WHERE, text, "coalition = 0 protects against outsiders")
+            if self.holding is not None or not of_records:
+                text = f"{names} may be negative, for records without holding alone."
+                reading.add(_WHERE, text, "publish these sums with noise: ckm release")
+        if data.engine == "spark" and (self.holding or self.request or job.signed):
+            text = "holdings, requests and amounts below 0 are tabulated by duckdb."
             reading.add(_WHERE, text, "remove engine")
 
     def _add_problems_of_cells(self, job: Job, reading: Reading) -> None:

@@ -1,13 +1,11 @@
 """How the amounts of a table are perturbed: the noise of a variable, and of every one."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, Self, TypeAlias, get_args
 
 from ckm.engine.magnitudes.noise.scale import Base, Flex, Proportional, Scale
 from ckm.engine.magnitudes.sensitive.conditions import (
@@ -130,7 +128,7 @@ class MagnitudeNoise:
             )
 
     @classmethod
-    def start(cls, *, spread: float = 0.15, **changes: Any) -> MagnitudeNoise:
+    def start(cls, *, spread: float = 0.15, **changes: Any) -> Self:
         """Give a noise to begin with, made for a standard deviation.
 
         Parameters

@@ -1,10 +1,8 @@
 """What the ledger keeps of one table: its new record sets as keyed digests, and their names."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,7 +137,7 @@ class Record:
         return len(self.identity)
 
     @classmethod
-    def bare(cls, definition: Definition) -> Record:
+    def bare(cls, definition: Definition) -> Self:
         """Return the record of a table that adds no set."""
         words, numbers = np.zeros(0, np.uint64), np.zeros(0, np.int64)
         return cls(
@@ -190,7 +188,7 @@ class Record:
         return b"".join([len(head).to_bytes(_LENGTH, "big"), head, *bodies])
 
     @classmethod
-    def unpack(cls, text: bytes, definition: Definition) -> Record:
+    def unpack(cls, text: bytes, definition: Definition) -> Self:
         """Read a record back."""
         start = _LENGTH + int.from_bytes(text[:_LENGTH], "big")
         head = json.loads(text[_LENGTH:start])

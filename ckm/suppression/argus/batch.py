@@ -33,10 +33,9 @@ class Batch:
     left_out: list[str] = field(default_factory=list)
 
 
-def read_batch(path: Path) -> Batch:
-    """Read a batch of one table."""
-    found: dict[str, Path] = {}
-    batch = Batch(data=path, metadata=path)
+def read_batches(path: Path) -> list[Batch]:
+    """Read a batch, table by table."""
+    found: list[tuple[Batch, dict[str, Path]]] = []
     for number, line in enumerate(read_text(path).splitlines(), start=1):
         if not line.strip() or line.lstrip().startswith(("//", "\\\\")):
             continue
@@ -44,27 +43,26 @@ def read_batch(path: Path) -> Batch:
         if match is None:
             raise ConfigError(f"Line {number} of {path.name!r} has no command of tau-ARGUS.")
         word, rest = match[1].upper(), match[2]
-        if word in {"<OPENTABLEDATA>", "<OPENMETADATA>"}:
-            if word in found:
-                raise ConfigError(
-                    f"{path.name!r} opens several tables, the second in line {number}.",
-                    hint="give each table a batch of its own",
-                )
-            found[word] = near(path, (tokens(rest) or [""])[0])
+        opens = word in {"<OPENTABLEDATA>", "<OPENMETADATA>"}
+        if not found or (opens and word in found[-1][1]):
+            found.append((Batch(data=path, metadata=path), {}))
+        if opens:
+            found[-1][1][word] = near(path, (tokens(rest) or [""])[0])
         elif word == "<OPENMICRODATA>":
             raise ConfigError(
                 f"{path.name!r} opens records, line {number}, and no table.",
                 hint="a job reads records from CSV or Parquet: ckm job init",
             )
         else:
-            _take(batch, word, rest, path)
-    if len(found) < 2 or not batch.dimensions:
-        raise ConfigError(
-            f"{path.name!r} opens no table.",
-            hint="<OPENTABLEDATA>, <OPENMETADATA> and <SPECIFYTABLE> say which",
-        )
-    batch.data, batch.metadata = found["<OPENTABLEDATA>"], found["<OPENMETADATA>"]
-    return batch
+            _take(found[-1][0], word, rest, path)
+    for batch, opened in found or [(Batch(data=path, metadata=path), {})]:
+        if len(opened) < 2 or not batch.dimensions:
+            raise ConfigError(
+                f"{path.name!r} opens no table, or one without its metadata or dimensions.",
+                hint="<OPENTABLEDATA>, <OPENMETADATA> and <SPECIFYTABLE> say which",
+            )
+        batch.data, batch.metadata = opened["<OPENTABLEDATA>"], opened["<OPENMETADATA>"]
+    return [batch for batch, _ in found]
 
 
 def near(path: Path, name: str) -> Path:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ckm.errors import ConfigError
-from ckm.suppression.argus.batch import Batch, near, read_batch
+from ckm.suppression.argus.batch import Batch, near, read_batches
 from ckm.suppression.argus.metadata import Metadata, read_hierarchy, read_metadata, read_text
 
 if TYPE_CHECKING:
@@ -30,8 +30,19 @@ class Converted:
 
 
 def job_of_batch(path: Path) -> Converted:
-    """Convert a batch over a table, and all that it opens."""
-    batch = read_batch(path)
+    """Convert a batch, and all that it opens: several tables have a folder for each."""
+    batches = read_batches(path)
+    if len(batches) == 1:
+        return _converted(batches[0])
+    files, left_out = dict[str, str](), list[str]()
+    for number, batch in enumerate(batches, start=1):
+        found = _converted(batch)
+        files |= {f"{number}-{batch.data.stem}/{name}": t for name, t in found.files.items()}
+        left_out += [f"table {number}: {text}" for text in found.left_out]
+    return Converted(files=files, left_out=(*left_out, "how the tables are linked"))
+
+
+def _converted(batch: Batch) -> Converted:
     metadata = read_metadata(batch.metadata)
     unknown = [d for d in batch.dimensions if d not in metadata.of("dimension")]
     if unknown or batch.response not in metadata.of("response"):

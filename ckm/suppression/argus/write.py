@@ -49,6 +49,11 @@ def argus_files(job: Job) -> dict[str, str]:
     rules = job.suppression
     if rules is None:
         raise ConfigError(f"The job {job.path.name!r} has no [suppression].")
+    if job.signed:
+        raise ConfigError(
+            f"{', '.join(map(repr, job.signed))} may be negative.",
+            hint="files of tau-ARGUS are written of amounts that are not",
+        )
     with open_originals(job) as opened:
         tables = opened.cells() | dict(opened.whole())  # with all margins
     ends = np.cumsum([0, *map(len, tables.values())])

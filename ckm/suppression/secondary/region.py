@@ -174,6 +174,8 @@ class Region:
         most[np.tile(held, 2)] = 0.0
         least = np.zeros(2 * n)
         own = int(np.searchsorted(self.cells, self.demands.cell[demand]))
+        if sign > 0 and self.rise[own] < need * (1 - _NOTHING):
+            return None  # readers know that it is no larger
         forth, back = (own, own + n) if sign > 0 else (own + n, own)
         least[forth] = most[forth] = 1.0
         most[back] = 0.0

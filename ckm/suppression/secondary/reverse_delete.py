@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import numpy as np
 
@@ -16,7 +17,12 @@ _NOTHING = 1e-2
 _SIZES = ((12_000, 1_500), (np.inf, 600))
 
 
-def reverse_delete(cover: Cover, *, deadline: float = np.inf) -> Cover:
+def reverse_delete(
+    cover: Cover,
+    *,
+    deadline: float = np.inf,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> Cover:
     """Publish secondary cells again, the dearest first, where every demand stays met.
 
     Notes
@@ -33,12 +39,12 @@ def reverse_delete(cover: Cover, *, deadline: float = np.inf) -> Cover:
     """
     n_cells = cover.problem.relations.n_cells
     size = next(size for most, size in _SIZES if n_cells <= most)
-    start = _Choice(cover, size)
+    start = _Choice(cover, size, progress)
     if not start.prove_all(deadline):
         return cover
     found = start.reduced(deadline)
     if size > _SIZES[-1][1] and found.cost() > 0:
-        wide = _Choice(found, size)
+        wide = _Choice(found, size, progress)
         wide.hidden |= cover.problem.is_open
         if wide.prove_all(deadline):
             found = min(found, wide.reduced(deadline), key=Cover.cost)
@@ -48,7 +54,8 @@ def reverse_delete(cover: Cover, *, deadline: float = np.inf) -> Cover:
 class _Choice:
     """What is hidden, and for each demand and direction a change that proves it met."""
 
-    def __init__(self, cover: Cover, size: int) -> None:
+    def __init__(self, cover: Cover, size: int, progress: Callable[[int, int], None]) -> None:
+        self.progress = progress
         self.original, self.problem, self.size = cover, cover.problem, size
         self.near = Neighbourhood(cover.problem)
         self.proofs: dict[Side, Change] = {}
@@ -76,7 +83,8 @@ class _Choice:
         order = np.argsort(-self.problem.cost[secondary], kind="stable")
         price = np.where(self.hidden, self.problem.cost + _NOTHING, np.inf)
         price[self.problem.must_hide] = _NOTHING
-        for cell in secondary[order].tolist():
+        for done, cell in enumerate(secondary[order].tolist()):
+            self.progress(done, len(order))
             if time.monotonic() > deadline:
                 break
             price[cell] = np.inf

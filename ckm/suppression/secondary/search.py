@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -163,7 +165,11 @@ class Suppression:
 
 
 def suppress(
-    problem: Problem, *, method: Method = "auto", limit_s: float = 600.0
+    problem: Problem,
+    *,
+    method: Method = "auto",
+    limit_s: float = 600.0,
+    progress: Callable[[str, int, int], None] | None = None,
 ) -> Suppression:
     """Choose the secondary cells.
 
@@ -178,6 +184,8 @@ def suppress(
     limit_s
         When the search stops with the best found. Where it does, the choice depends on the
         machine's speed; elsewhere the same problem has the same answer.
+    progress
+        Called with a stage, how much of it is done, and how much there is.
 
     Returns
     -------
@@ -217,15 +225,21 @@ def suppress(
         raise ConfigError(f"limit_s must be above 0, not {limit_s:g}.")
     chosen = _chosen(problem, method)
     attackers, cover, least = Attackers(problem), Cover(problem), 0.0
-    deadline = started + limit_s
+    deadline, tell = started + limit_s, progress or (lambda _stage, _done, _total: None)
     while True:
-        _require_met(problem, protect_in_turn(cover, deadline=deadline))
+        failed = protect_in_turn(
+            cover, deadline=deadline, progress=partial(tell, "suppression")
+        )
+        _require_met(problem, failed)
         _require_time(cover, limit_s)
         more = attackers.unguarded(cover.changes)
         if more is None:  # only now, as it takes long
             if chosen == "sequential":
-                cover = reverse_delete(cover, deadline=deadline)
+                cover = reverse_delete(
+                    cover, deadline=deadline, progress=partial(tell, "publish again")
+                )
             else:
+                tell("optimum", 0, 1)
                 cover, least = protect_exactly(cover, deadline=deadline)
             more = attackers.unguarded(cover.changes)
             if more is None:

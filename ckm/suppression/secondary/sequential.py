@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import numpy as np
 
@@ -14,7 +15,11 @@ _NOTHING = 1e-7
 
 
 def protect_in_turn(
-    cover: Cover, *, cost: Floats | None = None, deadline: float = np.inf
+    cover: Cover,
+    *,
+    cost: Floats | None = None,
+    deadline: float = np.inf,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Integers:
     """Meet every demand that is open, hiding further cells.
 
@@ -33,7 +38,9 @@ def protect_in_turn(
     price = (cover.problem.cost if cost is None else cost) + _NOTHING
     price[~near.can_move] = np.inf
     price[cover.hidden] = 0.0
-    for demand in cover.open_demands().tolist():
+    open_demands = cover.open_demands().tolist()
+    for done, demand in enumerate(open_demands):
+        progress(done, len(open_demands))
         for sign, is_met in ((1, cover.is_high_met), (-1, cover.is_low_met)):
             if is_met[demand] or time.monotonic() > deadline:
                 continue

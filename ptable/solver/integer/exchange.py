@@ -4,11 +4,9 @@ Moving one unit from one noise value to another changes the first two moments by
 Two or three such moves reach almost every repair; they are found by meeting in the middle.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,7 +142,7 @@ class _Moves:
         self.n = len(giver)
 
     @classmethod
-    def between(cls, values: _Int, slack: _Int) -> _Moves:
+    def between(cls, values: _Int, slack: _Int) -> Self:
         giver, taker = (
             axis.ravel() for axis in np.indices((len(values), len(values)), dtype=np.int64)
         )

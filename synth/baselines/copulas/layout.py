@@ -1,10 +1,8 @@
 """From coded columns to columns with an order, for copulas to work on, and back."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
@@ -170,7 +168,7 @@ class LayoutVine:
         *,
         before: Floats | None = None,
         **settings: Any,
-    ) -> LayoutVine:
+    ) -> Self:
         """Fit a vine to the columns that vary; none where fewer than two do."""
         active, vine = np.flatnonzero(np.ptp(u, axis=0) > 0).astype(np.int64), None
         if len(active) < 2:

@@ -22,6 +22,7 @@ from dp import (
     bounded_sum,
     count,
     distance_bound,
+    epsilon_for_belief,
     meaning,
     premium_bound,
     tail_bound,
@@ -37,6 +38,21 @@ def test_two_coins_reach_the_bounds_of_belief(prior):
     after_no = prior * (1 - yes) / (prior * (1 - yes) + (1 - prior) * (1 - no))
     bounds = belief_bounds(prior, epsilon=math.log(3), adjacency=Adjacency.LOCAL)
     assert bounds == pytest.approx((after_no, after_yes))
+
+
+@pytest.mark.parametrize("about", ["value", "membership"])
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace", "zero-out"])
+@pytest.mark.parametrize(("prior", "most"), [(0.01, 0.02), (0.1, 0.25), (0.5, 0.999)])
+def test_the_epsilon_of_a_belief_is_the_one_that_just_keeps_it(about, adjacency, prior, most):
+    epsilon = epsilon_for_belief(prior, most=most, about=about, adjacency=adjacency)
+    after = belief_bounds(prior, epsilon=epsilon, about=about, adjacency=adjacency)[1]
+    assert after == pytest.approx(most, rel=1e-12)
+
+
+@pytest.mark.parametrize(("prior", "most"), [(0, 0.1), (0.2, 0.2), (0.3, 0.2), (0.5, 1)])
+def test_a_belief_that_does_not_rise_or_is_certain_has_no_epsilon(prior, most):
+    with pytest.raises(DPError, match="rises from above 0 to below 1"):
+        epsilon_for_belief(prior, most=most)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.5])

@@ -3,6 +3,8 @@
 import itertools
 import math
 import pickle
+import shutil
+import sqlite3
 import threading
 
 import numpy as np
@@ -11,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rappor.accounting import epsilon_after, epsilon_between, reports_until
-from rappor.client.account import ClientLedger, ValueLedger
+from rappor.client.account import ValueLedger
 from rappor.client.client import bloom_filter
+from rappor.client.ledger import ClientLedger
 from rappor.errors import CapError, RapporError
 from rappor.parameters import Parameters
 from tables.secret import Secret
@@ -256,3 +259,107 @@ def _charge_other(file, secret, charged):
     with ClientLedger(file, secret=secret) as ledger:
         ledger.charge([0], ["bob"], **charged)
         ledger.commit()
+
+
+@pytest.fixture
+def kept_ledger(tmp_path):
+    """A ledger in which ann has spent all that a cap of 2.2 allows, and how to ask for more."""
+    secret, design = Secret(bytes(range(16))), Parameters.basic(3, f=0.5, p=0.0, q=1.0)
+    file = tmp_path / "clients.db"
+
+    def charge(value="ann", *, path=file, **more):
+        with ClientLedger(path, secret=secret, **more) as ledger:
+            kept = ledger.charge(
+                [len(value) % 3], [value], parameters=design, metric="m", cap=2.2
+            )
+            ledger.commit()
+        return bool(kept[0])
+
+    assert charge()
+    return file, charge
+
+
+def test_a_copied_or_older_or_emptied_ledger_is_refused(kept_ledger, tmp_path):
+    file, charge = kept_ledger
+    beside = tmp_path / "clients.db.last"
+    older, other = file.read_bytes(), tmp_path / "other.db"
+    shutil.copy(file, other)
+    with pytest.raises(RapporError, match="not what the last command left"):
+        charge(path=other)
+    shutil.copy(beside, tmp_path / "other.db.last")
+    with pytest.raises(RapporError, match="is a copy"):
+        charge(path=other)
+    assert charge("bob")
+    newer = file.read_bytes()
+    for content in (older, b""):
+        file.write_bytes(content)
+        with pytest.raises(RapporError, match="would be forgotten"):
+            charge("bob")
+    beside.write_text("[]")
+    file.write_bytes(newer)
+    with pytest.raises(RapporError, match="would be forgotten"):
+        charge("bob")
+    assert charge("bob", adopt=True)
+    assert charge("bob")
+
+
+@pytest.mark.parametrize(
+    ("steps", "clients"), [(["die"], 1), (["mark, die"], 1), (["mark", "die"], 2)]
+)
+def test_a_crash_while_a_ledger_is_kept_loses_no_charge_and_locks_nobody_out(
+    kept_ledger, monkeypatch, steps, clients
+):
+    """Before the first mark, between that and the charge, between the charge and the second."""
+    file, charge = kept_ledger
+    mark = ClientLedger._mark
+
+    def dies(self, tokens):
+        step = steps.pop(0)
+        if "mark" in step:
+            mark(self, tokens)
+        if "die" in step:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(ClientLedger, "_mark", dies)
+    with pytest.raises(KeyboardInterrupt):
+        charge("bob")
+    monkeypatch.undo()
+    with ClientLedger(file, secret=Secret(bytes(range(16)))) as ledger:
+        assert ledger.totals()["clients"] == clients
+    assert charge("bob")
+
+
+def test_a_ledger_says_what_is_sent_for_now_and_for_ever(tmp_path):
+    paper, once = PAPER, Parameters.basic(3, f=0.0, p=0.25, q=0.75)
+    with ClientLedger(tmp_path / "clients.db", secret=Secret(bytes(16))) as ledger:
+        assert set(ledger.totals().values()) == {0}
+        for value in ("a", "a", "b"):
+            ledger.charge([value], ["ann"], parameters=paper, metric="m", cap=99)
+        found = ledger.totals()
+        assert (found["values"], found["most_values"], found["reports"]) == (2, 2, 3)
+        spent = epsilon_after(paper, reports=2) + epsilon_after(paper, reports=1)
+        assert found["most_epsilon"] == pytest.approx(spent)
+        assert found["most_forever"] == pytest.approx(2 * paper.epsilon_permanent)
+        ledger.charge([1], ["bob"], parameters=once, metric="m", cap=99)
+        assert ledger.totals()["most_forever"] == math.inf
+
+
+def test_a_ledger_of_an_older_version_goes_on_and_one_others_can_read_is_refused(kept_ledger):
+    file, charge = kept_ledger
+    with sqlite3.connect(file) as db:
+        db.execute("ALTER TABLE spent DROP COLUMN forever")
+        db.execute("DROP TABLE state")
+    file.with_name("clients.db.last").unlink()
+    with ClientLedger(file, secret=Secret(bytes(range(16)))) as ledger:
+        assert ledger.totals()["most_forever"] == math.inf  # not known
+    assert charge()
+    file.chmod(0o644)
+    with pytest.raises(RapporError, match="read by others"):
+        charge()
+
+
+def test_a_damaged_ledger_is_named(kept_ledger):
+    file, charge = kept_ledger
+    file.write_bytes(file.read_bytes()[:5000])
+    with pytest.raises(RapporError, match="cannot be read"):
+        charge()

@@ -76,7 +76,6 @@ from risk.utility import (
     additivity,
     assess_utility,
     association,
-    between_groups,
     utility_record,
     zeros,
 )
@@ -471,9 +470,6 @@ WRONG = {
         [[1, 2], [3, 4]], [[1, 2], [3, 4]], row_totals=[3, 7]
     ),
     "additivity with a variance of NaN": lambda: additivity(SIX, parent=[-1, 0, 0], noise=NAN),
-    "between_groups of two lengths": lambda: between_groups(
-        SIX, total=Pairs(original=[9], published=[9])
-    ),
     "Inverse.probability of two lengths": lambda: INVERSE.probability([1, 2], [1, 2, 3]),
     "Inverse of a table of magnitudes": lambda: Inverse(
         table=_magnitudes(), prior=Prior.flat()
@@ -517,9 +513,6 @@ WRONG = {
     ),
     "utility_record of small counts of NaN": lambda: utility_record(SIX, small=NAN),
     "utility_record of no large counts": lambda: utility_record(SIX, large=None),
-    "between_groups of more than all": lambda: between_groups(
-        SIX, total=Pairs(original=[1, 1, 1], published=[9, 9, 9])
-    ),
     "PublishedCounts of two lengths": lambda: PublishedCounts.from_matrix(
         [[1, 0]], [1, 2], max_noise=1
     ),

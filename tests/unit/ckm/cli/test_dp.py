@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 import sqlite3
 import string
 
@@ -10,7 +12,7 @@ from click.testing import CliRunner
 
 from ckm.cli import app
 from ckm.cli.dp.meaning import LANGUAGES, explained
-from dp import Guarantee
+from dp import BudgetLedger, Guarantee
 from dp import meaning as meaning_of
 
 
@@ -126,6 +128,90 @@ def test_the_meaning_of_rho_is_at_a_delta():
     assert run("meaning").exit_code == 2
 
 
+def test_beliefs_before_are_ones_own():
+    """Table of the thesis: 10 % at epsilon 1 becomes 23.20 % at most."""
+    said = run("meaning", "--epsilon", 1, "--prior", 0.1).stdout
+    assert "10 % becomes 23.2 % at most" in said
+    assert "10 % becomes 45.09 % at most" in said
+    assert run("meaning", "--epsilon", 1, "--prior", 1.5).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "epsilon"),
+    [("add-remove", 0.5493), ("replace", 1.0986), ("local", 1.0986)],
+)
+def test_an_epsilon_is_found_by_what_may_be_believed(adjacency, epsilon):
+    """ln 3 takes a belief of 0.1 to 0.25: 1/9 to 1/3; it is never rounded up."""
+    asked = ("--prior", 0.1, "--at-most", 0.25, "--adjacency", adjacency)
+    said = run("meaning", *asked).stdout
+    assert said.startswith(f"Epsilon {epsilon}:")
+    assert "10 % becomes 25 % at most" in said
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("--at-most", 0.25),
+        ("--at-most", 0.25, "--prior", 0.1, "--epsilon", 1),
+        ("--at-most", 0.25, "--prior", 0.1, "--delta", 1e-6),
+        ("--at-most", 0.05, "--prior", 0.1),
+        ("--at-most", 1, "--prior", 0.1),
+        ("--at-most", "nan", "--prior", 0.1),
+    ],
+)
+def test_beliefs_that_give_no_epsilon_are_refused(args):
+    refused = run("meaning", *args)
+    assert refused.exit_code == 2
+    assert "Traceback" not in refused.stderr
+
+
+@pytest.mark.parametrize("language", ["en", "fr"])
+@pytest.mark.parametrize(
+    ("adjacency", "said", "n_panels"),
+    [
+        ("add-remove", ("23.20 %", "45.09 %"), 4),
+        ("replace", ("23.20 %",), 4),
+        ("zero-out", ("23.20 %", "45.09 %"), 4),
+        ("local", ("23.20 %",), 3),
+        ("distance", ("23.20 %",), 3),
+    ],
+)
+def test_a_page_has_the_beliefs_their_pictures_and_the_table(
+    tmp_path, language, adjacency, said, n_panels
+):
+    file = tmp_path / "meaning.html"
+    asked = ("--epsilon", 1, "--prior", 0.1, "--adjacency", adjacency, "--unit", "metre")
+    made = run("meaning", *asked, "--lang", language, "-o", file)
+    assert made.exit_code == 0, made.stderr
+    page = file.read_text(encoding="utf-8")
+    (verdict,) = re.findall(r'class="verdict">(.*?)</p>', page, re.DOTALL)
+    for number in said:
+        point = "," if language == "fr" else "."
+        assert number.replace(".", point).replace(" ", "\xa0") in verdict
+    assert page.count("<svg") == n_panels
+    # A count has noise, and a respondent's answer or a place none of this kind.
+    assert ("±" in page) == (adjacency not in {"local", "distance"})
+    assert run("meaning", *asked, "-o", file).exit_code == 2  # nothing is overwritten
+
+
+def test_a_page_with_a_delta_has_twice_the_factor_and_says_that_it_may_fail(tmp_path):
+    file = tmp_path / "meaning.html"
+    made = run("meaning", "--epsilon", 1, "--delta", 1e-5, "--prior", 0.5, "-o", file)
+    assert made.exit_code == 0, made.stderr
+    page = file.read_text(encoding="utf-8")
+    most = 2 * math.e / (2 * math.e + 1)
+    assert f"{100 * most:.2f}" in page
+    assert "which is not δ" in page
+    assert "but for a chance of" in page
+
+
+def test_a_page_of_the_largest_and_the_least_epsilon_is_made(tmp_path):
+    for number, epsilon in enumerate((0, 1e-9, 800)):
+        file = tmp_path / f"{number}.html"
+        assert run("meaning", "--epsilon", epsilon, "-o", file).exit_code == 0
+        assert "nan" not in file.read_text(encoding="utf-8").lower().replace("finance", "")
+
+
 def test_the_table_of_beliefs():
     lines = run("meaning", "--table").stdout.splitlines()
     assert len(lines) == 15
@@ -183,6 +269,41 @@ def test_a_budget_is_made_spent_shown_and_verified(tmp_path):
     assert len(head.stdout.strip()) == 64
     assert run("ledger", "verify", file, "--head", head.stdout.strip()).exit_code == 0
     assert run("ledger", "verify", file, "--head", "0" * 64).exit_code == 1
+
+
+def test_a_ledger_is_paid_for_by_another(tmp_path):
+    office, health, taxes = (tmp_path / f"{name}.db" for name in ("office", "health", "taxes"))
+    assert run("ledger", "create", office, "--epsilon", 1, "--unit", "person").exit_code == 0
+    part = ("--unit", "person", "--out-of", office, "--who", "Ada")
+    made = run("ledger", "create", health, "--epsilon", 0.75, *part)
+    assert made.exit_code == 0, made.stderr
+    assert "left in office.db: epsilon = 0.25" in made.stderr
+    assert run("ledger", "create", taxes, "--epsilon", 0.5, *part).exit_code == 1
+    other = ("--unit", "household", "--out-of", office, "--who", "Ada")
+    assert run("ledger", "create", taxes, "--epsilon", 0.25, *other).exit_code == 2
+    assert not taxes.exists()
+    assert [one.what for one in BudgetLedger.open(office).entries()] == ["budget of health.db"]
+
+
+def test_what_several_ledgers_spent_adds_up(tmp_path):
+    files = [tmp_path / "survey.db", tmp_path / "register.db"]
+    for file, epsilon in zip(files, (0.5, 0.25), strict=True):
+        run("ledger", "create", file, "--epsilon", 1)
+        spend = ("ledger", "spend", file, "--who", "Bob", "--what", "mean age")
+        assert run(*spend, "--epsilon", epsilon).exit_code == 0
+    shown = run("ledger", "show", *files).stdout
+    assert "together, spent: epsilon = 0.75 (add-remove, per record)" in shown
+    assert "together" not in run("ledger", "show", files[0]).stdout
+
+
+def test_ledgers_that_have_no_sum_are_told(tmp_path):
+    for name, cost in (("a", ("--rho", 1)), ("b", ("--epsilon", 1, "--delta", 1e-6))):
+        file = tmp_path / f"{name}.db"
+        run("ledger", "create", file, *cost)
+        assert run("ledger", "spend", file, *cost, "--who", "A", "--what", "w").exit_code == 0
+    refused = run("ledger", "show", tmp_path / "a.db", tmp_path / "b.db")
+    assert refused.exit_code == 2
+    assert "no sum" in refused.stderr
 
 
 def test_a_changed_ledger_is_told(tmp_path):

@@ -3,6 +3,8 @@
 import csv
 import itertools
 import json
+import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,6 +15,7 @@ from click.testing import CliRunner
 from scipy.optimize import linprog
 
 import ckm.release.suppressed
+import ckm.suppression.cell_selection
 from ckm.cli import app
 from ckm.config import read_job
 from ckm.errors import CheckFailedError, ConfigError
@@ -378,6 +381,34 @@ def test_an_interrupted_release_leaves_nothing(folder, stage):
     assert sorted(p.name for p in folder.iterdir()) == before
 
 
+def test_a_search_tells_its_time_limit_and_how_far_it_is(firms):
+    told = []
+    rules = 'p_percent = 10.0, method = "sequential", limit_s = 77.0 }'
+    (firms / "job.toml").write_text(FIRMS.replace("p_percent = 10.0 }", rules))
+    release_true_numbers(read_job("job.toml"), "out", progress=lambda *step: told.append(step))
+    stages = list(dict.fromkeys(stage for stage, _, _ in told))
+    wanted = ["suppression", "publish again", "audit"]
+    assert [stage for stage in stages if stage in wanted] == wanted
+    met = [step for step in told if step[0] == "suppression" and step[2] > 1]
+    assert met[-1][1] == met[-1][2] - 1
+    for command in (["suppress", "-o", "o2"], ["check"]):
+        done = run(command[0], "job.toml", *command[1:])
+        assert "until 77 s have passed, for each measure" in done.stderr
+
+
+def test_a_search_that_time_ended_says_so(folder, monkeypatch):
+    found = ckm.suppression.cell_selection.suppress
+    monkeypatch.setattr(
+        ckm.suppression.cell_selection,
+        "suppress",
+        lambda problem, **named: replace(found(problem, **named), seconds=named["limit_s"]),
+    )
+    done = run("suppress", "job.toml", "-o", "out")
+    assert done.exit_code == 0, done.stderr
+    assert "the search for count ended at limit_s" in done.stderr
+    assert manifest(folder / "out", "internal")["measures"][0]["is_out_of_time"]
+
+
 @pytest.mark.slow
 def test_a_dry_run_writes_nothing_and_looks_at_the_columns(folder):
     assert run("suppress", "job.toml", "-o", "out", "--dry-run").exit_code == 0
@@ -690,7 +721,7 @@ def test_what_readers_know_beforehand_bounds_what_can_be_protected(firms):
         done = run("suppress", "job.toml", "-o", f"out{code}")
         assert done.exit_code == code, done.stderr
     assert "'t' (sec A, sub A1)" in done.stderr
-    assert "take readers to know less beforehand" in done.stderr
+    assert "prior 2 times as wide would do" in done.stderr
     lines = audited(firms / "out0", "t")
     assert (lines["least"] >= 0.5 * lines["original"] - 1e-6).all()
     assert (lines["most"] <= 1.8 * lines["original"] + 1e-6).all()
@@ -703,6 +734,60 @@ def test_weights_below_one_are_named_and_nothing_is_written(firms):
     done = run("suppress", "job.toml", "-o", "out")
     assert done.exit_code == 2
     assert "weights of 1 or more" in done.stderr
+    assert not (firms / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "rules", ["threshold = 3", "p_percent = 10.0", "threshold = 2, prior = {}"]
+)
+def test_weights_below_one_are_named_by_every_rule_of_amounts(firms, rules):
+    rules = rules.format("{ below = 50.0, above = 50.0 }")
+    data = pq.read_table("firms.parquet").append_column("w", pa.array([1.0] * 13 + [0.5]))
+    pq.write_table(data, "firms.parquet")
+    text = FIRMS.replace("threshold = 3, p_percent = 10.0", rules)
+    (firms / "job.toml").write_text(text.replace('id = "id"', 'id = "id", weight = "w"'))
+    done = run("suppress", "job.toml", "-o", "out")
+    assert done.exit_code == 2
+    assert "weights of 1 or more" in done.stderr
+    assert not (firms / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("tree", "said"),
+    [
+        ("A1,X\nA1,Y\nA2,X\nX,\nY,\n", "appears twice"),
+        ("A1,X\nA2,X\nX,Y\nY,X\n", "'X' is its own ancestor"),
+        ("A1,X\nA2,Z\nX,\n", "'Z'"),
+    ],
+)
+def test_trees_that_contradict_themselves_are_named_and_nothing_is_written(firms, tree, said):
+    codes = "B1,X\nB2,X\nC1,X\n"
+    (firms / "tree.csv").write_text(f"code,parent\n{tree}{codes}")
+    text = FIRMS.replace('act = ["sec", "sub"]', 'sub = "tree.csv"').replace(
+        '["act"]', '["sub"]'
+    )
+    (firms / "job.toml").write_text(text)
+    done = run("suppress", "job.toml", "-o", "out")
+    assert done.exit_code == 2
+    assert re.search(said, done.stderr), done.stderr
+    assert not (firms / "out").exists()
+
+
+def test_totals_that_are_not_the_sum_of_their_parts_are_named_and_nothing_is_written(firms):
+    rows = [("x", 3, 30), ("y", 4, 50), ("Total", 7, 81)]
+    columns = dict(
+        zip(("sub", "n", "turnover"), map(list, zip(*rows, strict=True)), strict=True)
+    )
+    pq.write_table(pa.table(columns), "firms.parquet")
+    text = FIRMS.replace(
+        'id = "id"', 'cells = ["sub"], count = "n", amounts = { turnover = { n = "n" } }'
+    )
+    text = text.replace("hierarchies", "# ").replace('["act"]', '["sub"]')
+    (firms / "job.toml").write_text(text.replace(", p_percent = 10.0", ", coalition = 0"))
+    done = run("suppress", "job.toml", "-o", "out")
+    assert done.exit_code == 3
+    assert "'turnover'" in done.stderr
+    assert "sub" in done.stderr
     assert not (firms / "out").exists()
 
 

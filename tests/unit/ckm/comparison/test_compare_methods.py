@@ -135,6 +135,10 @@ def test_figures_tell_the_methods_apart(found):
     assert share["random-rounding-keyed"]("same_answer") == 1
     assert share["random-rounding-keyed"]("decentral") == 1
     assert share["cell-key"]("additive") < share["cell-key-additive"]("additive") == 1
+    rounded = share["controlled-rounding"]  # of true counts, each table by itself
+    assert rounded("additive") == rounded("same_answer") == 1
+    assert rounded("same_by_another_route") < share["rounding"]("same_by_another_route")
+    assert found.result("controlled-rounding").mean_change > 0
     assert share["cell-key"]("found_by_differencing") > 0.3
     assert share["cell-key-ledger"]("found_by_differencing") < 0.1
     assert share["suppression"]("on_demand") == 0

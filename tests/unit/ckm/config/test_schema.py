@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from ckm.cli import app
 from ckm.config import JobError, read_job
 from ckm.config.comparison.comparanda import read_comparanda
+from ckm.config.dp_plan import read_dp_plan
 from ckm.config.service.service import read_service
 from ckm.config.swap import read_swap
 from ckm.config.sweeps import read_sweep
@@ -26,11 +27,13 @@ READERS = {
     "swap": read_swap,
     "training": read_training,
     "synth": read_sweep,
+    "dp": read_dp_plan,
 }
 #: A kind, and the key by which its files are known; a job is what has none of these.
 KNOWN = (
     ("swap", "swap"),
     ("synth", "ways"),
+    ("dp", "privacy"),
     ("training", "plan"),
     ("service", "service"),
     *(("designs", key) for key in ("designs", "grid", "methods", "experiment")),

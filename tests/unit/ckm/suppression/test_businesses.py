@@ -24,7 +24,6 @@ schema = 1
 path = "{path}"
 {data}
 [suppression]
-coalition = 0
 {rules}
 [hierarchies]
 geo = ["region", "town"]
@@ -51,6 +50,7 @@ def firms(n=60, seed=3):
 
 
 def job(folder, rules="", data='id = "id"', path="firms.parquet", table=""):
+    rules += "\ncoalition = 0" * ("coalition" not in rules)
     text = HEAD.format(path=path, data=data, rules=rules, table=table)
     (folder / "job.toml").write_text(text)
     return read_job(folder / "job.toml")
@@ -65,6 +65,9 @@ def folder(tmp_path):
 def audit_rows(out):
     with (out / "internal" / "audit-turnover.csv").open(newline="") as file:
         return list(csv.DictReader(file))
+
+
+PLACE, TOWNS = ("region", "town", "branch"), [f"R{r}T{t}" for r in (1, 2) for t in (1, 2, 3)]
 
 
 def of_each_cell(cells):
@@ -246,6 +249,70 @@ def test_keys_that_do_not_fit_the_data_are_found_before_they_are_read(
 ):
     with pytest.raises(JobError, match=said):
         job(folder, rules, data)
+
+
+SIGNED = """
+[[magnitude]]
+name = "turnover"
+signed = true
+"""
+
+
+@pytest.mark.slow
+def test_amounts_below_zero_are_protected_within_what_readers_know(folder):
+    """Levels are those of absolute amounts, and so are the bounds of readers."""
+    records = firms()
+    flip = np.random.default_rng(5).random(60) < 0.4
+    records["turnover"] = np.where(flip, -1, 1) * records["turnover"]
+    pq.write_table(pa.table(records), folder / "firms.parquet")
+    rules = "threshold = 3\np_percent = 10.0\nprior = { below = 100.0, above = 150.0 }"
+    release_true_numbers(job(folder, rules, table=SIGNED), folder / "out")
+    rows = audit_rows(folder / "out")
+    seen = {(r["region"], r["town"], r["branch"]): r for r in rows}
+    unsafe = 0
+    areas = [("Total", "Total"), *((t[:2], t) for t in TOWNS), ("R1", "Total"), ("R2", "Total")]
+    for area, branch in itertools.product(areas, [*"abc", "Total"]):
+        place = (*area, branch)
+        own = [
+            x
+            for *at, x in zip(*(records[c] for c in (*PLACE, "turnover")), strict=True)
+            if all(p in {"Total", o} for p, o in zip(place, at, strict=True)) and x
+        ]
+        size = sorted(map(abs, own), reverse=True)
+        need = 0.1 * size[0] - sum(size[2:]) if size else 0
+        if 0 < len(size) < 3:
+            need = max(need, 0.1 * sum(size))
+        if need > 1e-9:
+            unsafe += 1
+            row = seen[place]
+            assert row["status"] == "primary"
+            assert float(row["least"]) <= sum(own) - need + 1e-4
+            assert float(row["most"]) >= sum(own) + need - 1e-4
+        if place in seen:
+            row = seen[place]
+            assert float(row["original"]) == pytest.approx(sum(own))
+            assert float(row["least"]) >= sum(own) - sum(size) - 1e-4
+            assert float(row["most"]) <= sum(own) + 1.5 * sum(size) + 1e-4
+    assert unsafe >= 5
+    assert len(seen) > unsafe
+    ends = [tuple(float(row[end]) for end in ("original", "least")) for row in rows]
+    assert any(x < 0 for x, _ in ends)
+    assert any(low < x - abs(x) - 1 for x, low in ends)
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        ("threshold = 3", "prior is missing: 'turnover' may be negative"),
+        ("threshold = 3\ncoalition = 1", "contributors are thought of above 0 alone"),
+        ('threshold = 3\nholding = "group"', "for records without holding alone"),
+    ],
+)
+def test_amounts_below_zero_without_bounds_are_refused_before_they_are_read(
+    folder, rules, said
+):
+    with pytest.raises(JobError, match=said):
+        job(folder, rules, table=SIGNED)
 
 
 def test_largest_contributions_that_are_none_are_refused(folder):

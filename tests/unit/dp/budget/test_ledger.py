@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,7 @@ from dp import (
     RandomisedResponse,
     count,
 )
+from dp.budget.entries import RunState
 
 ROOT = Path(__file__).resolve().parents[4]
 ADD = Adjacency.ADD_REMOVE
@@ -312,6 +315,134 @@ def test_lost_last_entries_are_noticed_by_a_digest_noted_before(ledger, path):
     shortened = BudgetLedger.open(path)
     with pytest.raises(LedgerFileError, match="digest"):
         shortened.verify(head=head)
+
+
+def test_parts_that_share_no_unit_cost_the_largest(path):
+    ledger = BudgetLedger.create(path, epsilon=1, adjacency=ADD)
+    noises = [Geometric.calibrated(count(), epsilon=e) for e in (0.25, 0.5, 0.125)]
+    answers = [28, 3, 41]
+    found = ledger.release_parts(noises, answers, who="Ada", what="over 50, by region")
+    assert [abs(one - true) < 400 for one, true in zip(found, answers, strict=True)] == [
+        True
+    ] * 3
+    assert ledger.left.epsilon == 0.5
+    assert len(ledger.entries()) == 1
+
+
+def test_parts_cost_twice_where_units_are_replaced(path):
+    """A unit that is replaced leaves a part and enters it again: faults D1."""
+    ledger = BudgetLedger.create(path, epsilon=1, adjacency="replace")
+    noises = [Geometric.calibrated(count(), epsilon=e) for e in (0.25, 0.5)]
+    ledger.release_parts(noises, [28, 3], who="Ada", what="over 50, by region")
+    assert ledger.left.epsilon == 0
+
+
+def test_parts_that_cannot_all_be_released_cost_nothing(path):
+    ledger = BudgetLedger.create(path, epsilon=1, adjacency=ADD)
+    noise = Geometric.calibrated(count(), epsilon=0.25)
+    for noises, answers in (([noise, noise], [28, 3.5]), ([noise], [1, 2]), ([], [])):
+        with pytest.raises(DPError):
+            ledger.release_parts(noises, answers, who="Ada", what="by region")
+    dear = Geometric.calibrated(count(), epsilon=2)
+    with pytest.raises(BudgetSpentError):
+        ledger.release_parts([noise, dear], [1, 2], who="Ada", what="by region")
+    assert not ledger.entries()
+
+
+def test_ledgers_allotted_out_of_one_never_exceed_it_together(tmp_path):
+    office = BudgetLedger.create(tmp_path / "o.db", epsilon=1, adjacency=ADD, unit="person")
+    health = office.allot(tmp_path / "health.db", epsilon=0.75, who="Ada")
+    assert (health.settings.unit, health.left.epsilon, office.left.epsilon) == (
+        "person",
+        0.75,
+        0.25,
+    )
+    with pytest.raises(BudgetSpentError):
+        office.allot(tmp_path / "taxes.db", epsilon=0.5, who="Ada")
+    assert not (tmp_path / "taxes.db").exists()
+    with pytest.raises(LedgerFileError, match="exists"):
+        office.allot(tmp_path / "health.db", epsilon=0.25, who="Ada")
+    assert office.left.epsilon == 0.25
+    with pytest.raises(BudgetSpentError):
+        health.spend(cost(0.8, unit="person"), who="Bob", what="mean age")
+
+
+def test_a_budget_allotted_and_lost_is_spent_and_not_had_twice(tmp_path, monkeypatch):
+    office = BudgetLedger.create(tmp_path / "o.db", epsilon=1, adjacency=ADD)
+    monkeypatch.setattr(BudgetLedger, "_made", lambda *_: (_ for _ in ()).throw(SystemExit))
+    with pytest.raises(SystemExit):
+        office.allot(tmp_path / "health.db", epsilon=0.75, who="Ada")
+    assert office.left.epsilon == 0.25
+
+
+def test_costs_chosen_after_answers_lose_no_more_than_the_ledger_says():
+    """Two coins; the second is chosen by the first: every pair of answers, exactly."""
+
+    def coin(epsilon):
+        truth = math.exp(epsilon) / (1 + math.exp(epsilon))
+        return {True: truth, False: 1 - truth}
+
+    first, then = 0.3, {True: 0.1, False: 0.6}
+    for answers in itertools.product((True, False), repeat=2):
+        one = coin(first)[answers[0]] * coin(then[answers[0]])[answers[1]]
+        other = coin(first)[not answers[0]] * coin(then[answers[0]])[not answers[1]]
+        assert abs(math.log(one / other)) <= first + then[answers[0]] + 1e-12
+        assert abs(math.log(one / other)) <= 0.9 + 1e-12
+
+
+def run_state(state, *held, does="resumed"):
+    return RunState(run="r", state=state, held=held, does=does)
+
+
+def spend_run(ledger, run):
+    return ledger.spend(cost(0.2), who="Ada", what="a model", run=run)
+
+
+def test_a_run_is_charged_once_and_each_state_has_one_successor(ledger):
+    spend_run(ledger, run_state("a"))
+    spend_run(ledger, run_state("b", "a"))
+    with pytest.raises(BudgetSpentError, match="entry 2"):
+        spend_run(ledger, run_state("c", "a"))
+    spend_run(ledger, run_state("c", "b", "a", does="finished"))
+    assert [entry.what for entry in ledger.entries()] == [
+        "a model (run r begun a)",
+        "a model (run r resumed b)",
+        "a model (run r finished c)",
+    ]
+    assert ledger.spent.epsilon == pytest.approx(0.2)
+    BudgetLedger.open(ledger.path)
+
+
+def test_another_run_and_another_price_are_charged(path):
+    ledger = BudgetLedger.create(path, epsilon=2, adjacency=ADD)
+    spend_run(ledger, run_state("a"))
+    ledger.spend(cost(0.5), who="Ada", what="a model", run=run_state("b", "a"))
+    other = RunState(run="s", state="c", held=("b",))
+    ledger.spend(cost(0.25), who="Ada", what="a model", run=other)
+    assert ledger.spent.epsilon == pytest.approx(0.95)
+
+
+def test_a_run_of_a_budget_of_rho_goes_on_for_nothing(path):
+    ledger = BudgetLedger.create(path, rho=0.5, adjacency=ADD)
+    for run in (run_state("a"), run_state("b", "a")):
+        ledger.spend(cost(rho=0.5), who="Ada", what="a model", run=run)
+    assert ledger.left.rho == 0
+
+
+@pytest.mark.slow
+def test_of_many_copies_that_go_on_at_once_one_does(path):
+    ledger = BudgetLedger.create(path, epsilon=0.3, adjacency=ADD)
+    spend_run(ledger, run_state("a"))
+
+    def go_on(number):
+        try:
+            return spend_run(BudgetLedger.open(path), run_state(f"b{number}", "a")).number
+        except BudgetSpentError:
+            return None
+
+    with ThreadPoolExecutor(8) as pool:
+        found = [*pool.map(go_on, range(8))]
+    assert sorted(found, key=str) == [2, *[None] * 7]
 
 
 def spender(path, who):

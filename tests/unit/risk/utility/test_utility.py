@@ -20,7 +20,6 @@ from risk.utility import (
     Pairs,
     additivity,
     assess_utility,
-    between_groups,
     changed_by_row,
     deviations,
     distances,
@@ -239,28 +238,6 @@ def test_variances_agree_with_pandas(pairs):
     assert found["rv_pct"] == pytest.approx(100 * (after / before - 1))
 
 
-def test_r2_between_groups_is_that_of_a_regression_on_persons():
-    rng = np.random.default_rng(5)
-    total = rng.integers(2, 40, 9)
-    target = rng.binomial(total, rng.uniform(0.1, 0.9, 9))
-    found = values(
-        between_groups(
-            Pairs(original=target, published=target),
-            total=Pairs(original=total, published=total),
-        )
-    )
-    group = np.repeat(np.arange(9), total)
-    has = np.concatenate([[1] * t + [0] * (n - t) for t, n in zip(target, total, strict=True)])
-    person = pd.DataFrame({"group": group, "has": has})
-    fitted = person.groupby("group")["has"].transform("mean")
-    between = ((fitted - person.has.mean()) ** 2).sum()
-    assert found["r2_original"] == pytest.approx(between / (person.has.var(ddof=0) * len(has)))
-    assert found["between_original"] == pytest.approx(between / 8)
-    assert found["bvr_pct"] == 0
-    chi2 = stats.chi2_contingency(np.array([target, total - target]), correction=False)
-    assert found["r2_original"] == pytest.approx(chi2.statistic / total.sum())
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_wilcoxon_is_exact_with_ties(seed):
     rng = np.random.default_rng(seed)
@@ -427,23 +404,6 @@ def test_undefined_measures_say_why():
     assert reasons(zeros(same)) == {"true_zeros_pct": "no published count is 0"}
 
 
-def test_shares_that_do_not_exist_are_left_out_or_refused():
-    target = Pairs(original=[0, 2, 3], published=[0, 2, 5])
-    total = Pairs(original=[0, 4, 4], published=[0, 4, 4])
-    found = between_groups(target, total=total)
-    assert [m.base for m in found] == [2, 2, 2, 2, 2]
-    alone = between_groups(
-        Pairs(original=[1], published=[1]), total=Pairs(original=[2], published=[2])
-    )
-    assert len(reasons(alone)) == 5
-    nobody = between_groups(
-        Pairs(original=[0, 0], published=[3, 9]), total=Pairs(original=[2, 5], published=[2, 4])
-    )
-    assert set(reasons(nobody)) == {"bvr_pct", "r2_original", "r2_published"}
-    with pytest.raises(RiskError, match="must not exceed"):
-        between_groups(total, total=target)
-
-
 @pytest.mark.parametrize(
     ("original", "published", "words"),
     [
@@ -513,8 +473,6 @@ def test_every_measure_of_the_catalogue_is_computed_somewhere(pairs, table):
         parents={"all": np.where(flat == 0, -1, 0)},
     )
     names = {entry.measure.name for entry in found.entries}
-    between = between_groups(pairs.take(slice(0, 9)), total=pairs.take(slice(0, 9)))
-    names |= {m.name for m in between}
     assert names | {"d1", "d2", "d3"} == set(DEFINITIONS)
 
 

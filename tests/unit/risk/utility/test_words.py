@@ -12,7 +12,6 @@ from risk.utility import (
     additivity,
     assess_utility,
     association,
-    between_groups,
     deviations,
     distances,
     ranks,
@@ -25,10 +24,6 @@ from risk.utility import (
 
 def _pairs(original, published):
     return Pairs(original=original, published=published)
-
-
-def _groups(target, total):
-    return between_groups(_pairs(*target), total=_pairs(*total))
 
 
 def _table(original, published, **margins):
@@ -60,10 +55,6 @@ def _every_case():
     yield from additivity(_pairs([1], [1]), parent=[-1]).measures
     yield from additivity(_pairs([2, 1, 1], [2, 1, 1]), parent=[-1, 0, 0]).measures
     yield from additivity(_pairs([2, 1, 1], [2, 1, 1]), parent=[-1, 0, 0], noise=still).measures
-    yield from _groups(([1, 0], [1, 0]), ([2, 0], [2, 0]))
-    yield from _groups(([1, 1], [1, 0]), ([2, 2], [2, 0]))
-    yield from _groups(([1, 1], [1, 0]), ([2, 2], [2, 2]))
-    yield from _groups(([0, 0], [0, 0]), ([2, 2], [2, 2]))
     yield from _table([[1, 1], [0, 0]], [[1, 1], [0, 0]])
     yield from _table([[1, 1], [1, 1]], [[1, 2], [2, 1]])
     margins = {"row_totals": [2, 2], "column_totals": [2, 2], "total": 0}

@@ -3,6 +3,7 @@
 import json
 import logging
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from click.testing import CliRunner
 import dpsgd
 from ckm.cli.app import app
 from ckm.release.files.output_folder import only_writer
-from dp import BudgetLedger
+from dp import BudgetLedger, Guarantee, LedgerFileError
 from dpsgd.files.tensor_file import opened, sealed
 from footing.files import write_whole
 
@@ -294,6 +295,11 @@ def ledger(folder):
 PAID = ("--ledger", "budget.db", "--who", "Ada")
 
 
+def paid(ledger):
+    """Give what was charged; a run that goes on or ends has an entry that costs nothing."""
+    return [float(entry.epsilon) for entry in ledger.entries() if float(entry.epsilon)]
+
+
 @pytest.mark.slow
 def test_a_run_is_paid_once_however_often_it_is_interrupted(folder, ledger, monkeypatch):
     cost = dpsgd.Plan.for_noise(
@@ -303,7 +309,7 @@ def test_a_run_is_paid_once_however_often_it_is_interrupted(folder, ledger, monk
         with monkeypatch.context() as patch:
             stop_after(patch, steps)
             assert train(*PAID, *options).exit_code == 130
-        assert len(ledger.entries()) == 1
+        assert len(paid(ledger)) == 1
         assert not Path("m.safetensors").exists()
     refused = train(*PAID)
     assert refused.exit_code == 2
@@ -312,7 +318,7 @@ def test_a_run_is_paid_once_however_often_it_is_interrupted(folder, ledger, monk
     assert train("--resume").exit_code == 2
     assert train(*PAID, "--resume", "--learning-rate", 0.1).exit_code == 2
     assert train(*PAID, "--resume").exit_code == 0
-    assert [float(entry.epsilon) for entry in ledger.entries()] == [cost]
+    assert paid(ledger) == [cost]
     assert not Path("m.safetensors.run").exists()
     assert train("--resume", "--force").exit_code == 2
 
@@ -326,7 +332,7 @@ def test_a_run_that_was_stopped_before_it_was_paid_is_paid_when_it_goes_on(
     assert Path("m.safetensors.run").exists()
     assert "a ledger pays" in train("--resume").output
     assert train(*PAID, "--resume").exit_code == 0
-    assert len(ledger.entries()) == 1
+    assert len(paid(ledger)) == 1
 
 
 def test_a_run_begun_anew_is_paid_anew(folder, ledger, monkeypatch):
@@ -334,7 +340,7 @@ def test_a_run_begun_anew_is_paid_anew(folder, ledger, monkeypatch):
         stop_after(patch, 5)
         train(*PAID)
     assert train(*PAID, "--force").exit_code == 0
-    assert len(ledger.entries()) == 2
+    assert len(paid(ledger)) == 2
 
 
 def test_what_the_budget_does_not_hold_is_not_trained(folder, monkeypatch):
@@ -400,7 +406,138 @@ def test_a_run_that_was_killed_goes_on(folder, ledger):
     assert ended.returncode == -signal.SIGKILL, ended.stderr
     assert opened("m.safetensors.run", kind="run")[1]["steps_taken"] == 8
     assert train(*PAID, "--resume").exit_code == 0
-    assert len(ledger.entries()) == 1
+    assert len(paid(ledger)) == 1
+
+
+def had(ledger):
+    """Give what the ledger says of runs, without their names."""
+    return [entry.what.rpartition("(run ")[2].split()[1] for entry in ledger.entries()]
+
+
+@pytest.fixture
+def copied(folder, ledger, monkeypatch):
+    """Interrupt a paid run, and copy its file."""
+    with monkeypatch.context() as patch:
+        stop_after(patch, 7)
+        assert train(*PAID).exit_code == 130
+    shutil.copy("m.safetensors.run", "copy.safetensors.run")
+    return ledger
+
+
+def go_on(name, *options):
+    return run(
+        "train", "--plan", "plan.toml", "-o", f"{name}.safetensors", "--resume", *options
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("first", "second"), [("m", "copy"), ("copy", "m")])
+def test_of_two_copies_of_a_paid_run_one_ends_and_the_other_is_refused(copied, first, second):
+    assert go_on(first, *PAID).exit_code == 0
+    refused = go_on(second, *PAID)
+    assert refused.exit_code == 1, refused.output
+    assert "Another copy of this run went on" in refused.output
+    assert not Path(f"{second}.safetensors").exists()
+    assert had(copied) == ["begun", "resumed", "finished"]
+    assert len(paid(copied)) == 1
+
+
+@pytest.mark.slow
+def test_a_copy_of_a_run_pays_for_itself_where_it_is_paid_for_from_another_budget(copied):
+    other = BudgetLedger.create(
+        "other.db", epsilon=4.0, delta=1e-3, adjacency="add-remove", unit="person"
+    )
+    assert go_on("m", *PAID).exit_code == 0
+    assert go_on("copy", "--ledger", "other.db", "--who", "Bob").exit_code == 0
+    assert paid(other) == paid(copied)
+
+
+@pytest.mark.slow
+def test_a_run_that_a_copy_has_overtaken_gives_no_model(folder, ledger, monkeypatch):
+    """The copy is taken from a run that is under way, and ends before it does."""
+    from dpsgd.training.training import PrivateTraining
+
+    plain, is_first = PrivateTraining.run, [True]
+
+    def run_on(self, *data, until=None, **more):
+        if until == 9 and is_first.pop(0):
+            shutil.copy("m.safetensors.run", "copy.safetensors.run")
+            is_first.append(False)
+            assert go_on("copy", *PAID).exit_code == 0
+        plain(self, *data, until=until, **more)
+
+    monkeypatch.setattr("dpsgd.training.callbacks._PAUSE_S", 0.0)
+    monkeypatch.setattr(PrivateTraining, "run", run_on)
+    refused = train(*PAID)
+    assert refused.exit_code == 1, refused.output
+    assert "Another copy" in refused.output
+    assert not Path("m.safetensors").exists()
+    assert not Path("m.safetensors.run").exists()
+    assert had(ledger) == ["begun", "resumed", "finished"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_charged", [False, True])
+@pytest.mark.parametrize("does", ["resumed", "finished"])
+def test_a_crash_beside_an_entry_loses_no_run(copied, monkeypatch, does, is_charged):
+    """Before the entry or after it, the file holds a state that the ledger takes; twice."""
+    plain = BudgetLedger.spend
+
+    def spend(self, *args, run, **more):
+        if run.does == does and not is_charged:
+            raise SystemExit
+        plain(self, *args, run=run, **more)
+        if run.does == does:
+            raise SystemExit
+
+    for _ in range(2):
+        with monkeypatch.context() as patch:
+            patch.setattr(BudgetLedger, "spend", spend)
+            go_on("m", *PAID)
+        assert not Path("m.safetensors").exists()
+    assert go_on("m", *PAID).exit_code == 0
+    assert go_on("copy", *PAID).exit_code == 1
+    assert len(paid(copied)) == 1
+
+
+@pytest.mark.slow
+def test_a_ledger_that_fails_at_the_end_leaves_the_run(copied, monkeypatch):
+    plain = BudgetLedger.spend
+
+    def spend(self, *args, run, **more):
+        if run.does == "finished":
+            msg = "locked"
+            raise LedgerFileError(msg)
+        plain(self, *args, run=run, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(BudgetLedger, "spend", spend)
+        assert go_on("m", *PAID).exit_code == 2
+    assert go_on("m", *PAID).exit_code == 0
+
+
+@pytest.mark.slow
+def test_a_run_of_an_older_version_goes_on_once(copied):
+    """Its entry and its file know of no states."""
+    content, facts = opened("m.safetensors.run", kind="run")
+    run_ = facts["about"]["run"]
+    for name in ("state", "held"):
+        del facts["about"][name]
+    for name in ("m", "copy"):
+        Path(f"{name}.safetensors.run").write_bytes(sealed(content, kind="run", facts=facts))
+    entry = copied.entries()[0]
+    Path("budget.db").unlink()
+    ledger = BudgetLedger.create(
+        "budget.db", epsilon=4.0, delta=1e-3, adjacency="add-remove", unit="person"
+    )
+    charge = Guarantee(
+        epsilon=float(entry.epsilon), delta=float(entry.delta), adjacency="add-remove",
+        unit="person",
+    )  # fmt: skip
+    ledger.spend(charge, who="Ada", what=f"model m.safetensors (run {run_})")
+    assert go_on("m", *PAID).exit_code == 0
+    assert go_on("copy", *PAID).exit_code == 1
+    assert len(paid(ledger)) == 1
 
 
 def test_two_processes_do_not_train_to_one_file(folder, ledger):

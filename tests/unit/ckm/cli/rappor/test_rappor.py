@@ -1,6 +1,8 @@
 """The commands of RAPPOR: from a design to counts, and errors with a way out."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -161,6 +163,44 @@ def test_the_ledger_of_clients_is_private_and_of_one_secret(ckm, folder):
     assert ckm(*encode(folder, "new.rappor"))[0] == 3
 
 
+def test_a_ledger_is_shown_without_its_clients_and_taken_over_when_moved(ckm, folder):
+    repeated(folder, 0.25, [1])
+    assert ckm(*encode(folder, "reports.rappor"))[0] == 0
+    secret = ("--secret", folder / "secret.key")
+    code, out, _ = ckm("ledger", folder / "rappor-clients.db", *secret)
+    assert code == 0
+    assert "epsilon if sent for ever" in out
+    assert "ann" not in out
+    assert "page" not in out
+    moved = folder / "moved.db"
+    moved.write_bytes((folder / "rappor-clients.db").read_bytes())
+    moved.chmod(0o600)
+    code, _, err = ckm("ledger", moved, *secret)
+    assert code == 3
+    assert "--adopt" in err
+    assert ckm("ledger", moved, *secret, "--adopt")[0] == 0
+    assert ckm(*encode(folder, "new.rappor", "--ledger", moved))[0] == 0
+    assert ckm("ledger", folder / "none.db", *secret)[0] == 3
+    assert not (folder / "none.db").exists()
+
+
+@pytest.mark.slow
+def test_two_processes_at_once_charge_a_client_once(folder):
+    """One report is all that the cap allows: one of the two commands is refused."""
+    repeated(folder, 0.0, [1])
+    command = [sys.executable, "-m", "ckm", "rappor"]
+    both = [
+        subprocess.Popen(
+            [*command, *map(str, encode(folder, name))],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for name in ("one.rappor", "two.rappor")
+    ]
+    assert sorted(process.wait(600) for process in both) == [0, 1]
+    assert len([*folder.glob("*.rappor")]) == 1
+
+
 def test_one_ledger_counts_what_is_written_to_several_folders(ckm, folder):
     repeated(folder, 0.0, [1])
     for place in ("a", "b"):
@@ -202,6 +242,31 @@ def test_a_file_that_is_not_written_charges_nobody(ckm, folder):
     assert ckm(*encode(folder, "reports.rappor"))[0] != 0  # it exists
     assert ckm(*encode(folder, "reports.rappor", "--force"))[0] == 0
     assert ckm(*encode(folder, "reports.rappor", "--force"))[0] == 1
+
+
+@pytest.mark.parametrize("name", ["grr", "oue", "olh", "hadamard"])
+def test_an_oracle_goes_the_way_of_rappor_from_a_design_to_counts(ckm, folder, name):
+    (folder / "params.json").unlink()
+    asked = ("--epsilon-one", 4, "--population", 600, "--candidates", 3, "--oracle", name)
+    code, out, _ = ckm("params", *asked, "-o", folder / "params.json")
+    assert code == 0
+    assert "hadamard" in out
+    is_text = name == "olh"
+    people = (folder / "people.csv").read_text()
+    (folder / "people.csv").write_text(people if is_text else people.replace(",page", ","))
+    (folder / "people.csv").write_text(
+        (folder / "people.csv").read_text().replace("person,\n", "person,page\n")
+    )
+    assert ckm(*encode(folder, "reports.rappor"))[0] == 0
+    assert ckm(*encode(folder, "again.rappor"))[0] == 1  # one report is all that was allowed
+    assert ckm("sum", folder / "reports.rappor", "-o", folder / "counts.json")[0] == 0
+    names = [f"page{i}" for i in range(3)] if is_text else [*"012"]
+    (folder / "candidates.txt").write_text("\n".join(names))
+    told = ("--candidates", folder / "candidates.txt")
+    code, out, _ = ckm("decode", folder / "counts.json", *told)
+    assert code == 0
+    assert "3 of 3 candidates found" in out
+    assert ckm("params", *asked, "--epsilon-permanent", 5)[0] == 2
 
 
 def test_parquet_and_csv_give_the_same_permanent_responses(ckm, folder):

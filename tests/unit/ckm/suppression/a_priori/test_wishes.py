@@ -2,6 +2,7 @@
 
 import csv
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ from ckm.suppression.a_priori.cell_names import CellNames
 from ckm.suppression.a_priori.files import UNSAFE
 from ckm.suppression.a_priori.wishes import Wishes
 from ckm.suppression.primary import Contributions
+from ckm.suppression.ways_out import subtracted
 from tables import Hierarchy, Request, StoredKeys, cube, open_source
 
 #: records of each region and branch, and what each of them earns
@@ -221,6 +223,22 @@ def test_an_unsafe_cell_is_not_kept_unless_it_is_called_safe(folder):
         CheckFailedError, match=r"unsafe, and are to be kept\. They are 'work' \(r"
     ):
         hidden(folder, keep)
+
+
+def test_kept_cells_that_leave_an_unsafe_one_alone_are_named(folder):
+    keep = 'keep = [{ region = "N", branch = "a" }, { region = "N", branch = "c" }, {}]'
+    with pytest.raises(CheckFailedError, match=r"They are 'work' \(region N, branch b\)") as no:
+        hidden(folder, f'{keep[:-1]}, {{ region = "N" }}]')
+    assert str(no.value.hint).startswith("hide cells that are kept: 'work' (region N,")
+    assert "Nb" in hidden(folder, keep)
+
+
+def test_what_is_left_without_another_table_is_told_by_its_name():
+    left = [(np.array([4, 1, 2, 7]), np.array([1, -1, -1, 1]))]
+    tables = [("all", np.array([3, 4])), ("women", np.array([1, 2]))]
+    found = subtracted(SimpleNamespace(left=left), np.array([7]), tables)
+    assert found.startswith("what is left of them without the cells of table 'women' is small")
+    assert subtracted(SimpleNamespace(left=left), np.array([4, 7]), tables) is None
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from ckm.config import read_job
 from ckm.errors import ConfigError
 from ckm.release.suppressed import release_true_numbers
 from ckm.suppression.argus.metadata import hierarchy_text, read_hierarchy, read_metadata
+from ckm.suppression.argus.pattern import choice_of_pattern
 from ckm.suppression.argus.read import job_of_batch
 from ckm.suppression.argus.write import argus_files
 from tests.unit.ckm.suppression.test_businesses import firms
@@ -258,7 +259,8 @@ def test_a_table_without_frequencies_is_read_from_its_finest_cells(tmp_path):
     [
         ({"arb": ARB.replace("OPENTABLEDATA", "OPENMICRODATA")}, "opens records, line 2"),
         ({"arb": "<READTABLE>\n"}, "opens no table"),
-        ({"arb": ARB + "<OPENTABLEDATA> x\n"}, "opens several tables, the second in line 9"),
+        ({"arb": ""}, "opens no table"),
+        ({"arb": ARB + "<OPENTABLEDATA> x\n"}, "opens no table, or one without its metadata"),
         ({"arb": "hello\n"}, "Line 1 of 'x.arb' has no command"),
         ({"arb": ARB.replace('"kind"', '"kid"')}, "has no 'kid' so"),
         ({"arb": ARB.replace('|"turn"', '|"torn"')}, "has no 'torn' so"),
@@ -276,6 +278,98 @@ def test_a_table_without_frequencies_is_read_from_its_finest_cells(tmp_path):
 def test_what_cannot_be_read_is_named(tmp_path, change, said):
     with pytest.raises(ConfigError, match=said):
         job_of_batch(batch(tmp_path, **change))
+
+
+def test_a_batch_of_several_tables_gives_each_a_job_with_its_own_rules(tmp_path):
+    one = ARB.format(rules="FREQ(3,20)", more="<CLEAR>")
+    path = batch(tmp_path, arb=one + ARB.format(rules="P(10,1)", more=""))
+    found = job_of_batch(path)
+    alone = [job_of_batch(batch(tmp_path, rules)) for rules in ("FREQ(3,20)", "P(10,1)")]
+    for number, own in enumerate(alone, start=1):
+        mine = {n: t for n, t in found.files.items() if n.startswith(f"{number}-x/")}
+        assert {n.partition("/")[2]: t for n, t in mine.items()} == own.files
+    assert len(found.files) == sum(len(own.files) for own in alone)
+    assert found.left_out[-1] == "how the tables are linked"
+    path = batch(tmp_path, arb=one + ARB.format(rules="P(10,1)", more=""))
+    done = CliRunner().invoke(app, ["job", "from-argus", str(path), "-o", str(tmp_path / "b")])
+    assert done.exit_code == 0, done.output
+    jobs = [str(tmp_path / "b" / f"{n}-x" / "job.toml") for n in (1, 2)]
+    assert done.stdout.split() == jobs
+    assert all(read_job(path).suppression for path in jobs)
+
+
+HOW = {
+    "intermediate": lambda codes, mark: ";".join([*codes, "1", "1", "1", mark, "1", "1"]),
+    "sbs": lambda codes, mark: ",".join([*codes, "1", "2", "VFD"["SUM".index(mark)], "83.4"]),
+    "numbers": lambda codes, mark: ",".join([*codes, "1", str([1, 3, 11]["SUM".index(mark)])]),
+}
+
+
+@pytest.fixture
+def pattern(folder):
+    """What writes our own pattern, but for some cells, as another program does."""
+    own, files = statuses(job(folder), folder / "out"), argus_files(job(folder))
+    marks = {"primary": "U", "secondary": "M"}
+    cells = [tuple(line.split(";")[:2]) for line in files[f"{STEM}.tab"].splitlines()]
+
+    def write_it(how="intermediate", head="", **changed):
+        said = {cell: marks.get(own.get(cell), "S") for cell in cells}
+        said |= {tuple(name.split("_")): mark for name, mark in changed.items()}
+        lines = [HOW[how](cell, mark) for cell, mark in said.items() if mark]
+        path = folder / "theirs.csv"
+        path.write_text("\n".join([head] * bool(head) + lines) + "\n")
+        return path
+
+    return own, write_it
+
+
+def seen(path):
+    env = {"CKM_LOG_FORMAT": "text"}
+    words = ["job", "audit-pattern", str(path.parent / "job.toml"), str(path)]
+    return CliRunner(env=env).invoke(app, words)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", HOW)
+def test_a_pattern_of_another_program_is_audited_in_each_of_its_formats(pattern, how):
+    own, write_it = pattern
+    done = seen(write_it(how, head="geo,branch,turnover,Status"))
+    assert done.exit_code == 0, done.output
+    assert "every unsafe cell is protected" in done.stderr
+    secondary = next(cell for cell, status in own.items() if status == "secondary")
+    weak = seen(write_it(how, **{"_".join(secondary): "S"}))
+    assert weak.exit_code == 1
+    assert "cells as the rules demand. They are 't' (" in weak.stderr
+    primary = next(cell for cell, status in own.items() if status == "primary")
+    choice = choice_of_pattern(
+        read_job(write_it().parent / "job.toml"), write_it(how, **{"_".join(primary): "S"})
+    )
+    (system,) = choice.systems
+    (cell,) = system.disclosed
+    assert f"branch {primary[1]}" in choice.names(system.cells[[cell]])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"R1T1_a": ""}, "nothing of 1 that are"),
+        ({"R9_a": "U"}, "hides 1 cells that are not there: line 37"),
+        ({"R1T2_b": "?"}, "has no status that is known"),
+    ],
+)
+def test_a_pattern_of_other_cells_or_statuses_is_refused(pattern, changed, said):
+    done = seen(pattern[1](**changed))
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
+@pytest.mark.slow
+def test_a_pattern_that_says_two_things_of_a_cell_is_refused(pattern):
+    path = pattern[1]()
+    line = next(line for line in path.read_text().splitlines() if ";S;" in line)
+    path.write_text(path.read_text() + line.replace(";S;", ";M;") + "\n")
+    assert "Line 37 of 'theirs.csv' says another thing of a cell" in seen(path).stderr
 
 
 def test_a_hierarchy_that_skips_a_level_or_repeats_a_code_is_named(tmp_path):

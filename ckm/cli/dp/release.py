@@ -1,0 +1,82 @@
+"""``ckm dp release``: tables with noise from records, charged to a ledger."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ckm.cli.release import limit_options
+from ckm.cli.terminal.click_group import PATH, Command, with_terminal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ckm.cli.terminal.console import Terminal
+    from ckm.release.dp_tables import DPRelease
+
+
+@click.command(cls=Command)
+@click.argument("file", type=PATH, metavar="PLAN.toml")
+@click.option("-o", "--output", required=True, type=PATH, help="The folder to make.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Tell cost and expected errors; open no data, charge nothing.",
+)
+@limit_options
+@with_terminal
+def release(
+    terminal: Terminal, /, *, file: Path, output: Path, dry_run: bool, **limits: Any
+) -> None:
+    """Publish tables with noise: each unit is bounded, the ledger charged, then noise drawn.
+
+    Examples
+    --------
+    ckm dp release plan.toml -o out/ --dry-run
+    ckm dp release plan.toml -o out/
+
+    plan.toml
+    ---------
+    schema = 1
+    [data]
+    path = "people.parquet"
+    [privacy]
+    unit = "person_id"
+    epsilon = 1.0
+    [ledger]
+    path = "budget.db"
+    who = "Ada"
+    [[table]]
+    name = "by_region"
+    by = { region = ["1", "2"] }
+    ask = [{ kind = "units" }, { kind = "mean", column = "age", lower = 0, upper = 120 }]
+    """
+    from ckm.config.dp_plan import read_dp_plan
+    from ckm.release.dp_tables import release_dp
+
+    job = read_dp_plan(file)
+    for text in job.plan.warnings:
+        terminal.warn("delta", text)
+    done = release_dp(job, output, dry_run=dry_run, **limits)
+    if done.released is None:
+        _show(terminal, done)
+        terminal.step("dry run complete", f"no data opened, nothing charged; left: {done.left}")
+        return
+    entry = done.released.entry
+    terminal.step("charged", f"entry {entry.number}: {done.plan.guarantee}; left: {done.left}")
+    click.echo(str(output))
+
+
+def _show(terminal: Terminal, done: DPRelease) -> None:
+    """Show what each part costs, and how far answers lie from the truth at most."""
+    plan = done.plan
+    lines = [
+        (part.table, part.what, f"{part.cost:.4g}", f"{part.error:,.4g}", part.of)
+        for part in plan.parts
+    ]
+    cost = "epsilon" if plan.noise == "laplace" else "rho"
+    error = f"error at {100 * plan.confidence:g} %"
+    headings = ("table", "what", cost, error, "of")
+    terminal.table(headings, lines, left=("table", "what", "of"))
+    click.echo(f"all together: {plan.guarantee}")

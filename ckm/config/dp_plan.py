@@ -1,0 +1,130 @@
+"""A plan of differentially private tables: what its file says, checked, its paths resolved."""
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from ckm.config.job.data import Records
+from ckm.config.read import build, open_settings
+from ckm.config.reading import Reading
+from ckm.config.section import (
+    FilePath,
+    Items,
+    Name,
+    Section,
+    SettingsFile,
+    Some,
+    optional,
+    schema_of,
+)
+from dp import DPError, Plan, Question, TablePlan
+
+#: Formats that hold any text and number: nothing may fail once the ledger is charged.
+_Format = Literal["csv", "parquet", "xlsx"]
+_EXAMPLE = "docs/dp-release.md shows a whole plan"
+
+
+class Privacy(Section):
+    """Who is protected, and what all tables together may cost."""
+
+    unit: Name = Field(description="Column of the identifiers of those who are protected.")
+    protects: Name = optional("What they are, as the ledger has it.", default="person")
+    epsilon: float = Field(description="What all tables may cost.")
+    delta: float = optional("The delta of it; for Gaussian noise and found keys.", default=0.0)
+    noise: Literal["laplace", "gaussian"] | None = optional("By default as delta says.")
+    people: int | None = optional("A public number of units, by which delta is judged.")
+    confidence: float = optional("Of each interval.", default=0.95)
+
+
+class PlanLedger(Section):
+    """The ledger that is charged."""
+
+    path: FilePath = Field(description="Its file; ckm dp ledger create makes one.")
+    who: Name = Field(description="Who releases.")
+
+    def add_problems(self, reading: Reading) -> None:
+        """Note a ledger that is not there."""
+        reading.require_file("[ledger]", "path", self.path)
+
+
+class Asked(Section):
+    """One question, asked of each group."""
+
+    kind: Name = Field(description="units, rows, sum, mean, histogram, quantiles, top.")
+    column: str = optional("Whose values.", default="")
+    lower: float | None = optional("Public bounds of values; without them they are found.")
+    upper: float | None = optional("As lower.")
+    step: float | None = optional("Values are rounded to multiples of it.")
+    edges: Items[float] = optional("Of the bins of a histogram.", default=())
+    categories: Items[str] = optional("The only values that count.", default=())
+    at: Items[float] = optional("Which quantiles, from 0 to 1.", default=())
+    k: int | None = optional("How many of the most frequent categories.")
+    share: float = optional("Its part of the budget beside others.", default=1.0)
+
+
+class TableSection(Section):
+    """One table."""
+
+    name: Name = Field(description="Its name, and that of its files.", pattern=r"^[\w-]+$")
+    by: dict[str, Literal["find"] | Some[str]] = optional(
+        'Column to its keys; "find" for those with enough units.', default={}
+    )
+    ask: Some[Asked] = Field(description="What is asked of each group.")
+    groups_per_unit: int = optional("In how many groups a unit is kept.", default=1)
+    rows_per_group: int = optional("How many rows of it in each.", default=1)
+    share: float = optional("The part of finding keys in the budget.", default=1.0)
+
+
+class PlanOutput(Section):
+    """The files of each table."""
+
+    formats: Some[_Format] = optional("Formats of each table.", default=("csv",))
+    title: str = optional("The heading of the page.", default="")
+
+
+class DPPlanFile(SettingsFile):
+    """One plan. `read_dp_plan` reads it."""
+
+    data: Records
+    privacy: Privacy
+    ledger: PlanLedger
+    table: Some[TableSection] = Field(description="The tables.")
+    output: PlanOutput = PlanOutput()
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What is asked, and what it may cost."""
+        return Plan(
+            **self.privacy.model_dump(exclude={"noise"}),
+            noise=self.privacy.noise or "",
+            tables=tuple(map(_table, self.table)),
+        )
+
+    def add_problems(self, reading: Reading) -> None:
+        """Note what the plan says it cannot be."""
+        try:
+            self.plan  # noqa: B018
+        except DPError as error:
+            reading.add_error("", error, error.hint or _EXAMPLE)
+
+
+def _table(section: TableSection) -> TablePlan:
+    given: dict[str, Any] = section.model_dump(exclude={"ask", "by"})
+    return TablePlan(
+        **given,
+        by={name: None if keys == "find" else tuple(keys) for name, keys in section.by.items()},
+        questions=tuple(Question(**asked.model_dump()) for asked in section.ask),
+    )
+
+
+def read_dp_plan(path: Path | str) -> DPPlanFile:
+    """Read and check a plan; relative paths start at its folder. The data are not opened."""
+    reading, document = open_settings(path, kind="plan")
+    return build(DPPlanFile, document, reading)
+
+
+def dp_plan_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a plan, for editors."""
+    return schema_of(DPPlanFile, title="A plan of tables with noise, for ckm")

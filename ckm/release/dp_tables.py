@@ -1,0 +1,160 @@
+"""Differentially private tables: from the plan to files, a page and a certificate."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ckm import __version__
+from ckm.engine.published_table import PublishedTable
+from ckm.formats import FORMATS, TableAbout, write_table
+from ckm.formats.content import encoded, free_name
+from ckm.release.files.manifest import record_file
+from ckm.release.files.output_folder import check_target, new_folder, resolve_target
+from ckm.release.pages.dp_tables import page_of, rows_of
+from dp import BudgetLedger, Plan, release
+from dp.aggregates.release import Released, ReleasedTable, require_left
+from tables import contributions, open_source
+
+if TYPE_CHECKING:
+    from ckm.config.dp_plan import DPPlanFile
+
+KIND = "ckm-dp-release"
+_LANGUAGES = ("en", "fr")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DPRelease:
+    """What a release did; None of it for a dry run."""
+
+    path: Path
+    plan: Plan
+    released: Released | None
+    left: str
+
+
+def release_dp(
+    job: DPPlanFile,
+    out: Path | str,
+    *,
+    dry_run: bool = False,
+    memory_limit: str | None = None,
+    threads: int | None = None,
+) -> DPRelease:
+    """Release the tables of a plan into a new folder, which appears complete or not at all.
+
+    Parameters
+    ----------
+    job
+        The plan, from `ckm.config.dp_plan.read_dp_plan`.
+    out
+        The folder; nothing is replaced.
+    dry_run
+        Tell what it costs, and what errors to expect. No data are opened, nothing is charged.
+    memory_limit, threads
+        Limits of DuckDB.
+
+    Raises
+    ------
+    ReleaseError
+        If the folder exists.
+    dp.DPError, tables.TablesError
+        If the ledger does not hold the cost, or the columns do not fit; nothing is charged.
+
+    Examples
+    --------
+    >>> from ckm.config.dp_plan import read_dp_plan
+    >>> release_dp(read_dp_plan("plan.toml"), "out")  # doctest: +SKIP
+    """
+    plan, path = job.plan, resolve_target(out)
+    check_target(path, None)
+    ledger = BudgetLedger.open(job.ledger.path)
+    require_left(ledger, plan)
+    if dry_run:
+        return DPRelease(path=path, plan=plan, released=None, left=str(ledger.left))
+    data = job.data.local
+    limits: dict[str, Any] = {"memory_limit": memory_limit, "threads": threads}
+    with (
+        new_folder(path) as folder,
+        open_source(data.paths, table=data.table, **limits) as source,
+    ):
+        found = release(
+            partial(contributions, source),
+            plan,
+            ledger=ledger,
+            who=job.ledger.who,
+            what=", ".join(table.name for table in plan.tables)[:200],
+        )
+        _write(job, found, folder)
+    return DPRelease(path=path, plan=plan, released=found, left=str(ledger.left))
+
+
+def _write(job: DPPlanFile, found: Released, folder: Path) -> None:
+    files = []
+    for table in found.tables:
+        about = TableAbout(id=table.plan.name, title=table.plan.name)
+        for name in dict.fromkeys(job.output.formats):
+            file = folder / f"{table.plan.name}{FORMATS[name].suffixes[0]}"
+            write_table(published(table), file, format=name, about=about)
+            files.append(record_file(file, name=file.name))
+    certificate = certificate_of(found) | {"files": [asdict(file) for file in files]}
+    text = json.dumps(certificate, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    (folder / "certificate.json").write_text(text, encoding="utf-8")
+    links = {language: f"report.{language}.html" for language in _LANGUAGES}
+    for language, link in links.items():
+        page = page_of(found, title=job.output.title, language=language, links=links)
+        (folder / link).write_text(page.html, encoding="utf-8")
+
+
+def published(table: ReleasedTable) -> PublishedTable:
+    """Return a table as files hold it: a row for each group and each number told of it."""
+    rows = [(*key, what, *numbers) for key, what, numbers in rows_of(table)]
+    names = [*table.plan.by, free_name("statistic", table.plan.by)]
+    dimensions = {
+        name: encoded([str(row[place]) for row in rows]) for place, name in enumerate(names)
+    }
+    numbers = np.array([row[-3:] for row in rows], float).reshape(-1, 3)
+    measures = {
+        free_name(name, names): np.ma.masked_invalid(numbers[:, n])
+        for n, name in enumerate(("value", "lower", "upper"))
+    }
+    return PublishedTable(dimensions=dimensions, measures=measures)
+
+
+def certificate_of(found: Released) -> dict[str, Any]:
+    """Return all that is to be known of a release; nothing in it tells more of the data."""
+    plan = found.plan
+    return {
+        "kind": KIND,
+        "version": __version__,
+        "opendp": version("opendp"),
+        "guarantee": asdict(plan.guarantee) | {"rho": None},
+        "plan": asdict(plan),
+        "parts": [
+            {
+                name: getattr(part, name)
+                for name in ("table", "what", "cost", "delta", "error", "of")
+            }
+            for part in plan.parts
+        ],
+        "found": {table.plan.name: _notes(table) for table in found.tables},
+        "ledger": asdict(found.entry),
+    }
+
+
+def _notes(table: ReleasedTable) -> dict[str, Any]:
+    """Return bounds that were found, and what the bounds of a unit left out."""
+    notes: dict[str, Any] = {}
+    for question, answers in zip(table.plan.questions, table.answers, strict=True):
+        if answers.bounds:
+            notes[question.name] = {"bounds": answers.bounds, "values beyond": answers.beyond}
+        if question.kind == "left-out":
+            numbers = np.stack([answers.values, answers.lower, answers.upper])[:, 0].T.tolist()
+            notes[question.name] = dict(zip(answers.items, numbers, strict=True))
+    return notes

@@ -1,0 +1,88 @@
+"""From differentially private tables to what their page says."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ckm import __version__
+from dp import Released, meaning
+from dp.aggregates.release import ReleasedTable
+from reports import dp_tables_report
+from reports.facts.dp_tables import DPRowFact, DPTableFact, DPTablesFacts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from reports import Report
+
+
+def page_of(found: Released, *, title: str, language: str, links: Mapping[str, str]) -> Report:
+    """Make the page of a release."""
+    plan = found.plan
+    means = meaning(plan.guarantee)
+    member = means.membership or means.value
+    shifts = (member, means.value)
+    facts = DPTablesFacts(
+        title=title,
+        version=__version__,
+        epsilon=plan.epsilon,
+        delta=plan.guarantee.delta,
+        unit=plan.protects,
+        odds=tuple(s.factor if math.isfinite(s.factor) else None for s in shifts),
+        chances=tuple(shift.chance for shift in shifts),
+        confidence=plan.confidence,
+        entry=found.entry.number,
+        at=found.entry.at,
+        tables=tuple(_table_fact(table) for table in found.tables),
+    )
+    return dp_tables_report(facts, language=language, links=links)
+
+
+def _table_fact(table: ReleasedTable) -> DPTableFact:
+    asked = list(zip(table.plan.questions, table.answers, strict=True))
+    return DPTableFact(
+        name=table.plan.name,
+        groups=table.plan.groups_per_unit,
+        rows=table.plan.rows_per_group,
+        are_found=table.plan.finds,
+        bounds=tuple(
+            (question.name, *answers.bounds, answers.beyond[0])
+            for question, answers in asked
+            if answers.bounds
+        ),
+        left_out=tuple(
+            (item, numbers[0], numbers[1], numbers[2])
+            for question, answers in asked
+            if question.kind == "left-out"
+            for item, numbers in zip(answers.items, _triples(answers, 0), strict=True)
+        ),
+        numbers=tuple(
+            DPRowFact(group=", ".join(key), what=what, value=value, low=low, high=high)
+            for key, what, (value, low, high) in rows_of(table)
+        ),
+    )
+
+
+def rows_of(
+    table: ReleasedTable,
+) -> Iterator[tuple[tuple[str, ...], str, tuple[float, float | None, float | None]]]:
+    """Give the group of each number that a table publishes, what it is, and its interval."""
+    for group, key in enumerate(table.keys):
+        for question, answers in zip(table.plan.questions, table.answers, strict=True):
+            if question.kind == "left-out":
+                continue  # of the table as a whole
+            for item, numbers in zip(answers.items, _triples(answers, group), strict=True):
+                if numbers[0] is not None:
+                    yield key, f"{question.name}{': ' * bool(item)}{item}", numbers
+
+
+def _triples(answers: Any, group: int) -> list[Any]:
+    """Give value, least and most of each item; None where nothing is told."""
+    columns = np.stack([answers.values, answers.lower, answers.upper])[:, group]
+    return [
+        tuple(None if math.isnan(number) else number for number in triple)
+        for triple in columns.T.tolist()
+    ]

@@ -1,0 +1,94 @@
+"""A pattern that another program chose: which cells it hides, and how far that protects."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ckm.errors import ConfigError
+from ckm.suppression.a_priori.cell_names import CellNames
+from ckm.suppression.argus.metadata import read_text
+from ckm.suppression.cell_selection import Choice, choose_hidden
+from ckm.suppression.original_cells import open_originals
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from ckm.config.job.job import Job
+    from ckm.engine.engine import Progress
+    from footing.arrays import Flags
+
+#: Of tau-ARGUS' intermediate and SBS files, and of sdcTable.
+_HIDDEN, _SHOWN = set("UMABCDFX"), set("SPVZE")
+_MAX_NAMED, _UNKNOWN = 5, -1
+
+
+def choice_of_pattern(job: Job, path: Path, *, progress: Progress | None = None) -> Choice:
+    """Return what another program chose for the one table of a job, ready to be audited."""
+    if job.suppression is None or len(job.tables) != 1:
+        raise ConfigError(
+            f"The job {job.path.name!r} has {len(job.tables)} tables, or no [suppression].",
+            hint="a pattern is audited for a job of one table, with the rules of [suppression]",
+        )
+    with open_originals(job) as opened:
+        tables = opened.cells(progress=progress)
+        ((name, cells),) = tables.items()
+        names = CellNames(cells, job.tables[name].dimensions)
+        pattern = hidden_cells(path, names, len(cells))
+        return choose_hidden(
+            tables,
+            job.tables,
+            rules=job.suppression,
+            groups=opened.groups(),
+            whole=opened.whole(),
+            pattern=pattern,
+            progress=progress,
+        )
+
+
+def hidden_cells(path: Path, names: CellNames, n_cells: int) -> Flags:
+    """Read which cells of a table are hidden: codes, then a status, with a header or without.
+
+    The status is a letter, or a number of tau-ARGUS right after the value.
+    """
+    text, k = read_text(path), len(names.dimensions)
+    mark = max(",;\t|", key=text.count)
+    found, gone = np.full(n_cells, _UNKNOWN), []
+    for number, row in enumerate(csv.reader(io.StringIO(text), delimiter=mark), start=1):
+        fields = [field.strip() for field in row]
+        is_hidden = _is_hidden(fields[k:])
+        if is_hidden is None:
+            if number == 1 or not any(fields):  # a header
+                continue
+            raise ConfigError(f"Line {number} of {path.name!r} has no status that is known.")
+        cell = names.find(dict(zip(names.dimensions, fields, strict=False)))
+        if cell is None:
+            if is_hidden:
+                gone.append(f"line {number}")
+        elif found[cell] not in {_UNKNOWN, is_hidden}:
+            raise ConfigError(f"Line {number} of {path.name!r} says another thing of a cell.")
+        else:
+            found[cell] = is_hidden
+    missing = int((found == _UNKNOWN).sum())
+    if gone or missing:
+        shown = f": {', '.join(gone[:_MAX_NAMED])}" if gone else ""
+        raise ConfigError(
+            f"{path.name!r} hides {len(gone):,} cells that are not there{shown}, and says "
+            f"nothing of {missing:,} that are.",
+            hint="codes are those of the job, in the order of the dimensions of its table",
+        )
+    return np.asarray(found == 1)
+
+
+def _is_hidden(fields: Sequence[str]) -> bool | None:
+    """Tell what a line says; None where it says nothing."""
+    for field in fields:
+        if field.upper() in _HIDDEN | _SHOWN:
+            return field.upper() in _HIDDEN
+    if len(fields) == 2 and fields[-1].isdigit() and 1 <= int(fields[-1]) <= 14:
+        return 3 <= int(fields[-1]) <= 9 or int(fields[-1]) in {11, 12}
+    return None

@@ -1,0 +1,1 @@
+"""Tables with noise: what is asked, what it costs, what is found."""

@@ -1,0 +1,404 @@
+"""What can be asked of each group, how a unit moves the answer, and how sure the answer is."""
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dp.accounting.composition import basic
+from dp.aggregates.quantiles import Tree
+from dp.aggregates.scope import Scope, spread
+from dp.checking import checked_count, checked_positive, checked_probability
+from dp.errors import DPError
+from dp.guarantee import Guarantee
+from footing.checks import require_number
+
+#: Bounds have at most as many binary digits of steps: sums of 2**30 rows fit into 64 bits.
+DIGITS = 32
+MOST_STEPS = 2**DIGITS - 1
+_BOUNDS_CONFIDENCE = 0.999
+_TYPICAL = 1_000
+#: Kind → what is said with it: needed, and possible.
+KINDS: Mapping[str, tuple[set[str], set[str]]] = {
+    "units": (set(), set()),
+    "rows": (set(), set()),
+    "sum": ({"column"}, {"lower", "upper", "step"}),
+    "mean": ({"column"}, {"lower", "upper", "step"}),
+    "histogram": ({"column"}, {"edges", "categories", "step"}),
+    "quantiles": ({"column", "lower", "upper", "at"}, {"step"}),
+    "top": ({"column", "categories", "k"}, set()),
+    "left-out": (set(), set()),
+}
+_WORDS = ("column", "lower", "upper", "step", "edges", "categories", "at", "k")
+_LEFT_OUT = ("units with more groups", "groups of a unit with more rows")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """What was found of one question, with noise.
+
+    Parameters
+    ----------
+    items
+        What is told of each group: a bin, a quantile, a category; empty for one number.
+    values, lower, upper
+        Groups down, items across; NaN where nothing is told. Of the table as a whole there is
+        one row.
+    bounds
+        Between which values were clamped, where bounds were found; empty otherwise.
+    beyond
+        Values that the found bounds moved: with noise, and the least and most of them.
+
+    Examples
+    --------
+    >>> one = np.array([[3.0]])
+    >>> Answers(items=("",), values=one, lower=one - 1, upper=one + 1).bounds
+    ()
+    """
+
+    items: tuple[str, ...]
+    values: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    bounds: tuple[float, float] | tuple[()] = ()
+    beyond: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One question, asked of each group of a table.
+
+    Parameters
+    ----------
+    kind
+        ``"units"`` or ``"rows"`` count; ``"sum"``, ``"mean"``, ``"histogram"``,
+        ``"quantiles"``, ``"top"`` are of a column; ``"left-out"`` counts, in the whole table,
+        units with more groups than are kept, and groups of a unit with more rows.
+    column
+        Whose values.
+    lower, upper
+        Public bounds to which values are clamped. Of sums and means both may be left out: they
+        are found, at the price of one question more.
+    step
+        Values are rounded to multiples of it, one over a whole number or more; by default a
+        power of ten, at most 1, that makes 1,000 steps or more of the bounds.
+    edges
+        Where bins of a histogram begin and end; values beyond go into the outer ones.
+    categories
+        The only values that count, in place of edges.
+    at
+        Which quantiles, from 0 to 1.
+    k
+        How many categories, most frequent first.
+    share
+        Its part of the budget, beside those of all others.
+
+    Examples
+    --------
+    >>> Question(kind="mean", column="age", lower=0, upper=120).steps
+    (0, 1200)
+    """
+
+    kind: str
+    column: str = ""
+    lower: float | None = None
+    upper: float | None = None
+    step: float | None = None
+    edges: tuple[float, ...] = ()
+    categories: tuple[str, ...] = ()
+    at: tuple[float, ...] = ()
+    k: int | None = None
+    share: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise DPError(f"Unknown question {self.kind!r}.", hint=f"known: {', '.join(KINDS)}")
+        self._require_words()
+        checked_positive(self.share, "share")
+        for share in self.at:
+            checked_probability(share, "at", is_open=True)
+        if len(set(self.categories)) < len(self.categories):
+            raise DPError(f"{self.name}: a category stands twice.", hint="remove one")
+        if self.k is not None and checked_count(self.k, "k") > len(self.categories):
+            raise DPError(f"{self.name}: k exceeds the number of categories.")
+        if self.is_number:
+            self._require_steps()
+
+    def _require_words(self) -> None:
+        needed, possible = KINDS[self.kind]
+        given = {name for name in _WORDS if getattr(self, name) not in ("", (), None)}
+        if missing := sorted(needed - given):
+            raise DPError(f"{self.name} needs {', '.join(missing)}.")
+        if spare := sorted(given - needed - possible):
+            raise DPError(
+                f"{self.name} has no use for {', '.join(spare)}.", hint="leave it out"
+            )
+        if self.kind == "histogram" and len({"edges", "categories"} & given) != 1:
+            raise DPError(f"{self.name} needs edges or categories, one of the two.")
+        if (self.lower is None) != (self.upper is None):
+            raise DPError(
+                f"{self.name} has one bound.", hint="give both, or none to have them found"
+            )
+
+    def _require_steps(self) -> None:
+        """Check bounds and edges, and settle the step."""
+        ends = [require_number(end, "a bound", error=DPError) for end in self._ends]
+        if len(ends) < 2 or any(a >= b for a, b in itertools.pairwise(ends)):
+            raise DPError(f"{self.name}: bounds and edges rise.")
+        step = min(1.0, 10.0 ** math.floor(math.log10((ends[-1] - ends[0]) / 1000)))
+        if self.step is not None:
+            step = checked_positive(self.step, "step")
+        object.__setattr__(self, "step", 1 / round(1 / step) if step < 1 else step)
+        low, high = self.steps
+        if high <= low or max(abs(low), abs(high)) > MOST_STEPS:
+            raise DPError(
+                f"{self.name}: bounds lie at least a step apart, and at most 2**{DIGITS} "
+                f"steps of {self._step:g} from 0.",
+                hint="take another step",
+            )
+
+    @property
+    def name(self) -> str:
+        """What it is called.
+
+        Examples
+        --------
+        >>> Question(kind="units").name
+        'units'
+        """
+        return f"{self.kind} {self.column}".strip()
+
+    @property
+    def is_number(self) -> bool:
+        """Whether values are read as numbers."""
+        return bool(self.column) and not self.categories
+
+    @property
+    def is_found(self) -> bool:
+        """Whether bounds are found."""
+        return self.kind in {"sum", "mean"} and self.lower is None
+
+    @property
+    def _ends(self) -> tuple[Any, ...]:
+        if self.is_found:
+            size = MOST_STEPS * (self.step or 1.0)
+            return -size, size
+        return self.edges or (self.lower, self.upper)
+
+    @property
+    def _step(self) -> float:
+        return self.step or 1.0
+
+    @property
+    def steps(self) -> tuple[int, int]:
+        """The bounds in steps."""
+        return round(self._ends[0] / self._step), round(self._ends[-1] / self._step)
+
+    @property
+    def tree(self) -> Tree:
+        """The cells of quantiles."""
+        return Tree.of(*self.steps)
+
+    @property
+    def reading(self) -> dict[str, Any] | None:
+        """How the column is read, in the words of `tables.Reading`."""
+        if not self.column:
+            return None
+        if self.categories:
+            return {"column": self.column, "categories": self.categories}
+        return {
+            "column": self.column,
+            "step": self._step,
+            "limits": self.steps,
+            "cuts": tuple(round(edge / self._step) for edge in self.edges[1:-1]),
+            "width": self.tree.width if self.kind == "quantiles" else 0,
+            "by_power": self.is_found,
+        }
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """What is told of each group."""
+        if self.kind == "quantiles":
+            return tuple(f"{share:g}" for share in self.at)
+        if self.kind == "left-out":
+            return _LEFT_OUT
+        bins = [f"[{a:g}, {b:g})" for a, b in itertools.pairwise(self.edges)]
+        bins[-1:] = [text[:-1] + "]" for text in bins[-1:]]
+        return tuple(bins) or self.categories or ("",)
+
+    def noises(
+        self, scope: Scope, cost: float, steps: tuple[int, int] | None = None
+    ) -> dict[str, Any]:
+        """Return the noise of each part of the answer."""
+        low, high = steps or self.steps if self.is_number else (0, 1)
+        if self.kind == "units":
+            return {"count": scope.one_row().noise(cost)}
+        if self.kind == "sum":
+            return {"sum": scope.noise(cost, per_row=max(abs(low), abs(high)))}
+        if self.kind == "mean":
+            half = (high - low + 1) // 2
+            return {"count": scope.noise(cost / 2), "sum": scope.noise(cost / 2, per_row=half)}
+        if self.kind == "quantiles":
+            return {"count": scope.noise(cost, levels=self.tree.levels)}
+        if self.kind == "left-out":
+            groups = scope.groups
+            return {"count": scope.noise_of(cost, l1=1 + groups, l2=math.hypot(1, groups))}
+        return {"count": scope.noise(cost)}
+
+    def guarantee(self, scope: Scope, cost: float) -> Guarantee:
+        """Return what the answer promises: all of its mechanisms together."""
+        if self.kind == "top":
+            times = (self.k or 1) * scope.groups
+            return basic([scope.choice(cost, times=self.k or 1).guarantee] * times)
+        # The bounds of a sum that are found later change its noise, not what it costs.
+        return basic([noise.guarantee for noise in self.noises(scope, cost).values()])
+
+    def expected(self, scope: Scope, cost: float) -> tuple[float, str]:
+        """Return how far an answer lies off at most, at the confidence; and of what."""
+        sure = scope.confidence
+        if self.kind == "top":
+            choice = scope.choice(cost, times=self.k or 1)
+            return choice.accuracy(sure, candidates=len(self.categories)), "rows"
+        steps = (0, 1) if self.is_found else None
+        noises = self.noises(scope, cost, steps)
+        if self.kind == "quantiles":
+            noise = noises["count"]
+            sizes = [self.tree.reach(noise, at, beta=1 - sure).max() for at in self.at]
+            return float(max(sizes)), "rows"
+        if self.kind == "mean":
+            rows = np.array([_TYPICAL])
+            found = _ratio(noises, rows, 0 * rows, steps=steps or self.steps, confidence=sure)
+            size = float((found[2] - found[1])[0]) / 2
+            return size * self._step, "times the width, 1,000 rows" if steps else "1,000 rows"
+        if self.kind == "sum":
+            size = noises["sum"].accuracy(sure) * self._step
+            return size, "times the larger bound" if steps else ""
+        return noises["count"].accuracy(sure), ""
+
+    def answer(
+        self, scope: Scope, costs: tuple[float, float], found: Any, bins: Any, kept: Any
+    ) -> Answers:
+        """Draw the answer of the groups at some places; the second cost is of bounds."""
+        if self.kind in {"units", "rows", "left-out"}:
+            exact = (
+                np.array([found.left_out], np.int64)
+                if self.kind == "left-out"
+                else getattr(found, self.kind)[kept][:, None]
+            )
+            return self._counted(self.noises(scope, costs[0])["count"], exact, scope)
+        groups = len(found.keys)
+        if self.kind in {"sum", "mean"}:
+            return self._summed(scope, costs, bins, groups=groups, kept=kept)
+        width = self.tree.cells if self.kind == "quantiles" else len(self.items)
+        matrix = spread(bins.groups, bins.bins, bins.counts, (groups, width))[kept]
+        if self.kind == "top":
+            return self._chosen(scope, costs[0], matrix)
+        noise = self.noises(scope, costs[0])["count"]
+        if self.kind == "histogram":
+            return self._counted(noise, matrix, scope)
+        told = self.tree.answer(noise, matrix, self.at, beta=1 - scope.confidence)
+        return self._told([np.clip(part, *self.steps) for part in told])
+
+    def _told(self, found: Any, **bounds: Any) -> Answers:
+        """Return value, least and most in steps as they are published."""
+        value, least, most = (np.asarray(part * self._step, dtype=np.float64) for part in found)
+        return Answers(items=self.items, values=value, lower=least, upper=most, **bounds)
+
+    def _counted(self, noise: Any, counts: NDArray[np.int64], scope: Scope) -> Answers:
+        noisy, reach = noise.release(counts), noise.accuracy(scope.confidence)
+        return Answers(
+            items=self.items,
+            values=noisy.astype(np.float64),
+            lower=np.maximum(noisy - reach, 0.0),
+            upper=np.maximum(noisy + reach, 0.0),
+        )
+
+    def _summed(
+        self, scope: Scope, costs: tuple[float, float], bins: Any, *, groups: int, kept: Any
+    ) -> Answers:
+        steps, each = self.steps, bins.totals
+        told: dict[str, Any] = {}
+        if self.is_found:
+            steps, told = self._find_bounds(scope, costs[1], bins)
+            inner, outer = _ends_of(bins.bins)
+            each = np.where(outer > steps[1], bins.counts * steps[1], each)
+            each = np.where(inner < steps[0], bins.counts * steps[0], each)
+        at, shape = np.zeros_like(bins.groups), (groups, 1)
+        counts = spread(bins.groups, at, bins.counts, shape)[kept]
+        totals = spread(bins.groups, at, each, shape)[kept]
+        noises = self.noises(scope, costs[0], steps)
+        if self.kind == "sum":
+            value = noises["sum"].release(totals)
+            reach = noises["sum"].accuracy(scope.confidence)
+            return self._told((value, value - reach, value + reach), **told)
+        rows = noises["count"].release(counts)
+        moved = noises["sum"].release(totals - sum(steps) // 2 * counts)
+        found = _ratio(noises, rows, moved, steps=steps, confidence=scope.confidence)
+        return self._told(found, **told)
+
+    def _find_bounds(
+        self, scope: Scope, cost: float, bins: Any
+    ) -> tuple[tuple[int, int], dict[str, Any]]:
+        """Find bounds: the outermost bins of all groups together that hold more than noise."""
+        numbers = np.arange(-DIGITS, DIGITS + 1)
+        exact = np.zeros(len(numbers), np.int64)
+        np.add.at(exact, bins.bins + DIGITS, bins.counts)
+        noise = scope.noise(cost, is_pooled=True)
+        noisy = noise.release(exact)
+        held = numbers[noisy > noise.accuracy(_BOUNDS_CONFIDENCE, numbers=len(numbers))]
+        held = held if held.size else np.array([0, 1])
+        inner, outer = _ends_of(held)
+        low, high = int(inner[0]), max(int(outer[-1]), int(inner[0]) + 1)
+        outside = noisy[(numbers < held[0]) | (numbers > held[-1])]
+        reach = noise.accuracy(scope.confidence, numbers=max(1, outside.size)) * outside.size
+        beyond = float(outside.sum())
+        return (low, high), {
+            "bounds": (low * self._step, high * self._step),
+            "beyond": (beyond, max(0.0, beyond - reach), max(0.0, beyond + reach)),
+        }
+
+    def _chosen(self, scope: Scope, cost: float, counts: NDArray[np.int64]) -> Answers:
+        ranks = np.full(counts.shape, np.nan)
+        choice = scope.choice(cost, times=self.k or 1)
+        for scores, rank in zip(counts, ranks, strict=True):
+            for place in range(1, (self.k or 1) + 1):
+                left = np.flatnonzero(np.isnan(rank))
+                rank[left[choice.choose(scores[left])]] = place
+        return Answers(
+            items=self.items, values=ranks, lower=ranks * np.nan, upper=ranks * np.nan
+        )
+
+
+def _ends_of(bins: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return least and largest steps of bins by sign and binary digits."""
+    size = np.abs(bins).astype(np.int64)
+    small = np.where(size > 0, 1 << np.maximum(size - 1, 0), 0)
+    large = np.where(size > 0, (1 << size) - 1, 0)
+    return np.where(bins < 0, -large, small), np.where(bins < 0, -small, large)
+
+
+def _ratio(
+    noises: Mapping[str, Any],
+    rows: NDArray[np.int64],
+    moved: NDArray[np.int64],
+    *,
+    steps: tuple[int, int],
+    confidence: float,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return a mean in steps, its least and its most: count and sum each within its noise."""
+    middle = sum(steps) // 2
+    each = (1 + confidence) / 2
+    off, shift = noises["count"].accuracy(each), noises["sum"].accuracy(each)
+    fewest, most = np.maximum(rows - off, 1e-9), np.maximum(rows + off, 1.0)
+
+    def end(total: NDArray[np.float64], sign: int) -> NDArray[np.float64]:
+        # The farther end has the fewest rows where the total is beyond 0, the most otherwise.
+        found = total / np.where(sign * total > 0, fewest, most)
+        return np.asarray(np.clip(middle + found, *steps))
+
+    value = np.clip(middle + moved / np.maximum(rows, 1), *steps)
+    return value, end(moved - shift, -1), end(moved + shift, 1)

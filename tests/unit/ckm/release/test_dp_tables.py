@@ -1,0 +1,172 @@
+"""`ckm dp release`: from a plan to files, charged once, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from ckm.cli import app
+from ckm.config.dp_plan import read_dp_plan
+from ckm.config.problems import JobError
+from dp import BudgetLedger
+
+PLAN = """\
+schema = 1
+[data]
+path = "people.parquet"
+[privacy]
+unit = "id"
+epsilon = 1.0
+delta = 1e-6
+people = 1000
+[ledger]
+path = "budget.db"
+who = "Ada"
+[[table]]
+name = "sex"
+by = { sex = ["F", "M"] }
+ask = [
+  { kind = "units" },
+  { kind = "sum", column = "age" },
+  { kind = "top", column = "sector", categories = ["a", "b"], k = 1 },
+  { kind = "left-out" },
+]
+[[table]]
+name = "found"
+by = { town = "find" }
+ask = [{ kind = "rows" }]
+[output]
+formats = ["csv", "parquet"]
+title = "People"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(3)
+    people = {
+        "id": np.arange(2000),
+        "sex": rng.choice(["F", "M"], 2000),
+        "age": rng.integers(0, 100, 2000),
+        "sector": rng.choice(["a", "b"], 2000, p=[0.9, 0.1]),
+        "town": ["large"] * 1998 + ["lone", "lone"],
+    }
+    pq.write_table(pa.table(people), "people.parquet")
+    (tmp_path / "plan.toml").write_text(PLAN)
+    BudgetLedger.create(
+        "budget.db", epsilon=1.5, delta=1e-5, adjacency="add-remove", unit="person"
+    )
+    return tmp_path
+
+
+def run(*words):
+    return CliRunner().invoke(app, ["dp", "release", *words])
+
+
+@pytest.mark.slow
+def test_a_release_writes_tables_pages_and_a_certificate_and_is_charged_once(folder):
+    result = run("plan.toml", "-o", "out")
+    assert result.exit_code == 0, result.output
+    names = {path.name for path in (folder / "out").iterdir()}
+    tables = {f"{name}.{kind}" for name in ("sex", "found") for kind in ("csv", "parquet")}
+    assert names == tables | {"certificate.json", "report.en.html", "report.fr.html"}
+    rows = (folder / "out" / "sex.csv").read_text().splitlines()
+    assert rows[0] == '"sex","statistic","value","lower","upper"'
+    assert [row.split(",")[:2] for row in rows[1:4]] == [
+        ['"F"', '"units"'],
+        ['"F"', '"sum age"'],
+        ['"F"', '"top sector: a"'],
+    ]
+    assert "lone" not in (folder / "out" / "found.csv").read_text()
+    told = json.loads((folder / "out" / "certificate.json").read_text())
+    assert told["guarantee"]["epsilon"] == 1
+    assert told["found"]["sex"]["sum age"]["bounds"][1] == 127
+    assert len(told["found"]["sex"]["left-out"]) == 2
+    entries = BudgetLedger.open("budget.db").entries()
+    assert [entry.what for entry in entries] == ["sex, found"]
+    assert told["ledger"]["digest"] == entries[0].digest
+    french = (folder / "out" / "report.fr.html").read_text()
+    assert "Bornes trouvées pour somme age" in french
+    assert "lone" not in french
+
+    again = run("plan.toml", "-o", "out")
+    assert again.exit_code == 2
+    assert "exists and is not empty" in again.output
+    spent = run("plan.toml", "-o", "more")
+    assert spent.exit_code == 1
+    assert "left is epsilon = 0.5" in spent.output
+    assert not (folder / "more").exists()
+    assert len(BudgetLedger.open("budget.db").entries()) == 1
+
+
+@pytest.mark.slow
+def test_a_dry_run_tells_cost_and_errors_and_opens_no_data(folder):
+    (folder / "people.parquet").write_bytes(b"no data at all")
+    result = run("plan.toml", "-o", "out", "--dry-run")
+    assert result.exit_code == 0, result.output
+    assert "threshold" in result.output
+    assert "all together: epsilon = 1, delta = 1e-06" in result.output
+    assert not (folder / "out").exists()
+    assert BudgetLedger.open("budget.db").entries() == ()
+    assert run("plan.toml", "-o", "out").exit_code != 0
+    assert BudgetLedger.open("budget.db").entries() == ()
+
+
+def test_nothing_is_charged_where_a_column_does_not_fit(folder):
+    (folder / "plan.toml").write_text(PLAN.replace('"sector"', '"trade"'))
+    result = run("plan.toml", "-o", "out")
+    assert result.exit_code == 2
+    assert "Column 'trade' is not in the data" in result.output
+    assert not (folder / "out").exists()
+    assert BudgetLedger.open("budget.db").entries() == ()
+
+
+def test_a_delta_too_large_for_the_people_is_warned_of(folder):
+    (folder / "plan.toml").write_text(PLAN.replace("people = 1000", "people = 1_000_000"))
+    assert "is not below 1 / people" in run("plan.toml", "-o", "out", "--dry-run").output
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("epsilon = 1.0", "epsilon = 0.0", "epsilon"),
+        ("delta = 1e-6", "", "need a delta"),
+        ('kind = "units"', 'kind = "median"', "Unknown question 'median'"),
+        ("k = 1", "k = 3", "k exceeds"),
+        ('"budget.db"', '"other.db"', "does not exist"),
+        ('"find"', '"all"', "by"),
+        ('title = "People"', 'titel = "People"', "titel"),
+    ],
+)
+def test_what_is_wrong_in_a_plan_is_told_before_anything_is_opened(folder, old, new, said):
+    (folder / "plan.toml").write_text(PLAN.replace(old, new))
+    with pytest.raises(JobError, match=said):
+        read_dp_plan("plan.toml")
+
+
+@pytest.mark.slow
+def test_every_format_holds_what_noise_makes_of_any_data(folder):
+    table = pq.read_table("people.parquet").to_pydict() | {
+        "town": [f"t{n}" for n in range(2000)]
+    }
+    table["sex"] = ["F", 'a\x07"=1+1\n', "", "\ufffe"] * 500
+    pq.write_table(pa.table(table), "people.parquet")
+    formats = '["csv", "csv", "parquet", "xlsx"]'
+    plan = PLAN.replace('["csv", "parquet"]', formats).replace('["F", "M"]', '"find"')
+    (folder / "plan.toml").write_text(plan)
+    result = run("plan.toml", "-o", "out")
+    assert result.exit_code == 0, result.output
+    assert pq.read_table("out/found.parquet").num_rows == 0
+    assert pq.read_table("out/sex.parquet")["sex"].to_pylist().count("\ufffe") == 3
+
+
+def test_a_format_that_may_fail_on_found_keys_is_refused(folder):
+    (folder / "plan.toml").write_text(PLAN.replace('"parquet"]', '"px"]'))
+    with pytest.raises(JobError, match="must be one of"):
+        read_dp_plan("plan.toml")
