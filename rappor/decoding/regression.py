@@ -1,5 +1,7 @@
 """Weighted least squares of the bits on the candidates, some fitted together, others alone."""
 
+from __future__ import annotations  # the lowest scipy has no csc_array[…]
+
 from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 

@@ -93,7 +93,7 @@ def test_exact_is_not_dearer_than_sequential_even_if_stopped(seed):
 def test_the_audit_finds_what_programs_over_all_contributors_find():
     """Patterns for outsiders alone, which contributors break, and those for them."""
     n_broken = 0
-    for seed in range(60):
+    for seed in range(24):
         table = drawn(seed)
         hidden = suppress(table.problem(coalition=seed % 2), method="sequential").hidden
         for coalition in (1, 2):
@@ -101,7 +101,7 @@ def test_the_audit_finds_what_programs_over_all_contributors_find():
             seen = audit(table.problem(coalition), hidden)
             assert {*seen.under_protected, *seen.exposed} == failed, (seed, coalition)
             n_broken += bool(failed)
-    assert n_broken > 20
+    assert n_broken > 8
 
 
 def line_of(*inner, **options):
