@@ -7,19 +7,15 @@ import csv
 import html as escaping
 import io
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from footing.files import write_whole
 from reports.errors import ReportError
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterable, Sequence
-
-    from reports.facts.checking import Facts
+from reports.facts.checking import Facts
 
 #: Who a report is for.
 Edition: TypeAlias = Literal["internal", "public"]

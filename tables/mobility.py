@@ -5,15 +5,13 @@ from __future__ import annotations
 import zoneinfo
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from footing.data_files import read_data
 from tables.errors import DataError, RequestError
 from tables.filtering.filters import quote
 from tables.source.files import sql_text
-
-if TYPE_CHECKING:
-    from tables.source.source import Source
+from tables.source.source import Source
 
 #: So many points of a person are drawn at most, and so many shared places told apart.
 MOST_POINTS, MOST_SHARED = 8, 5

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection
 
 from footing.data_files import read_data
 from reports.catalogues.wording import WordLists
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from reports.i18n.languages import Words
+from reports.i18n.languages import Words
 
 _PAGES = read_data("reports.catalogues", "pages.toml")
 TERMS: tuple[tuple[str, str], ...] = tuple((t["name"], t["meaning"]) for t in _PAGES["terms"])

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from footing.svg import Axis, ticks
 from reports.charts.drawing import Drawing, Labels
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reports.i18n.languages import Words
+from reports.i18n.languages import Words
 
 _WIDTH, _NARROW = 720.0, 500.0
 _HEIGHT = 300.0
