@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Generic, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
 
-from reports.catalogues.wording import Kind, written
-from reports.charts.drawing import Labels
-from reports.facts.release import Outcome
-from reports.i18n.languages import Words
+from reports.catalogues.wording import written
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from reports.catalogues.wording import Kind
+    from reports.charts.drawing import Labels
+    from reports.facts.release import Outcome
+    from reports.i18n.languages import Words
 
 #: What stands where there is no number.
 NOTHING = "–"

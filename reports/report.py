@@ -7,15 +7,19 @@ import csv
 import html as escaping
 import io
 import json
-import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from footing.files import write_whole
 from reports.errors import ReportError
-from reports.facts.checking import Facts
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Sequence
+
+    from reports.facts.checking import Facts
 
 #: Who a report is for.
 Edition: TypeAlias = Literal["internal", "public"]

@@ -7,9 +7,8 @@ holds them already (`StoredKeys`), or fresh ones from the operating system (`dra
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,8 +16,12 @@ from footing.checks import require_integer
 from footing.files import new_file
 from tables.errors import DataError, KeyQualityError, RequestError, SourceError
 from tables.filtering.filters import quote
-from tables.secret import Secret
-from tables.source.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tables.secret import Secret
+    from tables.source.source import Source
 
 #: The version of the definition of a record key that is hashed.
 KEY_VERSION = 2

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from footing.svg import across, html_table, text_width
 from ptable.lookup import intervals
 from ptable.pictures.facts import chosen_rows, row_facts, row_name, span, table_notes
-from ptable.pictures.picture import Picture, begun, finished
-from ptable.pictures.svg import INK, MARGIN, Drawing
-from ptable.pictures.words import Wording, Words, in_english, ranges, signed
-from ptable.table import PTable
+from ptable.pictures.picture import begun, finished
+from ptable.pictures.svg import INK, MARGIN
+from ptable.pictures.words import Wording, in_english, ranges, signed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ptable.pictures.picture import Picture
+    from ptable.pictures.svg import Drawing
+    from ptable.pictures.words import Words
+    from ptable.table import PTable
 
 DOWN = ("#f7d7bd", "#eab98f", "#d9975c", "#b9742e", "#8f520d")
 UP = ("#cbe1f8", "#a2c8f0", "#76ace4", "#488acb", "#1666aa")

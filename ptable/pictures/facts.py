@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from ptable import lookup
 from ptable.errors import PTableError
 from ptable.lookup import cycle_length, moments
 from ptable.pictures.words import ENGLISH, Wording, decimal, ranges
-from ptable.table import PTable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ptable.table import PTable
 
 _MAX_ROWS = 64
 _FIRST_ROWS = 41

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import groupby, pairwise
+from typing import TYPE_CHECKING
 
 from footing.svg import coordinate, html_table, moves, outline, text_width
 from ptable.pictures.facts import (
@@ -18,10 +18,17 @@ from ptable.pictures.facts import (
     span,
     table_notes,
 )
-from ptable.pictures.picture import Picture, begun, finished
-from ptable.pictures.svg import HATCH, INK, MARGIN, Drawing
-from ptable.pictures.words import Wording, Words, in_english, percent, ranges, signed
-from ptable.table import PTable
+from ptable.pictures.picture import begun, finished
+from ptable.pictures.svg import HATCH, INK, MARGIN
+from ptable.pictures.words import Wording, in_english, percent, ranges, signed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ptable.pictures.picture import Picture
+    from ptable.pictures.svg import Drawing
+    from ptable.pictures.words import Words
+    from ptable.table import PTable
 
 #: Of equal steps in lightness, so that they keep their order in grey and for every eye.
 SHADES = (

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from footing.svg import across, clip, coordinate, html_table, moves, outline, text_width
 from ptable.pictures.facts import (
@@ -17,10 +17,17 @@ from ptable.pictures.facts import (
     span,
     table_notes,
 )
-from ptable.pictures.picture import Picture, begun, finished
-from ptable.pictures.svg import HATCH, INK, MARGIN, MUTED, Drawing
-from ptable.pictures.words import Wording, Words, decimal, in_english, percent, signed
-from ptable.table import PTable
+from ptable.pictures.picture import begun, finished
+from ptable.pictures.svg import HATCH, INK, MARGIN, MUTED
+from ptable.pictures.words import Wording, decimal, in_english, percent, signed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ptable.pictures.picture import Picture
+    from ptable.pictures.svg import Drawing
+    from ptable.pictures.words import Words
+    from ptable.table import PTable
 
 _PANEL = 172.0
 _GAP = 12.0

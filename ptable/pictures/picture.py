@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import html
-import os
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from footing.files import write_whole
 from ptable.errors import PTableError
 from ptable.pictures.svg import Drawing
-from ptable.pictures.words import Wording
-from ptable.table import PTable
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable
+
+    from ptable.pictures.words import Wording
+    from ptable.table import PTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from reports.catalogues.wording import Kind
-from reports.i18n.languages import Words
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from reports.catalogues.wording import Kind
+    from reports.i18n.languages import Words
 
 
 def measure_name(words: Words, name: str) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from footing.data_files import read_data
 from reports.catalogues.wording import WordLists
-from reports.i18n.languages import Words
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from reports.i18n.languages import Words
 
 _PAGES = read_data("reports.catalogues", "pages.toml")
 TERMS: tuple[tuple[str, str], ...] = tuple((t["name"], t["meaning"]) for t in _PAGES["terms"])

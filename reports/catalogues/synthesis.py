@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from reports.catalogues.wording import Kind, WordLists
+from reports.catalogues.wording import WordLists
 from reports.errors import ReportError
-from reports.facts.synthesis import GuaranteeFact
-from reports.i18n.languages import Words
+
+if TYPE_CHECKING:
+    from reports.catalogues.wording import Kind
+    from reports.facts.synthesis import GuaranteeFact
+    from reports.i18n.languages import Words
 
 #: Where the good values of a figure are: low, high, at one half, or near that of the holdout.
 Good: TypeAlias = Literal["low", "high", "half", "holdout"]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from footing.data_files import read_data
 from reports.errors import ReportError
-from reports.i18n.languages import Words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from reports.i18n.languages import Words
 
 #: How a number is written; see `reports.i18n.numbers`.
 Kind: TypeAlias = Literal[

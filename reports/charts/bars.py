@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from footing.svg import Axis, ticks
 from reports.charts.drawing import Drawing, Labels
-from reports.i18n.languages import Words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reports.i18n.languages import Words
 
 _WIDTH, _NARROW = 720.0, 500.0
 _HEIGHT = 300.0

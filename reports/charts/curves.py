@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, product
 from textwrap import wrap
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from footing.svg import Axis, clip, log_ticks, text_width, ticks
 from reports.charts.drawing import Drawing, Labels
-from reports.i18n.languages import Words
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from reports.i18n.languages import Words
 
 _WIDTH = 280.0
 _LEFT, _RIGHT, _TOP, _LOW = 50.0, 270.0, 30.0, 150.0

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from footing.svg import Axis, Board, coordinate, text_width
-from reports.i18n.languages import Words
+from footing.svg import Board, coordinate, text_width
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from footing.svg import Axis
+    from reports.i18n.languages import Words
 
 _POWERS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 

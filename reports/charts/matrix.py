@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from reports.charts.drawing import Drawing, Labels
-from reports.i18n.languages import Words
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from reports.i18n.languages import Words
 
 _WIDTH = 720.0
 _LEFT, _TOP = 84.0, 44.0

@@ -16,12 +16,16 @@ added up: the sums are the same in every unit.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tables.errors import DataError, DataWarning
 from tables.filtering.filters import quote
-from tables.source.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tables.source.source import Source
 
 _DECIMALS = 15
 LEAST = 5e-16  # what is nearer to zero is zero

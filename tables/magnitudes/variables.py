@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from footing.arrays import Floats, Integers
 from tables.filtering.filters import quote
 from tables.magnitudes.amounts import Amounts, ExactSum, Holders, Ranking
 from tables.magnitudes.exact import (
@@ -21,7 +20,13 @@ from tables.magnitudes.exact import (
     without_tiny,
 )
 from tables.magnitudes.limbs import limbs_of, modulo_sql
-from tables.source.source import Source
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from footing.arrays import Floats, Integers
+    from tables.source.source import Source
+
 
 _MAX_BITS = 61
 _FIRST = 3  # contributions whose record keys are kept
