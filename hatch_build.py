@@ -24,7 +24,8 @@ _OURS = re.compile(rf"(?:{_NAMES})(?:\.|$)")
 _DOTTED = re.compile(rf"(?:{_NAMES})(?:\.\w+)+(?::\w+)?")
 #: Examples in docstrings and programs in strings.
 _SHOWN = re.compile(
-    rf"^(\s*(?:>>> |\.\.\. )?)(from (?:{_NAMES})\b|import (?:{_NAMES})\b)", re.M
+    rf"(\s*(?:>>> |\.\.\. )?)"
+    rf"(from (?:{_NAMES})(?:\.\w+)* import\b|import (?:{_NAMES})\b(?! \w))"
 )
 _NO_CACHE = shutil.ignore_patterns("__pycache__", "*.pyc")
 
