@@ -1,17 +1,17 @@
 """The cell key method: from microdata to consistently perturbed tables.
 
-```python
-import ckm
-from ptable import NoiseSpec, solve
+::
 
-engine = ckm.Engine(
-    "people.parquet",
-    id="person_id",
-    secret="secret.key",
-    ptable=solve(NoiseSpec(max_noise=5, variance=3.0, small=2)),
-)
-engine.tabulate(["region", "sex"]).write("region_sex.csv")
-```
+    import ckm
+    from ptable import NoiseSpec, solve
+
+    engine = ckm.Engine(
+        "people.parquet",
+        id="person_id",
+        secret="secret.key",
+        ptable=solve(NoiseSpec(max_noise=5, variance=3.0, small=2)),
+    )
+    engine.tabulate(["region", "sex"]).write("region_sex.csv")
 """
 
 from typing import TYPE_CHECKING
