@@ -21,7 +21,7 @@ _THREE_WEEKS = 21  # a file as long is moved by whole weeks
 _WEEKS = 200_000 * 604_800  # added to seconds since 1970, so that none is negative
 _TABLES = ("ckm_points", "ckm_sampled", "ckm_cells_of_points")
 _POINTS, _SAMPLE, _CELLS = _TABLES
-_SQL = read_data("tables", "mobility.toml")
+_SQL = read_data(__package__, "mobility.toml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
