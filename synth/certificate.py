@@ -23,7 +23,7 @@ from footing.svg import html_table
 from synth.claims import words_of, wrong_account
 from synth.errors import CertificateError
 from synth.marginals.spending import Call
-from synth.methods import COUNTED_BY, METHODS, is_unprotected
+from synth.methods import METHODS, is_unprotected
 from synth.schema.schema import Schema
 
 if TYPE_CHECKING:
@@ -343,12 +343,12 @@ def _wrong_reach(found: Mapping[str, Any], calls: list[Call]) -> list[str]:
     if any(call.sensitivity < least[call.law] / _ROUNDING for call in calls):
         unit = found["unit"]["name"]
         wrong.append(f"A call is reckoned for fewer records than a {unit} has.")
-    counted = COUNTED_BY.get(found["method"], "margin")
-    seen = {name for call in calls if call.what == counted for name in call.columns}
+    seen = {name for call in calls if call.what == "margin" for name in call.columns}
     seen |= {name for prior in found["priors"] for name in prior["columns"]}
     unseen = [one["column"] for one in found["domains"] if one["column"] not in seen]
     if unseen:
-        wrong.append(f"No call tells how columns were counted: {', '.join(unseen)}.")
+        named = ", ".join(map(repr, unseen))
+        wrong.append(f"No call tells how columns were counted: {named}.")
     return wrong
 
 
@@ -380,7 +380,8 @@ def _wrong_declarations(found: Mapping[str, Any], schema: Schema | None) -> list
         and one["column"] not in paid
     ]
     if free:
-        wrong.append(f"Domains were found, and not paid for: {', '.join(free)}.")
+        named = ", ".join(map(repr, free))
+        wrong.append(f"Domains were found, and not paid for: {named}.")
     wrong += [
         f"Records break the rule {rule['rule']!r}."
         for rule in found["rules"]

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from footing.arrays import Flags
 from footing.checks import require_one_of
 from synth.errors import SynthError
 
@@ -33,9 +34,9 @@ class CodeModel(ABC):
         number: int,
         *,
         rng: np.random.Generator,
-        conditions: Mapping[int, int] | None = None,
+        allowed: Mapping[int, Flags] | None = None,
     ) -> NDArray[np.int32]:
-        """Draw records."""
+        """Draw records; if it can, only those with codes that are allowed in some columns."""
 
     @abstractmethod
     def _parts(self) -> dict[str, Any]:
@@ -117,9 +118,6 @@ WEAKER = {
     "copula-shirley": "its defaults (families, encoder, bins of the schema) are not those of "
     "the best published figures",
 }
-
-#: By which calls each column was counted, where not by a margin.
-COUNTED_BY = {"priv-bayes": "table"}
 
 
 def is_unprotected(method: str) -> bool:

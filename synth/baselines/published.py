@@ -10,11 +10,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dp import Adjacency
-from footing.arrays import AnyIntegers
+from footing.arrays import AnyIntegers, Flags
 from synth.baselines.model import Account
 from synth.copulas.margins import Margin
 from synth.errors import SynthError
-from synth.marginals.measuring import Neighbours, NoiseSource, SimulatedNoise
+from synth.marginals.measuring import Neighbours, NoiseSource
 from synth.methods import CodeModel
 
 _NAMES = {
@@ -23,7 +23,7 @@ _NAMES = {
     "label": "label",
     "settings": "settings",
 }
-_SILENT = {"ordered", "present", "rules"}  # rules are kept by drawing again
+_SILENT = {"ordered", "rules"}  # rules are kept by drawing again
 
 
 class JointModel(CodeModel):
@@ -38,14 +38,9 @@ class JointModel(CodeModel):
         number: int,
         *,
         rng: np.random.Generator,
-        conditions: Mapping[int, int] | None = None,
+        allowed: Mapping[int, Flags] | None = None,  # noqa: ARG002 (its caller draws again)
     ) -> NDArray[np.int32]:
-        """Draw records."""
-        if conditions:
-            raise SynthError(
-                "This method cannot draw given the values of columns.",
-                hint="where=\"sex == 'F'\" draws again until records fit",
-            )
+        """Draw records, whatever is allowed."""
         if not number:
             return np.zeros((0, len(self.sizes)), np.int32)
         return np.column_stack(self._drawn(number, rng)).astype(np.int32)
@@ -95,7 +90,7 @@ def account_record(
 
 def seeded_by(noise: NoiseSource | None) -> np.random.Generator | None:
     """Return the generator of simulated noise; none where noise is secure."""
-    return noise.rng if isinstance(noise, SimulatedNoise) else None
+    return getattr(noise, "rng", None)
 
 
 def refuse_add_remove(neighbours: Neighbours, what: str) -> None:

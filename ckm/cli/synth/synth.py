@@ -151,7 +151,7 @@ def fit(
     """
     from synth import Discovery, Schema, SimulatedNoise, Synthesizer, draw_structure
     from synth.claims import words_of
-    from synth.frames import names_of, read_records
+    from synth.frames import read_records
     from synth.methods import WEAKER, settings_of
 
     if picture is not None and method != "tables":
@@ -170,7 +170,9 @@ def fit(
     if method in WEAKER:
         terminal.warn("weak baseline", f"{method} is a weak baseline here: {WEAKER[method]}")
     if dry_run:
-        names_of(data)
+        for file in filter(None, (output, picture)):
+            check_output(file, force=force)
+        synthesizer.check(read_records(data), budget, discovery=discovery)
         terminal.step("dry run complete", f"dry run: a model would go to {output}")
         return
     noise = None if simulate is None else SimulatedNoise(seed=simulate)
