@@ -102,22 +102,17 @@ METHODS = {
         _NETWORKS, "fit_priv_bayes_legacy", "NetworkModel", "NetworkSettings"
     ),
     "copula-shirley": _Method(_VINES, "fit_copula_shirley", "VineModel", "ThesisSettings"),
+    "copula-shirley-strict": _Method(
+        _VINES, "fit_copula_shirley_strict", "VineModel", "StrictSettings"
+    ),
     "vine": _Method(_VINES, "fit_vine_without_privacy", "VineModel", "VineSettings"),
 }
 
 #: Methods that are not differentially private as claimed: they take a `Claim`, no `Budget`.
 UNPROTECTED = ("copula-shirley", "priv-bayes-legacy", "vine")
 
-#: Methods weaker here than they could be: a comparison with them flatters the default.
-WEAKER = {
-    **dict.fromkeys(
-        ("priv-bayes", "priv-bayes-legacy"),
-        "a network of degree 3 whatever the budget: at small budgets it is far worse than "
-        "independent columns; --set degree=1 comes closer to them",
-    ),
-    "copula-shirley": "its defaults (families, encoder, bins of the schema) are not those of "
-    "the best published figures",
-}
+#: Methods whose bins are the numbers themselves, whatever cells are declared.
+SINGLE = ("copula-shirley", "vine")
 
 
 def is_unprotected(method: str) -> bool:

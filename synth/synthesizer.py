@@ -20,7 +20,7 @@ from synth.frames import to_records
 from synth.marginals.belief import Network
 from synth.marginals.measuring import Neighbours, SecureNoise
 from synth.marginals.spending import calls_of
-from synth.methods import CodeModel, fitter_of, is_unprotected
+from synth.methods import SINGLE, CodeModel, fitter_of, is_unprotected
 from synth.schema.coding import encode
 from synth.schema.discovery import Discovery, discover, stood_in
 from synth.schema.public import patterns_of
@@ -190,7 +190,9 @@ class Synthesizer:
         neighbours = Neighbours(adjacency=adjacency, rows=unit.most_records, unit=unit.name)
         records, container = self._taken(frame)
         schema, found, aside = self._declared(records, budget, discovery, neighbours, noise)
-        schema = schema.cut_at_rules()
+        schema = (
+            schema.with_single_cells() if self.method in SINGLE else schema.cut_at_rules()
+        )
         report_progress("fit", 0, _STEPS)
         terms = self._terms(schema, budget, found, aside, priors)
         engine = self._engine(records, schema, noise, neighbours, terms)

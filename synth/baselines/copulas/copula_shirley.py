@@ -38,6 +38,7 @@ def copula_shirley(
     measure: Measure = "rho",
     families: Sequence[str] = FAMILIES,
     criterion: Criterion = "aic",
+    selected_on: int | None = None,
     rng: np.random.Generator | None = None,
     threads: int = 1,
 ) -> BaselineModel:
@@ -70,8 +71,8 @@ def copula_shirley(
         The share of the records for an encoder that has a target.
     mechanism, delta
         The noise on the histograms; delta is of the Gaussian alone.
-    truncation, measure, families, criterion
-        The vine; mode ``"strict"`` uses the truncation alone.
+    truncation, measure, families, criterion, selected_on
+        The vine, see `synth.copulas.fit_vine`; mode ``"strict"`` uses the truncation alone.
     rng
         A generator, for simulations; without one the noise is exact and from the system.
     threads
@@ -146,6 +147,7 @@ def copula_shirley(
         measure=measure,
         families=tuple(families),
         criterion=criterion,
+        selected_on=selected_on,
         threads=threads,
     )
     label = "COPULA-SHIRLEY as published, NOT DP as claimed"
@@ -250,6 +252,7 @@ def vine_without_privacy(
     families: Sequence[str] = FAMILIES,
     criterion: Criterion = "aic",
     is_discrete: bool = True,
+    records: int | None = None,
     rng: np.random.Generator | None = None,
     threads: int = 1,
 ) -> BaselineModel:
@@ -268,6 +271,8 @@ def vine_without_privacy(
     is_discrete
         Whether the steps of the margins are taken into account; kernels need that. Otherwise
         every value is spread evenly over its step.
+    records
+        To how many of the records the vine is fitted; margins are always those of all.
     rng
         A generator, for the spreading.
     threads
@@ -294,6 +299,9 @@ def vine_without_privacy(
         u = below + (u - below) * source.random(u.shape)
         constant = np.array([one.max() == one.min() for one in layout.bins])
         u[:, constant] = 1.0
+    if records is not None and records < len(u):
+        some = np.sort(np.random.default_rng(0).choice(len(u), records, replace=False))
+        u, below = u[some], below[some]
     vine = LayoutVine.fitted(
         layout,
         margins,

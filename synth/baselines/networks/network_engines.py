@@ -23,7 +23,8 @@ from synth.baselines.networks.priv_bayes import priv_bayes
 from synth.baselines.published import (
     JointModel,
     account_record,
-    as_frame,
+    coded_columns,
+    first_look,
     refuse_add_remove,
     refuse_others,
     seeded_by,
@@ -221,11 +222,11 @@ def fit_priv_bayes_legacy(
     refuse_others(others)
     if not claim.epsilon:
         raise SynthError("The method claims an epsilon above 0.", hint="--epsilon 1")
-    frame, domains = as_frame(codes, sizes=sizes, ordered=ordered)
+    first_look(noise)
     model = priv_bayes(
-        frame,
+        coded_columns(codes, ordered=ordered, sizes=sizes),
         epsilon=claim.epsilon,
-        domains=domains,
+        domains=None,
         degree=(settings or NetworkSettings()).degree,
         is_legacy=True,
         rng=seeded_by(noise),
