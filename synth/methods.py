@@ -4,6 +4,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -16,6 +17,9 @@ from synth.errors import SynthError
 _COPULAS = "synth.baselines.engines"
 _NETWORKS = "synth.baselines.networks.network_engines"
 _VINES = "synth.baselines.copulas.vine_engines"
+_ADDED = "synth.mechanisms"
+#: The entry points of packages that add a mechanism.
+GROUP = "ckm.synth"
 
 
 class CodeModel(ABC):
@@ -120,28 +124,51 @@ def is_unprotected(method: str) -> bool:
     return method in UNPROTECTED
 
 
+def added_method(name: str) -> EntryPoint:
+    """Return the entry point of a mechanism that a package adds."""
+    added = {entry.name: entry for entry in entry_points(group=GROUP)}
+    require_one_of(name, "method", (*METHODS, *sorted({*added} - {*METHODS})), error=SynthError)
+    return added[name]
+
+
+def origin_of(method: str) -> dict[str, str] | None:
+    """Return the package, and its version, of a mechanism that is not our own."""
+    if method in METHODS:
+        return None
+    entry = added_method(method)
+    package = entry.dist
+    known = ("", "") if package is None else (package.name, package.version)
+    return {"package": known[0], "version": known[1], "object": entry.value}
+
+
 def fitter_of(method: str) -> Callable[..., Any]:
     """Return what fits codes."""
-    found = _known(method)
+    if method not in METHODS:
+        made: Callable[..., Any] = import_module(_ADDED).fitter(added_method(method))
+        return made
+    found = METHODS[method]
     fitter: Callable[..., Any] = found.load(found.fit)
     return fitter
 
 
 def reader_of(method: str) -> Callable[[str], CodeModel]:
     """Return what reads a model of a method."""
-    found = _known(method)
+    found = METHODS.get(method, _Method(_ADDED, "", "MechanismModel"))
     reader: Callable[[str], CodeModel] = found.load(found.model).from_json
     return reader
 
 
 def settings_of(method: str, given: Mapping[str, Any]) -> Any:
     """Return the settings of a method; None where nothing is given."""
-    found = _known(method)
+    if method not in METHODS:
+        kind = import_module(_ADDED).settings_class(added_method(method))
+    else:
+        found = METHODS[method]
+        kind = found.load(found.settings) if found.settings else None
     if not given:
         return None
-    if not found.settings:
+    if kind is None:
         raise SynthError(f"The method {method!r} has no settings.")
-    kind = found.load(found.settings)
     unknown = sorted({*given} - {*kind.__dataclass_fields__})
     if unknown:
         raise SynthError(
@@ -152,8 +179,3 @@ def settings_of(method: str, given: Mapping[str, Any]) -> Any:
         return kind(**given)
     except TypeError:
         raise SynthError(f"A setting of the method {method!r} is of the wrong type.") from None
-
-
-def _known(method: str) -> _Method:
-    require_one_of(method, "method", METHODS, error=SynthError)
-    return METHODS[method]

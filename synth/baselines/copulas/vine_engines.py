@@ -58,7 +58,7 @@ class VineSettings:
         At most so many records choose trees and families, and are all that kernels see.
     """
 
-    encoder: str = "auto"
+    encoder: str = "ordinal"
     truncation: int | str = "all"
     measure: str = "tau"
     families: tuple[str, ...] = ("indep", "tll")
@@ -102,6 +102,7 @@ class ThesisSettings(VineSettings):
         Of the Gaussian alone.
     """
 
+    encoder: str = "auto"
     truncation: int | str = 2
     measure: str = "rho"
     families: tuple[str, ...] = FAMILIES
