@@ -5,7 +5,7 @@ In the package's pyproject.toml:
     [project.entry-points."ckm.synth"]
     tree = "synth_mechanism:Tree"
 
-Then:  ckm synth fit people.parquet --schema schema.json --method tree --epsilon 1 --delta 1e-6 …
+Then it is a method: ckm synth fit people.parquet --method tree …
 """
 
 from dataclasses import dataclass
@@ -36,10 +36,14 @@ class Tree(Mechanism):
 
     @property
     def sizes(self) -> list[int]:
+        """How many codes each column has."""
         return self.widths
 
     @classmethod
-    def fit(cls, measurer: Any, *, sizes: Any, rho: float, settings: Any, **_known: Any) -> Self:
+    def fit(
+        cls, measurer: Any, *, sizes: Any, rho: float, settings: Any, **_known: Any
+    ) -> Self:
+        """Measure margins, then pairs that join one more column to the tree."""
         shares, many = settings or TreeSettings(), len(sizes)
         rho *= 1 - 1e-9
         price = rho * (shares.margins if many > 1 else 1) / many
@@ -67,7 +71,8 @@ class Tree(Mechanism):
             laws[new] = old, _rising(table if old == pair[0] else table.T)
         return cls(laws, list(sizes))
 
-    def sample(self, number: int, *, rng: Any, allowed: Any = None) -> np.ndarray:
+    def sample(self, number: int, *, rng: Any, allowed: Any = None) -> np.ndarray:  # noqa: ARG002
+        """Draw each column given its other; codes that are not allowed are drawn again."""
         codes = np.zeros((number, len(self.laws)), np.int32)
         for column, (other, rising) in self.laws.items():
             rows = codes[:, other] if other >= 0 else np.zeros(number, int)

@@ -158,11 +158,7 @@ class Model:
         allowed, fixed = self._conditions(conditions or {})
         parsed = self._rules()
         wish = self._wish(where)
-        for one in wish:
-            for place, flags in possible_codes(one, self.schema).items():
-                allowed[place] = allowed.get(place, True) & flags
-        if not all(flags.any() for flags in allowed.values()):
-            raise RuleError("No record can fulfil the conditions together.")
+        self._narrow(allowed, wish)
         source = np.random.default_rng(rng)
 
         def draw(size: int) -> Drawn:
@@ -351,6 +347,14 @@ class Model:
                 hint=f"names that are no words stand in backticks: {odd[0]}" if odd else None,
             )
         return [self.schema.parsed(rule)]
+
+    def _narrow(self, allowed: dict[int, Flags], wish: Sequence[ParsedRule]) -> None:
+        """Allow only codes with which a record can fulfil what shall hold."""
+        for one in wish:
+            for place, flags in possible_codes(one, self.schema).items():
+                allowed[place] = allowed.get(place, True) & flags
+        if not all(flags.any() for flags in allowed.values()):
+            raise RuleError("No record can fulfil the conditions together.")
 
     def _rules(self) -> list[ParsedRule]:
         return [self.schema.parsed(rule) for rule in self.schema.rules]

@@ -1,7 +1,7 @@
 """Mechanisms that other packages add, measured and certified as our own.
 
-A package names a class under the entry points ``ckm.synth``; its name is then a method. The class
-is given a measurer, never the records: what it asks is paid for and on the certificate.
+A package names a class under the entry points ``ckm.synth``; its name is then a method. The
+class is given a measurer in place of the records: what it asks is paid for, and certified.
 """
 
 import json

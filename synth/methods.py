@@ -26,6 +26,7 @@ class CodeModel(ABC):
     """What an engine returns: a distribution over codes, and one object of JSON."""
 
     kind: ClassVar[str]
+    spends: tuple[Any, ...] = ()
 
     @property
     @abstractmethod

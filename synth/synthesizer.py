@@ -18,7 +18,7 @@ from synth.errors import DomainError, SchemaError, SynthError
 from synth.fitted import Model
 from synth.frames import to_records
 from synth.marginals.belief import Network
-from synth.marginals.measuring import Neighbours, SecureNoise
+from synth.marginals.measuring import Neighbours, NoiseSource, SecureNoise
 from synth.marginals.spending import calls_of
 from synth.methods import SINGLE, CodeModel, fitter_of, is_unprotected
 from synth.schema.coding import encode
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from footing.arrays import Floats, Integers
-    from synth.marginals.measuring import NoiseSource
     from synth.marginals.spending import Budget, Call
     from synth.schema.public import Prior, Rule
     from synth.schema.schema import Schema
@@ -142,9 +141,8 @@ class Synthesizer:
         ...
         synth.errors.UndeclaredError: The domains of 'age' are not declared; ...
         """
-        report_progress = progress or _quiet
-        noise = _WatchedNoise(noise or SecureNoise(), budget, report_progress)
-        return self._fitted(frame, budget, noise, discovery, priors, report_progress)
+        watched = _WatchedNoise(noise or SecureNoise(), budget, progress or _quiet)
+        return self._fitted(frame, budget, watched, discovery=discovery, priors=priors)
 
     def check(
         self,
@@ -170,34 +168,32 @@ class Synthesizer:
         """
         noise = _WatchedNoise(SecureNoise(), budget, None)
         with suppress(_FirstLookError):
-            self._fitted(frame, budget, noise, discovery, priors, _quiet)
+            self._fitted(frame, budget, noise, discovery=discovery, priors=priors)
 
     def _fitted(
         self,
         frame: Any,
         budget: Budget | Claim,
         noise: _WatchedNoise,
+        *,
         discovery: Discovery | None,
         priors: Sequence[Prior],
-        report_progress: Callable[[str, int, int], None],
     ) -> Model:
         self._check_terms(budget, discovery=discovery, priors=priors)
         if discovery is None:
             self.schema.require_declared()
-        report_progress("encode", 0, 1)
+        noise.tell("encode", 0, 1)
         adjacency = Adjacency.REPLACE if isinstance(budget, Claim) else budget.adjacency
         unit = self.schema.unit
         neighbours = Neighbours(adjacency=adjacency, rows=unit.most_records, unit=unit.name)
         records, container = self._taken(frame)
         schema, found, aside = self._declared(records, budget, discovery, neighbours, noise)
-        schema = (
-            schema.with_single_cells() if self.method in SINGLE else schema.cut_at_rules()
-        )
-        report_progress("fit", 0, _STEPS)
+        schema = schema.with_single_cells() if self.method in SINGLE else schema.cut_at_rules()
+        noise.tell("fit", 0, _STEPS)
         terms = self._terms(schema, budget, found, aside, priors)
         engine = self._engine(records, schema, noise, neighbours, terms)
         calls = (*found, *calls_of(engine.spends, schema.names))
-        report_progress("fit", _STEPS, _STEPS)
+        noise.tell("fit", _STEPS, _STEPS)
         logger.info("model fitted", extra={"columns": len(schema.columns), "calls": len(calls)})
         return Model(
             schema=schema,
@@ -289,7 +285,7 @@ class Synthesizer:
         budget: Budget | Claim,
         discovery: Discovery | None,
         neighbours: Neighbours,
-        noise: NoiseSource,
+        noise: _WatchedNoise,
     ) -> tuple[Schema, list[Call], float]:
         """Return a schema without gaps, what it cost, and the delta put aside."""
         if isinstance(budget, Claim) or discovery is None or self.schema.is_declared:
@@ -358,7 +354,10 @@ def _require_possible(rules: Sequence[Rule], sizes: Sequence[int]) -> None:
     groups = [patterns_of(at, size=size, rules=rules) for at, size in enumerate(sizes)]
     firsts = [np.unique(group, return_index=True)[1] for group in groups]
     masks = [
-        (rule.columns, 1.0 - rule.forbidden[np.ix_(*(firsts[c] for c in rule.columns))])
+        (
+            rule.columns,
+            (~rule.forbidden[np.ix_(*(firsts[c] for c in rule.columns))]).astype(float),
+        )
         for rule in rules
     ]
     Network([len(first) for first in firsts], [], masks).calibrate([])
@@ -368,7 +367,7 @@ class _FirstLookError(Exception):
     """All is checked, and the records would be looked at now."""
 
 
-class _WatchedNoise:
+class _WatchedNoise(NoiseSource):
     """Noise of a source; tells how much of a budget is spent, or stops before any is."""
 
     def __init__(
@@ -377,17 +376,18 @@ class _WatchedNoise:
         budget: Budget | Claim,
         report_progress: Callable[[str, int, int], None] | None,
     ) -> None:
-        self._source, self._report_progress, self._spent = source, report_progress, 0.0
+        self._source, self._spent, self._is_dry = source, 0.0, report_progress is None
+        self.tell = report_progress or _quiet
         self._rho = math.inf if isinstance(budget, Claim) else budget.concentrated()
         self.label = source.label
         self.rng = getattr(source, "rng", None)
 
     def look(self, rho: float = 0.0) -> None:
         """Note that the records are looked at."""
-        if self._report_progress is None:
+        if self._is_dry:
             raise _FirstLookError
         self._spent += rho if math.isfinite(rho) else 0.0
-        self._report_progress("fit", min(int(_STEPS * self._spent / self._rho), 99), _STEPS)
+        self.tell("fit", min(int(_STEPS * self._spent / self._rho), 99), _STEPS)
 
     def add(self, counts: Integers, mechanism: Any) -> Integers:
         """Return counts with noise."""

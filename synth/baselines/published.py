@@ -63,9 +63,9 @@ def coded_columns(
     """
     found = []
     for place, is_ordered in enumerate(ordered):
-        values, places = np.unique(codes[:, place], return_inverse=True)
+        values, places = np.unique(codes[:, place].astype(np.int64), return_inverse=True)
         if sizes is not None:
-            values, places = np.arange(sizes[place]), codes[:, place]
+            values, places = np.arange(sizes[place]), codes[:, place].astype(np.intp)
         column = CodedColumn(
             name=str(place),
             domain=tuple(values.tolist()),

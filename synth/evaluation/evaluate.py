@@ -218,7 +218,7 @@ def _tables(case: _Case) -> Iterator[_Line]:
         )
         yield f"tvd{ways}", "", found.mean, ""
         if ways == 2:
-            far = [" × ".join(columns) for columns in found.not_trusted]
+            far = [" × ".join(columns) for columns in found.not_trusted]  # noqa: RUF001
             rest = [f"… +{len(far) - _NAMED}"] * (len(far) > _NAMED)
             yield "trusted", ", ".join([*far[:_NAMED], *rest]), found.trusted, ""
             errors = margins.cell_errors(case.train, case.made, seed=plan.seed)

@@ -142,7 +142,9 @@ class TableModel(CodeModel):
             kept = shares[column] * flags
             # Whoever asks for a value that noise left without a share gets it.
             shares[column] = kept if kept.any() else flags.astype(np.float64)
-        evidence = {c: np.bincount(self.groups[c], shares[c]) for c in allowed or {}}
+        evidence = {
+            c: np.bincount(self.groups[c], shares[c]).astype(float) for c in allowed or {}
+        }
         _, beliefs = self.network.calibrate(
             [table.potential for table in self.tables], evidence=evidence
         )

@@ -226,7 +226,7 @@ def stood_in(records: pd.DataFrame, schema: Schema) -> tuple[pd.DataFrame, Schem
         records = records.assign(**{column.name: value})
         schema = schema.with_column(known)
     names = {column.name for column in unknown}
-    kept = [rule for rule in schema.rules if not names & {*rule.columns}]
+    kept = tuple(rule for rule in schema.rules if not names & {*rule.columns})
     return records, replace(schema, rules=kept)
 
 

@@ -256,9 +256,7 @@ class Schema:
             if isinstance(column, Numeric):
                 low, high = column.bounds
                 bins = min(high - low + 1, _MOST_CELLS)
-                columns[place] = replace(
-                    column, bins=bins, edges=(), points=(), spacing="even"
-                )
+                columns[place] = replace(column, bins=bins, edges=(), points=(), spacing="even")
         return replace(self, columns=tuple(columns))
 
     @property

@@ -256,7 +256,7 @@ def fit_copula_shirley(
 def fit_copula_shirley_strict(
     codes: AnyIntegers, *, settings: StrictSettings | None = None, **given: Any
 ) -> VineModel:
-    """Fit COPULA-SHIRLEY within its budget: noisy margins, and a vine from noisy ranks alone."""
+    """Fit COPULA-SHIRLEY within its budget: margins, and a vine from noisy ranks alone."""
     copula, many = fit_copula(codes, **given), len(given["sizes"])
     depth = min((settings or StrictSettings()).truncation, many - 1)
     layout = Layout(
@@ -299,7 +299,7 @@ def _common(
     codes: AnyIntegers,
     settings: VineSettings,
     *,
-    sizes: Sequence[int],
+    sizes: Sequence[int],  # noqa: ARG001 (bins are the values of the records)
     ordered: Sequence[bool],
     noise: NoiseSource,
     label: int | None = None,

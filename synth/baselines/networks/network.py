@@ -109,7 +109,9 @@ def raked(table: Floats, margins: Sequence[Floats]) -> Floats:
         for axis, margin in enumerate(margins):
             sums = table.sum(axis=tuple({*range(table.ndim)} - {axis}))
             factor = np.divide(margin, sums, out=np.ones(len(sums)), where=sums > 0)
-            table = table * factor.reshape([-1 if at == axis else 1 for at in range(table.ndim)])
+            table = table * factor.reshape(
+                [-1 if at == axis else 1 for at in range(table.ndim)]
+            )
     return table
 
 

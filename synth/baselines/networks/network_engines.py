@@ -271,7 +271,7 @@ class _NetworkMeasurer(Measurer):
         return families[self._noise.choose(np.array(scores, np.float64), how)]
 
     def law(self, family: Family, margins: Sequence[Floats], *, rho: float) -> NetworkTable:
-        """Return the law of a column given its parents, from a noisy table and noisy margins."""
+        """Return the law of a column given its parents, from noisy tables and margins."""
         child, parents = family
         order = (*parents, child)
         if not parents:
@@ -279,9 +279,7 @@ class _NetworkMeasurer(Measurer):
         columns = tuple(sorted(order))
         counts, _ = self.table(columns, rho=rho)
         held = onto_simplex(counts.ravel().astype(np.float64), total=float(self._records))
-        turned = np.transpose(
-            held.reshape(counts.shape), [columns.index(one) for one in order]
-        )
+        turned = np.transpose(held.reshape(counts.shape), [columns.index(one) for one in order])
         return conditional(raked(turned, [margins[one] for one in order]), child, parents)
 
     def _apart(self, family: Family) -> float:

@@ -70,7 +70,9 @@ def possible_codes(parsed: ParsedRule, schema: Schema) -> dict[int, Flags]:
         return {}
     true = _judged_cells(parsed, columns).true
     return {
-        schema.names.index(column.name): true.any(axis=tuple({*range(true.ndim)} - {axis}))
+        schema.names.index(column.name): np.asarray(
+            true.any(axis=tuple({*range(true.ndim)} - {axis})), bool
+        )
         for axis, column in enumerate(columns)
     }
 

@@ -1,6 +1,5 @@
 """A mechanism of another package: fitted, drawn from and certified as our own."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -68,7 +67,9 @@ def installed(tmp_path, monkeypatch):
     folder = tmp_path / "demo_mechanisms-1.5.dist-info"
     folder.mkdir()
     (tmp_path / "odd_mechanisms.py").write_text(WRONG)
-    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: demo-mechanisms\nVersion: 1.5\n")
+    (folder / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: demo-mechanisms\nVersion: 1.5\n"
+    )
     names = ("Greedy", "Lazy", "Narrow", "nothing", "absent")
     odd = "".join(f"{one.lower()} = odd_mechanisms:{one}\n" for one in names)
     (folder / "entry_points.txt").write_text(f"[ckm.synth]\ntree = synth_mechanism:Tree\n{odd}")

@@ -206,9 +206,7 @@ def _draw(rng):
 @given(st.integers(0, 500), st.integers(0, 30))
 def test_drawing_ends_with_records_that_are_all_kept(number, bound):
     rng = np.random.default_rng(1)
-    drawn = draw_kept(
-        number, draw=_draw(rng), is_kept=lambda d: d.numbers["age"] >= bound
-    )
+    drawn = draw_kept(number, draw=_draw(rng), is_kept=lambda d: d.numbers["age"] >= bound)
     assert len(drawn.codes) == number == len(drawn.numbers["age"])
     assert (drawn.numbers["age"] >= bound).all()
 
