@@ -94,8 +94,9 @@ def useful_families(
     """
     left = [one for one in range(len(sizes)) if one not in known]
     found: list[Family] = [(child, ()) for child in left]
-    for many in range(1, min(degree, len(known)) + 1):
-        sets = [(of, math.prod(sizes[one] for one in of)) for of in combinations(known, many)]
+    left, telling = ([one for one in some if sizes[one] > 1] for some in (left, known))
+    for many in range(1, min(degree, len(telling)) + 1):
+        sets = [(of, math.prod(sizes[one] for one in of)) for of in combinations(telling, many)]
         more = [(one, of) for one in left for of, size in sets if sizes[one] * size <= cells]
         if len(found) + len(more) > _MAX_FAMILIES:
             break
