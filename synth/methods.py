@@ -125,6 +125,10 @@ def is_unprotected(method: str) -> bool:
     return method in UNPROTECTED
 
 
+def _is_own(method: Any) -> bool:
+    return isinstance(method, str) and method in METHODS
+
+
 def added_method(name: str) -> EntryPoint:
     """Return the entry point of a mechanism that a package adds."""
     added = {entry.name: entry for entry in entry_points(group=GROUP)}
@@ -134,7 +138,7 @@ def added_method(name: str) -> EntryPoint:
 
 def origin_of(method: str) -> dict[str, str] | None:
     """Return the package, and its version, of a mechanism that is not our own."""
-    if method in METHODS:
+    if _is_own(method):
         return None
     entry = added_method(method)
     package = entry.dist
@@ -144,7 +148,7 @@ def origin_of(method: str) -> dict[str, str] | None:
 
 def fitter_of(method: str) -> Callable[..., Any]:
     """Return what fits codes."""
-    if method not in METHODS:
+    if not _is_own(method):
         made: Callable[..., Any] = import_module(_ADDED).fitter(added_method(method))
         return made
     found = METHODS[method]
@@ -161,7 +165,7 @@ def reader_of(method: str) -> Callable[[str], CodeModel]:
 
 def settings_of(method: str, given: Mapping[str, Any]) -> Any:
     """Return the settings of a method; None where nothing is given."""
-    if method not in METHODS:
+    if not _is_own(method):
         kind = import_module(_ADDED).settings_class(added_method(method))
     else:
         found = METHODS[method]

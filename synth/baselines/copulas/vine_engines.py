@@ -13,7 +13,11 @@ import numpy as np
 from footing.arrays import AnyIntegers, Integers
 from footing.checks import is_integer, require_integer, require_number, require_one_of
 from synth.baselines.coded import CodedColumn
-from synth.baselines.copulas.copula_shirley import copula_shirley, vine_without_privacy
+from synth.baselines.copulas.copula_shirley import (
+    copula_shirley,
+    split_records,
+    vine_without_privacy,
+)
 from synth.baselines.copulas.layout import Encoder, Layout, LayoutVine
 from synth.baselines.engines import fit_copula
 from synth.baselines.model import BaselineModel
@@ -35,7 +39,6 @@ from synth.marginals.measuring import Neighbours, NoiseSource
 from synth.marginals.spending import Spend
 
 _LEARNED = ("woe", "glmm")
-_LEAST = 8  # so many are left of the smallest part of the records
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,7 +243,7 @@ def fit_copula_shirley(
     settings = settings or ThesisSettings()
     if claim.epsilon is None:
         raise SynthError("The method claims an epsilon; 0 is no noise.", hint="--epsilon 1")
-    common = _common(codes, settings, **given)
+    common = _common(codes, settings, has_noise=claim.epsilon > 0, **given)
     model = copula_shirley(
         **common,
         selected_on=settings.records,
@@ -302,6 +305,7 @@ def _common(
     sizes: Sequence[int],  # noqa: ARG001 (bins are the values of the records)
     ordered: Sequence[bool],
     noise: NoiseSource,
+    has_noise: bool = False,
     label: int | None = None,
     **others: Any,
 ) -> dict[str, Any]:
@@ -318,8 +322,11 @@ def _common(
         raise SynthError(
             "Weights of evidence need a label of two values.", hint="encoder='glmm' takes more"
         )
-    if len(codes) < _LEAST:
-        raise SynthError("Records are too few for a vine.", hint="give more")
+    if len(codes) < 2:
+        raise SynthError("A vine needs at least two records.")
+    if isinstance(settings, ThesisSettings) and has_noise:
+        share = settings.encoder_ratio if encoder in _LEARNED else 0.0
+        split_records(len(codes), histogram_share=settings.ratio, encoder_share=share)
     first_look(noise)
     return {
         "frame": coded_columns(codes, ordered=ordered),

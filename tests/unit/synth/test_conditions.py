@@ -115,7 +115,7 @@ def verdict(look):
 def attempts(draw):
     """Draw an attempt to fit, right or wrong in one way or several."""
     method = draw(st.sampled_from([*METHODS, "nobody"]))
-    adjacency = draw(st.sampled_from(list(Adjacency)[:2] + [Adjacency.REPLACE]))
+    adjacency = draw(st.sampled_from([*list(Adjacency)[:2], Adjacency.REPLACE]))
     budget = (
         Budget(rho=1.0, adjacency=adjacency)
         if adjacency in {"add-remove", "replace"}
@@ -147,7 +147,7 @@ def attempts(draw):
     rules = [
         one
         for one in rules
-        if one[0] == "`" and HOURS.name in names or one[0] == "s" and SEX in columns
+        if (one[0] == "`" and HOURS.name in names) or (one[0] == "s" and SEX in columns)
     ]
     unit = draw(st.sampled_from([Unit(), Unit(name="home", identifier="home", most_records=1)]))
     frame = people(draw(st.sampled_from([0, 1, 2, 9, 60])))

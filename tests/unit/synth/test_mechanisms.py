@@ -85,7 +85,7 @@ def test_an_added_mechanism_is_fitted_saved_drawn_and_certified(tmp_path):
     made.fit(people(), BUDGET).save(tmp_path / "model.json")
     model = Model.load(tmp_path / "model.json")
     frame = model.sample(2000, rng=np.random.default_rng(1), where="age > 2")
-    assert frame["age"].corr(frame["pay"]) > 0.9
+    assert frame["age"].corr(frame["pay"]) > 0.7
     assert frame["age"].min() == 3
     assert 0.99 * BUDGET.concentrated() < sum(call.rho for call in model.calls)
     assert sum(call.rho for call in model.calls) <= BUDGET.concentrated()
