@@ -3,21 +3,20 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
 from footing.arrays import Integers
-from footing.checks import require_number, require_one_of
+from footing.checks import require_number
 from synth.baselines.coded import CodedColumn, code_frame
 from synth.baselines.copulas.layout import Encoder, LayoutVine, lay_out
 from synth.baselines.model import Account, BaselineModel, Charge, charge_bins, checked_epsilon
-from synth.baselines.noise import Mechanism, exact_margins, noisy_correlation, noisy_margins
+from synth.baselines.noise import Mechanism, exact_margins, noisy_margins
 from synth.copulas.pair import FAMILIES, Criterion
-from synth.copulas.vine import Measure, Truncation, gaussian_vine
+from synth.copulas.vine import Measure, Truncation
 from synth.errors import SynthError
 
-Mode = Literal["thesis", "strict"]
 _LEAST = 2
 
 
@@ -25,7 +24,6 @@ def copula_shirley(
     frame: Any,
     *,
     epsilon: float,
-    mode: Mode = "thesis",
     encoder: Encoder = "ordinal",
     target: str | None = None,
     encoder_records: Any = None,
@@ -42,37 +40,33 @@ def copula_shirley(
     rng: np.random.Generator | None = None,
     threads: int = 1,
 ) -> BaselineModel:
-    """Fit COPULA-SHIRLEY, as published or within its budget.
+    """Fit COPULA-SHIRLEY as published; the method ``"copula-shirley-strict"`` keeps a budget.
 
-    Mode ``"thesis"`` does what was published and is **not** differentially private as claimed:
-    each column has a histogram at the whole epsilon, the vine is fitted to records without any
-    noise, bins and encoders are read off the records. Mode ``"strict"`` keeps the idea and the
-    budget: margins share one part of it, noisy Kendall's taus have the other, and a vine of
-    Gaussian pairs follows from those alone.
+    It is **not** differentially private as claimed: each column has a histogram at the whole
+    epsilon, the vine is fitted to records without any noise, bins and encoders are read off
+    the records.
 
     Parameters
     ----------
     frame
         The records.
     epsilon
-        The budget; 0 in mode ``"thesis"`` stands for no noise.
-    mode
-        ``"thesis"`` or ``"strict"``.
+        The budget as claimed; 0 stands for no noise.
     encoder, target
         How categories become numbers: ``"ordinal"``, ``"one-hot"``, ``"woe"`` or ``"glmm"``;
         the last two for a target column.
     encoder_records
         Other records to fit the encoder on, a test fold for instance.
     domains
-        Per column its values. None, in mode ``"thesis"`` only, reads them from the records.
+        Per column its values. None reads them from the records.
     histogram_share
-        The share of the records, in mode ``"strict"`` of the budget, for the margins.
+        The share of the records for the margins.
     encoder_share
         The share of the records for an encoder that has a target.
     mechanism, delta
         The noise on the histograms; delta is of the Gaussian alone.
     truncation, measure, families, criterion, selected_on
-        The vine, see `synth.copulas.fit_vine`; mode ``"strict"`` uses the truncation alone.
+        The vine, see `synth.copulas.fit_vine`.
     rng
         A generator, for simulations; without one the noise is exact and from the system.
     threads
@@ -93,25 +87,8 @@ def copula_shirley(
     >>> print(model.account)
     NOT DP as claimed: epsilon 8 claimed; bins unbounded, margins 16, dependence unbounded
     """
-    require_one_of(mode, "mode", get_args(Mode), error=SynthError)
-    epsilon = checked_epsilon(epsilon, may_be_zero=mode == "thesis")
-    if mode == "strict" and domains is None:
-        raise SynthError(
-            "Mode 'strict' needs declared domains.",
-            hint="reading them from the records would tell about them",
-        )
+    epsilon = checked_epsilon(epsilon, may_be_zero=True)
     columns = code_frame(frame, domains=domains)
-    if mode == "strict":
-        _refuse_learned(encoder)
-        return _strict(
-            columns,
-            epsilon=epsilon,
-            share=histogram_share,
-            truncation=truncation,
-            mechanism=mechanism,
-            delta=delta,
-            rng=rng,
-        )
     other = None if encoder_records is None else _other(encoder_records, columns)
     learns = encoder in {"woe", "glmm"}
     learns_here = learns and other is None
@@ -154,46 +131,6 @@ def copula_shirley(
     return vine.baseline(label, columns, account, folds=folds)
 
 
-def _strict(
-    columns: list[CodedColumn],
-    *,
-    epsilon: float,
-    share: float,
-    truncation: Truncation,
-    mechanism: Mechanism,
-    delta: float,
-    rng: np.random.Generator | None,
-) -> BaselineModel:
-    require_number(share, "histogram_share", error=SynthError, above=0, below=1)
-    if truncation == "auto":
-        raise SynthError(
-            "Mode 'strict' cannot choose the depth from records.", hint="name a number of trees"
-        )
-    account = Account(claimed=epsilon, limit=epsilon)
-    layout = lay_out(columns)
-    n = len(columns)
-    part = epsilon * (share if n > 1 else 1.0)
-    margins = noisy_margins(
-        layout.bins,
-        layout.sizes,
-        names=layout.names,
-        epsilon=part / n,
-        account=account,
-        mechanism=mechanism,
-        delta=delta / n,
-        rng=rng,
-    )
-    vine = None
-    if n > 1:
-        matrix = noisy_correlation(
-            layout.bins, epsilon=epsilon - part, account=account, rng=rng
-        )
-        vine = gaussian_vine(matrix, depth=n - 1 if truncation is None else int(truncation))
-    active = np.arange(n if n > 1 else 0)
-    found = LayoutVine(layout=layout, margins=margins, vine=vine, active=active)
-    return found.baseline("COPULA-SHIRLEY within its budget", columns, account, folds={})
-
-
 def _other(records: Any, columns: list[CodedColumn]) -> list[CodedColumn]:
     """Code other records with the same values; what is not among them gets -1."""
     found = {one.name: one for one in code_frame(records)}
@@ -207,14 +144,6 @@ def _other(records: Any, columns: list[CodedColumn]) -> list[CodedColumn]:
         new = np.array([place_of.get(value, -1) for value in other.domain], dtype=np.int64)
         coded.append(replace(column, codes=new[other.codes]))
     return coded
-
-
-def _refuse_learned(encoder: str) -> None:
-    if encoder != "ordinal":
-        raise SynthError(
-            f"Mode 'strict' has no budget for the encoder {encoder!r}.",
-            hint="declare the categories in a sensible order and use 'ordinal'",
-        )
 
 
 def split_records(
