@@ -38,7 +38,6 @@ METHODS = (
     "synth, replace",
     "copula, replace",
     "DP-Copula",
-    "COPULA-SHIRLEY, strict",
     "COPULA-SHIRLEY, published",
     "COPULA-SHIRLEY, kernels",
     "independent",
@@ -255,10 +254,6 @@ def _baseline(
     )
     if method == "DP-Copula":
         model = dp_copula(records, epsilon=epsilon, domains=domains, rng=rng)
-    elif method.endswith("strict"):
-        model = copula_shirley(
-            records, epsilon=epsilon, mode="strict", domains=domains, rng=rng
-        )
     else:
         model = copula_shirley(
             records,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from footing.arrays import Integers
     from synth.marginals.measuring import Neighbours, NoiseSource
+    from synth.schema.columns import Column
     from synth.schema.schema import Schema
 
 _FOUND = "found in the records, at a price"
@@ -204,6 +205,29 @@ class _Search:
             kind = int if column.kind == "whole" else float
             ends = {name: kind(value) for name, value in ends.items()}
         return replace(column, **ends, outside="clip", declared_by=_FOUND), call
+
+
+def stood_in(records: pd.DataFrame, schema: Schema) -> tuple[pd.DataFrame, Schema]:
+    """Give every column without a domain one value, to try what comes after finding domains.
+
+    Refuses values whose domain could not be found.
+    """
+    unknown = [schema.column(name) for name in schema.undeclared if name in records.columns]
+    for column in unknown:
+        if isinstance(column, Numeric):
+            grid_numbers(records[column.name], column)
+            whole = next(one for one in range(99) if one not in column.missing.values())
+            value: Any = "1970-01-01" if isinstance(column, Date) else whole
+            known: Column = replace(column, low=value, high=value, edges=(), points=())
+        else:
+            _counted(records[column.name], column.name)
+            value = "any"
+            known = replace(column, values=(value,), other=value)  # type: ignore[call-arg]
+        records = records.assign(**{column.name: value})
+        schema = schema.with_column(known)
+    names = {column.name for column in unknown}
+    kept = tuple(rule for rule in schema.rules if not names & {*rule.columns})
+    return records, replace(schema, rules=kept)
 
 
 def _counted(values: pd.Series, name: str) -> dict[tuple[str, object], int]:

@@ -16,6 +16,7 @@ from synth.schema.columns import Category, Column, Date, Numeric, Real, Whole, i
 from synth.schema.rules.rules import EditRule, ParsedRule, parse_rule
 
 _FORMAT = "ckm-synth-schema"
+_MOST_CELLS = 50_000
 _KINDS: dict[str, type[Column]] = {one.kind: one for one in (Category, Whole, Real, Date)}
 
 
@@ -240,6 +241,23 @@ class Schema:
                 if isinstance(column, Numeric):
                     columns[name] = _cut(column, cuts)
         return replace(self, columns=tuple(columns.values()))
+
+    def with_single_cells(self) -> Schema:
+        """Return a schema with a cell for each number, or 50,000 cells where there are more.
+
+        Examples
+        --------
+        >>> wide = Schema(columns=[Whole(name="age", low=0, high=99, bins=5)])
+        >>> wide.with_single_cells().column("age").size
+        100
+        """
+        columns = list(self.columns)
+        for place, column in enumerate(columns):
+            if isinstance(column, Numeric):
+                low, high = column.bounds
+                bins = min(high - low + 1, _MOST_CELLS)
+                columns[place] = replace(column, bins=bins, edges=(), points=(), spacing="even")
+        return replace(self, columns=tuple(columns))
 
     @property
     def digest(self) -> str:

@@ -108,9 +108,9 @@ def schema(
 @click.option(
     "--method",
     default="tables",
-    help="tables; to compare with: copula, histogram, priv-bayes; and, NOT differentially "
-    "private as claimed: copula-shirley, priv-bayes-legacy, vine. priv-bayes and "
-    "copula-shirley are weaker here than they could be.",
+    help="tables; to compare with: copula, copula-shirley-strict, histogram, priv-bayes; and, "
+    "NOT differentially private as claimed: copula-shirley, priv-bayes-legacy, vine; or one "
+    "that a package adds.",
 )
 @click.option(
     "--set",
@@ -151,8 +151,8 @@ def fit(
     """
     from synth import Discovery, Schema, SimulatedNoise, Synthesizer, draw_structure
     from synth.claims import words_of
-    from synth.frames import names_of, read_records
-    from synth.methods import WEAKER, settings_of
+    from synth.frames import read_records
+    from synth.methods import settings_of
 
     if picture is not None and method != "tables":
         raise click.UsageError(f"There is no picture of the method {method!r}.")
@@ -167,10 +167,10 @@ def fit(
     )
     if discovery is None:
         synthesizer.schema.require_declared()
-    if method in WEAKER:
-        terminal.warn("weak baseline", f"{method} is a weak baseline here: {WEAKER[method]}")
     if dry_run:
-        names_of(data)
+        for file in filter(None, (output, picture)):
+            check_output(file, force=force)
+        synthesizer.check(read_records(data), budget, discovery=discovery)
         terminal.step("dry run complete", f"dry run: a model would go to {output}")
         return
     noise = None if simulate is None else SimulatedNoise(seed=simulate)

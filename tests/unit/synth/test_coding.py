@@ -195,8 +195,9 @@ def test_columns_must_be_those_of_the_schema():
     ):
         with pytest.raises(DomainError):
             encode(to_records(frame)[0], schema)
-    with pytest.raises(DomainError, match="index"):
-        to_records(pd.DataFrame({"a": [1]}, index=[7]))
+    for index in (pd.Index([7], name="id"), pd.Index(["x"]), pd.Index([(1, 2)])):
+        with pytest.raises(DomainError, match="index"):
+            to_records(pd.DataFrame({"a": [1]}, index=index))
     with pytest.raises(DomainError, match="frame"):
         to_records({"a": [1]})
 
