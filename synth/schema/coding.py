@@ -83,7 +83,7 @@ def encode(records: pd.DataFrame, schema: Schema) -> NDArray[np.int32]:
            [100,   2]], dtype=int32)
     """
     schema.require_declared()
-    _check_names(list(records.columns), schema)
+    check_names(list(records.columns), schema)
     codes = np.empty((len(records), len(schema.columns)), np.int32)
     problems = []
     for place, column in enumerate(schema.columns):
@@ -433,7 +433,8 @@ def _python(found: Any) -> list[Any]:
     return list(found.tolist()) if hasattr(found, "tolist") else list(found)
 
 
-def _check_names(found: list[Any], schema: Schema) -> None:
+def check_names(found: list[Any], schema: Schema) -> None:
+    """Refuse columns that are not declared, and declared ones that are not there."""
     if len(set(map(str, found))) < len(found):
         raise DomainError("Two columns of the records have the same name.")
     known = {*schema.names, *schema.ignored}

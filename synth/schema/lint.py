@@ -1,15 +1,20 @@
 """What is missing from a schema, or would leak, told without a look at any value."""
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from synth.errors import SchemaError
+from synth.marginals.measuring import Neighbours
+from synth.marginals.spending import Budget, Settings
 from synth.schema.columns import Category, Column, Numeric
+from synth.schema.discovery import Discovery
 from synth.schema.rules.constraints import constraints_of
 from synth.schema.schema import Schema
 
 _MANY = 2000
+_MUCH = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +41,14 @@ class Finding:
     text: str
 
 
-def lint(schema: Schema, *, names: Iterable[str] | None = None) -> list[Finding]:
-    """Return what is missing from a schema, or would leak.
+def lint(
+    schema: Schema,
+    *,
+    names: Iterable[str] | None = None,
+    records: int | None = None,
+    budget: Budget | None = None,
+) -> list[Finding]:
+    """Return what is missing from a schema, would leak, or costs accuracy.
 
     Parameters
     ----------
@@ -46,6 +57,9 @@ def lint(schema: Schema, *, names: Iterable[str] | None = None) -> list[Finding]
     names
         The names of the columns of the records, when they are known. Values are not asked
         for: what a check of values says would be a release of its own.
+    records, budget
+        About how many records there will be, a public number, and what may be spent: together
+        they tell how much of each column will be noise.
 
     Examples
     --------
@@ -53,7 +67,10 @@ def lint(schema: Schema, *, names: Iterable[str] | None = None) -> list[Finding]
     >>> [one.level for one in lint(Schema(columns=[Whole(name="age")]))]
     ['error', 'note']
     """
-    found = [finding for column in schema.columns for finding in _of_column(column)]
+    columns = schema.columns
+    found = [finding for column in columns for finding in _of_column(column, len(columns))]
+    if records is not None and budget is not None and schema.is_declared:
+        found += _of_noise(schema, records, budget)
     if schema.unit.name == "record":
         found.append(
             Finding(
@@ -67,7 +84,38 @@ def lint(schema: Schema, *, names: Iterable[str] | None = None) -> list[Finding]
     return found
 
 
-def _of_column(column: Column) -> list[Finding]:
+def _of_noise(schema: Schema, records: int, budget: Budget) -> Iterator[Finding]:
+    """Say what noise alone does to the columns, before anything smooths it."""
+    share, spending = Discovery().bins_share / len(schema.columns), Settings()
+    wide = {one.name for one in schema.columns if _is_wide(one)}
+    rho = budget.concentrated() * (1 - share * len(wide))
+    unit = schema.unit
+    near = Neighbours(adjacency=budget.adjacency, rows=unit.most_records, unit=unit.name)
+    scale = near.counting(spending.margin_price(rho, margins=len(schema.columns))).scale
+    for column in schema.columns:
+        moved = column.size * scale * math.sqrt(2 / math.pi) / (2 * max(records, 1))
+        if column.name not in wide:
+            yield Finding(
+                level="warning" if moved > _MUCH else "note",
+                place=column.name,
+                text=f"noise moves {min(moved, 1):.1%} of the records to other codes, of "
+                f"{column.size}, before it is smoothed",
+            )
+    tables = spending.how_many(records, columns=len(schema.columns), rho=rho)
+    noise = near.counting(spending.table_price(rho, tables=tables)).scale
+    yield Finding(
+        level="note",
+        place="tables",
+        text=f"about {tables} tables are measured, each count with noise of scale {noise:.3g}: "
+        f"what fewer than {spending.least_group * noise:.0f} records share is put together",
+    )
+
+
+def _is_wide(column: Column) -> bool:
+    return isinstance(column, Numeric) and column.is_uncut
+
+
+def _of_column(column: Column, columns: int) -> list[Finding]:
     def say(level: str, text: str) -> Finding:
         return Finding(level=level, place=column.name, text=text)
 
@@ -83,14 +131,13 @@ def _of_column(column: Column) -> list[Finding]:
         found.append(say("note", "only one value is possible"))
     if not column.missing:
         found.append(say("note", "no kind of missing is declared: null will be refused"))
-    if isinstance(column, Numeric) and column.has_bounds_alone:
-        cells = column.domain_size
+    if _is_wide(column):
+        price = Discovery().bins_share / columns
         found.append(
             say(
-                "warning",
-                f"bounds alone, cut into {cells} equal cells: a value that many share (0, 40) "
-                "is spread over its cell; records may be worse than with independent columns. "
-                "Declare bins, edges and points from a code book",
+                "note",
+                f"neither bins nor edges: they are found in the records, for {price:.1%} of "
+                "the budget; declared ones cost nothing",
             )
         )
     if isinstance(column, Numeric) and column.outside == "clip":

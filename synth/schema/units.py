@@ -75,6 +75,8 @@ def _text(value: object) -> str | None:
     if isinstance(value, str):
         return value
     is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if is_whole or (isinstance(value, Decimal) and value.is_finite() and value == value.to_integral_value()):
+    if is_whole or (
+        isinstance(value, Decimal) and value.is_finite() and value == value.to_integral_value()
+    ):
         return str(int(value))  # type: ignore[call-overload]
     return None
