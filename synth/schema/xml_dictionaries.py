@@ -5,52 +5,42 @@ hold besides, would leak.
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from synth.errors import SchemaError
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-_SDMX = {
-    "Integer": "whole", "Long": "whole", "Short": "whole", "BigInteger": "whole",
-    "Count": "whole", "Decimal": "real", "Float": "real", "Double": "real",
-    "GregorianDay": "date", "Boolean": "boolean",
-}  # fmt: skip
 _MOST_MISSING = 100
 _COMPONENTS = {"Dimension", "TimeDimension", "Attribute", "PrimaryMeasure", "Measure"}
 
 
-@dataclass(frozen=True, slots=True)
-class Described:
+class Told(NamedTuple):
     """What a dictionary says of a column, as it is written there."""
 
-    name: str
-    kind: str
-    codes: tuple[str, ...] = ()
-    missing: Mapping[str, str | None] = field(default_factory=dict)
+    name: Any
+    kind: str = ""
+    codes: Sequence[Any] = ()
+    missing: Mapping[str, Any] = {}
     low: Any = None
     high: Any = None
     decimals: int | None = None
 
 
-def described_by_xml(content: bytes, name: str) -> list[Described]:
-    """Return what a DDI code book or an SDMX structure says of each column."""
+def told_by_xml(content: bytes, name: str) -> Iterator[Told]:
+    """Yield what a DDI code book or an SDMX structure says of each column."""
     root = _parsed(content, name)
     if root.tag == "codeBook":
-        found = [_ddi(one) for one in root.iter("var")]
+        yield from map(_ddi, root.iter("var"))
     elif root.tag == "Structure":
-        found = list(_sdmx(root))
+        yield from _sdmx(root)
     else:
         raise SchemaError(
             f"{name!r} is neither a DDI code book nor an SDMX structure.",
             hint="known in XML: codeBook of DDI 2, Structure of SDMX 2.1 and 3",
         )
-    if not found:
-        raise SchemaError(f"{name!r} describes no column.")
-    return found
 
 
 def _parsed(content: bytes, name: str) -> "Element":
@@ -65,11 +55,8 @@ def _parsed(content: bytes, name: str) -> "Element":
             f"{name!r} has a document type, which may declare entities.", hint="take it out"
         )
 
-    def start(tag: str, given: dict[str, str]) -> None:
-        builder.start(_local(tag), {_local(key): value for key, value in given.items()})
-
     parser.StartDoctypeDeclHandler = refuse
-    parser.StartElementHandler = start
+    parser.StartElementHandler = lambda tag, given: builder.start(_local(tag), given)
     parser.EndElementHandler = lambda tag: builder.end(_local(tag))
     parser.CharacterDataHandler = builder.data
     try:
@@ -85,88 +72,62 @@ def _local(name: str) -> str:
     return name.rpartition(" ")[2]
 
 
-def _text(parent: "Element", tag: str) -> str:
-    return (parent.findtext(tag) or "").strip()
-
-
-def _ddi(var: "Element") -> Described:
-    codes, missing = [], dict[str, str | None]()
+def _ddi(var: "Element") -> Told:
+    codes, missing = list[str](), dict[str, str]()
     for one in var.iterfind("catgry"):
-        code, label = _text(one, "catValu"), _text(one, "labl")
+        code, label = ((one.findtext(tag) or "").strip() for tag in ("catValu", "labl"))
         if one.get("missing") == "Y":
             missing[label if label and label not in missing else code] = code
         else:
             codes.append(code)
-    for code in _invalid(var):
-        if code not in missing.values():
-            missing[code] = code
+    missing |= {code: code for code in _invalid(var) if code not in missing.values()}
     codes += [item.get("VALUE", "") for item in var.iterfind("valrng/item")]
-    limits = next(var.iterfind("valrng/range"), None)
-    shape = next(var.iterfind("varFormat"), None)
-    is_number = shape is not None and shape.get("type") == "numeric"
-    decimals = int(var.get("dcml", "0")) if var.get("dcml", "0").isdigit() else 0
-    kind = "category"
-    if shape is not None and shape.get("category") == "date":
-        kind = "date"
-    elif var.get("intrvl") == "contin" or (not codes and (limits is not None or is_number)):
-        kind = "real" if decimals else "whole"
-    return Described(
-        var.get("name", ""),
-        kind,
-        codes=tuple(dict.fromkeys(code for code in codes if code not in missing.values())),
-        missing=missing,
-        low=None if limits is None else limits.get("min"),
-        high=None if limits is None else limits.get("max"),
-        decimals=decimals if kind == "real" else None,
-    )
+    limits, shape = (_attributes(var.find(tag)) for tag in ("valrng/range", "varFormat"))
+    decimals = int(re.sub("[^0-9]", "", var.get("dcml", "")) or 0)
+    kind = "date" if shape.get("category") == "date" else ""
+    is_number = var.get("intrvl") == "contin" or shape.get("type") == "numeric" or limits
+    if not kind and is_number and (not codes or var.get("intrvl") == "contin"):
+        kind = "number" if decimals else "int"
+    codes = list(dict.fromkeys(code for code in codes if code not in missing.values()))
+    ends = limits.get("min"), limits.get("max")
+    return Told(var.get("name", ""), kind, codes, missing, *ends, decimals)
 
 
-def _invalid(var: "Element") -> list[str]:
-    """Return the codes of missing values; a short range of whole numbers is a list of codes."""
-    codes = [item.get("VALUE", "") for item in var.iterfind("invalrng/item")]
+def _attributes(one: "Element | None") -> Mapping[str, str]:
+    return {} if one is None else one.attrib
+
+
+def _invalid(var: "Element") -> Iterator[str]:
+    """Yield the codes of missing values; a range of whole numbers is a list of codes."""
+    yield from (item.get("VALUE", "") for item in var.iterfind("invalrng/item"))
     for one in var.iterfind("invalrng/range"):
         ends = one.get("min", ""), one.get("max", "")
         if all(re.fullmatch("-?[0-9]{1,9}", end) for end in ends):
-            codes += [
-                str(code) for code in range(int(ends[0]), int(ends[1]) + 1)[:_MOST_MISSING]
-            ]
-    return codes
+            yield from map(str, range(int(ends[0]), int(ends[1]) + 1)[:_MOST_MISSING])
 
 
-def _sdmx(root: "Element") -> Iterator[Described]:
+def _sdmx(root: "Element") -> Iterator[Told]:
     structures = list(root.iter("DataStructure"))
     if len(structures) != 1:
         raise SchemaError(f"The file has {len(structures)} data structures, not one.")
-    lists = {
-        one.get("id"): [code.get("id", "") for code in one.iterfind("Code")]
-        for tag in ("Codelist", "ValueList")
-        for one in root.iter(tag)
-    }
-    concepts = {one.get("id"): one for one in root.iter("Concept")}
+    known = {(one.tag, one.get("id")): one for one in root.iter() if one.get("id")}
     for one in structures[0].iter():
-        if one.tag in _COMPONENTS:
-            yield _sdmx_component(one, lists, concepts)
-
-
-def _sdmx_component(
-    one: "Element", lists: Mapping[str | None, list[str]], concepts: Mapping[str | None, Any]
-) -> Described:
-    concept = _referred(next(one.iterfind("ConceptIdentity"), None))
-    name, used = one.get("id") or concept, one.find("LocalRepresentation")
-    if used is None and concept in concepts:
-        used = concepts[concept].find("CoreRepresentation")
-    listed = None if used is None else used.find("Enumeration")
-    shape = None if used is None else used.find("TextFormat")
-    told: Mapping[str, str] = {} if shape is None or listed is not None else shape.attrib
-    decimals = told.get("decimals", "")
-    return Described(
-        name or "",
-        _SDMX.get(told.get("textType", ""), "category"),
-        codes=tuple(lists.get(_referred(listed), ())),
-        low=told.get("minValue"),
-        high=told.get("maxValue"),
-        decimals=int(decimals) if decimals.isdigit() else None,
-    )
+        if one.tag not in _COMPONENTS:
+            continue
+        concept = _referred(one.find("ConceptIdentity"))
+        used = one.find("LocalRepresentation")
+        if used is None and ("Concept", concept) in known:
+            used = known["Concept", concept].find("CoreRepresentation")
+        listed = None if used is None else used.find("Enumeration")
+        shape = _attributes(
+            None if used is None or listed is not None else used.find("TextFormat")
+        )
+        named = known.get(("Codelist", _referred(listed)))
+        codes = [] if named is None else [code.get("id") for code in named.iterfind("Code")]
+        ends = shape.get("minValue"), shape.get("maxValue")
+        decimals = int(shape["decimals"]) if "decimals" in shape else None
+        name, kind = one.get("id") or concept or "", shape.get("textType", "")
+        yield Told(name, kind, codes, {}, *ends, decimals)
 
 
 def _referred(found: "Element | None") -> str | None:

@@ -144,7 +144,6 @@ def test_metadata_of_csv_on_the_web_give_types_formats_and_limits(tmp_path):
 
 def test_metadata_that_we_write_name_the_categories(tmp_path):
     table = PublishedTable(
-        name="t",
         dimensions={"sex": (np.array([0, 1]), ("F", "M"))},
         measures={"count": np.array([3, 4])},
     )
@@ -185,15 +184,15 @@ def test_xml_that_declares_entities_is_refused(tmp_path, text, encoding):
     ("content", "words"),
     [
         ("<codeBook>", "cannot be read as XML"),
-        ("<codeBook/>", "describes no column"),
+        ("<codeBook/>", "at least one column"),
         ("<html/>", "neither a DDI code book"),
         ('<?xml version="1.0" encoding="magic"?><codeBook/>', "cannot be read as XML"),
-        ("<codeBook>" + "<a>" * 50_000 + "</a>" * 50_000 + "</codeBook>", "no column"),
+        ("<codeBook>" + "<a>" * 50_000 + "</a>" * 50_000 + "</codeBook>", "at least one"),
         ("<codeBook><var/></codeBook>", "A column has a name"),
         ('<codeBook><var name="a"><valrng><range min="x" max="1"/></valrng></var></codeBook>',
-         "a: no numbers or days"),
+         "'a' of the dictionary: no numbers or days"),
         ('<codeBook><var name="a"><valrng><range min="9" max="1"/></valrng></var></codeBook>',
-         "a: low is above high"),
+         "'a' of the dictionary: low is above high"),
         ("<Structure/>", "0 data structures"),
         ("{", "JSON or XML"),
         ("[" * 10_000, "JSON or XML"),
