@@ -13,7 +13,7 @@ import numpy as np
 from dp import Geometric, Sensitivity
 from synth.errors import DomainError, SynthError
 from synth.marginals.coarse import group_codes
-from synth.marginals.spending import Call
+from synth.marginals.spending import Call, Spend, calls_of
 from synth.schema.coding import distinct_values, grid_numbers
 from synth.schema.columns import Category, Column, Date, Numeric, key_of
 from synth.schema.schema import with_starts
@@ -216,7 +216,7 @@ class _Search:
     def bounds(self, values: pd.Series, column: Numeric, *, rho: float) -> tuple[Numeric, Call]:
         """Find the bounds of a column of numbers."""
         how = self.neighbours.counting(rho)
-        call = _gaussian("bounds", column.name, how)
+        (call,) = calls_of([Spend.of("bounds", how, columns=(0,))], [column.name])
         starts = _round_numbers(column)
         numbers = np.clip(grid_numbers(values, column), starts[0], starts[-1] - 1)
         cells = np.searchsorted(np.array(starts), numbers, side="right") - 1
@@ -243,19 +243,17 @@ class _Search:
         low, high = column.bounds
         digits = _digits(column)
         how = self.neighbours.counting(rho / (digits + 1) * (1 - 1e-9))
-        call = _gaussian("bins", column.name, how)
+        calls = calls_of([Spend.of("bins", how, columns=(0,))] * (digits + 1), [column.name])
         counts, heaps = self._counts(grid_numbers(values, column), (low, high), digits, how)
-        starts = np.array(sorted(counts))
+        starts, least = np.array(sorted(counts)), _STANDS_OUT * how.scale
+        masses = np.maximum([counts[start] for start in starts.tolist()], 0.0)
+        alone = np.where(np.isin(starts, heaps), np.arange(len(starts)), -1)
         groups = group_codes(
-            np.maximum([counts[start] for start in starts.tolist()], 0.0),
-            is_ordered=True,
-            most=_MOST_BINS,
-            least=_STANDS_OUT * how.scale,
-            patterns=np.where(np.isin(starts, heaps), np.arange(len(starts)), -1),
+            masses, is_ordered=True, most=_MOST_BINS, least=least, patterns=alone
         )
         firsts = np.maximum(starts[np.unique(groups, return_index=True)[1]], low).tolist()
         by = "; ".join(filter(None, (column.declared_by, _BINS)))
-        return replace(with_starts(column, firsts), declared_by=by), [call] * (digits + 1)
+        return replace(with_starts(column, firsts), declared_by=by), calls
 
     def _counts(
         self, numbers: Integers, bounds: tuple[int, int], digits: int, how: DiscreteGaussian
@@ -293,17 +291,6 @@ def _digits(column: Numeric) -> int:
     """Return how many digits of a number are looked at after the first two, one by one."""
     low, high = column.bounds
     return max(len(str(high - low)) - 2, 0)
-
-
-def _gaussian(what: str, name: str, how: DiscreteGaussian) -> Call:
-    return Call(
-        what=what,
-        columns=(name,),
-        law="discrete Gaussian",
-        sensitivity=how.sensitivity.l2,
-        scale=how.scale,
-        rho=how.guarantee.rho,
-    )
 
 
 def _within(numbers: Integers, starts: Integers, width: int) -> Integers:

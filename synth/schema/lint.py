@@ -91,14 +91,20 @@ def _of_noise(schema: Schema, records: int, budget: Budget) -> Iterator[Finding]
     for one in schema.columns:
         moved = min(one.size * scale / math.sqrt(2 * math.pi) / max(records, 1), 1.0)
         if one.name not in wide:
-            text = f"noise moves {moved:.1%} of the records to others of {one.size} codes"
-            level = "warning" if moved > _MUCH else "note"
-            yield _finding(level, one.name, f"{text}, before it is smoothed")
+            yield _finding(
+                "warning" if moved > _MUCH else "note",
+                one.name,
+                f"noise moves {moved:.1%} of the records to others of {one.size} codes, before "
+                "it is smoothed",
+            )
     tables = spending.how_many(records, columns=number, rho=rho)
     noise = near.counting(spending.table_price(rho, tables=tables)).scale
-    text = f"about {tables} tables are measured, each count with noise of scale {noise:.3g}"
-    few = f"what fewer than {spending.least_group * noise:.0f} records share is put together"
-    yield _finding("note", "tables", f"{text}: {few}")
+    yield _finding(
+        "note",
+        "tables",
+        f"about {tables} tables are measured, each count with noise of scale {noise:.3g}: what "
+        f"fewer than {spending.least_group * noise:.0f} records share is put together",
+    )
 
 
 def _of_column(column: Column, columns: int) -> Iterator[Finding]:
@@ -116,9 +122,13 @@ def _of_column(column: Column, columns: int) -> Iterator[Finding]:
     if not column.missing:
         yield say("note", name, "no kind of missing is declared: null will be refused")
     if isinstance(column, Numeric) and column.is_uncut:
-        price = f"{Discovery().bins_share / columns:.1%} of the budget"
-        text = f"neither bins nor edges: they are found in the records, for {price}"
-        yield say("note", name, f"{text}; declared ones cost nothing")
+        price = Discovery().bins_share / columns
+        yield say(
+            "note",
+            name,
+            f"neither bins nor edges: they are found in the records, for {price:.1%} of the "
+            "budget; declared ones cost nothing",
+        )
     if isinstance(column, Numeric) and column.outside == "clip":
         yield say("note", name, "values out of bounds are put on the bounds")
     if isinstance(column, Category) and column.other is not None:

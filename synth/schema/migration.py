@@ -107,8 +107,8 @@ def _schema(told: Iterator[Told], by: str) -> Schema:
         try:
             columns.append(_column(one, by))
         except (ValueError, OverflowError) as error:
-            said = error.problem if isinstance(error, SchemaError) else "no numbers or days."
-            raise SchemaError(f"Column {one.name!r} of the dictionary: {said}") from None
+            problem = error.problem if isinstance(error, SchemaError) else "no numbers or days."
+            raise SchemaError(f"Column {one.name!r} of the dictionary: {problem}") from None
     return Schema(columns=tuple(columns))
 
 
