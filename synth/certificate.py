@@ -24,6 +24,7 @@ from synth.claims import words_of, wrong_account
 from synth.errors import CertificateError
 from synth.marginals.spending import Call
 from synth.methods import METHODS, is_unprotected, origin_of
+from synth.schema.discovery import is_unpaid
 from synth.schema.schema import Schema
 
 if TYPE_CHECKING:
@@ -370,17 +371,12 @@ def _wrong_declarations(found: Mapping[str, Any], schema: Schema | None) -> list
         wrong.append("The unit is not that of the schema.")
     if found["adjacency"] not in ("add-remove", "replace"):
         wrong.append("Nothing is known of these neighbours.")
-    paid = {
-        name
-        for call in found["calls"]
-        for name in call["columns"]
-        if call["what"] in ("categories", "bounds")
-    }
     free = [
-        one["column"]
-        for one in found["domains"]
-        if one["declared_by"] == "found in the records, at a price"
-        and one["column"] not in paid
+        column.name
+        for column in declared.columns
+        if is_unpaid(
+            column, [one["what"] for one in found["calls"] if column.name in one["columns"]]
+        )
     ]
     if free:
         named = ", ".join(map(repr, free))

@@ -21,8 +21,8 @@ from synth.marginals.belief import Network
 from synth.marginals.measuring import Neighbours, NoiseSource, SecureNoise
 from synth.marginals.spending import calls_of
 from synth.methods import SINGLE, CodeModel, fitter_of, is_unprotected
-from synth.schema.coding import encode
-from synth.schema.discovery import Discovery, discover, stood_in
+from synth.schema.coding import check_names, encode
+from synth.schema.discovery import Discovery, discover, find_bins, stood_in
 from synth.schema.public import patterns_of
 from synth.schema.rules.constraints import constraints_of
 from synth.schema.units import within_bound
@@ -288,8 +288,10 @@ class Synthesizer:
         noise: _WatchedNoise,
     ) -> tuple[Schema, list[Call], float]:
         """Return a schema without gaps, what it cost, and the delta put aside."""
-        if isinstance(budget, Claim) or discovery is None or self.schema.is_declared:
+        check_names(list(records.columns), self.schema)
+        if isinstance(budget, Claim):
             return self.schema, [], 0.0
+        discovery = discovery or Discovery()
         needs_delta = any(
             self.schema.column(name).kind == "category" for name in self.schema.undeclared
         )
@@ -301,15 +303,14 @@ class Synthesizer:
         with suppress(_FirstLookError):
             still = _WatchedNoise(SecureNoise(), budget, None)
             self._engine(tried, schema, still, neighbours, terms)
+        rho = budget.concentrated(aside=aside)
+        look: dict[str, Any] = {"neighbours": neighbours, "noise": noise}
         schema, calls = discover(
-            records,
-            self.schema,
-            rho=budget.concentrated(aside=aside) * discovery.share,
-            delta=aside,
-            neighbours=neighbours,
-            noise=noise,
+            records, self.schema, rho=rho * discovery.share, delta=aside, **look
         )
-        return schema, calls, aside
+        left = (rho - sum(call.rho for call in calls)) * discovery.bins_share
+        schema, more = find_bins(records, schema, rho=left, **look)
+        return schema, calls + more, aside
 
     def _workload(self) -> dict[tuple[int, ...], float] | None:
         if self.workload is None:

@@ -14,6 +14,8 @@ _LAWS = {
     "margin": "discrete Gaussian",
     "table": "discrete Gaussian",
     "ranks": "discrete Gaussian",
+    "bounds": "discrete Gaussian",
+    "bins": "discrete Gaussian",
     "choice": "exponential",
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -345,14 +345,16 @@ def _cut(column: Numeric, cuts: set[int]) -> Numeric:
     new = sorted(cut for cut in cuts if low < cut <= high and cut not in grid.starts)
     if not new:
         return column
-    starts = sorted({*grid.starts, *new})
-    shown = [column.shown(start) for start in starts]
-    edges: tuple[float | str, ...] = tuple(shown)
-    if isinstance(column, Whole):
-        edges = tuple(int(one) for one in shown)
-    elif isinstance(column, Real):
-        edges = tuple(float(one) for one in shown)
-    return replace(column, bins=None, edges=edges)
+    return with_starts(column, sorted({*grid.starts, *new}))
+
+
+def with_starts(column: Numeric, starts: Iterable[int]) -> Numeric:
+    """Return a column whose cells begin at these numbers of the grid."""
+    shown = (column.shown(start) for start in starts)
+    edges: Iterable[float | str] = shown
+    if isinstance(column, (Whole, Real)):
+        edges = map(int if isinstance(column, Whole) else float, shown)
+    return replace(column, bins=None, edges=tuple(edges))
 
 
 def _plain(thing: Any) -> dict[str, Any]:
