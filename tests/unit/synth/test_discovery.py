@@ -139,7 +139,7 @@ def test_what_bins_cost_is_on_the_bill_and_cannot_be_taken_off():
     facts = json.loads(json.dumps(paper.facts))
     facts["calls"].remove(next(call for call in facts["calls"] if call["what"] == "bins"))
     wrong = Certificate({**facts, "digest": _digest(facts)}).verify()
-    assert wrong == ["Domains were found, and not paid for: pay."]
+    assert wrong == ["Domains were found, and not paid for: 'pay'."]
 
 
 def test_bins_that_are_declared_cost_nothing():
