@@ -120,6 +120,7 @@ def release(
             groups_per_unit=table.groups_per_unit,
             rows_per_group=table.rows_per_group,
             readings=[q.reading for q in table.questions if q.reading is not None],
+            where=table.where,
         )
         for table in plan.tables
     ]

@@ -16,6 +16,17 @@ if TYPE_CHECKING:
     from ckm.release.dp_tables import DPRelease
 
 
+#: Of what the error of a part is.
+_OF = {
+    "": "",
+    "rows": "rows",
+    "units, threshold": "units, threshold",
+    "1,000 rows": "mean of 1,000 rows",
+    "times the width, 1,000 rows": "times the width, mean of 1,000 rows",
+    "times the larger bound": "times the larger bound",
+}
+
+
 @click.command(cls=Command)
 @click.argument("file", type=PATH, metavar="PLAN.toml")
 @click.option("-o", "--output", required=True, type=PATH, help="The folder to make.")
@@ -54,9 +65,10 @@ def release(
     """
     from ckm.config.dp_plan import read_dp_plan
     from ckm.release.dp_tables import release_dp
+    from dp.aggregates.plan import warnings_of
 
     job = read_dp_plan(file)
-    for text in job.plan.warnings:
+    for text in warnings_of(job.plan):
         terminal.warn("delta", text)
     done = release_dp(job, output, dry_run=dry_run, **limits)
     if done.released is None:
@@ -72,11 +84,25 @@ def _show(terminal: Terminal, done: DPRelease) -> None:
     """Show what each part costs, and how far answers lie from the truth at most."""
     plan = done.plan
     lines = [
-        (part.table, part.what, f"{part.cost:.4g}", f"{part.error:,.4g}", part.of)
+        (
+            part.table,
+            _named(terminal, part.what),
+            f"{part.cost:.4g}",
+            f"{part.error:,.4g}",
+            terminal.say(_OF[part.of]),
+        )
         for part in plan.parts
     ]
     cost = "epsilon" if plan.noise == "laplace" else "rho"
     error = f"error at {100 * plan.confidence:g} %"
     headings = ("table", "what", cost, error, "of")
     terminal.table(headings, lines, left=("table", "what", "of"))
-    click.echo(f"all together: {plan.guarantee}")
+    terminal.tell(f"all together: {plan.guarantee}")
+
+
+def _named(terminal: Terminal, what: str) -> str:
+    """Say what a part of a plan is; questions have the words of the plan."""
+    if what == "keys":
+        return terminal.say("keys that are found")
+    asked = what.removeprefix("bounds of ")
+    return what if asked == what else terminal.say(f"bounds of {asked}")
