@@ -75,7 +75,7 @@ def release_dp(
     plan, path = job.plan, resolve_target(out)
     check_target(path, None)
     ledger = BudgetLedger.open(job.ledger.path)
-    require_left(ledger, plan)
+    require_left(ledger, plan.guarantee)
     if dry_run:
         return DPRelease(path=path, plan=plan, released=None, left=str(ledger.left))
     data = job.data.local

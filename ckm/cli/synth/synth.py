@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from ckm.cli.terminal.output import check_output
 from footing.files import new_file, require_private
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ckm.cli.terminal.console import Terminal
     from synth import Budget, Claim
@@ -126,6 +127,8 @@ def schema(
 )
 @click.option("--simulate", type=int, metavar="SEED", help="Noise from a seed: NOT PRIVATE.")
 @click.option("--picture", type=PATH, help="Also draw the structure, as SVG.")
+@click.option("--ledger", type=PATH, help="The budget that pays: see ckm dp ledger.")
+@click.option("--who", default="", show_default=False, help="Who fits, for the ledger.")
 @_output_options
 def fit(
     terminal: Terminal,
@@ -139,12 +142,17 @@ def fit(
     discover: float | None,
     simulate: int | None,
     picture: Path | None,
+    ledger: Path | None,
+    who: str,
     output: Path,
     force: bool,
     dry_run: bool,
     **promise: Any,
 ) -> None:
     """Fit a model to confidential records (Parquet or CSV), for a budget at most.
+
+    A ledger is charged the whole budget once the records are read, before the first look at
+    them: a fit that fails afterwards is paid for.
 
     A method that is NOT differentially private as claimed keeps to no budget: --epsilon is what
     its publication claims.
@@ -167,6 +175,9 @@ def fit(
     )
     if discovery is None:
         synthesizer.schema.require_declared()
+    charge = _payment(budget, synthesizer.schema.unit.name, ledger=ledger, who=who)
+    if ledger is not None and simulate is not None:
+        raise click.UsageError("Noise from a seed protects nobody, and no ledger pays for it.")
     if method in WEAKER:
         terminal.warn("weak baseline", f"{method} is a weak baseline here: {WEAKER[method]}")
     if dry_run:
@@ -182,9 +193,11 @@ def fit(
         drawing = None
         if picture is not None:
             drawing = files.enter_context(_written(picture, force=force, dry_run=False))
+        records = read_records(data)
+        charge(f"synthetic records, {output.name}")
         with terminal.progress() as report_progress:
             model = synthesizer.fit(
-                read_records(data),
+                records,
                 budget,
                 noise=noise,
                 discovery=discovery,
@@ -312,6 +325,32 @@ def _budget(
     if rho is not None:
         raise click.UsageError(f"The method {method!r} keeps to no rho; it claims an epsilon.")
     return Claim(epsilon=epsilon)
+
+
+def _payment(
+    budget: Budget | Claim, unit: str, *, ledger: Path | None, who: str
+) -> Callable[[str], object]:
+    """Return what charges a ledger, which is known to have enough; nothing without one."""
+    from dp import BudgetLedger, Guarantee
+    from dp.aggregates.release import require_left
+    from synth import Budget
+
+    if ledger is None:
+        return lambda _what: None
+    if not who.strip():
+        raise click.UsageError("--ledger needs --who: who fits?")
+    if not isinstance(budget, Budget):
+        raise click.UsageError("The method keeps to no budget, and no ledger pays for it.")
+    amounts = {"rho": budget.rho, "epsilon": budget.epsilon}
+    cost = Guarantee(
+        **{name: math.inf if value is None else value for name, value in amounts.items()},
+        delta=budget.delta,
+        adjacency=budget.adjacency,
+        unit=unit,
+    )
+    account = BudgetLedger.open(ledger)
+    require_left(account, cost)
+    return lambda what: account.spend(cost, who=who, what=what)
 
 
 def _settings(given: tuple[str, ...]) -> dict[str, Any]:

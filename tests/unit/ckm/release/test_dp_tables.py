@@ -97,7 +97,12 @@ def test_a_release_writes_tables_pages_and_a_certificate_and_is_charged_once(fol
     entries = BudgetLedger.open("budget.db").entries()
     assert [entry.what for entry in entries] == ["sex, found"]
     assert told["ledger"]["digest"] == entries[0].digest
+    page = (folder / "out" / "report.en.html").read_text()
+    assert "and the error that was expected, at 95" in page
+    assert "units: the threshold" in page
+    assert "A rank has no interval" in page
     french = (folder / "out" / "report.fr.html").read_text()
+    assert "bornes de somme age" in french
     assert "Bornes trouvées pour somme age" in french
     assert "lone" not in french
 
