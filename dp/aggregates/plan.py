@@ -191,16 +191,12 @@ class Plan:
     def _epsilon_of(self, rho: float) -> float:
         """Return the epsilon of a budget of rho, which knows Gaussian noise alone."""
         told = epsilon_of_rho(rho, delta=self.delta) if self.delta else math.inf
-        if self.epsilon not in {0, told} or math.isinf(told) or self.noise == "laplace":
+        is_other = self.epsilon not in {0, told} or self.noise == "laplace" or self._finding
+        if is_other or math.isinf(told):
             raise DPError(
                 "A budget of rho stands in place of epsilon, with a delta at which its epsilon "
-                "is told, and pays for Gaussian noise.",
+                "is told, and pays for Gaussian noise and declared keys.",
                 hint="state epsilon and delta, or rho and delta",
-            )
-        if self._finding:
-            raise DPError(
-                "A budget of rho does not pay for keys that are found.",
-                hint="declare all keys, or state epsilon and delta",
             )
         return told
 

@@ -16,17 +16,6 @@ if TYPE_CHECKING:
     from ckm.release.dp_tables import DPRelease
 
 
-#: Of what the error of a part is.
-_OF = {
-    "": "",
-    "rows": "rows",
-    "units, threshold": "units, threshold",
-    "1,000 rows": "mean of 1,000 rows",
-    "times the width, 1,000 rows": "times the width, mean of 1,000 rows",
-    "times the larger bound": "times the larger bound",
-}
-
-
 @click.command(cls=Command)
 @click.argument("file", type=PATH, metavar="PLAN.toml")
 @click.option("-o", "--output", required=True, type=PATH, help="The folder to make.")
@@ -86,10 +75,10 @@ def _show(terminal: Terminal, done: DPRelease) -> None:
     lines = [
         (
             part.table,
-            _named(terminal, part.what),
+            terminal.say(part.what),
             f"{part.cost:.4g}",
             f"{part.error:,.4g}",
-            terminal.say(_OF[part.of]),
+            terminal.say(part.of),
         )
         for part in plan.parts
     ]
@@ -98,11 +87,3 @@ def _show(terminal: Terminal, done: DPRelease) -> None:
     headings = ("table", "what", cost, error, "of")
     terminal.table(headings, lines, left=("table", "what", "of"))
     terminal.tell(f"all together: {plan.guarantee}")
-
-
-def _named(terminal: Terminal, what: str) -> str:
-    """Say what a part of a plan is; questions have the words of the plan."""
-    if what == "keys":
-        return terminal.say("keys that are found")
-    asked = what.removeprefix("bounds of ")
-    return what if asked == what else terminal.say(f"bounds of {asked}")

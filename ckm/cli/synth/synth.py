@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -331,7 +331,8 @@ def _payment(
     budget: Budget | Claim, unit: str, *, ledger: Path | None, who: str
 ) -> Callable[[str], object]:
     """Return what charges a ledger, which is known to have enough; nothing without one."""
-    from dp import BudgetLedger, Guarantee
+    from ckm.cli.dp.dp import asked_guarantee
+    from dp import BudgetLedger
     from dp.aggregates.release import require_left
     from synth import Budget
 
@@ -341,13 +342,7 @@ def _payment(
         raise click.UsageError("--ledger needs --who: who fits?")
     if not isinstance(budget, Budget):
         raise click.UsageError("The method keeps to no budget, and no ledger pays for it.")
-    amounts = {"rho": budget.rho, "epsilon": budget.epsilon}
-    cost = Guarantee(
-        **{name: math.inf if value is None else value for name, value in amounts.items()},
-        delta=budget.delta,
-        adjacency=budget.adjacency,
-        unit=unit,
-    )
+    cost = asked_guarantee(**asdict(budget), unit=unit)
     account = BudgetLedger.open(ledger)
     require_left(account, cost)
     return lambda what: account.spend(cost, who=who, what=what)

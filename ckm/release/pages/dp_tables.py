@@ -11,6 +11,7 @@ from ckm import __version__
 from dp import Released, meaning
 from dp.aggregates.release import ReleasedTable
 from reports import dp_tables_report
+from reports.facts.copying import fact_of
 from reports.facts.dp_tables import DPPartFact, DPRowFact, DPTableFact, DPTablesFacts
 
 if TYPE_CHECKING:
@@ -37,10 +38,7 @@ def page_of(found: Released, *, title: str, language: str, links: Mapping[str, s
         currency="\N{GREEK SMALL LETTER EPSILON}"
         if plan.noise == "laplace"
         else "\N{GREEK SMALL LETTER RHO}",
-        parts=tuple(
-            DPPartFact(table=p.table, what=p.what, cost=p.cost, error=p.error, of=p.of)
-            for p in plan.parts
-        ),
+        parts=tuple(fact_of(DPPartFact, part) for part in plan.parts),
         entry=found.entry.number,
         at=found.entry.at,
         tables=tuple(_table_fact(table) for table in found.tables),

@@ -265,7 +265,7 @@ def test_a_dry_run_speaks_french(folder):
     (folder / "plan.toml").write_text(PLAN.replace("people = 1000\n", ""))
     said = run("plan.toml", "-o", "out", "--dry-run", "--lang", "fr", "--log-format", "text")
     assert said.exit_code == 0
-    for words in ("bornes de sum age", "clés trouvées", "unités, seuil", "en tout :"):
+    for words in ("bornes de sum age", "clés", "unités, seuil", "en tout\N{NO-BREAK SPACE}:"):
         assert words in said.output
     assert "ne promet quelque chose que si" in said.output
 

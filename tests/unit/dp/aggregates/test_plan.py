@@ -116,7 +116,7 @@ def test_shares_divide_the_budget():
         ({"rho": 0.1, "epsilon": 0}, "in place of epsilon"),
         ({"rho": 0.1, "epsilon": 0, "delta": 1e-6, "noise": "laplace"}, "in place of epsilon"),
         ({"rho": 0, "epsilon": 0, "delta": 1e-6}, "rho"),
-        ({"rho": 0.1, "epsilon": 0, "delta": 1e-6, "by": {"sex": None}}, "does not pay"),
+        ({"rho": 0.1, "epsilon": 0, "delta": 1e-6, "by": {"sex": None}}, "declared keys"),
     ],
 )
 def test_what_cannot_be_kept_is_refused(words, said):
