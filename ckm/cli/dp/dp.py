@@ -220,7 +220,7 @@ def meaning(
         return
     if at_most is not None:
         cost["epsilon"] = _chosen(priors, at_most, cost)
-    guarantee = asked_guarantee(**cost)
+    guarantee = _guarantee(**cost)
     if cost["epsilon"] is None:
         guarantee = guarantee.at(cost["delta"])
     priors, unit = priors or (0.01, 0.5), cost["unit"]
@@ -298,7 +298,7 @@ def spend(terminal: Terminal, /, *, file: Path, who: str, what: str, **cost: Any
     from dp import BudgetLedger
 
     opened = BudgetLedger.open(file)
-    entry = opened.spend(asked_guarantee(**cost), who=who, what=what)
+    entry = opened.spend(_guarantee(**cost), who=who, what=what)
     terminal.step("charged", f"entry {entry.number}; left: {opened.left}")
 
 
@@ -360,10 +360,9 @@ def verify(terminal: Terminal, *, file: Path, head: str | None) -> int:
     return 0
 
 
-def asked_guarantee(
+def _guarantee(
     *, epsilon: float | None, delta: float, rho: float | None, adjacency: str, unit: str
 ) -> Guarantee:
-    """Return what the options of a cost promise."""
     from dp import Adjacency, Guarantee
 
     if epsilon is None and rho is None:

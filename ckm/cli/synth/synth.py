@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import tempfile
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -331,8 +331,7 @@ def _payment(
     budget: Budget | Claim, unit: str, *, ledger: Path | None, who: str
 ) -> Callable[[str], object]:
     """Return what charges a ledger, which is known to have enough; nothing without one."""
-    from ckm.cli.dp.dp import asked_guarantee
-    from dp import BudgetLedger
+    from dp import BudgetLedger, Guarantee
     from dp.aggregates.release import require_left
     from synth import Budget
 
@@ -342,7 +341,13 @@ def _payment(
         raise click.UsageError("--ledger needs --who: who fits?")
     if not isinstance(budget, Budget):
         raise click.UsageError("The method keeps to no budget, and no ledger pays for it.")
-    cost = asked_guarantee(**asdict(budget), unit=unit)
+    cost = Guarantee(
+        epsilon=math.inf if budget.epsilon is None else budget.epsilon,
+        delta=budget.delta,
+        rho=math.inf if budget.rho is None else budget.rho,
+        adjacency=budget.adjacency,
+        unit=unit,
+    )
     account = BudgetLedger.open(ledger)
     require_left(account, cost)
     return lambda what: account.spend(cost, who=who, what=what)
