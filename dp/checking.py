@@ -38,3 +38,8 @@ def checked_probability(value: float, name: str, *, is_open: bool = False) -> fl
 def checked_count(value: int, name: str, *, least: int = 1) -> int:
     """Return a whole number, not below the least."""
     return require_integer(value, name, error=DPError, minimum=least)
+
+
+def checked_share(value: float) -> float:
+    """Return a part of a budget beside others."""
+    return require_number(value, "share", error=DPError, minimum=1e-6, maximum=1e6)

@@ -18,16 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tables.errors import RequestError
-from tables.filtering.filters import quote
+from tables.filtering.filters import Filter, parse_filter, quote
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from tables.source.source import Source
 
-#: Columns that tell groups or units apart: a float is no key, since it may be written twice.
-_KEYS = {"integer", "text", "boolean", "date"}
+#: Columns that tell groups or units apart; of numbers, those count that are whole.
+_KEYS = {"integer", "number", "text", "boolean", "date"}
 _NUMBERS = {"integer", "number", "boolean"}
+_WHOLE = 2**53
 _MOST = 2**62
 _SALT_BITS = 62
 
@@ -51,7 +52,7 @@ class Reading:
     by_power
         Bins by sign and binary digits, instead of cuts.
     categories
-        Texts of the only values that count; for a column that is no number.
+        Texts of the only values that count.
 
     Examples
     --------
@@ -134,6 +135,7 @@ def contributions(
     groups_per_unit: int,
     rows_per_group: int,
     readings: Sequence[Reading | Mapping[str, Any]] = (),
+    where: str = "",
 ) -> Contributions:
     """Bound what each unit contributes, and add it up; the records are read once.
 
@@ -150,11 +152,15 @@ def contributions(
         What is kept of each unit.
     readings
         What is read of the rows that are kept; the parameters of a reading will do.
+    where
+        A filter of the rows, before anything is bounded.
 
     Raises
     ------
     RequestError
         If a column is missing or of the wrong kind, or a declared key cannot be in it.
+    FilterError
+        If the filter does not fit the columns.
 
     Examples
     --------
@@ -176,6 +182,7 @@ def contributions(
         most_groups=groups_per_unit,
         most_rows=rows_per_group,
         readings=tuple(r if isinstance(r, Reading) else Reading(**r) for r in readings),
+        where=parse_filter(where) if where else None,
     )
     bounding.require_columns()
     try:
@@ -189,15 +196,17 @@ def _declared(source: Source, name: str, keys: Sequence[str] | None) -> tuple[st
     """Return the declared keys as the column writes them."""
     if keys is None:
         return None
-    kind = source.require(name)
+    source.require(name)
+    cast = f"TRY_CAST(k AS {_key_type(source, name)})"
+    if source.kinds[name] in {"integer", "number"}:  # where a cast would round
+        cast = f"CASE WHEN TRY_CAST(k AS DOUBLE) = {cast} THEN {cast} END"
     rows = source.fetch(
-        f"SELECT TRY_CAST(k AS {kind})::VARCHAR FROM (SELECT unnest($keys) AS k)",
-        {"keys": list(keys)},
+        f"SELECT ({cast})::VARCHAR FROM (SELECT unnest($keys) AS k)", {"keys": list(keys)}
     )
     found = tuple(text for (text,) in rows)
     if None in found:
         raise RequestError(
-            f"Column {name!r} is {kind}, and cannot hold the declared key "
+            f"Column {name!r} is {source.kinds[name]}, and cannot hold the declared key "
             f"{keys[found.index(None)]!r}.",
             hint="declare keys as the column writes them",
         )
@@ -217,6 +226,7 @@ class _Bounding:
     most_groups: int
     most_rows: int
     readings: tuple[Reading, ...]
+    where: Filter | None
 
     @cached_property
     def kept(self) -> str:
@@ -243,24 +253,27 @@ class _Bounding:
         wanted += [
             (r.column, _KEYS, "has categories")
             if r.categories
-            else (r.column, _NUMBERS, "holds numbers")
+            else (r.column, _KEYS if self.source.is_text else _NUMBERS, "holds numbers")
             for r in self.readings
         ]
         for name, kinds, role in wanted:
-            kind = self.source.require(name)
+            self.source.require(name)
             if self.source.kinds[name] not in kinds:
                 raise RequestError(
                     f"A column that {role} is {' or '.join(sorted(kinds))}; {name!r} is "
-                    f"{kind}.",
+                    f"{self.source.kinds[name]}.",
                     hint="make a column of another kind, or choose another",
                 )
+        for error in self.where.errors(self.source.types) if self.where else ():
+            raise error
 
     def found(self) -> Contributions:
         parameters: dict[str, object] = {
             f"keys_{n}": list(keys) for n, keys in enumerate(self.declared) if keys is not None
         }
-        salt = secrets.randbits(_SALT_BITS)
-        self.source.create(self.kept, self._kept_sql(), parameters | {"salt": salt})
+        parameters["salt"] = secrets.randbits(_SALT_BITS)
+        asked = self.where.sql(self.source.types, parameters) if self.where else "true"
+        self.source.create(self.kept, self._kept_sql(asked), parameters)
         rows = self._numbered_groups()
         readings = tuple(self._bins(f"v{n}", r) for n, r in enumerate(self.readings))
         left_out = self.source.fetch(
@@ -276,21 +289,21 @@ class _Bounding:
             left_out=left_out,
         )
 
-    def _kept_sql(self) -> str:
+    def _kept_sql(self, asked: str) -> str:
         """Return SQL of the rows that are kept, and of one more of each that is cut."""
-        who, keys = quote(self.unit), [quote(name) for name in self.by]
+        who, *keys = (_key_sql(self.source, name) for name in (self.unit, *self.by))
         columns = list(dict.fromkeys(quote(r.column) for r in self.readings))
         near, content = ", ".join([who, *keys]), ", ".join(["$salt", who, *columns])
         inner = [f"{key} AS {name}" for key, name in zip(keys, self.names, strict=True)]
-        inner += [f"{_value_sql(r)} AS v{n}" for n, r in enumerate(self.readings)]
+        inner += [f"{_value_sql(self.source, r)} AS v{n}" for n, r in enumerate(self.readings)]
         inner += [
             f"row_number() OVER (PARTITION BY {near} ORDER BY hash({content})) AS row_rank",
             f"{self._group_sql(who, keys)} AS group_rank",
         ]
-        tests = [f"{name} IS NOT NULL" for name in (who, *keys)]
+        tests = [asked, *(f"{name} IS NOT NULL" for name in (who, *keys))]
         for n, (key, name) in enumerate(zip(keys, self.by, strict=True)):
             if self.declared[n] is not None:
-                cast = f"unnest($keys_{n})::{self.source.columns[name]}"
+                cast = f"unnest($keys_{n})::{_key_type(self.source, name)}"
                 tests.append(f"{key} IN (SELECT {cast})")
         return (
             f"FROM (SELECT {', '.join(inner)} FROM {self.source.relation} "
@@ -354,11 +367,29 @@ class _Bounding:
         return Bins(**{name: _integers(table, name) for name in table.column_names})
 
 
-def _value_sql(reading: Reading) -> str:
+def _key_type(source: Source, name: str) -> str:
+    """Return the type of what tells groups apart; that of an enumeration lists its values."""
+    if source.kinds[name] == "number":
+        return "BIGINT"
+    return "VARCHAR" if source.kinds[name] == "text" else source.columns[name]
+
+
+def _key_sql(source: Source, name: str) -> str:
+    """Return SQL of what tells units, groups or categories apart."""
+    column, kind = quote(name), _key_type(source, name)
+    if source.kinds[name] == "number":
+        inside = f"abs({column}) < {_WHOLE}"
+        return f"CASE WHEN {column} = trunc({column}) AND {inside} THEN {column}::BIGINT END"
+    return column if kind == source.columns[name] else f"{column}::{kind}"
+
+
+def _value_sql(source: Source, reading: Reading) -> str:
     """Return SQL of a value in whole steps, or of a category."""
-    name = quote(reading.column)
     if reading.categories:
-        return name
+        return _key_sql(source, reading.column)
+    name = quote(reading.column)
+    if source.kinds[reading.column] == "text":
+        name = f"nullif(TRY_CAST({name} AS DOUBLE), 'nan'::DOUBLE)"
     # Below 1 a step is one over a whole number: multiplying is exact, dividing is not.
     scaled = (
         f"{name}::DOUBLE * {round(1 / reading.step)}"

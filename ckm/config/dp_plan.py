@@ -20,6 +20,7 @@ from ckm.config.section import (
     schema_of,
 )
 from dp import DPError, Plan, Question, TablePlan
+from tables import FilterError, parse_filter
 
 #: Formats that hold any text and number: nothing may fail once the ledger is charged.
 _Format = Literal["csv", "parquet", "xlsx"]
@@ -31,8 +32,9 @@ class Privacy(Section):
 
     unit: Name = Field(description="Column of the identifiers of those who are protected.")
     protects: Name = optional("What they are, as the ledger has it.", default="person")
-    epsilon: float = Field(description="What all tables may cost.")
+    epsilon: float = optional("What all tables may cost; this, or rho.", default=0.0)
     delta: float = optional("The delta of it; for Gaussian noise and found keys.", default=0.0)
+    rho: float | None = optional("In place of epsilon, which is then told at delta.")
     noise: Literal["laplace", "gaussian"] | None = optional("By default as delta says.")
     people: int | None = optional("A public number of units, by which delta is judged.")
     confidence: float = optional("Of each interval.", default=0.95)
@@ -75,6 +77,15 @@ class TableSection(Section):
     groups_per_unit: int = optional("In how many groups a unit is kept.", default=1)
     rows_per_group: int = optional("How many rows of it in each.", default=1)
     share: float = optional("The part of finding keys in the budget.", default=1.0)
+    where: str = optional("Which records count, as in a job; public.", default="")
+
+    def add_problems(self, reading: Reading) -> None:
+        """Note a filter that cannot be read; the data tell whether it fits."""
+        try:
+            if self.where:
+                parse_filter(self.where)
+        except FilterError as error:
+            reading.add_error(f"[[table]] {self.name!r}:", error)
 
 
 class PlanOutput(Section):

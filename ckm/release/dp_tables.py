@@ -75,14 +75,15 @@ def release_dp(
     plan, path = job.plan, resolve_target(out)
     check_target(path, None)
     ledger = BudgetLedger.open(job.ledger.path)
-    require_left(ledger, plan)
+    require_left(ledger, plan.guarantee)
     if dry_run:
         return DPRelease(path=path, plan=plan, released=None, left=str(ledger.left))
     data = job.data.local
     limits: dict[str, Any] = {"memory_limit": memory_limit, "threads": threads}
     with (
         new_folder(path) as folder,
-        open_source(data.paths, table=data.table, **limits) as source,
+        # The kind that a column of a CSV file has would depend on single records.
+        open_source(data.paths, table=data.table, is_text=True, **limits) as source,
     ):
         found = release(
             partial(contributions, source),
@@ -134,7 +135,7 @@ def certificate_of(found: Released) -> dict[str, Any]:
         "kind": KIND,
         "version": __version__,
         "opendp": version("opendp"),
-        "guarantee": asdict(plan.guarantee) | {"rho": None},
+        "guarantee": asdict(plan.guarantee) | {"rho": plan.rho},
         "plan": asdict(plan),
         "parts": [
             {

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dp.accounting.composition import basic, concentrated
-from dp.accounting.concentrated import rho_of_epsilon
+from dp.accounting.concentrated import epsilon_of_rho, rho_of_epsilon
 from dp.adjacency import Adjacency
 from dp.aggregates.questions import Question
 from dp.aggregates.scope import Scope, tail_of
@@ -14,14 +14,14 @@ from dp.checking import (
     checked_count,
     checked_delta,
     checked_epsilon,
-    checked_positive,
     checked_probability,
+    checked_share,
 )
 from dp.errors import DPError
 from dp.guarantee import Guarantee
 
 _LAWS = ("laplace", "gaussian")
-_MOST_ROWS = 2**20
+_MOST_ROWS, _MOST_EPSILON = 2**20, 1_000_000
 #: Below what is stated, so that sums of rounded parts cannot exceed it.
 _SAFETY = 1 - 1e-9
 
@@ -42,6 +42,8 @@ class TablePlan:
         What is kept of a unit.
     share
         The part of finding keys in the budget, beside those of all questions.
+    where
+        A filter of the rows, in the language of `tables`; public, as the plan is.
 
     Examples
     --------
@@ -55,9 +57,10 @@ class TablePlan:
     groups_per_unit: int = 1
     rows_per_group: int = 1
     share: float = 1.0
+    where: str = ""
 
     def __post_init__(self) -> None:
-        checked_positive(self.share, "share")
+        checked_share(self.share)
         for name in ("groups_per_unit", "rows_per_group"):
             checked_count(getattr(self, name), name)
         if self.groups_per_unit * self.rows_per_group > _MOST_ROWS:
@@ -126,6 +129,8 @@ class Plan:
         What they are, in a word.
     epsilon, delta
         What all of it may cost.
+    rho
+        The same as concentrated loss, in place of epsilon, which is then told at delta.
     tables
         The tables.
     noise
@@ -146,16 +151,23 @@ class Plan:
 
     unit: str
     protects: str
-    epsilon: float
+    epsilon: float = 0.0
     delta: float = 0.0
+    rho: float | None = None
     tables: tuple[TablePlan, ...]
     noise: str = ""
     confidence: float = 0.95
     people: int | None = None
 
     def __post_init__(self) -> None:
-        checked_epsilon(self.epsilon)
         checked_delta(self.delta, may_be_zero=True)
+        if self.rho is not None:
+            object.__setattr__(self, "epsilon", self._epsilon_of(self.rho))
+        if checked_epsilon(self.epsilon) > _MOST_EPSILON:
+            raise DPError(
+                f"epsilon must be at most {_MOST_EPSILON:,}, not {self.epsilon:g}.",
+                hint="so much protects nobody: publish without noise",
+            )
         checked_probability(self.confidence, "confidence", is_open=True)
         if self.people is not None:
             checked_count(self.people, "people")
@@ -176,21 +188,17 @@ class Plan:
         if whole > self._total:
             raise DPError("The parts of the plan cost more than its budget: a fault of ours.")
 
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What weakens the guarantee, and can be mended."""
-        text = ""
-        if self.delta and self.people is None:
-            text = (
-                f"delta = {self.delta:g} promises something only where it is far below 1 / "
-                "number of units: state people, a public number of them."
+    def _epsilon_of(self, rho: float) -> float:
+        """Return the epsilon of a budget of rho, which knows Gaussian noise alone."""
+        told = epsilon_of_rho(rho, delta=self.delta) if self.delta else math.inf
+        is_other = self.epsilon not in {0, told} or self.noise == "laplace" or self._finding
+        if is_other or math.isinf(told):
+            raise DPError(
+                "A budget of rho stands in place of epsilon, with a delta at which its epsilon "
+                "is told, and pays for Gaussian noise and declared keys.",
+                hint="state epsilon and delta, or rho and delta",
             )
-        elif self.delta * (self.people or 0) >= 1:
-            text = (
-                f"delta = {self.delta:g} is not below 1 / people: a release that gives away "
-                f"all of one in {self.people:,} units keeps it. Take 0.01 / people or less."
-            )
-        return (text,) if text else ()
+        return told
 
     @property
     def guarantee(self) -> Guarantee:
@@ -215,6 +223,8 @@ class Plan:
         """What all parts share: an epsilon, or a rho."""
         if self.noise == "laplace":
             return self.epsilon
+        if self.rho is not None:
+            return self.rho
         return rho_of_epsilon(self.epsilon, delta=self.delta / (2 if self._finding else 1))
 
     @property
@@ -287,3 +297,19 @@ class Plan:
             of=of,
             delta=delta,
         )
+
+
+def warnings_of(plan: Plan) -> tuple[str, ...]:
+    """Return what weakens the guarantee of a plan, and can be mended."""
+    text = ""
+    if plan.delta and plan.people is None:
+        text = (
+            f"delta = {plan.delta:g} promises something only where it is far below 1 / "
+            "number of units: state people, a public number of them."
+        )
+    elif plan.delta * (plan.people or 0) >= 1:
+        text = (
+            f"delta = {plan.delta:g} is not below 1 / people: a release that gives away "
+            f"all of one in {plan.people:,} units keeps it. Take 0.01 / people or less."
+        )
+    return (text,) if text else ()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dp.accounting.composition import basic
 from dp.aggregates.quantiles import Tree
 from dp.aggregates.scope import Scope, spread
-from dp.checking import checked_count, checked_positive, checked_probability
+from dp.checking import checked_count, checked_positive, checked_probability, checked_share
 from dp.errors import DPError
 from dp.guarantee import Guarantee
 from footing.checks import require_number
@@ -20,7 +20,7 @@ from footing.checks import require_number
 #: Bounds have at most as many binary digits of steps: sums of 2**30 rows fit into 64 bits.
 DIGITS = 32
 MOST_STEPS = 2**DIGITS - 1
-_BOUNDS_CONFIDENCE = 0.999
+_BOUNDS_CONFIDENCE, _LEAST_STEP = 0.999, 1e-9
 _TYPICAL = 1_000
 #: Kind → what is said with it: needed, and possible.
 KINDS: Mapping[str, tuple[set[str], set[str]]] = {
@@ -118,7 +118,7 @@ class Question:
         if self.kind not in KINDS:
             raise DPError(f"Unknown question {self.kind!r}.", hint=f"known: {', '.join(KINDS)}")
         self._require_words()
-        checked_positive(self.share, "share")
+        checked_share(self.share)
         for share in self.at:
             checked_probability(share, "at", is_open=True)
         if len(set(self.categories)) < len(self.categories):
@@ -149,15 +149,25 @@ class Question:
         ends = [require_number(end, "a bound", error=DPError) for end in self._ends]
         if len(ends) < 2 or any(a >= b for a, b in itertools.pairwise(ends)):
             raise DPError(f"{self.name}: bounds and edges rise.")
-        step = min(1.0, 10.0 ** math.floor(math.log10((ends[-1] - ends[0]) / 1000)))
+        step = min(
+            1.0,
+            max(_LEAST_STEP, 10.0 ** math.floor(math.log10(ends[-1] / 1000 - ends[0] / 1000))),
+        )
         if self.step is not None:
             step = checked_positive(self.step, "step")
-        object.__setattr__(self, "step", 1 / round(1 / step) if step < 1 else step)
-        low, high = self.steps
-        if high <= low or max(abs(low), abs(high)) > MOST_STEPS:
+        if step < 1 and not (step >= _LEAST_STEP and math.isclose(1 / step, round(1 / step))):
             raise DPError(
-                f"{self.name}: bounds lie at least a step apart, and at most 2**{DIGITS} "
-                f"steps of {self._step:g} from 0.",
+                f"{self.name}: step must be one over a whole number up to a billion, or 1 or "
+                f"more, not {step:g}.",
+                hint="0.5, 0.1 or 0.01, for instance",
+            )
+        object.__setattr__(self, "step", 1 / round(1 / step) if step < 1 else step)
+        cuts = [round(end / self._step) for end in ends]
+        is_rising = all(a < b for a, b in itertools.pairwise(cuts))
+        if not is_rising or max(map(abs, cuts)) > MOST_STEPS:
+            raise DPError(
+                f"{self.name}: bounds and edges lie at least a step apart, and at most "
+                f"2**{DIGITS} steps of {self._step:g} from 0.",
                 hint="take another step",
             )
 

@@ -12,6 +12,7 @@ from dp.aggregates.questions import Answers
 from dp.budget.entries import Entry
 from dp.budget.ledger import BudgetLedger
 from dp.errors import BudgetSpentError
+from dp.guarantee import Guarantee
 
 logger = logging.getLogger(__name__)
 
@@ -112,7 +113,7 @@ def release(
     >>> found.tables[0].answers[0].values.ravel().tolist()
     [2.0, 1.0]
     """
-    require_left(ledger, plan)
+    require_left(ledger, plan.guarantee)
     found = [
         records(
             unit=plan.unit,
@@ -120,6 +121,7 @@ def release(
             groups_per_unit=table.groups_per_unit,
             rows_per_group=table.rows_per_group,
             readings=[q.reading for q in table.questions if q.reading is not None],
+            where=table.where,
         )
         for table in plan.tables
     ]
@@ -129,13 +131,13 @@ def release(
     return Released(plan=plan, tables=tables, entry=entry)
 
 
-def require_left(ledger: BudgetLedger, plan: Plan) -> None:
-    """Raise what charging a plan would raise, and charge nothing."""
-    price = ledger.settings.price(plan.guarantee)
+def require_left(ledger: BudgetLedger, cost: Guarantee) -> None:
+    """Raise what a charge would raise, and charge nothing."""
+    price = ledger.settings.price(cost)
     left = ledger.settings.price(ledger.left)
-    if any(cost > rest for cost, rest in zip(price, left, strict=True)):
+    if any(part > rest for part, rest in zip(price, left, strict=True)):
         raise BudgetSpentError(
-            f"The plan costs {plan.guarantee}; left is {ledger.left}.",
+            f"The release costs {cost}; left is {ledger.left}.",
             hint="ask for less, or for a new budget from whoever sets it",
         )
 

@@ -518,7 +518,7 @@ def _database(path: Path) -> Iterator[sqlite3.Connection]:
         with contextlib.closing(sqlite3.connect(path, timeout=60, isolation_level=None)) as db:
             db.execute("PRAGMA synchronous = EXTRA")
             yield db
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter is of a damaged schema
         raise _unusable(path, error) from None
 
 

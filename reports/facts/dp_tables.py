@@ -15,6 +15,17 @@ class DPRowFact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DPPartFact:
+    """What a part of the plan cost, and how far off its answer was expected to be, of what."""
+
+    table: str
+    what: str
+    cost: float
+    error: float
+    of: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DPTableFact:
     """One table.
 
@@ -58,6 +69,8 @@ class DPTablesFacts:
         by more.
     confidence
         Of each interval.
+    currency, parts
+        In what parts of the plan are paid; and all of them.
     entry, at
         Of the ledger: the number of the entry, and when it was written.
     tables
@@ -72,6 +85,8 @@ class DPTablesFacts:
     odds: tuple[float | None, ...]
     chances: tuple[float, ...]
     confidence: float
+    currency: str
+    parts: tuple[DPPartFact, ...]
     entry: int
     at: str
     tables: tuple[DPTableFact, ...]

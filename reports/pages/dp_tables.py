@@ -3,7 +3,7 @@
 from typing import Any
 
 from reports.catalogues.pages import headings
-from reports.catalogues.training import CARD, DP_ITEMS, DP_TABLES
+from reports.catalogues.training import CARD, DP_ERRORS, DP_ITEMS, DP_TABLES
 from reports.facts.dp_tables import DPTableFact, DPTablesFacts
 from reports.i18n.languages import Words
 from reports.pages.training.private import delta, neighbours, unit_of
@@ -23,6 +23,7 @@ def dp_tables_page(words: Words, facts: DPTablesFacts) -> tuple[str, dict[str, A
         "title": facts.title or words.say("Tables with noise"),
         "headings": headings(words, "dp_tables"),
         "verdict": CARD["promise"].say(words, promise),
+        "costs": _costs(words, facts),
         "meaning": _meaning(words, facts, unit),
         "account": DP_TABLES["account"].say(words, {"entry": facts.entry, "at": facts.at}),
         "tables": [
@@ -35,7 +36,7 @@ def dp_tables_page(words: Words, facts: DPTablesFacts) -> tuple[str, dict[str, A
         ],
         "reading": [
             DP_TABLES[name].say(words, {"unit": unit})
-            for name in ("right", "kept", "clamped", "missing")
+            for name in ("right", "kept", "ranks", "clamped", "missing")
         ],
     }
 
@@ -72,6 +73,28 @@ def _named(words: Words, what: str) -> str:
     if kind == "bounds":
         return words.say("bounds of %(what)s", what=_named(words, rest.removeprefix("of ")))
     return f"{words.say(DP_ITEMS.get(kind, kind))}{space}{rest}"
+
+
+def _costs(words: Words, facts: DPTablesFacts) -> Table:
+    sure = words.numbers.plain(100 * facts.confidence)
+    return (
+        Lines(words, facts.parts)
+        .text("Table", lambda part: part.table)
+        .text("What", lambda part: _named(words, part.what))
+        .number("Cost", lambda part: part.cost)
+        .number("Error, at most", lambda part: part.error, kind="amount")
+        .text("Of", lambda part: words.say(DP_ERRORS[part.of]) if part.of else "")
+        .table(
+            "costs",
+            words.say(
+                "Cost of each part, in %(currency)s, and the error that was expected, at "
+                "%(sure)s %%",
+                currency=facts.currency,
+                sure=sure,
+            ),
+            n_heads=2,
+        )
+    )
 
 
 def _numbers(words: Words, table: DPTableFact, confidence: float) -> Table:

@@ -77,6 +77,8 @@ class Source:
 
     #: What its rows are, if no records.
     cells: GivenCells | None = None
+    #: Whether all columns were left texts.
+    is_text = False
 
     def __init__(
         self, connection: duckdb.DuckDBPyConnection, *, files: tuple[str, ...], label: str
@@ -591,6 +593,7 @@ def _open_files(
         create_view(connection, _VIEW, _FILES, find_partitions(paths, files))
     source = Source(connection, files=files, label=label)
     source.is_prepared = kinds == {"csv"}  # counting its records would take a scan
+    source.is_text = is_text and kinds == {"csv"}
     return source
 
 

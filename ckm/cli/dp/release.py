@@ -54,9 +54,10 @@ def release(
     """
     from ckm.config.dp_plan import read_dp_plan
     from ckm.release.dp_tables import release_dp
+    from dp.aggregates.plan import warnings_of
 
     job = read_dp_plan(file)
-    for text in job.plan.warnings:
+    for text in warnings_of(job.plan):
         terminal.warn("delta", text)
     done = release_dp(job, output, dry_run=dry_run, **limits)
     if done.released is None:
@@ -72,11 +73,17 @@ def _show(terminal: Terminal, done: DPRelease) -> None:
     """Show what each part costs, and how far answers lie from the truth at most."""
     plan = done.plan
     lines = [
-        (part.table, part.what, f"{part.cost:.4g}", f"{part.error:,.4g}", part.of)
+        (
+            part.table,
+            terminal.say(part.what),
+            f"{part.cost:.4g}",
+            f"{part.error:,.4g}",
+            terminal.say(part.of),
+        )
         for part in plan.parts
     ]
     cost = "epsilon" if plan.noise == "laplace" else "rho"
     error = f"error at {100 * plan.confidence:g} %"
     headings = ("table", "what", cost, error, "of")
     terminal.table(headings, lines, left=("table", "what", "of"))
-    click.echo(f"all together: {plan.guarantee}")
+    terminal.tell(f"all together: {plan.guarantee}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from ckm.cli.terminal.output import check_output
 from footing.files import new_file, require_private
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ckm.cli.terminal.console import Terminal
     from synth import Budget, Claim
@@ -144,6 +145,8 @@ def schema(
 )
 @click.option("--simulate", type=int, metavar="SEED", help="Noise from a seed: NOT PRIVATE.")
 @click.option("--picture", type=PATH, help="Also draw the structure, as SVG.")
+@click.option("--ledger", type=PATH, help="The budget that pays: see ckm dp ledger.")
+@click.option("--who", default="", show_default=False, help="Who fits, for the ledger.")
 @_output_options
 def fit(
     terminal: Terminal,
@@ -157,12 +160,17 @@ def fit(
     discover: float | None,
     simulate: int | None,
     picture: Path | None,
+    ledger: Path | None,
+    who: str,
     output: Path,
     force: bool,
     dry_run: bool,
     **promise: Any,
 ) -> None:
     """Fit a model to confidential records (Parquet or CSV), for a budget at most.
+
+    A ledger is charged the whole budget once the records are read, before the first look at
+    them: a fit that fails afterwards is paid for.
 
     A method that is NOT differentially private as claimed keeps to no budget: --epsilon is what
     its publication claims.
@@ -185,6 +193,9 @@ def fit(
     )
     if discovery is None:
         synthesizer.schema.require_declared()
+    charge = _payment(budget, synthesizer.schema.unit.name, ledger=ledger, who=who)
+    if ledger is not None and simulate is not None:
+        raise click.UsageError("Noise from a seed protects nobody, and no ledger pays for it.")
     if dry_run:
         for file in filter(None, (output, picture)):
             check_output(file, force=force)
@@ -200,9 +211,13 @@ def fit(
         drawing = None
         if picture is not None:
             drawing = files.enter_context(_written(picture, force=force, dry_run=False))
+        records = read_records(data)
+        if ledger is not None:
+            synthesizer.check(records, budget, discovery=discovery)
+        charge(f"synthetic records, {output.name}")
         with terminal.progress() as report_progress:
             model = synthesizer.fit(
-                read_records(data),
+                records,
                 budget,
                 noise=noise,
                 discovery=discovery,
@@ -330,6 +345,32 @@ def _budget(
     if rho is not None:
         raise click.UsageError(f"The method {method!r} keeps to no rho; it claims an epsilon.")
     return Claim(epsilon=epsilon)
+
+
+def _payment(
+    budget: Budget | Claim, unit: str, *, ledger: Path | None, who: str
+) -> Callable[[str], object]:
+    """Return what charges a ledger, which is known to have enough; nothing without one."""
+    from dp import BudgetLedger, Guarantee
+    from dp.aggregates.release import require_left
+    from synth import Budget
+
+    if ledger is None:
+        return lambda _what: None
+    if not who.strip():
+        raise click.UsageError("--ledger needs --who: who fits?")
+    if not isinstance(budget, Budget):
+        raise click.UsageError("The method keeps to no budget, and no ledger pays for it.")
+    cost = Guarantee(
+        epsilon=math.inf if budget.epsilon is None else budget.epsilon,
+        delta=budget.delta,
+        rho=math.inf if budget.rho is None else budget.rho,
+        adjacency=budget.adjacency,
+        unit=unit,
+    )
+    account = BudgetLedger.open(ledger)
+    require_left(account, cost)
+    return lambda what: account.spend(cost, who=who, what=what)
 
 
 def _settings(given: tuple[str, ...]) -> dict[str, Any]:

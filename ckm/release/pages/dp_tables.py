@@ -12,7 +12,8 @@ from ckm import __version__
 from dp import Released, meaning
 from dp.aggregates.release import ReleasedTable
 from reports import Report, dp_tables_report
-from reports.facts.dp_tables import DPRowFact, DPTableFact, DPTablesFacts
+from reports.facts.copying import fact_of
+from reports.facts.dp_tables import DPPartFact, DPRowFact, DPTableFact, DPTablesFacts
 
 
 def page_of(found: Released, *, title: str, language: str, links: Mapping[str, str]) -> Report:
@@ -30,6 +31,10 @@ def page_of(found: Released, *, title: str, language: str, links: Mapping[str, s
         odds=tuple(s.factor if math.isfinite(s.factor) else None for s in shifts),
         chances=tuple(shift.chance for shift in shifts),
         confidence=plan.confidence,
+        currency="\N{GREEK SMALL LETTER EPSILON}"
+        if plan.noise == "laplace"
+        else "\N{GREEK SMALL LETTER RHO}",
+        parts=tuple(fact_of(DPPartFact, part) for part in plan.parts),
         entry=found.entry.number,
         at=found.entry.at,
         tables=tuple(_table_fact(table) for table in found.tables),

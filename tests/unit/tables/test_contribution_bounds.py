@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tables import Reading, RequestError, contributions, open_source
+from tables import Reading, RequestError, TablesError, contributions, open_source
 from tests.strategies import examples
 
 LOW, HIGH = -3, 40
@@ -166,14 +168,90 @@ def test_which_row_is_kept_depends_on_the_number_drawn_and_on_no_order(monkeypat
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ({"by": {"x": None}}, "tells units or groups apart"),
+        ({"by": {"at": None}}, "tells units or groups apart is .*; 'at' is time"),
         ({"by": {"town": None}}, "Column 'town' is not in the data"),
         ({"by": {"sex": ["F", "F"]}}, "stands twice"),
         ({"by": {"id": ["one"]}}, "cannot hold the declared key 'one'"),
+        (
+            {"by": {"x": ["1.5"]}},
+            "Column 'x' is number, and cannot hold the declared key '1.5'",
+        ),
         ({"readings": [Reading(column="c")]}, "holds numbers"),
-        ({"readings": [Reading(column="x", categories=("1",))]}, "has categories"),
+        ({"readings": [Reading(column="at", categories=("1",))]}, "has categories"),
+        ({"where": "age > 3"}, "Column 'age' is not in the data"),
+        ({"where": "c > 3"}, "The filter compares 'c'"),
+        ({"where": "c ="}, "filter"),
     ],
 )
 def test_columns_that_do_not_fit_are_refused_by_name(words, said):
-    with pytest.raises(RequestError, match=said):
-        read([(1, "F", 1.0, "a")], **words)
+    data = pa.table({"id": [1], "sex": ["F"], "x": [1.0], "c": ["a"], "at": [dt.time(1)]})
+    known = {"unit": "id", "by": {}, "groups_per_unit": 1, "rows_per_group": 1}
+    with open_source(data) as source, pytest.raises(TablesError, match=said):
+        contributions(source, **known | words)
+
+
+def counted(data, by, *categories, **words):
+    with open_source(data, threads=1, is_text=True) as source:
+        found = contributions(
+            source,
+            unit="id",
+            by=by,
+            groups_per_unit=2,
+            rows_per_group=2,
+            readings=[Reading(column=by_, categories=texts) for by_, texts in categories],
+            **words,
+        )
+    return found.keys, found.rows.tolist(), [one.counts.tolist() for one in found.readings]
+
+
+def test_whole_numbers_in_floating_point_tell_units_groups_and_categories_apart():
+    odd = [math.nan, math.inf, -math.inf, 1e300, 2.5, None]
+    data = pa.table(
+        {
+            "id": pa.array([1.0, 1.0, 2.0, -0.0, 0.0, 0.0, *odd, *([7.0] * 6)]),
+            "edu": pa.array([3.0, 3.0, 3.0, 3.0, 3.0, 3.0, *([3.0] * 6), *odd], pa.float32()),
+        }
+    )
+    both = (("edu", ("1", "3")),)
+    assert counted(data, {"edu": None}, *both) == ((("3",),), [5], [[5]])
+    assert counted(data, {"edu": ["3.0", "4"]}, *both)[:2] == ((("3",), ("4",)), [5, 0])
+
+
+def test_a_filter_holds_before_anything_is_bounded():
+    data = pa.table({"id": [1] * 5 + [2], "sex": list("FFFMMM"), "age": [1, 9, 1, 9, 9, 2]})
+    found = counted(data, {"sex": ["F", "M"]}, where="age > 3 and sex in ('F', 'M')")
+    assert found[:2] == ((("F",), ("M",)), [1, 2])
+
+
+def test_texts_of_a_csv_file_are_numbers_where_they_read_as_such(tmp_path):
+    file = tmp_path / "people.csv"
+    file.write_text("id,sex,x\n1,F,7\n2,F,n/a\n3,F,nan\n4,F,inf\n5,01,1.5\n6,1,\n")
+    with open_source(file, threads=1, is_text=True) as source:
+        found = contributions(
+            source,
+            unit="id",
+            by={"sex": ["F", "01"]},
+            groups_per_unit=1,
+            rows_per_group=1,
+            readings=[Reading(column="x", limits=(0, 20), step=0.5)],
+        )
+    assert found.rows.tolist() == [4, 1]
+    assert by_bin(found, 0) == {("F", 0): (2, 34), ("01", 0): (1, 3)}
+
+
+def test_a_refusal_does_not_tell_what_an_enumeration_lists(tmp_path):
+    file = str(tmp_path / "people.duckdb")
+    with duckdb.connect(file) as base:
+        base.execute("CREATE TABLE p (id INT, town ENUM('large', 'lone'))")
+        base.execute("INSERT INTO p VALUES (1, 'lone')")
+    assert counted(file, {"town": ["large", "lone", "new"]})[1] == [0, 1, 0]
+    with open_source(file) as source, pytest.raises(RequestError) as told:
+        contributions(
+            source,
+            unit="id",
+            by={},
+            groups_per_unit=1,
+            rows_per_group=1,
+            readings=[Reading(column="town")],
+        )
+    assert "lone" not in str(told.value)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -143,3 +145,39 @@ def test_with_much_to_spend_filters_and_margins_are_the_truth():
 def test_settings_that_promise_nothing_are_refused(changed, said):
     with pytest.raises(ConfigError, match=said):
         method(**changed)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_what_noise_goes_on_moves_with_a_unit_no_farther_than_its_budget(monkeypatch, rows):
+    """Data with a unit, whose records are many and all of one cell, and without it.
+
+    Exactly: squared moves over twice the variance, summed over all that is published, is rho.
+    """
+    seen = []
+
+    def law(scale):
+        seen.append([scale])
+        return np.array([0]), np.array([1.0])
+
+    def kept(noisy, variances, *, sizes):
+        for pair, table in zip(seen, noisy.values(), strict=True):
+            pair.append(table)
+        return agreeing(noisy, variances, sizes=sizes)
+
+    monkeypatch.setattr(private_tables, "_law", law)
+    monkeypatch.setattr(private_tables, "agreeing", kept)
+    units, found = np.append(np.arange(60), [99] * 9), []
+    whole = bench(69, units=units)
+    codes = whole.records.codes.copy()
+    codes[60:] = codes[60]
+    for n in (69, 60):
+        seen.clear()
+        records = CodedRecords(codes[:n], sizes=SIZES)
+        one = replace(whole, records=records, households={"person": units[:n]})
+        method(one, unit="person", rows=rows, rho=0.7)
+        found.append(list(seen))
+    losses = [
+        np.sum((table - other) ** 2) / (2 * scale**2)
+        for (scale, table), (_, other) in zip(*found, strict=True)
+    ]
+    assert sum(losses) == pytest.approx(0.7)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
+import pathlib
+import re
+import shutil
+import zipfile
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from pyarrow import csv
 
 from ckm.cli import app
 from ckm.config.dp_plan import read_dp_plan
@@ -91,7 +97,12 @@ def test_a_release_writes_tables_pages_and_a_certificate_and_is_charged_once(fol
     entries = BudgetLedger.open("budget.db").entries()
     assert [entry.what for entry in entries] == ["sex, found"]
     assert told["ledger"]["digest"] == entries[0].digest
+    page = (folder / "out" / "report.en.html").read_text()
+    assert "and the error that was expected, at 95" in page
+    assert "units: the threshold" in page
+    assert "A rank has no interval" in page
     french = (folder / "out" / "report.fr.html").read_text()
+    assert "bornes de somme age" in french
     assert "Bornes trouvées pour somme age" in french
     assert "lone" not in french
 
@@ -142,6 +153,8 @@ def test_a_delta_too_large_for_the_people_is_warned_of(folder):
         ('"budget.db"', '"other.db"', "does not exist"),
         ('"find"', '"all"', "by"),
         ('title = "People"', 'titel = "People"', "titel"),
+        ("[output]", 'where = "age ="\n[output]', "where|filter"),
+        ("delta = 1e-6", "rho = 0.1", "in place of epsilon"),
     ],
 )
 def test_what_is_wrong_in_a_plan_is_told_before_anything_is_opened(folder, old, new, said):
@@ -164,6 +177,97 @@ def test_every_format_holds_what_noise_makes_of_any_data(folder):
     assert result.exit_code == 0, result.output
     assert pq.read_table("out/found.parquet").num_rows == 0
     assert pq.read_table("out/sex.parquet")["sex"].to_pylist().count("\ufffe") == 3
+
+
+ODD = [
+    (99, "F", 5, 1e308, "a", "big"),
+    (98, "M", -(2**62), -math.inf, "z", "big"),
+    *[(97, "X", None, math.nan, None, None)] * 50,
+    *[(None, "F", 5, 5.0, "a", "big")] * 3,
+    *[(96, "F", 5, 5e-324, "a" * 10_000, f"\x07=1+1 {n}") for n in range(40)],
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_nothing_that_is_written_or_said_depends_on_records_but_by_noise(
+    folder, kind, monkeypatch
+):
+    """Where all noise is the same whatever it goes on, so is every byte."""
+    monkeypatch.setattr(
+        "dp.mechanisms.noise.add_noise", lambda _law, values, **_: np.zeros_like(values)
+    )
+    monkeypatch.setattr("dp.mechanisms.choice.choose_largest", lambda _scores, **_: 0)
+    plan = PLAN.replace("people.parquet", f"people.{kind}").replace('"parquet"]', '"xlsx"]')
+    (folder / "plan.toml").write_text(plan.replace('"age" },', '"age" },' + MORE))
+    plain = [(n, "FM"[n % 2], n, 1.0 * n, "ab"[n % 2], "big") for n in range(20)]
+    names = ("id", "sex", "age", "wage", "sector", "town")
+    types = (pa.int64(), pa.string(), pa.int64(), pa.float64(), pa.string(), pa.string())
+    outcomes = []
+    for rows in (plain, plain + ODD, plain[:1]):
+        columns = zip(zip(*rows, strict=True), types, strict=True)
+        table = pa.table([pa.array(c, t) for c, t in columns], names=list(names))
+        (pq.write_table if kind == "parquet" else csv.write_csv)(table, f"people.{kind}")
+        (folder / "budget.db").unlink()
+        BudgetLedger.create(
+            "budget.db", epsilon=1, delta=1e-5, adjacency="add-remove", unit="person"
+        )
+        result = run("plan.toml", "-o", "out")
+        assert result.exit_code == 0, result.output
+        said = {"said": result.output.encode()} | {p.name: content(p) for p in sorted_in("out")}
+        outcomes.append({name: TIMES.sub(b"", text) for name, text in said.items()})
+        shutil.rmtree("out")
+    assert outcomes[0] == outcomes[1] == outcomes[2]
+
+
+TIMES = re.compile(rb"\d{4}-\d\d-\d\dT[\d:.+]+")
+MORE = """
+  { kind = "mean", column = "wage" },
+  { kind = "quantiles", column = "wage", lower = 0, upper = 9, at = [0.5] },
+  { kind = "histogram", column = "age", edges = [0, 18, 99] },
+"""
+
+
+def sorted_in(folder):
+    return sorted(pathlib.Path(folder).iterdir())
+
+
+def content(file):
+    """What a file says, but for the time that stands in it."""
+    if file.suffix == ".xlsx":
+        with zipfile.ZipFile(file) as parts:
+            return b"".join(map(parts.read, sorted(parts.namelist())))
+    if file.name != "certificate.json":
+        return file.read_bytes()
+    told = json.loads(file.read_text())
+    told["ledger"].pop("digest")
+    told["files"] = [one for one in told["files"] if "xlsx" not in str(one)]
+    return json.dumps(told).encode()
+
+
+def test_a_plan_of_rho_with_filters_is_released(folder):
+    plan = PLAN[: PLAN.rindex("[[table]]")].replace("epsilon = 1.0", "rho = 0.1")
+    plan = plan.replace("by = { sex", "where = \"sector = 'b' and age < 200\"\nby = { sex")
+    (folder / "plan.toml").write_text(plan)
+    BudgetLedger.create("rho.db", rho=0.1, adjacency="add-remove", unit="person")
+    (folder / "plan.toml").write_text(plan.replace("budget.db", "rho.db"))
+    result = run("plan.toml", "-o", "out")
+    assert result.exit_code == 0, result.output
+    assert BudgetLedger.open("rho.db").left.rho == 0
+    told = json.loads((folder / "out" / "certificate.json").read_text())
+    assert told["guarantee"]["rho"] == 0.1
+    assert told["plan"]["tables"][0]["where"] == "sector = 'b' and age < 200"
+    units = float((folder / "out" / "sex.csv").read_text().splitlines()[1].split(",")[2])
+    assert 40 < units < 170  # of 1,000 of each sex one in ten
+
+
+def test_a_dry_run_speaks_french(folder):
+    (folder / "plan.toml").write_text(PLAN.replace("people = 1000\n", ""))
+    said = run("plan.toml", "-o", "out", "--dry-run", "--lang", "fr", "--log-format", "text")
+    assert said.exit_code == 0
+    for words in ("bornes de sum age", "clés", "unités, seuil", "en tout\N{NO-BREAK SPACE}:"):
+        assert words in said.output
+    assert "ne promet quelque chose que si" in said.output
 
 
 def test_a_format_that_may_fail_on_found_keys_is_refused(folder):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
-from dp import DPError, Plan, Question, TablePlan, basic, concentrated
+from dp import DPError, Plan, Question, TablePlan, basic, concentrated, epsilon_of_rho
+from dp.aggregates.plan import warnings_of
 from dp.aggregates.scope import tail_of
 
 ROWS = Question(kind="rows")
@@ -109,6 +111,12 @@ def test_shares_divide_the_budget():
         ({"rows": 2**20}, "2\\*\\*20 rows"),
         ({"tables": ()}, "has tables"),
         ({"people": 0}, "people"),
+        ({"epsilon": 1e300}, "at most 1,000,000"),
+        ({"rho": 0.1, "delta": 1e-6}, "in place of epsilon"),
+        ({"rho": 0.1, "epsilon": 0}, "in place of epsilon"),
+        ({"rho": 0.1, "epsilon": 0, "delta": 1e-6, "noise": "laplace"}, "in place of epsilon"),
+        ({"rho": 0, "epsilon": 0, "delta": 1e-6}, "rho"),
+        ({"rho": 0.1, "epsilon": 0, "delta": 1e-6, "by": {"sex": None}}, "declared keys"),
     ],
 )
 def test_what_cannot_be_kept_is_refused(words, said):
@@ -135,6 +143,12 @@ def test_what_cannot_be_kept_is_refused(words, said):
         ({"kind": "top", "column": "x", "categories": ("a",), "k": 2}, "k exceeds"),
         ({"kind": "top", "column": "x", "categories": ("a", "a"), "k": 1}, "twice"),
         ({"kind": "rows", "share": 0}, "share"),
+        ({"kind": "rows", "share": 1e308}, "share"),
+        ({"kind": "sum", "column": "x", "lower": -1e308, "upper": 1e308}, "steps"),
+        ({"kind": "sum", "column": "x", "lower": 0, "upper": 1e-300}, "steps"),
+        ({"kind": "sum", "column": "x", "lower": 0, "upper": 9, "step": 0.7}, "not 0.7"),
+        ({"kind": "sum", "column": "x", "lower": 0, "upper": 9, "step": 1e-300}, "not 1e-300"),
+        ({"kind": "histogram", "column": "x", "edges": (0, 1e-9, 10)}, "at least a step"),
     ],
 )
 def test_a_question_that_makes_no_sense_is_refused(words, said):
@@ -143,7 +157,16 @@ def test_a_question_that_makes_no_sense_is_refused(words, said):
 
 
 def test_a_delta_that_protects_nobody_is_warned_of():
-    assert "state people" in plan((ROWS,), delta=1e-6).warnings[0]
-    assert "not below 1 / people" in plan((ROWS,), delta=1e-6, people=10**6).warnings[0]
-    assert plan((ROWS,), delta=1e-6, people=10**4).warnings == ()
-    assert plan((ROWS,)).warnings == ()
+    assert "state people" in warnings_of(plan((ROWS,), delta=1e-6))[0]
+    assert "not below 1 / people" in warnings_of(plan((ROWS,), delta=1e-6, people=10**6))[0]
+    assert warnings_of(plan((ROWS,), delta=1e-6, people=10**4)) == ()
+    assert warnings_of(plan((ROWS,))) == ()
+
+
+def test_a_budget_of_rho_is_spent_to_the_last_and_its_epsilon_told():
+    made = plan(epsilon=0.0, rho=0.3, delta=1e-6)
+    assert concentrated([part.guarantee for part in made.parts]).rho == pytest.approx(0.3)
+    assert concentrated([part.guarantee for part in made.parts]).rho <= 0.3
+    assert (made.guarantee.rho, made.guarantee.delta) == (0.3, 1e-6)
+    assert made.epsilon == made.guarantee.epsilon == epsilon_of_rho(0.3, delta=1e-6)
+    assert replace(made, confidence=0.9).rho == 0.3

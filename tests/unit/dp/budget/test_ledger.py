@@ -303,6 +303,14 @@ def test_a_changed_file_is_noticed_on_opening(ledger, path, what):
         BudgetLedger.open(path)
 
 
+def test_a_damaged_schema_whose_words_are_no_text_is_a_sentence(ledger, path):
+    content = path.read_bytes()
+    at = content.index(b"NOT NULL, who")
+    path.write_bytes(content[: at + 5] + b"\xd5" + content[at + 6 :])
+    with pytest.raises(LedgerFileError, match="cannot be used"):
+        BudgetLedger.open(path)
+
+
 def test_lost_last_entries_are_noticed_by_a_digest_noted_before(ledger, path):
     for _ in range(2):
         ledger.spend(cost(0.1), who="Ada", what="a count")

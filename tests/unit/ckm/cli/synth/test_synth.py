@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from ckm.cli.app import app
+from dp import BudgetLedger
 from synth import Category, Date, Schema, Unit, Whole
 
 SCHEMA = Schema(
@@ -326,3 +327,52 @@ def test_a_fit_that_is_interrupted_leaves_the_older_model(folder, monkeypatch):
     assert fit(folder, "--force").exit_code != 0
     assert (folder / "model.json").read_bytes() == before
     assert not [path for path in folder.iterdir() if path.name.startswith(".")]
+
+
+@pytest.fixture
+def ledger(folder):
+    return BudgetLedger.create(
+        folder / "budget.db", epsilon=3, delta=1e-5, adjacency="add-remove", unit="record"
+    )
+
+
+def test_a_ledger_pays_for_a_fit_once_and_refuses_the_next(folder, ledger):
+    paid = ("--ledger", folder / "budget.db", "--who", "Ada", "--force")
+    assert fit(folder, *paid, "--dry-run").exit_code == 0
+    assert ledger.entries() == ()
+    assert fit(folder, *paid).exit_code == 0
+    (entry,) = ledger.entries()
+    assert (entry.what, entry.epsilon, entry.delta) == (
+        "synthetic records, model.json",
+        "2.0",
+        "1e-06",
+    )
+    before = (folder / "model.json").read_bytes()
+    refused = fit(folder, *paid)
+    assert refused.exit_code == 1
+    assert "left is epsilon = 1" in refused.output
+    assert (folder / "model.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "who fits"),
+        (("--who", "Ada", "--simulate", "1"), "no ledger pays"),
+        (("--who", "Ada", "--method", "vine", "--delta", "0"), "keeps to no budget"),
+        (("--who", "Ada", "--adjacency", "replace"), "one adjacency"),
+        (("--who", "Ada", "--delta", "1e-4"), "left is"),
+    ],
+)
+def test_what_no_ledger_pays_for_is_refused_and_charged_nothing(folder, ledger, options, said):
+    refused = fit(folder, "--ledger", folder / "budget.db", *options)
+    assert refused.exit_code != 0
+    assert said in refused.output
+    assert ledger.entries() == ()
+    assert not (folder / "model.json").exists()
+
+
+def test_records_that_cannot_be_read_cost_nothing(folder, ledger):
+    (folder / "people.parquet").write_bytes(b"no records")
+    assert fit(folder, "--ledger", folder / "budget.db", "--who", "Ada").exit_code != 0
+    assert ledger.entries() == ()
