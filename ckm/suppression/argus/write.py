@@ -16,6 +16,7 @@ from ckm.suppression.argus.metadata import Metadata, Variable, hierarchy_text
 from ckm.suppression.grid import Grid
 from ckm.suppression.office_rules import Requested
 from ckm.suppression.original_cells import open_originals
+from ckm.suppression.primary import Amounts
 from tables.magnitudes.derived import asked_column
 
 if TYPE_CHECKING:
@@ -194,7 +195,7 @@ class _Table:
             return None
         amounts = self._amounts(variable)
         asked = self._amounts(asked_column(variable)).top[:, 0]
-        given = _Asked(amounts.total, amounts.records, amounts.top, asked)
+        given = Amounts(total=amounts.total, contributors=amounts.contributors, asked=asked)
         rule = Requested(percent=request.percent, margin=self.rules.margin)
         return rule.on_amounts(given)
 
@@ -218,14 +219,6 @@ class _Table:
         for cell, said in sorted(lines.items()):
             found += [_SEPARATOR.join((*places[cell], word)) for word in said]
         return "".join(f"{line}\n" for line in found)
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    total: Floats
-    records: NDArray[Any]
-    top: Floats
-    asked: Floats
 
 
 def _codes(axis: Axis) -> list[str]:
