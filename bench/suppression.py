@@ -3,7 +3,8 @@
 Records are lognormal, the rule is p % with p = 10, axes have trees. Every pattern, ours and
 theirs, is audited here: primary cells that an outsider comes too near, and those that a
 contributor does. ``CKM_TAU_ARGUS`` names a Python that has `pytauargus`; packages of R are
-those of ``bench/peers``. With ``--quick`` the two small tables, against outsiders alone.
+those of ``bench/peers``. With ``--quick`` the two small tables, against outsiders alone; with
+``--scale`` two large ones, ours against outsiders alone.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bench.measure import Line, best_cpu, in_process, in_r, report, show
+from bench.measure import Line, best_cpu, in_process, in_r, peak_mb, report, show
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,7 +37,12 @@ TABLES: dict[str, tuple[list[list[int]], int, float, int]] = {
     "1,423 cells": ([[4, 5], [10], [5]], 7_000, 1.2, 2),
     "1,257 cells, skewed": ([[4, 5], [10], [5]], 2_600, 1.8, 2),
     "4,964 cells": ([[5, 5], [4, 5], [7]], 22_000, 1.2, 2),
+    "20,761 cells": ([[6, 8], [6, 8], [7]], 110_000, 1.2, 2),
+    "102,902 cells": ([[10, 10], [10, 10], [9]], 600_000, 1.2, 2),
 }
+#: name → the most CPU seconds of search and audit, of tables that ``--scale`` takes
+_LARGE = {"20,761 cells": 120.0, "102,902 cells": 900.0}
+_MOST_MB = 4_000.0
 #: Also protected against contributors, which takes longer.
 _CONTRIBUTORS = ("1,423 cells",)
 
@@ -132,9 +138,17 @@ def ours(name: str, coalition: int) -> dict[str, Any]:
 
     problem = Turnover(name).problem(coalition)
     cpu, found = best_cpu(lambda: suppress(problem, limit_s=3600.0), 1)
-    audit_cpu, _ = best_cpu(found.audit, 1)
-    hidden = np.flatnonzero(found.hidden).tolist()
-    return {"cpu": cpu, "audit": audit_cpu, "hidden": hidden}
+    audit_cpu, seen = best_cpu(found.audit, 1)
+    return {
+        "cpu": cpu,
+        "audit": audit_cpu,
+        "hidden": np.flatnonzero(found.hidden).tolist(),
+        "primary": int(problem.primary.is_primary.sum()),
+        "programs": seen.n_programs,
+        "exact": int(seen.is_exact.sum()),
+        "under": len(seen.under_protected),
+        "MB": peak_mb(),
+    }
 
 
 def audited(name: str, hidden: list[int], coalition: int) -> dict[str, Any]:
@@ -211,11 +225,20 @@ def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
-    is_quick = parser.parse_args().quick
+    parser.add_argument("--scale", action="store_true")
+    given = parser.parse_args()
+    if given.scale:
+        _scale()
+    else:
+        _compare(is_quick=given.quick)
+
+
+def _compare(*, is_quick: bool) -> None:
+    """Suppress and audit beside the peers."""
     python = os.environ.get(_TAU_ARGUS) or (find_spec("pytauargus") and sys.executable)
     columns = ["cells", "primary", "secondary", "value", "exact", "under", "exposed", "audit"]
     rows, lines = list[list[object]](), list[Line]()
-    for name in list(TABLES)[: 2 if is_quick else None]:
+    for name in [name for name in TABLES if name not in _LARGE][: 2 if is_quick else None]:
         coalition = int(name in _CONTRIBUTORS and not is_quick)
         own = in_process(ours, name, 0)
         patterns = {
@@ -240,6 +263,23 @@ def main() -> None:
         ours="",
     )
     report("Secondary suppression, ours against outsiders, audit included", lines)
+
+
+def _scale() -> None:
+    """Suppress and audit large tables."""
+    columns = ["primary", "exact", "under", "programs", "audit", "cpu", "MB"]
+    rows, lines = list[list[object]](), list[Line]()
+    for name, most in _LARGE.items():
+        found = in_process(ours, name, 0)
+        rows.append([name, len(found["hidden"]), *(found[c] for c in columns)])
+        cpu = found["cpu"] + found["audit"]
+        lines += [
+            Line(f"search and audit, {name}", cpu, "CPU s", goal=most),
+            Line(f"peak memory, {name}", found["MB"], "MB", goal=_MOST_MB),
+            Line(f"under-protected, {name}", found["under"], "cells", goal=0.0),
+        ]
+    show("Large tables, against outsiders", ["table", "hidden", *columns], rows, ours="")
+    report("Large tables: search and audit", lines)
 
 
 def _lines(name: str, cpu: float, seen: dict[str, dict[str, Any]]) -> list[Line]:

@@ -103,7 +103,7 @@ def open_release(
     if job.ptable is None:
         raise ConfigError(
             f"The job {path.name!r} has no noise: it is one for suppression.",
-            hint="ckm risk suppression audits those; ckm audit takes jobs with [ptable]",
+            hint="ckm suppress audits its own tables; ckm audit takes jobs with [ptable]",
         )
     release = _release(path, job)
     with open_answerer(release.service, is_kept=False, is_checked=False) as answerer:

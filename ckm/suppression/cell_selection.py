@@ -11,6 +11,7 @@ from ckm.engine.published_table import PublishedTable, measure_columns
 from ckm.engine.request import variable_of
 from ckm.errors import CheckFailedError, ConfigError
 from ckm.suppression import (
+    Amounts,
     Audit,
     Dominance,
     Frequency,
@@ -449,10 +450,10 @@ def _joined(
     laid_out: Callable[[Sequence[NDArray[Any]]], NDArray[Any]],
     values: NDArray[Any],
     contributors: Integers,
-) -> _Joined:
+) -> Amounts:
     variable = variable_of(measure)
     if variable is None:
-        return _Joined(total=values, contributors=contributors)
+        return Amounts(total=values, contributors=contributors)
     own = size_column(variable)
     is_signed = all(own in (c.magnitudes or {}) for c in tables)
     held = [_magnitudes(c, own if is_signed else variable) for c in tables]
@@ -462,7 +463,7 @@ def _joined(
             hint="[[magnitude]] signed = true, and coalition = 0 and prior in [suppression]; "
             "or publish these sums with noise: ckm release",
         )
-    return _Joined(
+    return Amounts(
         total=laid_out([m.total for m in held]) if is_signed else values,
         is_signed=is_signed,
         contributors=contributors,
@@ -485,7 +486,7 @@ def _asked(
     return laid_out([_magnitudes(c, own).top[:, :1] for c in tables])[:, 0]
 
 
-def _primary(measure: str, amounts: _Joined, rules: JobSuppression) -> Primary:
+def _primary(measure: str, amounts: Amounts, rules: JobSuppression) -> Primary:
     found: list[Frequency | Dominance | Percent | Requested | ZeroSum] = []
     if rules.threshold is not None:
         found.append(Frequency(least=rules.threshold, margin=rules.margin))
@@ -506,19 +507,6 @@ def _primary(measure: str, amounts: _Joined, rules: JobSuppression) -> Primary:
         none = np.zeros(len(amounts.total))
         return Primary(is_primary=none > 0, lower=none, upper=none)
     return primary_cells(found, amounts=amounts)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class _Joined:
-    """The amounts of linked tables, as the rules read them."""
-
-    total: Floats
-    contributors: Integers
-    is_signed: bool = False
-    top: Any = None
-    top_weight: Any = None
-    records: Any = None
-    asked: Any = None
 
 
 def _names(tables: Mapping[str, Cells], relations: Relations, cells: Integers) -> str:

@@ -3,32 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
-from ckm.suppression.primary import Primary
-from footing.arrays import Floats, Integers
-
-
-class RequestedAmounts(Protocol):
-    """What these rules read of one variable over the cells of a table."""
-
-    @property
-    def total(self) -> Floats:
-        """Sum of every cell."""
-
-    @property
-    def records(self) -> Integers:
-        """Number of records with a value, zeros among them."""
-
-    @property
-    def top(self) -> Floats:
-        """The largest contributions."""
-
-    @property
-    def asked(self) -> Floats:
-        """The largest contribution of one who asked for protection."""
+from ckm.suppression.primary import Amounts, Primary
+from footing.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +38,7 @@ class Requested:
     percent: float
     margin: float = 10.0
 
-    def on_amounts(self, amounts: RequestedAmounts) -> Primary:
+    def on_amounts(self, amounts: Amounts) -> Primary:
         """Apply the rule to amounts.
 
         Parameters
@@ -80,7 +59,7 @@ class Requested:
         need = np.where(found, need, 0.0)
         return Primary(is_primary=found, lower=need, upper=need)
 
-    def rest(self, amounts: RequestedAmounts, kind: int) -> Floats:
+    def rest(self, amounts: Amounts, kind: int) -> Floats:
         """Return what must be kept, line by line of `ckm.suppression.primary.Contributions`."""
         need = self.on_amounts(amounts).upper
         if kind == 1:  # the largest may be the one who asked
@@ -107,7 +86,7 @@ class ZeroSum:
 
     margin: float
 
-    def on_amounts(self, amounts: RequestedAmounts) -> Primary:
+    def on_amounts(self, amounts: Amounts) -> Primary:
         """Apply the rule to amounts.
 
         Parameters
@@ -126,7 +105,7 @@ class ZeroSum:
         upper = np.where(found, self.margin, 0.0)
         return Primary(is_primary=found, lower=np.zeros(len(upper)), upper=upper)
 
-    def rest(self, amounts: RequestedAmounts, kind: int) -> Floats:
+    def rest(self, amounts: Amounts, kind: int) -> Floats:
         """Ask for nothing more against contributors: nobody gives a sum of 0 anything."""
         del kind
         return np.zeros(len(amounts.total))

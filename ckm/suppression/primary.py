@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,29 +13,39 @@ from ckm.errors import ConfigError
 from footing.arrays import Flags, Floats, Integers
 
 
-class Amounts(Protocol):
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Amounts:
     """What rules read of one variable over the cells of a table; see `tables.magnitudes`.
 
-    `total` is the sum over each cell, weighted where there are weights; `contributors` counts
-    the records in it that are not 0; `top` has their largest values, one column each, falling,
-    and `top_weight` the weights of these.
+    Parameters
+    ----------
+    total
+        The sum over each cell, weighted where there are weights.
+    contributors
+        How many records in it are not 0.
+    is_signed
+        Whether sums are of absolute values.
+    top, top_weight
+        Their largest values, one column each, falling, and the weights of these.
+    records
+        How many have a value, zeros among them.
+    asked
+        The largest contribution of one who asked for protection.
+
+    Examples
+    --------
+    >>> two = Amounts(total=np.array([5.0]), contributors=np.array([2]))
+    >>> primary_cells([Frequency(least=3)], amounts=two).is_primary
+    array([ True])
     """
 
-    @property
-    def total(self) -> Floats:
-        """Weighted sum of every cell."""
-
-    @property
-    def contributors(self) -> Integers:
-        """Number of contributors of every cell."""
-
-    @property
-    def top(self) -> Floats:
-        """The largest contributions."""
-
-    @property
-    def top_weight(self) -> Floats:
-        """Their weights."""
+    total: Floats
+    contributors: Integers
+    is_signed: bool = False
+    top: Any = None
+    top_weight: Any = None
+    records: Any = None
+    asked: Any = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -488,19 +498,9 @@ def _without(amounts: Amounts, place: int) -> Amounts:
     top, weight = np.asarray(amounts.top, np.float64), np.array(amounts.top_weight, float)
     before = np.cumsum(weight, axis=1) - weight
     taken = np.clip(np.minimum(before + weight, place + 1) - np.maximum(before, place), 0, 1)
-    return _Left(
+    return Amounts(
         total=np.maximum(amounts.total - (top * taken).sum(axis=1), 0.0),
         contributors=amounts.contributors,
         top=top,
         top_weight=weight - taken,
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class _Left:
-    """What is left of amounts without a contributor."""
-
-    total: Floats
-    contributors: Integers
-    top: Floats
-    top_weight: Floats

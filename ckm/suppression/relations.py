@@ -16,6 +16,9 @@ from ckm.suppression.linked import Sum, remainders, same_cells, sums_between
 from footing.arrays import Floats, Integers
 from tables import Cells
 
+#: What is left of a sum of floats, as a share, and is no number.
+_NOTHING = 1e-14
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Relations:
@@ -251,8 +254,9 @@ class Relations:
         array([3, 3])
         """
         found = [-(weight[:-1] @ values[cell[:-1]]) * weight[-1] for cell, weight in self.left]
-        rest = np.maximum(np.array(found, values.dtype), 0)  # floats may miss by an ulp
-        return np.concatenate([values, rest])
+        size = [np.abs(weight[:-1]) @ np.abs(values[cell[:-1]]) for cell, weight in self.left]
+        rest, near = np.array(found, values.dtype), _NOTHING * np.array(size, np.float64)
+        return np.concatenate([values, np.where(np.abs(rest) > near, rest, 0)])
 
     def __repr__(self) -> str:
         return (

@@ -63,15 +63,18 @@ def read_lines(
             return
         _, header = next(numbered, (0, []))
         known = {*columns, *_STATUS_COLUMNS, *_NUMBERS}
+        if twice := [name for name in header if name in known and header.count(name) > 1]:
+            raise ConfigError(f"The file {path.name!r} of cells has {twice[0]!r} twice.")
         if not set(header) & set(columns) or not set(header) & known - set(columns):
             raise ConfigError(
                 f"The file {path.name!r} of cells needs columns of their categories, "
                 f"{', '.join(columns)}, and of what is said of them.",
                 hint="status, cost, lower and upper; or is_secret_prim, as in rtauargus",
             )
-        yield from (
-            _of_csv(path, n, dict(zip(header, row, strict=False))) for n, row in numbered
-        )
+        for n, row in numbered:
+            if len(row) < len(header) or any(row[len(header) :]):
+                raise _wrong(path, n, f"has {len(row)} fields, and the header {len(header)}")
+            yield _of_csv(path, n, dict(zip(header, row, strict=False)))
 
 
 def _delimiter(path: Path, places: int) -> str:
@@ -90,7 +93,7 @@ def _of_hst(path: Path, number: int, row: list[str], dimensions: Sequence[str]) 
     places = len(dimensions)
     word, rest = (row[places].lower() if len(row) > places else ""), row[places + 1 :]
     wanted = 1 if word in _COST else 2 if word == _LEVELS else 0
-    if word not in _WORDS or len(rest) < wanted:
+    if word not in _WORDS or len(rest) < wanted or any(rest[wanted:]):
         raise _wrong(path, number, f"needs {places} codes and then s, u, p, c or pl")
     named = dict(zip(dimensions, row, strict=False))
     values = [_number(path, number, text) for text in rest[:wanted]]
@@ -105,13 +108,15 @@ def _of_csv(path: Path, number: int, row: Mapping[str, str]) -> Line:
     words = [row[column].lower() for column in _STATUS_COLUMNS if row.get(column)]
     if any(word not in _STATUS for word in words):
         raise _wrong(path, number, "has a status other than safe, unsafe and protected")
-    status = next((_STATUS[word] for word in words if _STATUS[word]), 0)
+    said = {_STATUS[word] for word in words} - {0}
+    if len(said) > 1:
+        raise _wrong(path, number, "says two things of its cell")
     texts = {name: row.get(name, "") for name in _NUMBERS}
     values = {
         name: _NO if text in {"", "NA"} else _number(path, number, text)
         for name, text in texts.items()
     }
-    return Line(number, row, status=status, **values)
+    return Line(number, row, status=max(said, default=0), **values)
 
 
 def _number(path: Path, number: int, text: str) -> float:

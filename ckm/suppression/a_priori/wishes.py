@@ -36,13 +36,13 @@ class Wishes:
     Parameters
     ----------
     status
-        ``SAFE``, ``UNSAFE``, ``KEPT``, or 0 for what the rules say.
+        ``SAFE``, ``UNSAFE``, or 0 for what the rules say.
     lower, upper
         How wide an unsafe cell is kept, instead of what the rules ask for.
     cost
         What it costs to hide a cell, instead of its number.
-    preferred
-        Cells that are hidden before others.
+    preferred, kept
+        Cells that are hidden before others, and those published whatever it costs.
     """
 
     status: NDArray[np.int8]
@@ -50,13 +50,15 @@ class Wishes:
     upper: Floats
     cost: Floats
     preferred: Flags
+    kept: Flags
 
     @classmethod
     def none(cls, n: int) -> Wishes:
         """Want nothing."""
         lower, upper, cost = np.full((3, n), np.nan)
-        status, preferred = np.zeros(n, np.int8), np.zeros(n, bool)
-        return cls(status=status, lower=lower, upper=upper, cost=cost, preferred=preferred)
+        status, (preferred, kept) = np.zeros(n, np.int8), np.zeros((2, n), bool)
+        flags = {"preferred": preferred, "kept": kept}
+        return cls(status=status, lower=lower, upper=upper, cost=cost, **flags)
 
     def over(self, other: Wishes) -> Wishes:
         """Put these wishes before others."""
@@ -69,6 +71,7 @@ class Wishes:
         return Wishes(
             status=np.where(self.status, self.status, other.status),
             preferred=self.preferred | other.preferred,
+            kept=self.kept | other.kept,
             **numbers,
         )
 
@@ -88,9 +91,10 @@ class Wishes:
         least = 1.0 if np.asarray(values).dtype.kind in "iu" else 0.0
         need = np.where(added, np.maximum(np.abs(values) * margin / 100, least), 0.0)
         is_primary = (found.is_primary | added) & (self.status != SAFE)
+        is_told = (self.lower != 0) | (self.upper != 0)  # 0 on both sides protects nothing
         levels = {
             name: np.where(
-                is_primary, np.where(np.isnan(own), np.maximum(rule, need), own), 0.0
+                is_primary, np.where(is_told & ~np.isnan(own), own, np.maximum(rule, need)), 0.0
             )
             for name, own, rule in (
                 ("lower", self.lower, found.lower),
@@ -99,7 +103,7 @@ class Wishes:
         }
         known = found.contributions
         if known is not None:  # of other cells' contributors, as much as of outsiders
-            is_new = added | ~np.isnan(self.lower) | ~np.isnan(self.upper)
+            is_new = added | is_told & ~(np.isnan(self.lower) & np.isnan(self.upper))
             asked = {
                 name: np.minimum(getattr(known, name), own) for name, own in levels.items()
             }
@@ -112,11 +116,6 @@ class Wishes:
         """Return what it costs to hide cells; what is preferred costs a share of that."""
         own: Floats = np.where(np.isnan(self.cost), given, self.cost)
         return np.where(self.preferred, own * preferred_cost, own)
-
-    @property
-    def kept(self) -> Flags:
-        """Which cells are published whatever it costs."""
-        return np.asarray(self.status == KEPT)
 
 
 class APriori:
@@ -155,21 +154,27 @@ class APriori:
         self._tables = tables
         self._wishes: dict[str | None, Wishes] = {None: Wishes.none(n_cells)}
         self._problems: list[str] = []
+        self._said: dict[int, tuple[int, str, str]] = {}
         for file in rules.cells:
             self._take_file(file.path, file.table, file.measure)
         for cell in rules.keep:
-            self._named("keep", cell, "status", KEPT)
+            self._named("keep", cell, "kept")
         for cell in rules.prefer:
-            self._named("prefer", cell, "preferred", True)  # noqa: FBT003
+            self._named("prefer", cell, "preferred")
         if rules.previous is not None:
             self._take_pattern(rules.previous)
         self._require_none()
+        for measure in self._wishes:
+            wish = self._of_measure(measure)
+            self._require_one(np.flatnonzero(wish.kept & (wish.status == UNSAFE)))
 
     def of(self, measure: str, cells: Integers, is_shown: Flags) -> Wishes:
         """Return what is wanted of the cells of a measure."""
+        return self._of_measure(measure).of_cells(cells, is_shown)
+
+    def _of_measure(self, measure: str | None) -> Wishes:
         common = self._wishes[None]
-        own = self._wishes.get(measure)
-        return (common if own is None else own.over(common)).of_cells(cells, is_shown)
+        return self._wishes.get(measure, common).over(common)
 
     def _take_file(self, path: Path, table: str, measure: str | None) -> None:
         names = self._of(table)
@@ -182,17 +187,23 @@ class APriori:
                 self._problems.append(f"line {line.number} of {path.name!r} ({said})")
                 continue
             cell = int(self._numbers[table][row])
-            if line.status and wishes.status[cell] not in {0, line.status}:
-                raise ConfigError(
-                    f"Line {line.number} of {path.name!r} says another thing of a cell "
-                    f"({said}) than what was said of it before.",
-                    hint="say one thing of each cell, in all tables that show it",
-                )
-            _set(wishes, cell, line)
+            self._said[cell] = (line.number, path.name, said)
+            if not _set(wishes, cell, line):
+                self._require_one([cell])
             if line.status == KEPT:  # whatever measure is meant, all have one pattern
-                self._wishes[None].status[cell] = KEPT
+                self._wishes[None].kept[cell] = True
 
-    def _named(self, key: str, named: Mapping[str, str], field: str, value: Any) -> None:
+    def _require_one(self, cells: Sequence[int] | Integers) -> None:
+        """Refuse to choose between two things that are said of a cell."""
+        for cell in cells:
+            number, name, said = self._said[int(cell)]
+            raise ConfigError(
+                f"Line {number} of {name!r} says another thing of a cell ({said}) than another "
+                "line or key.",
+                hint="say one thing of each cell, in all tables that show it",
+            )
+
+    def _named(self, key: str, named: Mapping[str, str], field: str) -> None:
         """Find a cell in every table that has what it is named by."""
         is_there = False
         for table in self._tables:
@@ -201,7 +212,7 @@ class APriori:
                 row = names.find(named)
                 is_there |= row is not None
                 if row is not None:
-                    getattr(self._wishes[None], field)[self._numbers[table][row]] = value
+                    getattr(self._wishes[None], field)[self._numbers[table][row]] = True
         if not is_there:
             said = ", ".join(f"{name} {text}" for name, text in named.items())
             self._problems.append(f"{key} ({said})")
@@ -264,13 +275,19 @@ def pattern_file(folder: Path, table: str, end: str) -> Path:
     return folder / "public" / f"{table}.{end}"
 
 
-def _set(wishes: Wishes, cell: int, line: Line) -> None:
-    if line.status:
-        wishes.status[cell] = line.status
-    for name in ("lower", "upper", "cost"):
-        value = getattr(line, name)
-        if not np.isnan(value):
-            getattr(wishes, name)[cell] = value
+def _set(wishes: Wishes, cell: int, line: Line) -> bool:
+    """Take what a line says of a cell; false if another thing was said before."""
+    said = {name: getattr(line, name) for name in ("lower", "upper", "cost")}
+    own = {name: value for name, value in said.items() if not np.isnan(value)}
+    if line.status in {SAFE, UNSAFE}:
+        own["status"] = line.status
+    is_new = True
+    for name, value in own.items():
+        given = getattr(wishes, name)
+        was = given[cell]
+        is_new &= bool(was == value or (was == 0 if name == "status" else np.isnan(was)))
+        given[cell] = value
+    return is_new
 
 
 def _rows(path: Path) -> Iterator[Mapping[str, Any]] | Iterable[Mapping[str, Any]]:

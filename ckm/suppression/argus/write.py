@@ -10,12 +10,13 @@ import numpy as np
 
 from ckm.engine.request import variable_of
 from ckm.errors import ConfigError
-from ckm.suppression.a_priori.files import KEPT, SAFE, UNSAFE
+from ckm.suppression.a_priori.files import SAFE, UNSAFE
 from ckm.suppression.a_priori.wishes import APriori, Wishes
 from ckm.suppression.argus.metadata import Metadata, Variable, hierarchy_text
 from ckm.suppression.grid import Grid
 from ckm.suppression.office_rules import Requested
 from ckm.suppression.original_cells import open_originals
+from ckm.suppression.primary import Amounts
 from tables.magnitudes.derived import asked_column
 
 if TYPE_CHECKING:
@@ -194,19 +195,22 @@ class _Table:
             return None
         amounts = self._amounts(variable)
         asked = self._amounts(asked_column(variable)).top[:, 0]
-        given = _Asked(amounts.total, amounts.records, amounts.top, asked)
+        given = Amounts(total=amounts.total, contributors=amounts.contributors, asked=asked)
         rule = Requested(percent=request.percent, margin=self.rules.margin)
         return rule.on_amounts(given)
 
     def _apriori(self, places: Sequence[tuple[str, ...]]) -> str:
         """Write what is known of cells beforehand."""
         wish, found = self.wish, []
-        words = {SAFE: "s", UNSAFE: "u", KEPT: "p"}
-        cells = np.flatnonzero(wish.status).tolist()
-        lines = {cell: [words[int(wish.status[cell])]] for cell in cells}
+        lines: dict[int, list[str]] = {}
+        for which, word in ((wish.status == SAFE, "s"), (wish.status == UNSAFE, "u")):
+            lines |= {cell: [word] for cell in np.flatnonzero(which & ~wish.kept).tolist()}
+        lines |= {cell: ["p"] for cell in np.flatnonzero(wish.kept).tolist()}
         requested = self._requested()
         if requested is not None:
-            for cell in np.flatnonzero(requested.is_primary & (wish.status == 0)).tolist():
+            for cell in np.setdiff1d(
+                np.flatnonzero(requested.is_primary), list(lines)
+            ).tolist():
                 low, high = _texts(np.array([requested.lower[cell], requested.upper[cell]]))
                 lines[cell] = ["u", _SEPARATOR.join(("pl", low, high))]
         for cell in np.flatnonzero(~np.isnan(wish.lower) & ~np.isnan(wish.upper)).tolist():
@@ -215,14 +219,6 @@ class _Table:
         for cell, said in sorted(lines.items()):
             found += [_SEPARATOR.join((*places[cell], word)) for word in said]
         return "".join(f"{line}\n" for line in found)
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    total: Floats
-    records: NDArray[Any]
-    top: Floats
-    asked: Floats
 
 
 def _codes(axis: Axis) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import numpy as np
@@ -92,52 +93,53 @@ class Drawn:
     def failures(self, hidden, coalition=2):
         """List the cells, sides and groups for whom a cell is not far enough from known."""
         found = []
-        matrix = self.relations.matrix.toarray()[:, hidden]
         cells = np.flatnonzero(hidden)
-        number = self.inside.sum(axis=1)
-        for cell in cells:
-            seen = [self.values[cells]]
-            for group in self.groups(coalition):
+        matrix = self.relations.matrix.toarray()[:, cells]
+        believed = {group: self._believed(group, cells) for group in self.groups(coalition)}
+        seen = self.values[None, cells].astype(float)  # tables that somebody believes in
+        for own, cell in enumerate(cells):
+            for group, ends in believed.items():
                 needs = self.needs(cell, group)
                 if needs is None or self.inside[cell][list(group)].sum() > 1:
                     continue
-                gave = self.inside[:, group] @ self.amounts[list(group)]
-                floor = np.maximum(gave, np.minimum(self.values, 1.0) * self.is_count)
-                if self.is_count:
-                    floor = np.maximum(floor, self._leaves())
-                whole = self.inside[:, group].sum(axis=1) == number
-                low = np.where(whole, self.values, floor)[cells]
-                high = np.where(whole, self.values, np.inf)[cells]
                 for sign, need in zip((-1, 1), needs, strict=True):
                     value = self.values[cell]
-                    aim = max(value - need, floor[cell]) if sign < 0 else value + need
-                    if not self._reaches(seen, matrix, (low, high), cells == cell, sign, aim):
+                    aim = max(value - need, ends[own, 0]) if sign < 0 else value + need
+                    point = self._farthest(seen, matrix, ends, own, sign, aim)
+                    if point is None:
+                        continue
+                    if sign * (point[own] - aim) < -1e-6 * max(1.0, abs(aim)):
                         found.append((int(cell), sign, group))
+                    seen = np.vstack([seen, point])
         return found
 
-    def _leaves(self):
-        """Return how many finest cells each cell has: none of them is empty."""
+    def _believed(self, group, cells):
+        """Return between which ends a group knows some cells."""
+        gave = self.inside[:, group] @ self.amounts[list(group)]
+        floor = np.maximum(gave, self._n_leaves * self.is_count)
+        whole = self.inside[:, group].sum(axis=1) == self.inside.sum(axis=1)
+        ends = [np.where(whole, self.values, end) for end in (floor, np.inf)]
+        return np.stack(ends, axis=1)[cells]
+
+    @functools.cached_property
+    def _n_leaves(self):
+        """How many finest cells each cell has: none of them is empty."""
         return np.array([len({self.first[r] for r in np.flatnonzero(i)}) for i in self.inside])
 
-    def _reaches(self, seen, matrix, bounds, own, sign, aim):  # noqa: PLR0917
-        low, high = bounds
+    def _farthest(self, seen, matrix, ends, own, sign, aim):  # noqa: PLR0917
+        """Move a cell as far as a group believes; None where a table that was seen will do."""
         near = 1e-7 * max(1.0, abs(aim))
-        for point in seen:
-            is_in = (point >= low - near) & (point <= high + near)
-            if is_in.all() and sign * (point[own] - aim) >= -near:
-                return True
-        right = matrix @ seen[0]  # the truth
+        is_in = ((seen >= ends[:, 0] - near) & (seen <= ends[:, 1] + near)).all(axis=1)
+        if (is_in & (sign * (seen[:, own] - aim) >= -near)).any():
+            return None
         # a point between the truth and a vertex is one as well: ask for no more than the aim
-        ends = [
-            (a, (aim if np.isinf(b) else min(b, aim)) if o and sign > 0 else b)
-            for a, b, o in zip(low, high, own, strict=True)
-        ]
-        if sign < 0:
-            ends = [(aim if o else a, b) for (a, b), o in zip(ends, own, strict=True)]
-        done = linprog(-sign * own.astype(float), A_eq=matrix, b_eq=right, bounds=ends)
+        bounds = ends.copy()
+        bounds[own, int(sign > 0)] = min(aim, ends[own, 1]) if sign > 0 else aim
+        goal = np.zeros(len(ends))
+        goal[own] = -sign
+        done = linprog(goal, A_eq=matrix, b_eq=matrix @ seen[0], bounds=bounds)  # the truth
         assert done.status == 0, done.message
-        seen.append(done.x)
-        return sign * (done.x[own][0] - aim) >= -1e-6 * max(1.0, abs(aim))
+        return done.x
 
 
 def _lies(tree, own, at):

@@ -165,7 +165,19 @@ def test_a_data_frame_has_the_columns_of_rtauargus(folder):
         ),
         ("N,b,c,-3\n", "c.hst", "no number of 0 or more"),
         ("N,b,pl,3\n", "c.hst", "Line 1 of 'c.hst' needs"),
-        ("N,b,u\nN,b,s\n", "c.hst", "says another thing of a cell"),
+        ("N,b,u\nN,b,s\n", "c.hst", r"Line 2 of 'c.hst' says another thing of a cell \(N,"),
+        ("N,b,u\nN,b,p\n", "c.hst", r"Line 2 of 'c.hst' says another thing of a cell \(N,"),
+        ("N,b,c,0\nN,b,c,9\n", "c.hst", r"Line 2 of 'c.hst' says another thing of a cell \(N,"),
+        ("N,b,pl,5,5\nN,b,pl,5,0\n", "c.hst", r"Line 2 of 'c.hst' says another"),
+        ("N,b,u,s\n", "c.hst", "Line 1 of 'c.hst' needs 2 codes"),
+        (
+            "region,branch,status,is_secret_prim\nN,a,safe,TRUE\n",
+            "c.csv",
+            "Line 2 of 'c.csv' says two things",
+        ),
+        ("region,branch,status,status\nN,a,u,s\n", "c.csv", "has 'status' twice"),
+        ("region,branch,status\nN,a\n", "c.csv", "has 2 fields, and the header 3"),
+        ("region,branch,status\nN,a,s,u\n", "c.csv", "has 4 fields, and the header 3"),
         ("region,branch,status\nN,a,odd\n", "c.csv", "a status other than"),
         ("place,status\nN,a\n", "c.csv", "needs columns of their categories, region, branch"),
     ],
@@ -174,6 +186,29 @@ def test_what_cannot_be_meant_is_named_and_nothing_is_written(folder, text, name
     with pytest.raises(ConfigError, match=said):
         hidden(folder, more=cells_file(folder, text, name))
     assert not (folder / "out").exists()
+
+
+def test_what_is_called_unsafe_is_not_published_by_a_key_or_for_another_measure(folder):
+    unsafe = cells_file(folder, "S,a,u\n", more='measure = "count"\n')
+    with pytest.raises(ConfigError, match=r"Line 1 of 'cells.hst' says"):
+        hidden(folder, 'keep = [{ region = "S", branch = "a" }]', more=unsafe)
+    kept = cells_file(folder, "S,a,p\n", "p.hst", 'measure = "sum:pay"\n')
+    with pytest.raises(ConfigError, match=r"Line 1 of 'p.hst' says"):
+        hidden(folder, measures='["count", "sum:pay"]', more=unsafe + kept)
+    assert not (folder / "out").exists()
+
+
+def test_an_unsafe_cell_that_is_called_safe_may_be_kept(folder):
+    keep, safe = 'keep = [{ region = "N", branch = "b" }]', cells_file(folder, "N,b,s\n")
+    with pytest.raises(CheckFailedError, match="unsafe, and are to be kept"):
+        hidden(folder, keep)
+    assert "Nb" not in hidden(folder, keep, more=safe)
+
+
+def test_levels_of_0_on_both_sides_are_those_of_the_rules(folder):
+    zero = cells_file(folder, "N,b,pl,0,0\nS,a,u\nS,a,pl,0,0\n")
+    plain = cells_file(folder, "S,a,u\n", "u.hst")
+    assert hidden(folder, more=zero) == hidden(folder, more=plain, out="o2") > {"Nb", "Sa"}
 
 
 def test_a_cell_that_one_measure_keeps_is_published_for_all(folder):
