@@ -4,8 +4,9 @@ Layers made of products are kept in books: what went in, and the gradient of wha
 Models with other layers go through Opacus, which writes every gradient out.
 """
 
+import contextlib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -140,7 +141,9 @@ class RecordGradients:
         if all(supported(layer) for layer in owners.values()):
             self.engine = "books"
             for name, layer in owners.items():
-                self._handles.append(layer.register_forward_hook(self._keep(name)))
+                self._handles.append(
+                    layer.register_forward_hook(self._keep(name), with_kwargs=True)
+                )
         else:
             self.engine = "opacus"
             self._opacus = _opacus(model)
@@ -152,6 +155,20 @@ class RecordGradients:
         if self._opacus is not None:
             self._opacus.to_standard_module()
         self._handles, self._calls, self._opacus = [], [], None
+
+    @contextlib.contextmanager
+    def unwatched(self) -> Iterator[None]:
+        """Let passes go by, for as long as the block runs."""
+        if self._opacus is not None:
+            self._opacus.disable_hooks()
+        try:
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message="Full backward hook is firing")
+                yield
+        finally:
+            self._calls.clear()
+            if self._opacus is not None:
+                self._opacus.enable_hooks()
 
     def clipped_sum(self, losses: Tensor, *, norm: float, copies: int = 1) -> ClippedSum:
         """Return the sum of the records' gradients, each at most as long as the norm.
@@ -188,12 +205,15 @@ class RecordGradients:
         return ClippedSum(gradients=gradients, within=within & is_finite)
 
     def _keep(self, name: str) -> Any:
-        def hook(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        def hook(
+            layer: nn.Module, inputs: tuple[Tensor, ...], named: Any, output: Tensor
+        ) -> None:
             if torch.is_grad_enabled() and output.requires_grad:
                 edge = get_gradient_edge(output)
-                self._calls.append((name, layer, inputs[0].detach(), edge, output.shape))
+                first = (*inputs, *named.values())[0].detach()
+                self._calls.append((name, layer, first, edge, output.shape))
 
-        return hook
+        return torch.compiler.disable(hook)
 
     def _from_books(self, losses: Tensor, copies: int) -> list[tuple[str, Part]]:
         calls, self._calls = self._calls, []
