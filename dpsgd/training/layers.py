@@ -158,17 +158,16 @@ def supported(layer: Any) -> bool:
     """Return whether gradients of a layer's records follow from products."""
     kind = _kind(layer)
     if kind is nn.Embedding:
-        return not (layer.max_norm is not None or layer.scale_grad_by_freq or layer.sparse)
+        return layer.max_norm is None and not (layer.scale_grad_by_freq or layer.sparse)
     if kind in {nn.Conv1d, nn.Conv2d}:
-        return layer.padding_mode == "zeros"
+        return str(layer.padding_mode) == "zeros"
     return kind is not None
 
 
 def _kind(layer: Any) -> Any:
     """Return the layer of PyTorch that a layer is, or is derived from without a new pass."""
-    return next(
-        (k for k in _KINDS if isinstance(layer, k) and type(layer).forward is k.forward), None
-    )
+    kinds: list[Any] = [kind for kind in _KINDS if isinstance(layer, kind)]
+    return next((kind for kind in kinds if type(layer).forward is kind.forward), None)
 
 
 def part_of(layer: nn.Module, calls: Sequence[_Call], *, copies: int) -> Part:

@@ -419,6 +419,8 @@ def _private_step(training: PrivateTraining) -> Callable[..., Any]:
         training._on_step()  # noqa: SLF001
         return found
 
+    # What schedulers look for, to know that their own steps come after those of the optimizer.
+    vars(step).update(vars(getattr(training._apply, "__func__", training._apply)))  # noqa: SLF001
     step.is_private = True  # type: ignore[attr-defined]
     return step
 
