@@ -5,6 +5,7 @@ Models with other layers go through Opacus, which writes every gradient out.
 """
 
 import contextlib
+import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -213,7 +214,8 @@ class RecordGradients:
                 first = (*inputs, *named.values())[0].detach()
                 self._calls.append((name, layer, first, edge, output.shape))
 
-        return torch.compiler.disable(hook)
+        # A compiler that is not loaded has compiled nothing.
+        return torch.compiler.disable(hook) if "torch._dynamo" in sys.modules else hook
 
     def _from_books(self, losses: Tensor, copies: int) -> list[tuple[str, Part]]:
         calls, self._calls = self._calls, []
