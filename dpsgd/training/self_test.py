@@ -9,12 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from dpsgd.errors import DPSGDError, UnsupportedLayerError
+from dpsgd.training.gradients import RecordGradients, check_losses
 from dpsgd.training.records import mapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from dpsgd.training.gradients import RecordGradients
 
 #: Records that the test takes: three, and one in place of the first and of the last each.
 ROWS = 5
@@ -41,11 +40,7 @@ def self_test(books: RecordGradients, losses_of: Callable[[Any], Tensor], rows: 
         torch.manual_seed(seed)
         index = torch.tensor(order, device=device)
         losses = losses_of(mapped(lambda v: v.index_select(0, index), rows))
-        if losses.shape != index.shape:
-            raise DPSGDError(
-                f"Losses must be one for each row, not of shape {tuple(losses.shape)}.",
-                hint="take a criterion with reduction='none'",
-            )
+        check_losses(losses, rows=len(order))
         return losses
 
     with torch.random.fork_rng([device] if device.type == "cuda" else []):
