@@ -20,6 +20,7 @@ ROWS = 5
 _EQUAL, _CLOSE = 1e-6, 1e-3
 
 
+# claim dpsgd-self-test
 def self_test(books: RecordGradients, losses_of: Callable[[Any], Tensor], rows: Any) -> None:
     """Refuse a model or a criterion that does not treat each record by itself.
 

@@ -87,6 +87,7 @@ class PrivateTraining:
         self_test: bool | Sequence[Tensor] = True,
     ) -> None:
         plan.check_budget()
+        _check_processes()
         _check_optimizer(model, optimizer)
         if hasattr(optimizer.step, "is_private"):
             raise PlanError(
@@ -440,6 +441,15 @@ def losses_of(criterion: Callable[..., Tensor], *values: Tensor) -> Tensor:
             "A label lies outside of the outputs of the model.",
             hint="labels are whole numbers from 0 to the number of outputs less 1",
         ) from None
+
+
+def _check_processes() -> None:
+    several = torch.distributed
+    if several.is_available() and several.is_initialized() and several.get_world_size() > 1:
+        raise PlanError(
+            "Each of several processes would be a run of its own, with noise of its own.",
+            hint="train in one process",
+        )
 
 
 def _check_optimizer(model: nn.Module, optimizer: Optimizer) -> None:

@@ -44,7 +44,9 @@ def study_page(words: Words, facts: StudyFacts) -> tuple[str, dict[str, Any]]:
     return "study.html", {
         "title": facts.title or words.say("What private training costs"),
         "headings": headings(words, "study", without=() if facts.published else ("published",)),
-        "verdict": _classic(words, facts) if facts.plan is None else _planned(words, facts.plan),
+        "verdict": _classic(words, facts)
+        if facts.plan is None
+        else _planned(words, facts.plan),
         "warnings": _warnings(words, facts),
         "scheme": scheme(words, *_HOLDS),
         "claims": _claims(words, facts),
