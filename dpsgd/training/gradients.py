@@ -4,8 +4,10 @@ Layers made of products are kept in books: what went in, and the gradient of wha
 Models with other layers go through Opacus, which writes every gradient out.
 """
 
+import contextlib
+import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +62,16 @@ def check_model(model: nn.Module) -> None:
     check_precision(dict(model.named_parameters()))
     if not any(p.requires_grad for p in model.parameters()):
         raise UnsupportedLayerError("The model has nothing to train.", hint="unfreeze a layer")
+
+
+def check_losses(losses: Tensor, *, copies: int = 1, rows: int | None = None) -> None:
+    """Refuse losses that are not one for each row."""
+    is_wrong = losses.dim() != 1 or len(losses) % copies
+    if is_wrong or len(losses) != (len(losses) if rows is None else rows):
+        raise DPSGDError(
+            f"Losses must be one for each row, not of shape {tuple(losses.shape)}.",
+            hint="take a criterion with reduction='none'",
+        )
 
 
 def check_precision(parameters: Mapping[str, Tensor]) -> None:
@@ -140,7 +152,9 @@ class RecordGradients:
         if all(supported(layer) for layer in owners.values()):
             self.engine = "books"
             for name, layer in owners.items():
-                self._handles.append(layer.register_forward_hook(self._keep(name)))
+                self._handles.append(
+                    layer.register_forward_hook(self._keep(name), with_kwargs=True)
+                )
         else:
             self.engine = "opacus"
             self._opacus = _opacus(model)
@@ -153,16 +167,26 @@ class RecordGradients:
             self._opacus.to_standard_module()
         self._handles, self._calls, self._opacus = [], [], None
 
+    @contextlib.contextmanager
+    def unwatched(self) -> Iterator[None]:
+        """Let passes go by, for as long as the block runs."""
+        if self._opacus is not None:
+            self._opacus.disable_hooks()
+        try:
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message="Full backward hook is firing")
+                yield
+        finally:
+            self._calls.clear()
+            if self._opacus is not None:
+                self._opacus.enable_hooks()
+
     def clipped_sum(self, losses: Tensor, *, norm: float, copies: int = 1) -> ClippedSum:
         """Return the sum of the records' gradients, each at most as long as the norm.
 
         A record whose gradient is not finite contributes nothing.
         """
-        if losses.dim() != 1 or len(losses) % copies:
-            raise DPSGDError(
-                f"Losses must be one for each row, not of shape {tuple(losses.shape)}.",
-                hint="take a criterion with reduction='none'",
-            )
+        check_losses(losses, copies=copies)
         _check_watched(self._watched)
         check_precision(self.parameters)
         # Whatever the loop around may say: norms and sums in 16 bits are no norms and sums.
@@ -188,12 +212,16 @@ class RecordGradients:
         return ClippedSum(gradients=gradients, within=within & is_finite)
 
     def _keep(self, name: str) -> Any:
-        def hook(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        def hook(
+            layer: nn.Module, inputs: tuple[Tensor, ...], named: Any, output: Tensor
+        ) -> None:
             if torch.is_grad_enabled() and output.requires_grad:
                 edge = get_gradient_edge(output)
-                self._calls.append((name, layer, inputs[0].detach(), edge, output.shape))
+                first = (*inputs, *named.values())[0].detach()
+                self._calls.append((name, layer, first, edge, output.shape))
 
-        return hook
+        # A compiler that is not loaded has compiled nothing.
+        return torch.compiler.disable(hook) if "torch._dynamo" in sys.modules else hook
 
     def _from_books(self, losses: Tensor, copies: int) -> list[tuple[str, Part]]:
         calls, self._calls = self._calls, []

@@ -154,18 +154,25 @@ def written(gradients: dict[str, Tensor]) -> Part:
     return _Written(gradients)
 
 
-def supported(layer: nn.Module) -> bool:
+def supported(layer: Any) -> bool:
     """Return whether gradients of a layer's records follow from products."""
-    if isinstance(layer, nn.Embedding):
-        return not (layer.max_norm is not None or layer.scale_grad_by_freq or layer.sparse)
-    if isinstance(layer, nn.Conv1d | nn.Conv2d):
-        return layer.padding_mode == "zeros"
-    return type(layer) in _KINDS
+    kind = _kind(layer)
+    if kind is nn.Embedding:
+        return layer.max_norm is None and not (layer.scale_grad_by_freq or layer.sparse)
+    if kind in {nn.Conv1d, nn.Conv2d}:
+        return str(layer.padding_mode) == "zeros"
+    return kind is not None
+
+
+def _kind(layer: Any) -> Any:
+    """Return the layer of PyTorch that a layer is, or is derived from without a new pass."""
+    kinds: list[Any] = [kind for kind in _KINDS if isinstance(layer, kind)]
+    return next((kind for kind in kinds if type(layer).forward is kind.forward), None)
 
 
 def part_of(layer: nn.Module, calls: Sequence[_Call], *, copies: int) -> Part:
     """Return the gradients of a layer's records."""
-    return _KINDS[type(layer)](layer, calls, copies)
+    return _KINDS[_kind(layer)](layer, calls, copies)
 
 
 def _by_record(array: Tensor, copies: int) -> Tensor:

@@ -14,8 +14,9 @@ from dpsgd.accounting.accounts import epsilon_of_run
 from dpsgd.accounting.budget import steps_of
 from dpsgd.accounting.shuffling import shuffled_lower_bound
 from dpsgd.training.gradients import RecordGradients, check_model
+from dpsgd.training.loop import privatise
 from dpsgd.training.sampler import draws
-from dpsgd.training.training import PrivateTraining, privatise
+from dpsgd.training.training import PrivateTraining
 
 EACH = nn.CrossEntropyLoss(reduction="none")
 RUN = {

@@ -21,8 +21,9 @@ from dpsgd import (
     UnsupportedLayerError,
 )
 from dpsgd.files.checkpoint import resume, save
+from dpsgd.training.loop import privatise
 from dpsgd.training.sampler import draws
-from dpsgd.training.training import PrivateTraining, privatise
+from dpsgd.training.training import PrivateTraining
 
 EACH = nn.CrossEntropyLoss(reduction="none")
 
@@ -438,6 +439,13 @@ def test_a_second_training_with_one_optimizer_is_refused_and_not_silent():
         optimizer.step()
     assert again.training.steps_taken == 10
     assert not torch.equal(before, model.weight)
+
+
+def test_several_processes_are_refused(monkeypatch):
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
+    with pytest.raises(PlanError, match="a run of its own"):
+        begun(plan())
 
 
 def test_close_gives_the_optimizer_back():

@@ -201,6 +201,20 @@ def test_what_cannot_be_is_refused_before_anything_is_paid(folder, old, new, exi
     assert not [path.name for path in folder.iterdir() if "safetensors" in path.name]
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--target-codes", "retired", "no,perhaps"), "does not list"),
+        (("--target-number", "retired", 0, 1), "something else"),
+    ],
+)
+def test_a_dry_run_refuses_what_does_not_fit_the_records(folder, options, words):
+    found = train("--dry-run", *options)
+    assert found.exit_code == 3, found.output
+    assert words in found.output
+    assert train("--dry-run").exit_code == 0
+
+
 def test_data_of_another_size_are_refused_where_the_size_is_public(folder):
     Path("plan.toml").write_text(PLAN.replace('unit = "person"', 'adjacency = "zero-out"'))
     people(399).to_csv("people.csv", index=False)
@@ -275,14 +289,14 @@ def stop_after(monkeypatch, steps):
     from dpsgd.training.training import PrivateTraining
 
     monkeypatch.setattr("dpsgd.training.callbacks._PAUSE_S", 0.0)
-    plain = PrivateTraining.run
+    plain = PrivateTraining.step
 
-    def run_on(self, *data, until=None, **more):
-        if until > steps:
+    def step_on(self):
+        if self.steps_taken >= steps:
             raise KeyboardInterrupt
-        plain(self, *data, until=until, **more)
+        plain(self)
 
-    monkeypatch.setattr(PrivateTraining, "run", run_on)
+    monkeypatch.setattr(PrivateTraining, "step", step_on)
 
 
 @pytest.fixture
@@ -386,15 +400,12 @@ import dpsgd.training.callbacks
 from ckm.cli.app import app
 from dpsgd.training.training import PrivateTraining
 
-plain = PrivateTraining.step
-
-def step(self):
-    plain(self)
+def killed(self):
     if self.steps_taken == 9:
         os.kill(os.getpid(), signal.SIGKILL)
 
 dpsgd.training.callbacks._PAUSE_S = 0.0
-PrivateTraining.step = step
+PrivateTraining._keep_average = killed
 app(["dpsgd", "train", "--plan", "plan.toml", "-o", "m.safetensors", *sys.argv[1:]])
 """
 
@@ -457,17 +468,17 @@ def test_a_run_that_a_copy_has_overtaken_gives_no_model(folder, ledger, monkeypa
     """The copy is taken from a run that is under way, and ends before it does."""
     from dpsgd.training.training import PrivateTraining
 
-    plain, is_first = PrivateTraining.run, [True]
+    plain, is_first = PrivateTraining.step, [True]
 
-    def run_on(self, *data, until=None, **more):
-        if until == 9 and is_first.pop(0):
+    def step_on(self):
+        if self.steps_taken == 8 and is_first.pop(0):
             shutil.copy("m.safetensors.run", "copy.safetensors.run")
             is_first.append(False)
             assert go_on("copy", *PAID).exit_code == 0
-        plain(self, *data, until=until, **more)
+        plain(self)
 
     monkeypatch.setattr("dpsgd.training.callbacks._PAUSE_S", 0.0)
-    monkeypatch.setattr(PrivateTraining, "run", run_on)
+    monkeypatch.setattr(PrivateTraining, "step", step_on)
     refused = train(*PAID)
     assert refused.exit_code == 1, refused.output
     assert "Another copy" in refused.output
