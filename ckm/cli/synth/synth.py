@@ -193,9 +193,8 @@ def fit(
     )
     if discovery is None:
         synthesizer.schema.require_declared()
-    charge = _payment(budget, synthesizer.schema.unit.name, ledger=ledger, who=who)
-    if ledger is not None and simulate is not None:
-        raise click.UsageError("Noise from a seed protects nobody, and no ledger pays for it.")
+    unit = synthesizer.schema.unit.name
+    charge = _payment(budget, unit, ledger=ledger, who=who, is_simulated=simulate is not None)
     if dry_run:
         for file in filter(None, (output, picture)):
             check_output(file, force=force)
@@ -212,8 +211,6 @@ def fit(
         if picture is not None:
             drawing = files.enter_context(_written(picture, force=force, dry_run=False))
         records = read_records(data)
-        if ledger is not None:
-            synthesizer.check(records, budget, discovery=discovery)
         charge(f"synthetic records, {output.name}")
         with terminal.progress() as report_progress:
             model = synthesizer.fit(
@@ -348,7 +345,7 @@ def _budget(
 
 
 def _payment(
-    budget: Budget | Claim, unit: str, *, ledger: Path | None, who: str
+    budget: Budget | Claim, unit: str, *, ledger: Path | None, who: str, is_simulated: bool
 ) -> Callable[[str], object]:
     """Return what charges a ledger, which is known to have enough; nothing without one."""
     from dp import BudgetLedger, Guarantee
@@ -361,6 +358,8 @@ def _payment(
         raise click.UsageError("--ledger needs --who: who fits?")
     if not isinstance(budget, Budget):
         raise click.UsageError("The method keeps to no budget, and no ledger pays for it.")
+    if is_simulated:
+        raise click.UsageError("Noise from a seed protects nobody, and no ledger pays for it.")
     cost = Guarantee(
         epsilon=math.inf if budget.epsilon is None else budget.epsilon,
         delta=budget.delta,
