@@ -107,11 +107,6 @@ class PrivateTraining:
         self.clipping_norm = plan.clipping_norm
         self.randomness = Randomness(plan.seed)
         self._books = RecordGradients(model)
-        if precision != "float32" and self.engine != "books":
-            raise PlanError(
-                "A model that needs Opacus is trained in 32 bits.",
-                hint="precision='float32'",
-            )
         self._sums: dict[str, Tensor] = {}
         self._within = 0.0
         self._rows_due: int | None = None  # of the batch drawn last
@@ -122,11 +117,6 @@ class PrivateTraining:
         self._held = vars(optimizer).get("step")  # a scheduler's, that was there before
         self._apply = optimizer.step
         setattr(optimizer, "step", MethodType(_private_step(self), optimizer))  # noqa: B010
-
-    @property
-    def engine(self) -> str:
-        """How gradients of records are found: ``"books"`` or ``"opacus"``."""
-        return self._books.engine
 
     def cost(self) -> Cost:
         """Return what the steps taken so far cost."""

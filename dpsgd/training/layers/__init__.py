@@ -1,0 +1,1 @@
+"""How the gradient of each record follows from what went in and the gradient of what came out."""
