@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.graph import GradientEdge, get_gradient_edge
 from torch.nn.utils import parametrize
-from torch.utils._pytree import tree_flatten
+from torch.utils._pytree import tree_flatten, tree_leaves
 
 from dpsgd.errors import DPSGDError, UnsupportedLayerError
 from dpsgd.training.layers.kinds import Call, Maker, maker_of, one_by_one
@@ -198,27 +198,27 @@ class RecordGradients:
     def _clipped_sum(self, losses: Tensor, norm: float, copies: int) -> ClippedSum:
         parts = self._parts(losses, copies)
         squares = _squares(parts)
-        lengths = torch.stack([*squares.values()]).sum(0).sqrt()
+        lengths = sum(squares.values(), torch.zeros(())).sqrt()
         is_finite = torch.isfinite(lengths)
         if not bool(is_finite.all()):
             parts = [(name, part.keep(is_finite)) for name, part in parts]
         if self.is_per_layer:
             share = norm / self._layers**0.5
-            found = {name: _weights(s.sqrt(), is_finite, share) for name, s in squares.items()}
+            each = {name: layer.sqrt() for name, layer in squares.items()}
+            within = torch.stack([length <= share for length in each.values()]).all(0)
+            found = {name: _weights(v, is_finite, share) for name, v in each.items()}
         else:
+            within = lengths <= norm
             found = dict.fromkeys(squares, _weights(lengths, is_finite, norm))
-        within = is_finite.clone()
-        for weights in found.values():
-            within &= weights == 1
         gradients: dict[str, Tensor] = {}
         for layer, part in parts:
             for short, value in part.weighted(found[layer]).items():
                 name = f"{layer}.{short}" if layer else short
                 gradients[name] = gradients[name].add_(value) if name in gradients else value
-        return ClippedSum(gradients=gradients, within=within)
+        return ClippedSum(gradients=gradients, within=within & is_finite)
 
     def _count(self, _: nn.Module, args: Any, kwargs: Any) -> None:
-        leaves = tree_flatten((args, kwargs))[0]
+        leaves = args if args and isinstance(args[0], Tensor) else tree_leaves((args, kwargs))
         self._rows = next((len(v) for v in leaves if isinstance(v, Tensor) and v.dim()), 0)
 
     def _keep(self, layer: str, part: str, make: Maker, inputs: Any, output: Tensor) -> None:
@@ -230,17 +230,17 @@ class RecordGradients:
         def hook(layer: nn.Module, args: Any, kwargs: Any, output: Any) -> Any:
             if not self._is_watching:
                 return None
-            leaves, spec = tree_flatten((args, kwargs))
-            if not isinstance(output, Tensor) or not leaves:
+            if not isinstance(output, Tensor) or not (args or kwargs):
                 raise UnsupportedLayerError(
                     f"{_where(name, layer)} does not turn what it is given into one tensor.",
                     hint="give its parameters to layers of torch.nn",
                 )
-            leaves = [v.detach() if isinstance(v, Tensor) else v for v in leaves]
             if make is None:
+                leaves, spec = tree_flatten((args, kwargs))
+                leaves = [v.detach() if isinstance(v, Tensor) else v for v in leaves]
                 self._keep(name, "", partial(one_by_one, layer), (leaves, spec), output)
                 return None
-            inputs, changed = leaves[0], None
+            inputs, changed = (*args, *kwargs.values())[0].detach(), None
             if isinstance(layer, nn.Embedding) and self._is_shared(name, inputs):
                 # Places that are the same for all records: as many copies as there are records.
                 inputs = inputs.expand(self._rows, *inputs.shape[-1:])
@@ -321,5 +321,4 @@ def _squares(parts: list[tuple[str, Part]]) -> dict[str, Tensor]:
 def _weights(lengths: Tensor, is_finite: Tensor, norm: float) -> Tensor:
     """Return what clips to the norm; a little less, so that rounding cannot lead above it."""
     below = norm * (1 - 8 * torch.finfo(lengths.dtype).eps)
-    weights = torch.where(lengths <= norm, 1.0, below / lengths)
-    return torch.where(is_finite, weights, 0.0).to(lengths.dtype)
+    return torch.where(is_finite, (below / lengths).clamp_(max=1), 0.0)

@@ -13,32 +13,38 @@ from torch.nn import functional
 from torch.utils._pytree import tree_unflatten
 
 from dpsgd.errors import UnsupportedLayerError
-from dpsgd.training.layers.parts import Affine, Part, Product, Rows, Written
+from dpsgd.training.layers.parts import Affine, Part, Product, Rows, Written, is_written
 
 #: What went into a layer and the gradient of what came out, at one call.
 Call: TypeAlias = "tuple[Any, Tensor]"
 #: Makes the gradients of the records in a layer from its calls and the copies of a record.
 Maker: TypeAlias = Callable[[Sequence[Call], int], Part]
 
+_NEAR = 2**19  # numbers that fit near the processor
+_LONG = 8
+
 
 def maker_of(layer: nn.Module) -> Maker | None:
     """Return how gradients of a layer's records follow from products, if they do."""
     for kind, make in _KINDS.items():
         if isinstance(layer, kind) and type(layer).forward is kind.forward:
-            is_plain = all(name in layer._parameters for name in ("weight", "bias") if hasattr(layer, name))  # noqa: E501, SLF001
-            is_table = isinstance(layer, nn.Embedding | nn.EmbeddingBag)
-            if is_table and (layer.max_norm is not None or layer.scale_grad_by_freq):
-                return None
-            if is_table and (layer.sparse or getattr(layer, "mode", "sum") == "max"):
-                return None
-            return partial(make, layer) if is_plain else None
+            return None if _is_unusual(layer) else partial(make, layer)
     return None
+
+
+def _is_unusual(layer: Any) -> bool:
+    if isinstance(layer, nn.Embedding | nn.EmbeddingBag):
+        changes = layer.max_norm is not None or layer.scale_grad_by_freq
+        return changes or layer.sparse or getattr(layer, "mode", "sum") == "max"
+    return False
 
 
 def linear(affine: Affine, calls: Sequence[Call], copies: int) -> Part:
     """Return the gradients of a product with a weight."""
 
     def flat(array: Tensor) -> Tensor:
+        if array.dim() == 2 and copies == 1:
+            return array[:, None]
         places = array.shape[1:-1].numel()
         return _by_record(array.reshape(len(array), places, array.shape[-1]), copies)
 
@@ -62,8 +68,8 @@ def one_by_one(layer: nn.Module, calls: Sequence[Call], copies: int) -> Part:
                 hint="give its parameters to layers of torch.nn, without chance beside them",
             ) from error
         for name, rows in found.items():
-            total[name] = total[name] + rows if name in total else rows
-    return Written({name: _over_copies(rows, copies) for name, rows in total.items()})
+            _add(total, name, rows, copies)
+    return Written(total)
 
 
 def _of_a_record(
@@ -86,8 +92,11 @@ def _by_record(array: Tensor, copies: int) -> Tensor:
     return array.reshape(len(array) // copies, copies * array.shape[1], array.shape[2])
 
 
-def _over_copies(array: Tensor, copies: int) -> Tensor:
-    return array.unflatten(0, (len(array) // copies, copies)).sum(1) if copies > 1 else array
+def _add(found: dict[str, Tensor], name: str, rows: Tensor, copies: int) -> None:
+    """Add the gradients of rows to those of their records."""
+    if copies > 1:
+        rows = rows.unflatten(0, (len(rows) // copies, copies)).sum(1)
+    found[name] = found[name] + rows if name in found else rows
 
 
 def _joined(arrays: Sequence[Tensor]) -> Tensor:
@@ -100,40 +109,52 @@ def _linear(layer: Any, calls: Sequence[Call], copies: int) -> Part:
 
 
 def _convolution(layer: Any, calls: Sequence[Call], copies: int) -> Part:
-    inputs = _joined([_by_record(_patches(layer, a), copies) for a, _ in calls])
-    outputs = _joined([_by_record(g.flatten(2).transpose(1, 2), copies) for _, g in calls])
-    if layer.groups == 1:
+    width, height = layer.weight[0].numel(), layer.out_channels
+    if layer.groups == 1 and not is_written(calls[0][1][0, 0].numel(), width, height):
+        inputs = _joined([_by_record(_patches(layer, a), copies) for a, _ in calls])
+        outputs = _joined([_by_record(g.flatten(2).transpose(1, 2), copies) for _, g in calls])
         return Product(Affine(layer), inputs, outputs)
-    found = {}
-    if layer.weight.requires_grad:
-        groups = layer.groups
-        left = outputs.unflatten(2, (groups, -1))
-        right = inputs.unflatten(2, (groups, -1))
-        product = torch.einsum("btgo,btgi->bgoi", left, right)
-        found["weight"] = product.reshape(len(outputs), *layer.weight.shape)
-    if layer.bias is not None and layer.bias.requires_grad:
-        found["bias"] = outputs.sum(1)
+    found: dict[str, Tensor] = {}
+    for a, g in calls:
+        outputs = g.flatten(2)
+        if layer.weight.requires_grad:
+            # Few at a time, so that patches stay near the processor.
+            size = max(1, _NEAR // (width * layer.groups * outputs.shape[2]))
+            pairs = zip(a.split(size), outputs.split(size), strict=True)
+            _add(found, "weight", torch.cat([_kernels(layer, *pair) for pair in pairs]), copies)
+        if layer.bias is not None and layer.bias.requires_grad:
+            _add(found, "bias", outputs.sum(2), copies)
     return Written(found)
+
+
+def _kernels(layer: Any, inputs: Tensor, outputs: Tensor) -> Tensor:
+    """Return the gradient of the weight for each row."""
+    patches, groups = _patches(layer, inputs), layer.groups
+    if groups == 1:
+        return torch.bmm(outputs, patches).view(len(inputs), *layer.weight.shape)
+    left, right = outputs.unflatten(1, (groups, -1)), patches.unflatten(2, (groups, -1))
+    product = torch.einsum("bgot,btgi->bgoi", left, right)
+    return product.reshape(len(inputs), *layer.weight.shape)
 
 
 def _patches(layer: Any, inputs: Tensor) -> Tensor:
     """Return (rows, places, numbers under the kernel)."""
-    spans = [d * (k - 1) for d, k in zip(layer.dilation, layer.kernel_size, strict=True)]
     mode = "constant" if layer.padding_mode == "zeros" else layer.padding_mode
     around = layer._reversed_padding_repeated_twice  # noqa: SLF001 (as its forward pads)
     padded = functional.pad(inputs, around, mode=mode).contiguous()
-    places = [
-        (size - span - 1) // stride + 1
-        for size, span, stride in zip(padded.shape[2:], spans, layer.stride, strict=True)
-    ]
-    first, steps = padded.stride()[:2], padded.stride()[2:]
-    within = [d * step for d, step in zip(layer.dilation, steps, strict=True)]
-    between = [s * step for s, step in zip(layer.stride, steps, strict=True)]
-    # One copy of a view is several times as fast as functional.unfold.
-    view = padded.as_strided(
-        (*padded.shape[:2], *layer.kernel_size, *places), (*first, *within, *between)
-    )
-    return view.reshape(len(inputs), -1, math.prod(places)).transpose(1, 2)
+    kernel, strides, gaps = layer.kernel_size, layer.stride, layer.dilation
+    sizes = zip(padded.shape[2:], kernel, strides, gaps, strict=True)
+    places = [(size - gap * (k - 1) - 1) // stride + 1 for size, k, stride, gap in sizes]
+    (first, channel), steps = padded.stride()[:2], padded.stride()[2:]
+    within = [gap * step for gap, step in zip(gaps, steps, strict=True)]
+    between = [stride * step for stride, step in zip(strides, steps, strict=True)]
+    # One copy of a view is several times as fast as functional.unfold, along what is longer.
+    rows, channels, number = *padded.shape[:2], math.prod(places)
+    if kernel[-1] >= min(_LONG, places[-1]):
+        shape, stride = (rows, *places, channels, *kernel), (first, *between, channel, *within)
+        return padded.as_strided(shape, stride).reshape(rows, number, -1)
+    shape, stride = (rows, channels, *kernel, *places), (first, channel, *within, *between)
+    return padded.as_strided(shape, stride).reshape(rows, -1, number).transpose(1, 2)
 
 
 def _embedding(layer: Any, calls: Sequence[Call], copies: int) -> Part:
@@ -206,8 +227,7 @@ def _norm(layer: Any, calls: Sequence[Call], copies: int) -> Part:
             parameter = getattr(layer, name)
             if parameter is None or not parameter.requires_grad:
                 continue
-            summed = _over_copies(piece.sum(axes) if axes else piece, copies)
-            found[name] = found[name] + summed if name in found else summed
+            _add(found, name, piece.sum(axes) if axes else piece, copies)
     return Written(found)
 
 

@@ -53,6 +53,15 @@ class Affine:
         return placed
 
 
+def is_written(places: int, width: int, height: int) -> bool:
+    """Return whether a product is as cheap written out as by products of places.
+
+    That takes no more time, nor much more memory.
+    """
+    kept = places * (width + height)
+    return width * height <= min(4 * kept, places * kept / 16)
+
+
 class Product(Part):
     """Gradients that are products of two arrays, (records, places, width)."""
 
@@ -63,9 +72,9 @@ class Product(Part):
         self.written: Tensor | None = None
         places, width, height = inputs.shape[1], inputs.shape[2], outputs.shape[2]
         self.is_one_place = places == 1
-        numbers, kept = width * height, places * (width + height)
-        # Written out where that takes no more time, nor much more memory, than products of places.
-        if self.has_weight and places > 1 and numbers <= min(4 * kept, places * kept / 16):
+        if self.is_one_place:
+            self.inputs, self.outputs = inputs[:, 0], outputs[:, 0]
+        if self.has_weight and places > 1 and is_written(places, width, height):
             self.written = torch.bmm(outputs.transpose(1, 2), inputs)
 
     def squares(self) -> Tensor:
@@ -90,18 +99,21 @@ class Product(Part):
                 affine.weight, (weights @ self.written.flatten(1)).view(self.written.shape[1:])
             )
         elif self.has_weight:
-            scaled = (self.outputs * weights[:, None, None]).flatten(0, 1)
-            product = scaled.T @ self.inputs.flatten(0, 1)
+            scaled = self.outputs * weights.view(-1, *[1] * (self.outputs.dim() - 1))
+            product = scaled.flatten(0, -2).T @ self.inputs.flatten(0, -2)
             found[affine.weight] = affine.placed(affine.weight, product)
         if self.has_bias:
             found[affine.bias] = affine.placed(affine.bias, weights @ self._ends())
         return found
 
     def _ends(self) -> Tensor:
-        return self.outputs[:, 0] if self.is_one_place else self.outputs.sum(1)
+        return self.outputs if self.is_one_place else self.outputs.sum(1)
 
     def keep(self, mask: Tensor) -> Part:
-        return Product(self.affine, _kept(self.inputs, mask), _kept(self.outputs, mask))
+        inputs, outputs = _kept(self.inputs, mask), _kept(self.outputs, mask)
+        if self.is_one_place:
+            inputs, outputs = inputs[:, None], outputs[:, None]
+        return Product(self.affine, inputs, outputs)
 
 
 class Written(Part):
