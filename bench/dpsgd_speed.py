@@ -1,7 +1,7 @@
 """An epoch of private training beside the fastest plain loop, and beside Opacus at its best.
 
-All are fed by index, in the same pieces, by one thread. Plain is the best of eager and compiled;
-Opacus the best of hooks and ghost. Pieces are those that the private training takes by itself.
+All are fed by index, in the same pieces, by one thread. Plain is the best of eager and
+compiled, Opacus of hooks and ghost. Pieces are those that the private training takes by itself.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ class TextNetwork(nn.Module):
         self.top = nn.Sequential(nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 2))
 
     def forward(self, x: Tensor) -> Tensor:
+        """Return a number for each class."""
         return self.top(self.words(x).mean(1))
 
 
@@ -55,6 +56,7 @@ class Transformer(nn.Module):
         self.top = nn.Linear(64, 2)
 
     def forward(self, x: Tensor) -> Tensor:
+        """Return a number for each class."""
         places = self.places(torch.arange(x.shape[1])[None].expand(x.shape))
         return self.top(self.layer(self.words(x) + places).mean(1))
 
@@ -67,6 +69,7 @@ class Recurrent(nn.Module):
         self.inner, self.top = nn.LSTM(32, 64, batch_first=True), nn.Linear(64, 2)
 
     def forward(self, x: Tensor) -> Tensor:
+        """Return a number for each class."""
         return self.top(self.inner(x)[0][:, -1])
 
 
@@ -180,7 +183,9 @@ def in_a_child(work: Callable[[], object]) -> tuple[float, float]:
 def ways(case: Case, *, is_compiled: bool, others: bool = True) -> dict[str, Way]:
     """Return what trains a new network for an epoch on given inputs and classes."""
     few = torch.randint(0, case.classes, (len(case.inputs),))
-    piece = private_epoch(case.build(), case.inputs[:600], few[:600], batch=min(case.batch, 300))
+    piece = private_epoch(
+        case.build(), case.inputs[:600], few[:600], batch=min(case.batch, 300)
+    )
 
     def way(epoch: Callable[..., object], **more: object) -> Way:
         return lambda x, y: epoch(case.build(), x, y, batch=case.batch, **more)  # type: ignore[return-value]
@@ -198,7 +203,9 @@ def ways(case: Case, *, is_compiled: bool, others: bool = True) -> dict[str, Way
     return found
 
 
-def measured(case: Case, known: dict[str, Way], *, repeats: int) -> dict[str, tuple[float, float]]:
+def measured(
+    case: Case, known: dict[str, Way], *, repeats: int
+) -> dict[str, tuple[float, float]]:
     """Return the least CPU seconds and the most memory of each way, taken in turn."""
     data = case.inputs, torch.randint(0, case.classes, (len(case.inputs),))
     runs: dict[str, list[tuple[float, float]]] = {name: [] for name in known}
@@ -229,7 +236,10 @@ def speed(
         plain = min(v for n, v in found.items() if n.startswith("plain"))
         rival = min((v for n, v in found.items() if n.startswith("opacus")), default=None)
         for way, (spent, more) in found.items():
-            print(f"{name:12} {way:16} {spent:7.2f} CPU s  {spent / plain[0]:5.2f} x  +{more:.0f} MB")
+            print(
+                f"{name:12} {way:16} {spent:7.2f} CPU s  {spent / plain[0]:5.2f} x  "
+                f"+{more:.0f} MB"
+            )
         ours, more = found["ours"]
         lead = "" if rival is None else f"  {rival[0] / ours:.2f} x ahead of Opacus"
         print(

@@ -25,7 +25,8 @@ from dpsgd.schema import Category, Number, Schema
 if TYPE_CHECKING:
     from dpsgd.estimators import DPClassifier, DPRegressor
     from dpsgd.files.model_file import read_model
-    from dpsgd.training.training import PrivateTraining, privatise
+    from dpsgd.training.loop import privatise
+    from dpsgd.training.training import PrivateTraining
 
 __all__ = [
     "AdaptiveClipping",
@@ -58,10 +59,10 @@ _HOMES = {
     "DPClassifier": "estimators",
     "DPRegressor": "estimators",
     "PrivateTraining": "training.training",
-    "privatise": "training.training",
+    "privatise": "training.loop",
     "read_model": "files.model_file",
 }
-_EXTRA = {"opacus", "safetensors", "torch"}
+_EXTRA = {"safetensors", "torch"}
 
 
 def __getattr__(name: str) -> Any:

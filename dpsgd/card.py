@@ -22,6 +22,11 @@ LIMITS = (
     "scores on any records are statistics without noise",
     "noise is drawn in 32-bit floats: attacks on their last digits are not excluded",
 )
+#: Whether a test came first.
+_TESTED = {
+    True: "that records are treated each by itself was tried on made-up records only",
+    False: "that records are treated each by itself was not tried",
+}
 _DEMONSTRATION = "a seed: a demonstration, not a release"
 
 #: What a card repeats of its plan.
@@ -178,7 +183,12 @@ class PrivacyCard:
 
 
 def card_of(
-    plan: Plan, *, data: str = "", touches: tuple[str, ...] = (), trials: int = 1
+    plan: Plan,
+    *,
+    data: str = "",
+    touches: tuple[str, ...] = (),
+    trials: int = 1,
+    is_tested: bool = True,
 ) -> PrivacyCard:
     """Return the card of a model that was trained by all steps of a plan.
 
@@ -193,6 +203,8 @@ def card_of(
     trials
         How many plans of this cost were run on the data, this one among them: the epsilon is
         that of all.
+    is_tested
+        Whether the self-test came before the first step, as it does in the estimators.
 
     Examples
     --------
@@ -222,7 +234,7 @@ def card_of(
         trials=trials,
         tuning="none" if trials == 1 else "all trials count",
         randomness="operating system" if plan.seed is None else _DEMONSTRATION,
-        limits=LIMITS,
+        limits=(*LIMITS, _TESTED[is_tested]),
     )
 
 

@@ -88,14 +88,19 @@ class _Estimator:
             is_resumed=is_resumed,
             progress=progress,
         )
+        x, goal = self.check(table, y)
+        self._fit(x, goal, callbacks=callbacks)
+        return self
+
+    def check(self, table: Any, y: Any = None) -> tuple[Tensor, Tensor]:
+        """Refuse what cannot be trained on; return the numbers that training reads."""
         self._check()
         goal = targets(self._target(table, y), column=self._column())
         x = self._inputs(table)
         if len(x) != len(goal):
             raise TrainingDataError("Records and targets must be equally many.")
         check_size(self.plan, len(x))
-        self._fit(x, torch.from_numpy(goal), callbacks=callbacks)
-        return self
+        return x, torch.from_numpy(goal)
 
     def card(
         self, *, data: str = "", touches: Sequence[str] = (), trials: int = 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from dpsgd.errors import CheckpointError, PlanError
 from dpsgd.files.checkpoint import resume, save
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from _typeshed import StrPath
     from torch import Tensor
@@ -29,7 +29,7 @@ _TELLS = 100
 _PAUSE_S = 5.0  # between two saves: as much work an interruption may lose
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Callbacks:
     """How a run is paid for, kept and told about.
 
@@ -54,6 +54,8 @@ class Callbacks:
     checkpoint: StrPath | None = None
     is_resumed: bool = False
     progress: Callable[[int, int], None] | None = None
+    _about: dict[str, Any] = field(init=False)
+    _saved_at: float = field(init=False)
 
     def __post_init__(self) -> None:
         if self.ledger is not None and not self.who.strip():
@@ -69,26 +71,46 @@ class Callbacks:
         settings: dict[str, Any],
     ) -> None:
         """Take the steps that are left."""
+
+        def losses(batch: Any) -> Tensor:
+            return criterion(training.model(batch[0]), *batch[1:])
+
+        training.check(*data, losses_of=losses)  # what is refused is not paid for
+        self.begin(training, settings)
+        training.run(*data, criterion=criterion)
+
+    def begin(self, training: PrivateTraining, settings: dict[str, Any]) -> None:
+        """Pay, and go on where the file stands; what follows comes after each step."""
         plan = training.plan
         if self.ledger is not None and plan.is_demonstration:
             raise PlanError(
                 "A run from a seed is no release, and no budget can pay for it.",
                 hint="leave the seed out, or the ledger",
             )
-        about = self._begin(training, settings)
-        self._pay(plan, about, "resumed")
-        saved_at = time.monotonic()
-        for stop in _stops(plan, done=training.steps_taken):
-            training.run(*data, criterion=criterion, until=stop)
-            if self.checkpoint is not None and time.monotonic() - saved_at >= _PAUSE_S:
-                save(training, self.checkpoint, about=about)
-                saved_at = time.monotonic()
-            if self.progress is not None:
-                self.progress(stop, plan.steps)
+        self._about = self._begin(training, settings)
+        self._pay(plan, "resumed")
+        self._saved_at = time.monotonic()
+        training.after_step = self._after_step
+        if training.steps_taken == plan.steps:
+            self._finish(training)
+
+    def _after_step(self, training: PrivateTraining) -> None:
+        plan, done = training.plan, training.steps_taken
+        if done < plan.steps and done % _every(plan):
+            return
+        if self.progress is not None:
+            self.progress(done, plan.steps)
+        if done == plan.steps:
+            self._finish(training)
+        elif self.checkpoint is not None and time.monotonic() - self._saved_at >= _PAUSE_S:
+            save(training, self.checkpoint, about=self._about)
+            self._saved_at = time.monotonic()
+
+    def _finish(self, training: PrivateTraining) -> None:
         if self.checkpoint is not None:  # copies of an older state end here
-            about = _next_state(about)
-            save(training, self.checkpoint, about=about)
-            self._pay(plan, about, "finished")
+            self._about = _next_state(self._about)
+            save(training, self.checkpoint, about=self._about)
+            self._pay(training.plan, "finished")
 
     def _begin(self, training: PrivateTraining, settings: dict[str, Any]) -> dict[str, Any]:
         """Return what the file says about the run, which is there before anything is paid."""
@@ -121,11 +143,11 @@ class Callbacks:
         return about
 
     # claim dpsgd-run-once
-    def _pay(self, plan: Plan, about: dict[str, Any], does: str) -> None:
+    def _pay(self, plan: Plan, does: str) -> None:
         """Pay for the plan, unless this very run is paid for and no copy of it went on."""
         if self.ledger is None:
             return
-        held = tuple(about["held"])
+        about, held = self._about, tuple(self._about["held"])
         run = RunState(run=about["run"], state=about["state"], held=held, does=does)
         cost = plan.cost().guarantee
         try:
@@ -145,14 +167,12 @@ def _next_state(about: dict[str, Any]) -> dict[str, Any]:
     return {**about, "state": secrets.token_hex(8), "held": held}
 
 
-def _stops(plan: Plan, *, done: int) -> Iterator[int]:
-    """Yield the numbers of steps after which something is told or kept."""
+def _every(plan: Plan) -> int:
+    """Return after how many steps something is told or kept."""
     size = max(1, plan.steps // _TELLS)
     if plan.sampling == Sampling.SHUFFLED:  # a pass can only be gone on with as a whole
         size = math.ceil(size / _pass(plan)) * _pass(plan)
-    while done < plan.steps:
-        done = min(plan.steps, (done // size + 1) * size)
-        yield done
+    return size
 
 
 def _pass(plan: Plan) -> int:

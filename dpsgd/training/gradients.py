@@ -5,6 +5,7 @@ Other layers pass each record again, vectorised by `torch.func`, and write gradi
 """
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -49,6 +50,11 @@ def check_model(model: nn.Module) -> None:
     for name, layer in model.named_modules():
         if _may_mix(layer):
             _check_watched([(name, layer)])
+        if getattr(layer, "max_norm", None) is not None:
+            raise UnsupportedLayerError(
+                f"Look-ups change '{name}.weight': what they keep of the records has no noise.",
+                hint="set max_norm=None",
+            )
         if parametrize.is_parametrized(layer):
             raise UnsupportedLayerError(
                 f"{_where(name, layer)} has a weight that is worked out from others.",
@@ -139,7 +145,7 @@ class RecordGradients:
         self.parameters = {n: p for n, p in model.named_parameters() if p.requires_grad}
         self._watched = [pair for pair in model.named_modules() if _may_mix(pair[1])]
         self._calls: list[_Kept] = []
-        self._rows, self._is_watching = 0, True
+        self._rows, self._is_watching, self._is_keeping = 0, True, True
         self._shared: set[str] = set()  # layers that see one row for all records
         self._passed: list[nn.Module] = []
         self._handles: list[Any] = [
@@ -178,6 +184,7 @@ class RecordGradients:
             yield
         finally:
             self._is_watching = True
+            self._calls.clear()
 
     def clipped_sum(self, losses: Tensor, *, norm: float, copies: int = 1) -> ClippedSum:
         """Return the sum of the records' gradients, each at most as long as the norm.
@@ -222,13 +229,13 @@ class RecordGradients:
         self._rows = next((len(v) for v in leaves if isinstance(v, Tensor) and v.dim()), 0)
 
     def _keep(self, layer: str, part: str, make: Maker, inputs: Any, output: Tensor) -> None:
-        if self._is_watching and torch.is_grad_enabled() and output.requires_grad:
+        if self._is_keeping and torch.is_grad_enabled() and output.requires_grad:
             edge = get_gradient_edge(output)
             self._calls.append(_Kept(layer, part, make, inputs, edge, output.shape))
 
     def _hook(self, name: str, make: Maker | None) -> Callable[..., Any]:
         def hook(layer: nn.Module, args: Any, kwargs: Any, output: Any) -> Any:
-            if not self._is_watching:
+            if not (self._is_watching and self._is_keeping):
                 return None
             if not isinstance(output, Tensor) or not (args or kwargs):
                 raise UnsupportedLayerError(
@@ -248,12 +255,12 @@ class RecordGradients:
             self._keep(name, "", make, inputs, output)
             return changed
 
-        return hook
+        return _uncompiled(hook)
 
     def _is_shared(self, name: str, codes: Tensor) -> bool:
-        if self._rows and codes.dim() in {1, 2} and len(codes) != self._rows:
-            if codes.dim() == 1 or len(codes) == 1:
-                self._shared.add(name)
+        is_one = codes.dim() == 1 or (codes.dim() == 2 and len(codes) == 1)
+        if is_one and self._rows and len(codes) != self._rows:
+            self._shared.add(name)
         return name in self._shared
 
     def _forward(
@@ -263,11 +270,11 @@ class RecordGradients:
             self._keep(name, part, make, inputs.detach(), output)
 
         def forward(*args: Any, **kwargs: Any) -> Any:
-            if torch.is_grad_enabled():
+            if torch.is_grad_enabled() and self._is_watching:
                 return passed(layer, keep, *args, **kwargs)
             return type(layer).forward(layer, *args, **kwargs)
 
-        return forward
+        return _uncompiled(forward)
 
     def _parts(self, losses: Tensor, copies: int) -> list[tuple[str, Part]]:
         calls, self._calls = self._calls, []
@@ -292,8 +299,16 @@ class RecordGradients:
             precision = next(self.model.get_submodule(call.layer).parameters(recurse=False))
             pair = _in_full(inputs, precision), _in_full(gradient, precision)
             kept.setdefault((call.layer, call.part), (call.make, []))[1].append(pair)
-        with self.unwatched():
+        self._is_keeping = False  # of what is passed again
+        try:
             return [(name, make(pairs, copies)) for (name, _), (make, pairs) in kept.items()]
+        finally:
+            self._is_keeping = True
+
+
+def _uncompiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what no compiler looks into; one that is not loaded has compiled nothing."""
+    return torch.compiler.disable(function) if "torch._dynamo" in sys.modules else function
 
 
 def _in_full(array: Any, parameter: Tensor) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from itertools import islice
 from types import MethodType
@@ -12,14 +11,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from dpsgd.card import PrivacyCard, card_of
 from dpsgd.errors import BudgetEndedError, DPSGDError, PlanError, TrainingDataError
 from dpsgd.training.gradients import RecordGradients
 from dpsgd.training.randomness import Randomness
-from dpsgd.training.sampler import check_size, draws
+from dpsgd.training.records import Records, mapped
+from dpsgd.training.sampler import draws
+from dpsgd.training.self_test import ROWS, self_test
 from footing.checks import require_number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from torch.optim import Optimizer
 
@@ -51,6 +53,12 @@ class PrivateTraining:
     precision
         ``"bfloat16"`` lets `run` pass records through the model in 16 bits where that is
         safe. Parameters, norms, sums and noise keep 32.
+    is_per_layer
+        Clip each layer to an equal share of the norm, and not all of them as one.
+    self_test
+        Whether `run` and `privatise` try first, on random records of the data's shape, that
+        each record counts for itself alone; or five public records to try it on. The privacy
+        card tells where nothing was tried.
 
     Examples
     --------
@@ -78,6 +86,8 @@ class PrivateTraining:
         micro_batch: int | None = None,
         average: float = 0.0,
         precision: str = "float32",
+        is_per_layer: bool = False,
+        self_test: bool | Sequence[Tensor] = True,
     ) -> None:
         plan.check_budget()
         _check_optimizer(model, optimizer)
@@ -103,10 +113,11 @@ class PrivateTraining:
                 f"Unknown precision {precision!r}.", hint=f"known: {', '.join(_PRECISIONS)}"
             )
         self.micro_batch, self.average, self.precision = micro_batch, average, precision
+        self.self_test, self.is_tested = self_test, False
         self.steps_taken = 0
         self.clipping_norm = plan.clipping_norm
         self.randomness = Randomness(plan.seed)
-        self._books = RecordGradients(model)
+        self._books = RecordGradients(model, is_per_layer=is_per_layer)
         self._sums: dict[str, Tensor] = {}
         self._within = 0.0
         self._rows_due: int | None = None  # of the batch drawn last
@@ -114,6 +125,7 @@ class PrivateTraining:
         self.averages: dict[str, Tensor] | None = None
         self._is_closed = False
         self._on_step: Callable[[], None] | None = None  # of a loop with a loader
+        self.after_step: Callable[[PrivateTraining], None] | None = None
         self._held = vars(optimizer).get("step")  # a scheduler's, that was there before
         self._apply = optimizer.step
         setattr(optimizer, "step", MethodType(_private_step(self), optimizer))  # noqa: B010
@@ -121,6 +133,59 @@ class PrivateTraining:
     def cost(self) -> Cost:
         """Return what the steps taken so far cost."""
         return self.plan.cost(self.steps_taken)
+
+    def card(
+        self, *, data: str = "", touches: Sequence[str] = (), trials: int = 1
+    ) -> PrivacyCard:
+        """Return the privacy card of the model.
+
+        Parameters
+        ----------
+        data, touches, trials
+            As for `card_of`.
+        """
+        return card_of(
+            self.plan,
+            data=data,
+            touches=tuple(touches),
+            trials=trials,
+            is_tested=self.is_tested,
+        )
+
+    def check(
+        self,
+        *data: Any,
+        losses_of: Callable[[Any], Tensor],
+        augment: Callable[[Any], Any] | None = None,
+    ) -> None:
+        """Try once, on random records, that each counts for itself alone.
+
+        Parameters
+        ----------
+        data
+            Inputs and targets, of which shapes and kinds are looked at.
+        losses_of
+            Gives the losses of a batch of them.
+        augment
+            Alters the inputs at random.
+
+        Raises
+        ------
+        UnsupportedLayerError
+            If a record's loss depends on others, a pass changes what the model keeps, or the
+            gradients are not those of the losses.
+        """
+        if self.is_tested or self.self_test is False:
+            return
+        device = next(self.model.parameters()).device
+        if self.self_test is True:
+            sizes = [n for m in self.model.modules() if (n := getattr(m, "num_embeddings", 0))]
+            codes = min(sizes, default=0)
+            rows = Records.of(data).made_up(ROWS, codes=codes, device=device)
+        else:
+            rows = Records(self.self_test).batch(np.arange(ROWS), device=device)
+        self_test(self._books, lambda batch: losses_of(_altered(batch, augment)), rows)
+        self.is_tested = True
 
     def accumulate(self, losses: Tensor) -> None:
         """Add the clipped gradients of some rows to the batch.
@@ -166,10 +231,12 @@ class PrivateTraining:
         self._forget()
         self._apply()
         self._keep_average()
+        if self.after_step is not None:
+            self.after_step(self)
 
     def run(
         self,
-        *data: Tensor,
+        *data: Any,
         criterion: Callable[..., Tensor],
         augment: Callable[[Tensor], Tensor] | None = None,
         until: int | None = None,
@@ -179,7 +246,8 @@ class PrivateTraining:
         Parameters
         ----------
         data
-            Inputs and targets, a row for each record.
+            Inputs and targets, a row for each record: tensors or arrays; or one Dataset or
+            DataLoader that gives them.
         criterion
             Gives a loss for each row of outputs and targets.
         augment
@@ -191,11 +259,17 @@ class PrivateTraining:
         device = next(self.model.parameters()).device.type
         is_short = self.precision == "bfloat16"
         last = self.plan.steps if until is None else min(until, self.plan.steps)
-        for rows in self.draws(len(data[0]), until=last):
-            for batch in self.pieces(rows, *data, augment=augment):
+        records = Records.of(data)
+
+        def losses(batch: Any) -> Tensor:
+            return losses_of(criterion, self.model(batch[0]), *batch[1:])
+
+        self.check(records, losses_of=losses, augment=augment)
+        for rows in self.draws(len(records), until=last):
+            for batch in self.pieces(rows, records, augment=augment):
                 with torch.autocast(device, dtype=torch.bfloat16, enabled=is_short):
-                    losses = losses_of(criterion, self.model(batch[0]), *batch[1:])
-                self.accumulate(losses)
+                    found = losses(batch)
+                self.accumulate(found)
             self.step()
 
     def draws(self, size: int, *, until: int | None = None) -> Iterator[Any]:
@@ -227,8 +301,12 @@ class PrivateTraining:
         self._rows_due, self._rows_seen = None, 0
 
     def pieces(
-        self, rows: Any, *data: Tensor, augment: Callable[[Tensor], Tensor] | None = None
-    ) -> Iterator[tuple[Tensor, ...]]:
+        self,
+        rows: Any,
+        *data: Any,
+        augment: Callable[[Any], Any] | None = None,
+        number: int | None = None,
+    ) -> Iterator[Any]:
         """Yield the rows of a batch in pieces that fit into memory.
 
         Parameters
@@ -236,23 +314,30 @@ class PrivateTraining:
         rows
             The records of the batch.
         data
-            Inputs and targets.
+            Inputs and targets, as for `run`.
         augment
             Alters the copies of inputs at random.
+        number
+            How many pieces; by default as many as `micro_batch` makes.
         """
-        copies = self.plan.augmentations
+        copies, records = self.plan.augmentations, Records.of(data)
         if copies > 1 and augment is None:
             raise PlanError(
                 f"The plan makes {copies} copies of a record.", hint="say how: augment=…"
             )
         device = next(self.model.parameters()).device
-        size = self.micro_batch // copies
-        for start in range(0, len(rows), size):
-            index = torch.from_numpy(np.ascontiguousarray(rows[start : start + size]))
-            first, *rest = (v.index_select(0, index.to(v.device)).to(device) for v in data)
+        count = self.piece_count(len(rows), number)
+        for piece in np.array_split(rows, count) if count else ():
+            batch = records.batch(piece, device=device)
             if copies > 1:
-                first, *rest = (v.repeat_interleave(copies, 0) for v in (first, *rest))
-            yield (augment(first) if augment else first, *rest)
+                batch = mapped(lambda v: v.repeat_interleave(copies, 0), batch)
+            yield _altered(batch, augment)
+
+    def piece_count(self, size: int, number: int | None = None) -> int:
+        """Return in how many pieces so many records come; none where there are none."""
+        return (
+            (number or -(-size // (self.micro_batch // self.plan.augmentations))) if size else 0
+        )
 
     def use_average(self) -> None:
         """Give the model the moving average of its parameters, for good."""
@@ -311,157 +396,32 @@ class PrivateTraining:
             value.lerp_(now[name], 1 - self.average)
 
 
-class _Loss:
-    """The losses of a piece of a batch: good for `backward` alone."""
-
-    def __init__(self, training: PrivateTraining, losses: Tensor) -> None:
-        self._training, self._losses = training, losses
-
-    def __repr__(self) -> str:
-        return "Loss(…)"
-
-    def backward(self) -> None:
-        self._training.accumulate(self._losses)
-
-    def item(self) -> float:
-        raise DPSGDError(
-            "The loss of a batch is a statistic without noise.",
-            hint="show training.cost() instead, or evaluate on public records",
-        )
-
-    __float__ = item
-
-
-class _Batches:
-    """The batches of one pass at a time, until the plan ends."""
-
-    def __init__(
-        self,
-        training: PrivateTraining,
-        data: tuple[Tensor, ...],
-        augment: Callable[[Tensor], Tensor] | None,
-    ) -> None:
-        self.training, self._data, self._augment = training, data, augment
-        self._left = training.draws(len(data[0]))
-        self._is_last = False
-        training._on_step = self._step  # noqa: SLF001 (two halves of one thing)
-
-    def __len__(self) -> int:
-        return math.ceil(1 / self.training.plan.sampling_rate)
-
-    def __iter__(self) -> Iterator[tuple[Tensor, ...]]:
-        training = self.training
-        training._check_open()  # noqa: SLF001
-        if training.steps_taken >= training.plan.steps:
-            training.step()  # says that the plan has ended
-        for rows in islice(self._left, len(self)):
-            size = training.micro_batch // training.plan.augmentations
-            before, pieces = training.steps_taken, -(-len(rows) // size)
-            cut = training.pieces(rows, *self._data, augment=self._augment)
-            for number, piece in enumerate(cut, start=1):
-                self._is_last = number == pieces
-                yield piece
-            if not pieces:  # an empty batch is a step like any other
-                training.step()
-            if training.steps_taken != before + 1:
-                raise DPSGDError(
-                    "Each batch needs one optimizer.step().",
-                    hint="call loss.backward() and optimizer.step() for all that comes",
-                )
-
-    def _step(self) -> None:
-        if self._is_last:
-            self._is_last = False
-            self.training.step()
-
-
-def _private_step(training: PrivateTraining) -> Callable[..., None]:
+def _private_step(training: PrivateTraining) -> Callable[..., Any]:
     """Return what stands in for the step of an optimizer: none is taken beside the plan."""
 
-    def step(_optimizer: Optimizer, closure: Any = None) -> None:
-        if closure is not None:
-            raise DPSGDError("A closure would read the batch more than once.")
+    def step(_optimizer: Optimizer, closure: Callable[[], Any] | None = None) -> Any:
         if training._on_step is None:  # noqa: SLF001 (two halves of one thing)
             raise DPSGDError(
                 "The optimizer takes its steps through the plan alone.",
                 hint="training.step(), or training.run(…)",
             )
+        found = None
+        if closure is not None:
+            with torch.enable_grad():
+                found = closure()
         training._on_step()  # noqa: SLF001
+        return found
 
+    # What schedulers look for, to know that their own steps come after those of the optimizer.
+    vars(step).update(vars(getattr(training._apply, "__func__", training._apply)))  # noqa: SLF001
     step.is_private = True  # type: ignore[attr-defined]
     return step
 
 
-def privatise(
-    plan: Plan,
-    *,
-    model: nn.Module,
-    optimizer: Optimizer,
-    criterion: nn.Module,
-    data: tuple[Tensor, ...],
-    micro_batch: int | None = None,
-    augment: Callable[[Tensor], Tensor] | None = None,
-) -> tuple[Any, Callable[..., Any]]:
-    """Turn a loop that exists into a private one: its loader and its criterion change.
-
-    Parameters
-    ----------
-    plan
-        The plan.
-    model, optimizer, criterion
-        Those of the loop.
-    data
-        Inputs and targets, a row for each record; the loader is made from them.
-    micro_batch
-        Rows that go through the model at once.
-    augment
-        Alters the copies of inputs at random.
-
-    Returns
-    -------
-    tuple
-        The loader, with the `training` behind it, and the criterion. A pass over the loader is
-        an epoch.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from dpsgd import Plan
-    >>> plan = Plan(
-    ...     dataset_size=100, sampling_rate=0.1, steps=20, noise_multiplier=2, delta=1e-3
-    ... )
-    >>> data = torch.randn(100, 3), torch.randint(0, 2, (100,))
-    >>> model, criterion = torch.nn.Linear(3, 2), torch.nn.CrossEntropyLoss()
-    >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    >>> loader, criterion = privatise(
-    ...     plan, model=model, optimizer=optimizer, criterion=criterion, data=data
-    ... )
-    >>> for epoch in range(2):
-    ...     for x, y in loader:
-    ...         optimizer.zero_grad()
-    ...         loss = criterion(model(x), y)
-    ...         loss.backward()
-    ...         optimizer.step()
-    >>> loader.training.steps_taken
-    20
-    """
-    if not hasattr(criterion, "reduction"):
-        raise DPSGDError(
-            "The criterion has no 'reduction'.",
-            hint="take one of torch.nn, such as CrossEntropyLoss",
-        )
-    check_size(plan, len(data[0]))
-    if any(len(values) != len(data[0]) for values in data):
-        raise TrainingDataError("Inputs and targets must have a row for each record.")
-    each = copy.deepcopy(criterion)
-    each.reduction = "none"  # type: ignore[assignment]
-    training = PrivateTraining(plan, model=model, optimizer=optimizer, micro_batch=micro_batch)
-
-    def private(*values: Tensor) -> _Loss:
-        losses = losses_of(each, *values)
-        return _Loss(training, losses.flatten(1).mean(1) if losses.dim() > 1 else losses)
-
-    return _Batches(training, data, augment), private
+def _altered(batch: Any, augment: Callable[[Any], Any] | None) -> Any:
+    if augment is None:
+        return batch
+    return (augment(batch[0]), *batch[1:]) if isinstance(batch, tuple) else augment(batch)
 
 
 def losses_of(criterion: Callable[..., Tensor], *values: Tensor) -> Tensor:

@@ -200,7 +200,7 @@ def train(
     The whole plan is paid for before the first step. An interrupted run stays paid for, and
     goes on with --resume.
     """
-    from ckm.cli.dpsgd.records import check_columns
+    from ckm.cli.dpsgd.records import check_columns, read_columns
     from dp import BudgetLedger
 
     job = asked_job(plan_file, options)
@@ -214,6 +214,8 @@ def train(
         check_columns(source, names=job.names, table=job.data.table)
         _tell(terminal, plan)
         if dry_run:
+            table = read_columns(source, names=job.names, table=job.data.table)
+            _estimator(job, plan).check(table)
             terminal.step("dry run complete", f"dry run: {output} would be written")
             return
         _train(
@@ -268,13 +270,8 @@ def _train(
                 )
             kept.unlink()
         table = read_columns(source, names=job.names, table=job.data.table)
-        network = dict(job.network)
-        weights = network.pop("class_weights")
-        kind: Any = dpsgd.DPRegressor
-        if job.is_classifier:
-            kind, network["class_weights"] = dpsgd.DPClassifier, weights
         with terminal.progress() as report_progress:
-            model = kind(plan, **network).fit(
+            model = _estimator(job, plan).fit(
                 table,
                 **payment,
                 what=f"model {output.name}",
@@ -284,6 +281,16 @@ def _train(
             )
         model.save(output, card=card)
     terminal.step("model written", f"written to {output.name}; its card: ckm dpsgd card")
+
+
+def _estimator(job: TrainingJob, plan: Plan) -> Any:
+    import dpsgd
+
+    network = dict(job.network)
+    weights = network.pop("class_weights")
+    if job.is_classifier:
+        return dpsgd.DPClassifier(plan, class_weights=weights, **network)
+    return dpsgd.DPRegressor(plan, **network)
 
 
 @click.command(cls=Command)

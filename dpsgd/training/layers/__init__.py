@@ -1,1 +1,1 @@
-"""How the gradient of each record follows from what went in and the gradient of what came out."""
+"""The gradients of records, from what went into layers and the gradients of what came out."""

@@ -34,8 +34,8 @@ def maker_of(layer: nn.Module) -> Maker | None:
 
 def _is_unusual(layer: Any) -> bool:
     if isinstance(layer, nn.Embedding | nn.EmbeddingBag):
-        changes = layer.max_norm is not None or layer.scale_grad_by_freq
-        return changes or layer.sparse or getattr(layer, "mode", "sum") == "max"
+        is_max = getattr(layer, "mode", "sum") == "max"
+        return layer.scale_grad_by_freq or layer.sparse or is_max
     return False
 
 
@@ -54,14 +54,17 @@ def linear(affine: Affine, calls: Sequence[Call], copies: int) -> Part:
 
 def one_by_one(layer: nn.Module, calls: Sequence[Call], copies: int) -> Part:
     """Return gradients that are written out by passing each record again, vectorised."""
-    own = {n: p for n, p in layer.named_parameters(recurse=False) if p.requires_grad}
+    own: dict[str, Tensor] = {
+        n: p for n, p in layer.named_parameters(recurse=False) if p.requires_grad
+    }
     total: dict[str, Tensor] = {}
     for (leaves, spec), pull in calls:
         is_row = [isinstance(v, Tensor) and v.shape[:1] == pull.shape[:1] for v in leaves]
         gradient = partial(_of_a_record, layer, own, spec, is_row)
         axes = (0, *(0 if row else None for row in is_row))
         try:
-            found = torch.vmap(gradient, in_dims=axes)(pull, *leaves)
+            with torch.no_grad():
+                found = torch.vmap(gradient, in_dims=axes)(pull, *leaves)
         except RuntimeError as error:
             raise UnsupportedLayerError(
                 f"A layer of type {type(layer).__name__} has no gradient for each record.",
@@ -73,7 +76,12 @@ def one_by_one(layer: nn.Module, calls: Sequence[Call], copies: int) -> Part:
 
 
 def _of_a_record(
-    layer: nn.Module, own: dict[str, Tensor], spec: Any, is_row: list[bool], pull: Tensor, *of: Any
+    layer: nn.Module,
+    own: dict[str, Tensor],
+    spec: Any,
+    is_row: list[bool],
+    pull: Tensor,
+    *of: Any,
 ) -> dict[str, Tensor]:
     """Return the gradient of one record, which passes as a batch of one."""
     leaves = [v[None] if row else v for v, row in zip(of, is_row, strict=True)]

@@ -78,6 +78,7 @@ class Product(Part):
             self.written = torch.bmm(outputs.transpose(1, 2), inputs)
 
     def squares(self) -> Tensor:
+        """Return the squared norm of each record's gradient."""
         if self.is_one_place and self.has_weight:
             # A bias is a weight of an input that is always one.
             return _squares(self.outputs) * _squares(self.inputs).add_(float(self.has_bias))
@@ -93,6 +94,7 @@ class Product(Part):
         return total + _squares(self._ends()) if self.has_bias else total
 
     def weighted(self, weights: Tensor) -> dict[str, Tensor]:
+        """Return the weighted sum of the gradients, by parameter."""
         found, affine = {}, self.affine
         if self.written is not None:
             found[affine.weight] = affine.placed(
@@ -110,6 +112,7 @@ class Product(Part):
         return self.outputs if self.is_one_place else self.outputs.sum(1)
 
     def keep(self, mask: Tensor) -> Part:
+        """Return the same without the gradients of other records."""
         inputs, outputs = _kept(self.inputs, mask), _kept(self.outputs, mask)
         if self.is_one_place:
             inputs, outputs = inputs[:, None], outputs[:, None]
@@ -123,16 +126,19 @@ class Written(Part):
         self.gradients = gradients
 
     def squares(self) -> Tensor:
+        """Return the squared norm of each record's gradient."""
         parts = [_squares(gradient) for gradient in self.gradients.values()]
         return torch.stack(parts).sum(0)
 
     def weighted(self, weights: Tensor) -> dict[str, Tensor]:
+        """Return the weighted sum of the gradients, by parameter."""
         return {
             name: (weights @ gradient.flatten(1)).view(gradient.shape[1:])
             for name, gradient in self.gradients.items()
         }
 
     def keep(self, mask: Tensor) -> Part:
+        """Return the same without the gradients of other records."""
         return Written({name: _kept(g, mask) for name, g in self.gradients.items()})
 
 
@@ -153,12 +159,14 @@ class Rows(Part):
     size: int
 
     def squares(self) -> Tensor:
+        """Return the squared norm of each record's gradient."""
         squares = _squares(self.values)
         if self.times is not None:
             squares *= torch.segment_reduce(self.times.square(), "sum", offsets=self.ends)
         return squares.new_zeros(self.size).index_add_(0, self.records, squares)
 
     def weighted(self, weights: Tensor) -> dict[str, Tensor]:
+        """Return the weighted sum of the gradients, by parameter."""
         weight, lengths = self.layer.weight, self.ends.diff()
         scale = weights[self.records].repeat_interleave(lengths)
         scale = scale if self.times is None else scale * self.times
@@ -171,6 +179,7 @@ class Rows(Part):
         return {"weight": torch.from_numpy(matrix @ self.values.numpy())}
 
     def keep(self, mask: Tensor) -> Part:
+        """Return the same without the gradients of other records."""
         return replace(self, values=_kept(self.values, mask[self.records]))
 
 

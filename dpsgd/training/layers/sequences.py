@@ -14,7 +14,7 @@ from dpsgd.errors import UnsupportedLayerError
 from dpsgd.training.layers.kinds import Maker, linear
 from dpsgd.training.layers.parts import Affine
 
-#: Keeps a product: its name in the layer, how its gradients are made, what went in and came out.
+#: Keeps a product: its name in the layer, how gradients are made, what went in and came out.
 Keep = Callable[[str, Maker, Tensor, Tensor], None]
 
 
@@ -34,7 +34,8 @@ def _is_unusual(layer: Any) -> bool:
 
 
 def _kept(keep: Keep, affine: Affine, inputs: Tensor) -> Tensor:
-    weight, bias = (getattr(affine.layer, n, None) for n in (affine.weight, affine.bias))
+    weight: Tensor = getattr(affine.layer, affine.weight)
+    bias: Tensor | None = getattr(affine.layer, affine.bias, None)
     if affine.rows is not None:
         weight, bias = weight[affine.rows], None if bias is None else bias[affine.rows]
     found = functional.linear(inputs, weight, bias)
@@ -42,25 +43,23 @@ def _kept(keep: Keep, affine: Affine, inputs: Tensor) -> Tensor:
     return found
 
 
-def _attention(
+def _attention(  # noqa: PLR0917 (as the layer has them)
     layer: Any,
     keep: Keep,
     query: Tensor,
     key: Tensor,
     value: Tensor,
     key_padding_mask: Tensor | None = None,
-    need_weights: bool = True,
+    need_weights: bool = True,  # noqa: FBT001, FBT002
     attn_mask: Tensor | None = None,
-    average_attn_weights: bool = True,
-    is_causal: bool = False,
+    average_attn_weights: bool = True,  # noqa: FBT001, FBT002
+    is_causal: bool = False,  # noqa: FBT001, FBT002
 ) -> tuple[Tensor, Tensor | None]:
     """Pass records through a `MultiheadAttention`."""
     if is_causal and attn_mask is None:
         raise UnsupportedLayerError("is_causal is a hint, and needs attn_mask.")
     whole = Affine(layer, "in_proj_weight", "in_proj_bias")
-    triple = (query, key, value)
-    if not layer.batch_first:
-        triple = tuple(v.transpose(0, 1) for v in triple)
+    triple = [v if layer.batch_first else v.transpose(0, 1) for v in (query, key, value)]
     if query is key and key is value:
         parts = _kept(keep, whole, triple[0]).chunk(3, 2)
     else:
@@ -128,7 +127,9 @@ def _recurrent(layer: Any, keep: Keep, inputs: Any, state: Any = None) -> tuple[
             ends.append(end)
         found = torch.cat(outs, 2) if len(outs) > 1 else outs[0]
         if layer.dropout and layer.training and level + 1 < layer.num_layers:
-            found = functional.dropout(found, layer.dropout)
+            # Places first, as its own forward draws chance.
+            by_place = found.transpose(0, 1).contiguous()
+            found = functional.dropout(by_place, layer.dropout).transpose(0, 1)
     last = tuple(torch.stack(held) for held in zip(*ends, strict=True))
     out = found if layer.batch_first else found.transpose(0, 1)
     return out, (last if has_cells else last[0])

@@ -44,7 +44,9 @@ def study_page(words: Words, facts: StudyFacts) -> tuple[str, dict[str, Any]]:
     return "study.html", {
         "title": facts.title or words.say("What private training costs"),
         "headings": headings(words, "study", without=() if facts.published else ("published",)),
-        "verdict": _verdict(words, facts),
+        "verdict": _classic(words, facts)
+        if facts.plan is None
+        else _planned(words, facts.plan),
         "warnings": _warnings(words, facts),
         "scheme": scheme(words, *_HOLDS),
         "claims": _claims(words, facts),
@@ -65,7 +67,8 @@ def study_page(words: Words, facts: StudyFacts) -> tuple[str, dict[str, Any]]:
     }
 
 
-def _verdict(words: Words, facts: StudyFacts) -> str:
+def _classic(words: Words, facts: StudyFacts) -> str:
+    """Say what a run of whole passes costs by the classic formula."""
     return STUDY["verdict"].say(
         words,
         {
@@ -90,7 +93,7 @@ def _warnings(words: Words, facts: StudyFacts) -> list[str]:
     if any(point.is_at_edge for series in facts.series for point in series.points):
         found.append(STUDY["edge"].say(words))
     if facts.plan is not None:
-        found.append(_planned(words, facts.plan))
+        found.append(_classic(words, facts))
         if facts.plan.is_demonstration:
             found.append(STUDY["seed"].say(words))
     return found

@@ -25,7 +25,8 @@ from dpsgd import (
 )
 from dpsgd.estimators import DPClassifier, DPRegressor
 from dpsgd.files.checkpoint import resume, save
-from dpsgd.training.training import PrivateTraining, privatise
+from dpsgd.training.loop import privatise
+from dpsgd.training.training import PrivateTraining
 
 EACH = nn.CrossEntropyLoss(reduction="none")
 RUN = {

@@ -25,7 +25,7 @@ from dpsgd.audits import (
 )
 from dpsgd.card import PrivacyCard
 from dpsgd.errors import DPSGDError
-from dpsgd.pages import audit_facts, card_facts, choices_of, study_facts, sweep_facts
+from dpsgd.pages import _plan, audit_facts, card_facts, choices_of, study_facts, sweep_facts
 from dpsgd.sweeps.sweep import Outcome
 from reports import audits_report, card_report, study_report, sweep_report
 
@@ -113,6 +113,19 @@ def test_published_runs_are_found_again_two_of_them_with_another_noise(study):
         right = run.epsilon if run.corrected is None else run.corrected
         assert right == pytest.approx(run.printed, abs=0.05)
         assert (abs(run.epsilon - run.printed) > 0.5) == (run in wrong)
+
+
+def test_the_page_of_a_plan_headlines_what_the_plan_costs(study):
+    plan = Plan.for_budget(
+        1.0, delta=1e-5, dataset_size=32_561, batch_size=1024, steps=640, clipping_norm=0.5
+    )
+    facts = replace(study, plan=_plan(plan))
+    for language, words in (("en", "The plan costs ε = 1.0"), ("fr", "Le plan coûte ε = 1,0")):
+        text = " ".join(study_report(facts, language=language).html.split())
+        headline = text.split('class="verdict">')[1].split("</p>")[0]
+        assert headline.startswith(words), headline
+    alone = study_report(study, language="en").html
+    assert "classic formula" in alone.split('class="verdict">')[1].split("</p>")[0]
 
 
 def test_the_run_of_a_plan_is_never_below_it():

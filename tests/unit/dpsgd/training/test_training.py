@@ -21,8 +21,9 @@ from dpsgd import (
     UnsupportedLayerError,
 )
 from dpsgd.files.checkpoint import resume, save
+from dpsgd.training.loop import privatise
 from dpsgd.training.sampler import draws
-from dpsgd.training.training import PrivateTraining, privatise
+from dpsgd.training.training import PrivateTraining
 
 EACH = nn.CrossEntropyLoss(reduction="none")
 

@@ -201,6 +201,20 @@ def test_what_cannot_be_is_refused_before_anything_is_paid(folder, old, new, exi
     assert not [path.name for path in folder.iterdir() if "safetensors" in path.name]
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--target-codes", "retired", "no,perhaps"), "does not list"),
+        (("--target-number", "retired", 0, 1), "something else"),
+    ],
+)
+def test_a_dry_run_refuses_what_does_not_fit_the_records(folder, options, words):
+    found = train("--dry-run", *options)
+    assert found.exit_code == 3, found.output
+    assert words in found.output
+    assert train("--dry-run").exit_code == 0
+
+
 def test_data_of_another_size_are_refused_where_the_size_is_public(folder):
     Path("plan.toml").write_text(PLAN.replace('unit = "person"', 'adjacency = "zero-out"'))
     people(399).to_csv("people.csv", index=False)

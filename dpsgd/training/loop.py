@@ -1,0 +1,219 @@
+"""A loop that exists, made private: its loader and its criterion change."""
+
+from __future__ import annotations
+
+import copy
+import math
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from dpsgd.errors import DPSGDError
+from dpsgd.training.callbacks import Callbacks
+from dpsgd.training.records import Records
+from dpsgd.training.sampler import check_size
+from dpsgd.training.training import PrivateTraining, losses_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from torch import Tensor, nn
+    from torch.optim import Optimizer
+
+    from dpsgd.plan import Plan
+
+_WHOLE = 2**62  # rows in one piece
+
+
+class _Loss:
+    """The losses of a piece of a batch: good for `backward` alone."""
+
+    def __init__(self, training: PrivateTraining, losses: Tensor, *, pieces: int) -> None:
+        self._training, self._losses, self._pieces = training, losses, pieces
+
+    def __repr__(self) -> str:
+        return "Loss(…)"
+
+    def backward(self) -> None:
+        self._training.accumulate(self._losses)
+
+    def __truediv__(self, number: float) -> _Loss:
+        if number != self._pieces:
+            raise DPSGDError(
+                f"The gradient of each record has its own bound: a loss is divided by the "
+                f"number of pieces, {self._pieces}, or not at all.",
+                hint="accumulation=… of privatise is that number",
+            )
+        return self  # a step divides by the expected batch
+
+    def item(self) -> float:
+        raise DPSGDError(
+            "The loss of a batch is a statistic without noise.",
+            hint="show training.cost() instead, or evaluate on public records",
+        )
+
+    __float__ = item
+
+
+class _Batches:
+    """The batches of one pass at a time, until the plan ends."""
+
+    def __init__(
+        self,
+        training: PrivateTraining,
+        records: Records,
+        augment: Callable[[Any], Any] | None,
+        accumulation: int | None,
+    ) -> None:
+        self.training, self._records, self._augment = training, records, augment
+        self._left, self._pieces = training.draws(len(records)), accumulation
+        self._is_last = False
+        training._on_step = self._step  # noqa: SLF001 (two halves of one thing)
+
+    def __len__(self) -> int:
+        return math.ceil(1 / self.training.plan.sampling_rate) * (self._pieces or 1)
+
+    def __iter__(self) -> Iterator[Any]:
+        training = self.training
+        training._check_open()  # noqa: SLF001
+        if training.steps_taken >= training.plan.steps:
+            training.step()  # says that the plan has ended
+        for rows in islice(self._left, math.ceil(1 / training.plan.sampling_rate)):
+            before, groups = training.steps_taken, training.optimizer.param_groups
+            last = training.piece_count(len(rows), self._pieces)
+            cut = training.pieces(
+                rows, self._records, augment=self._augment, number=self._pieces
+            )
+            for number, piece in enumerate(cut, start=1):
+                self._is_last = number == last
+                rates = [group["lr"] for group in groups]
+                yield piece
+                if number < last and rates != [group["lr"] for group in groups]:
+                    raise DPSGDError(
+                        "A scheduler was stepped within a batch.",
+                        hint="step it with the optimizer at the last piece, or once a pass; or "
+                        "leave micro_batch out, so that a batch is one piece",
+                    )
+            if not last:  # an empty batch is a step like any other
+                training.step()
+            if training.steps_taken != before + 1:
+                raise DPSGDError(
+                    "Each batch needs one optimizer.step().",
+                    hint="call loss.backward() and optimizer.step() for all that comes; with "
+                    "steps every k pieces, accumulation=k",
+                )
+
+    def _step(self) -> None:
+        if self._is_last:
+            self._is_last = False
+            self.training.step()
+
+
+def privatise(
+    plan: Plan,
+    *,
+    model: nn.Module,
+    optimizer: Optimizer,
+    criterion: nn.Module,
+    data: Any,
+    micro_batch: int | None = None,
+    accumulation: int | None = None,
+    augment: Callable[[Any], Any] | None = None,
+    average: float = 0.0,
+    self_test: bool | Sequence[Tensor] = True,
+    loss_of: Callable[[Callable[..., Tensor], Any], Tensor] | None = None,
+    **bookkeeping: Any,
+) -> tuple[Any, Callable[..., Any]]:
+    """Turn a loop that exists into a private one: its loader and its criterion change.
+
+    Parameters
+    ----------
+    plan
+        The plan.
+    model, optimizer, criterion
+        Those of the loop.
+    data
+        Inputs and targets, a row for each record, as tensors or arrays in a tuple or a
+        dictionary; or a Dataset, or a DataLoader of which Dataset and collation are taken.
+    micro_batch
+        Rows that go through the model at once; None takes each batch whole.
+    accumulation
+        In how many pieces each batch comes, where the loop steps once in so many.
+    augment
+        Alters the copies of inputs at random.
+    average
+        Weight of the past in a moving average of the parameters.
+    self_test
+        As for `PrivateTraining`.
+    loss_of
+        How the loop finds the losses of a batch with the criterion, for the self-test;
+        by default ``criterion(model(batch[0]), *batch[1:])``.
+    bookkeeping
+        ``ledger``, ``who``, ``what``, ``checkpoint``, ``is_resumed`` and ``progress``, as for
+        `DPClassifier.fit`.
+
+    Returns
+    -------
+    tuple
+        The loader, with the `training` behind it, and the criterion. A pass over the loader is
+        an epoch.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from dpsgd import Plan
+    >>> plan = Plan(
+    ...     dataset_size=100, sampling_rate=0.1, steps=20, noise_multiplier=2, delta=1e-3
+    ... )
+    >>> data = torch.randn(100, 3), torch.randint(0, 2, (100,))
+    >>> model, criterion = torch.nn.Linear(3, 2), torch.nn.CrossEntropyLoss()
+    >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    >>> loader, criterion = privatise(
+    ...     plan, model=model, optimizer=optimizer, criterion=criterion, data=data
+    ... )
+    >>> for epoch in range(2):
+    ...     for x, y in loader:
+    ...         optimizer.zero_grad()
+    ...         loss = criterion(model(x), y)
+    ...         loss.backward()
+    ...         optimizer.step()
+    >>> loader.training.steps_taken
+    20
+    """
+    if not hasattr(criterion, "reduction"):
+        raise DPSGDError(
+            "The criterion has no 'reduction'.",
+            hint="take one of torch.nn, such as CrossEntropyLoss",
+        )
+    records, callbacks = Records(data), Callbacks(**bookkeeping)
+    check_size(plan, len(records))
+    each = copy.deepcopy(criterion)
+    each.reduction = "none"  # type: ignore[assignment]
+    training = PrivateTraining(
+        plan,
+        model=model,
+        optimizer=optimizer,
+        micro_batch=micro_batch or _WHOLE,
+        average=average,
+        self_test=self_test,
+    )
+
+    def of_records(*values: Tensor) -> Tensor:
+        losses = losses_of(each, *values)
+        return losses.flatten(1).mean(1) if losses.dim() > 1 else losses
+
+    def private(*values: Tensor) -> _Loss:
+        return _Loss(training, of_records(*values), pieces=accumulation or 1)
+
+    def usual(criterion: Callable[..., Tensor], batch: Any) -> Tensor:
+        return criterion(model(batch[0]), *batch[1:])
+
+    find = loss_of or usual
+    try:
+        training.check(
+            records, losses_of=lambda batch: find(of_records, batch), augment=augment
+        )
+        callbacks.begin(training, {})
+    except BaseException:
+        training.close()
+        raise
+    return _Batches(training, records, augment, accumulation), private

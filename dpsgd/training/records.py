@@ -1,0 +1,128 @@
+"""Records by number, whatever holds them: tensors, arrays, a Dataset, a DataLoader."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils import data as torch_data
+from torch.utils.data import default_collate
+
+from dpsgd.errors import TrainingDataError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+_SAMPLERS = (torch_data.SequentialSampler, torch_data.RandomSampler)
+_BYTE = 256
+
+
+class Records:
+    """What gives the batch of any records: a tuple, or a dictionary, of tensors."""
+
+    def __init__(self, held: Any) -> None:
+        self._dataset, self._collate = None, default_collate
+        if isinstance(held, torch_data.DataLoader):
+            if not isinstance(held.sampler, _SAMPLERS) or held.dataset is None:
+                raise TrainingDataError(
+                    "The plan draws the batches; a sampler of one's own cannot be kept.",
+                    hint="give the dataset, and state how batches are drawn in the plan",
+                )
+            held, self._collate = held.dataset, held.collate_fn
+        if isinstance(held, torch_data.IterableDataset):
+            raise TrainingDataError(
+                "Batches are drawn by number: records that only come one after the other "
+                "have none.",
+                hint="give a Dataset with __getitem__ and __len__",
+            )
+        if isinstance(held, torch_data.TensorDataset) and self._collate is default_collate:
+            held = held.tensors
+        if isinstance(held, torch_data.Dataset):
+            self._dataset, self._size = held, len(held)  # type: ignore[arg-type]
+            return
+        self._whole = mapped(_as_tensor, held if isinstance(held, dict) else tuple(held))
+        sizes = {len(value) for value in leaves(self._whole)}
+        if len(sizes) != 1:
+            raise TrainingDataError("Inputs and targets must have a row for each record.")
+        self._size = sizes.pop()
+
+    @classmethod
+    def of(cls, data: tuple[Any, ...]) -> Records:
+        """Return what a call was given: tensors, or one object that holds all."""
+        one = data[0] if len(data) == 1 else data
+        if isinstance(one, cls):
+            return one
+        is_whole = isinstance(one, (torch_data.DataLoader, torch_data.Dataset, dict))
+        return cls(one if is_whole else data)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def batch(self, rows: NDArray[np.intp], *, device: torch.device) -> Any:
+        """Return some records, in their order."""
+        if self._dataset is not None:
+            found = self._collate([self._dataset[int(row)] for row in rows])
+            found = tuple(found) if isinstance(found, list) else found
+        else:
+            index = torch.from_numpy(np.ascontiguousarray(rows))
+            found = mapped(lambda v: v.index_select(0, index.to(v.device)), self._whole)
+        return mapped(lambda v: v.to(device), found)
+
+    def made_up(self, count: int, *, codes: int, device: torch.device) -> Any:
+        """Return random records of the same shape and kind.
+
+        Of the data only these two are looked at. Numbers lie from 0 to 1, as probabilities
+        must; codes from 0, below a bound in what comes first and below 2 elsewhere.
+        """
+        like = self._whole if self._dataset is None else self.batch(np.arange(1), device=device)
+        chance = torch.Generator().manual_seed(1)
+        first = next(leaves(like))
+
+        def drawn(value: Tensor) -> Tensor:
+            shape = (count, *value.shape[1:])
+            if value.is_floating_point():
+                return torch.rand(shape, generator=chance).to(device, value.dtype)
+            below = _BYTE if value.dtype == torch.uint8 else codes
+            high = min(below, codes or below) if value is first else 2
+            found = torch.randint(0, high or 2, shape, generator=chance)
+            return found.to(device, value.dtype)
+
+        return mapped(drawn, like)
+
+
+def mapped(function: Callable[[Tensor], Tensor], batch: Any) -> Any:
+    """Return a batch with each of its tensors replaced."""
+    if isinstance(batch, dict):
+        return {name: mapped(function, value) for name, value in batch.items()}
+    if isinstance(batch, (tuple, list)):
+        return tuple(mapped(function, value) for value in batch)
+    return function(batch)
+
+
+def leaves(batch: Any) -> Iterator[Any]:
+    """Yield the tensors of a batch."""
+    if isinstance(batch, dict):
+        batch = batch.values()
+    elif not isinstance(batch, (tuple, list)):
+        yield batch
+        return
+    for value in batch:
+        yield from leaves(value)
+
+
+def _as_tensor(values: Any) -> Tensor:
+    if isinstance(values, Tensor):
+        return values
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiub":
+        raise TrainingDataError(
+            f"Records must be numbers, not of type {array.dtype}.",
+            hint="turn them into tensors, or give a Dataset that does",
+        )
+    if array.dtype.kind == "f":  # as precise as a model is
+        return torch.from_numpy(array.astype(np.float32))
+    return torch.as_tensor(array)

@@ -1,0 +1,168 @@
+"""A test before the first step, on random records: each must count for itself alone."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from dpsgd.errors import DPSGDError, UnsupportedLayerError
+from dpsgd.training.records import mapped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dpsgd.training.gradients import RecordGradients
+
+#: Records that the test takes: three, and one in place of the first and of the last each.
+ROWS = 5
+_EQUAL, _CLOSE = 1e-6, 1e-3
+
+
+def self_test(books: RecordGradients, losses_of: Callable[[Any], Tensor], rows: Any) -> None:
+    """Refuse a model or a criterion that does not treat each record by itself.
+
+    Parameters
+    ----------
+    books
+        The gradients that training will use.
+    losses_of
+        Gives the losses of a batch.
+    rows
+        As many records as `ROWS`, made up or public.
+    """
+    model = books.model
+    device = next(iter(books.parameters.values())).device
+    state = _state(model)
+
+    def passed(*order: int, seed: int = 1) -> Tensor:
+        torch.manual_seed(seed)
+        index = torch.tensor(order, device=device)
+        losses = losses_of(mapped(lambda v: v.index_select(0, index), rows))
+        if losses.shape != index.shape:
+            raise DPSGDError(
+                f"Losses must be one for each row, not of shape {tuple(losses.shape)}.",
+                hint="take a criterion with reduction='none'",
+            )
+        return losses
+
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        try:
+            with books.unwatched():
+                _check_apart(passed)
+                _check_number(model, passed)
+                wanted, norm = _one_by_one(books, passed)
+            found = books.clipped_sum(passed(0, 1), norm=norm, copies=1).gradients
+        except DPSGDError:
+            raise
+        except Exception as error:
+            raise UnsupportedLayerError(
+                "Records of the data's shape, made up for a test, do not pass through model "
+                f"and criterion: {type(error).__name__}.",
+                hint="loss_of=… of privatise says how a loop calls the model; "
+                "self_test=(inputs, targets) gives public records; after self_test=False the "
+                "privacy card says that nothing was tried",
+            ) from error
+    _check_state(state, _state(model))
+    _check_gradients(found, wanted, most=norm)
+
+
+def _check_apart(passed: Callable[..., Tensor]) -> None:
+    """Refuse losses that depend on other records, on their number, or on an earlier pass."""
+    with torch.no_grad():
+        losses = passed(0, 1, 2)
+        if not _same(losses, passed(0, 1, 2)):
+            raise UnsupportedLayerError(
+                "The same records give other losses at a second pass: something is kept from "
+                "pass to pass, or chance is not drawn from torch.",
+                hint="start each pass anew, and draw from torch.rand",
+            )
+        if not _same(losses[1:], passed(3, 1, 2)[1:]) or not _same(
+            losses[:2], passed(0, 1, 4)[:2]
+        ):
+            raise UnsupportedLayerError(
+                "The loss of a record changes with another record: model or criterion mix the "
+                "records of a batch, and clipping would not bound what one of them does.",
+                hint="means over the first axis, contrastive losses and outputs of another "
+                "shape than targets mix; take what reads each record alone",
+            )
+
+
+def _check_number(model: nn.Module, passed: Callable[..., Tensor]) -> None:
+    """Refuse losses that depend on how many records there are; without the chance of layers."""
+    modes = [(layer, layer.training) for layer in model.modules()]
+    model.eval()
+    with torch.no_grad():
+        three, two, again = passed(0, 1, 2), passed(0, 1), passed(0, 1, 2, seed=2)
+    for layer, mode in modes:
+        layer.training = mode
+    if _same(three, again) and not _same(three[:2], two, far=_CLOSE):
+        raise UnsupportedLayerError(
+            "The loss of a record depends on how many others there are.",
+            hint="leave the division to the plan, and take reduction='none'",
+        )
+
+
+def _one_by_one(
+    books: RecordGradients, passed: Callable[..., Tensor]
+) -> tuple[dict[str, Tensor], float]:
+    """Return the clipped sum over two records by plain autograd, one clipped and one not."""
+    each, lengths = [], []
+    for row in range(2):
+        found = torch.autograd.grad(
+            passed(0, 1)[row], [*books.parameters.values()], materialize_grads=True
+        )
+        length = math.sqrt(sum(float(g.double().square().sum()) for g in found))
+        is_finite = math.isfinite(length)  # what is not contributes nothing
+        lengths.append(length if is_finite else 0.0)
+        each.append(found if is_finite else [*map(torch.zeros_like, found)])
+    norm = math.sqrt(lengths[0] * lengths[1]) or max(*lengths) or 1.0
+    weights = [min(1.0, norm / length) if length else 0.0 for length in lengths]
+    sums = (a * weights[0] + b * weights[1] for a, b in zip(*each, strict=True))
+    return dict(zip(books.parameters, sums, strict=True)), norm
+
+
+def _check_gradients(
+    found: dict[str, Tensor], wanted: dict[str, Tensor], *, most: float
+) -> None:
+    wrong = [
+        name
+        for name, sums in wanted.items()
+        if not float((found.get(name, torch.zeros_like(sums)) - sums).norm())
+        <= _CLOSE * (float(sums.norm()) + 0.1 * most)
+    ]
+    if wrong:
+        raise UnsupportedLayerError(
+            f"The gradients of records for {', '.join(map(repr, wrong[:3]))} are not those of "
+            "the losses.",
+            hint="use a parameter through its layer alone, without F.linear beside it; no hook "
+            "may alter outputs; write other layers as products of torch.nn",
+        )
+
+
+def _state(model: nn.Module) -> dict[str, Any]:
+    """Return what no pass may change: values of buffers, counts of writes to parameters."""
+    buffers = {name: value.detach().clone() for name, value in model.named_buffers()}
+    return buffers | {n: p._version for n, p in model.named_parameters()}  # noqa: SLF001
+
+
+def _check_state(before: dict[str, Any], after: dict[str, Any]) -> None:
+    for name, value in before.items():
+        now = after.get(name)
+        is_kept = _same(value, now) if isinstance(value, Tensor) else value == now
+        if not is_kept:
+            raise UnsupportedLayerError(
+                f"A pass changes {name!r}: what it keeps of the records has no noise.",
+                hint="set track_running_stats=False, max_norm=None or momentum=0; or work it "
+                "out before, on public records",
+            )
+
+
+def _same(one: Tensor, other: Any, *, far: float = _EQUAL) -> bool:
+    if not isinstance(other, Tensor) or one.shape != other.shape:
+        return False
+    one, other = one.double(), other.double()
+    scale = float(one.nan_to_num(posinf=1.0, neginf=1.0).abs().max()) if one.numel() else 0.0
+    return torch.allclose(one, other, rtol=0, atol=far * scale, equal_nan=True)

@@ -1,0 +1,179 @@
+"""Networks put together at random: their clipped sums are those of one record at a time."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from dpsgd.training.gradients import RecordGradients
+
+ROWS, CLASSES = 4, 3
+#: Networks of each family; with five families, 100.
+EXAMPLES = 20
+ACTIVATIONS = (nn.ReLU, nn.Tanh, nn.GELU, nn.SiLU, nn.Softplus)
+
+
+class Residual(nn.Module):
+    """A layer whose output is added to its input, some times over."""
+
+    def __init__(self, inner, times):
+        super().__init__()
+        self.inner, self.times = inner, times
+
+    def forward(self, x):
+        for _ in range(self.times):
+            x = x + torch.tanh(self.inner(x))
+        return x
+
+
+class Pooled(nn.Module):
+    """The mean over places, or the last of them."""
+
+    def __init__(self, is_last):
+        super().__init__()
+        self.is_last = is_last
+
+    def forward(self, x):
+        return x[:, -1] if self.is_last else x.mean(1)
+
+
+class Attention(nn.Module):
+    """One head of attention, of linear layers."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
+
+    def forward(self, x):
+        scores = torch.softmax(self.query(x) @ self.key(x).transpose(1, 2), -1)
+        return x + scores @ self.value(x)
+
+
+def activation(draw):
+    return draw(st.sampled_from(ACTIVATIONS))()
+
+
+def blocks(draw, width, *, most=2):
+    """Return layers on the last axis, and how wide they leave it."""
+    found = []
+    for _ in range(draw(st.integers(1, most))):
+        kind = draw(st.sampled_from(["linear", "norm", "residual"]))
+        if kind == "linear":
+            wide = draw(st.integers(1, 5))
+            found += [nn.Linear(width, wide, bias=draw(st.booleans())), activation(draw)]
+            width = wide
+        elif kind == "norm":
+            found.append(nn.LayerNorm(width, bias=draw(st.booleans())))
+        else:
+            found.append(Residual(nn.Linear(width, width), draw(st.integers(1, 3))))
+    return found, width
+
+
+def table(draw):
+    width = draw(st.integers(1, 6))
+    layers, wide = blocks(draw, width, most=3)
+    return [*layers, nn.Linear(wide, CLASSES)], torch.randn(ROWS, width)
+
+
+def places(draw):
+    width, length = draw(st.integers(2, 5)), draw(st.integers(1, 9))
+    first, wide = blocks(draw, width)
+    pool = Pooled(is_last=draw(st.booleans()))
+    return [*first, pool, nn.Linear(wide, CLASSES)], torch.randn(ROWS, length, width)
+
+
+def words(draw):
+    codes, width, length = (draw(st.integers(2, 6)) for _ in range(3))
+    padding = draw(st.sampled_from([None, 0]))
+    first, wide = blocks(draw, width)
+    mixed = [Attention(wide)] if draw(st.booleans()) else []
+    layers = [nn.Embedding(codes, width, padding_idx=padding), *first, *mixed]
+    pool = Pooled(is_last=False)
+    return [*layers, pool, nn.Linear(wide, CLASSES)], torch.randint(0, codes, (ROWS, length))
+
+
+def convolved(draw, convolution, axes):
+    groups = draw(st.sampled_from([1, 2]))
+    channels, wide = 2 * draw(st.integers(1, 2)), 2 * draw(st.integers(1, 3))
+    size, kernel = draw(st.integers(5, 8)), draw(st.integers(1, 3))
+    stride, dilation = draw(st.sampled_from([(1, 1), (2, 1), (1, 2)]))
+    padding = draw(st.sampled_from(["same", 0, 1] if stride == 1 else ["valid", 0, 1]))
+    x = torch.randn(ROWS, channels, *[size] * axes)
+    layers = [
+        convolution(
+            channels, wide, kernel, stride=stride, dilation=dilation, padding=padding,
+            groups=groups, bias=draw(st.booleans()),
+        ),
+        *([nn.GroupNorm(draw(st.sampled_from([1, 2])), wide)] if draw(st.booleans()) else []),
+        activation(draw),
+        *([convolution(wide, wide, 1)] if draw(st.booleans()) else []),
+        nn.Flatten(),
+    ]  # fmt: skip
+    wide = nn.Sequential(*layers)(x).shape[1]
+    return [*layers, nn.Linear(wide, CLASSES)], x
+
+
+def lines(draw):
+    return convolved(draw, nn.Conv1d, 1)
+
+
+def images(draw):
+    return convolved(draw, nn.Conv2d, 2)
+
+
+@st.composite
+def networks(draw, family):
+    torch.manual_seed(draw(st.integers(0, 2**32 - 1)))
+    layers, x = family(draw)
+    model = nn.Sequential(*layers).double()
+    if draw(st.booleans()):  # a frozen layer, but not the last
+        draw(st.sampled_from(list(model)[:-1])).requires_grad_(requires_grad=False)
+    y = torch.randint(0, CLASSES, (ROWS,))
+    return model, x.double() if x.is_floating_point() else x, y, draw(st.sampled_from([1, 2]))
+
+
+def losses(model, x, y):
+    return nn.functional.cross_entropy(model(x), y, reduction="none")
+
+
+def one_by_one(model, x, y, copies):
+    """Return the gradient of each record: the mean of its copies."""
+    parameters = {n: p for n, p in model.named_parameters() if p.requires_grad}
+    found = []
+    for start in range(0, len(x), copies):
+        rows = slice(start, start + copies)
+        mean = losses(model, x[rows], y[rows]).mean()
+        gradients = torch.autograd.grad(mean, [*parameters.values()], materialize_grads=True)
+        found.append(dict(zip(parameters, gradients, strict=True)))
+    return found
+
+
+def length(gradient):
+    return math.sqrt(sum(float(g.square().sum()) for g in gradient.values()))
+
+
+@pytest.mark.parametrize("family", [table, places, words, lines, images])
+def test_clipped_sums_of_random_networks_are_those_of_one_record_at_a_time(family):
+    @settings(
+        max_examples=EXAMPLES, deadline=None, derandomize=True, database=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )  # fmt: skip
+    @given(networks(family))
+    def check(drawn):
+        model, x, y, copies = drawn
+        each = one_by_one(model, x, y, copies)
+        lengths = sorted(map(length, each))
+        books = RecordGradients(model)
+        for norm in (math.inf, (lengths[0] + lengths[-1]) / 2 + 1e-9, lengths[0] / 2 + 1e-9):
+            found = books.clipped_sum(losses(model, x, y), norm=norm, copies=copies)
+            for name in each[0]:
+                wanted = sum(g[name] * min(1, norm / (length(g) or norm)) for g in each)
+                got = found.gradients.get(name, torch.zeros_like(wanted))
+                assert torch.allclose(got, wanted, rtol=1e-6, atol=1e-9), name
+
+    check()
