@@ -24,7 +24,7 @@ from bench.dpsgd_speed import speed
 from bench.residual_network import residual_network
 from dpsgd import Category, Number, Plan, Schema
 from dpsgd.estimators import DPClassifier
-from dpsgd.features.features import levelled
+from dpsgd.features.features import deskewed, levelled
 from dpsgd.features.scattering import scattering_features
 from dpsgd.networks import image_network
 from dpsgd.training.training import PrivateTraining
@@ -166,11 +166,11 @@ def public_digits() -> Tensor:
 
 def features_of(part: str, cache: Path | None) -> tuple[Tensor, np.ndarray]:
     images, classes = digits(part)
-    file = None if cache is None else cache / f"scattering_{part}.npy"
+    file = None if cache is None else cache / f"deskewed_{part}.npy"
     if file is not None and file.exists():
         return torch.from_numpy(np.load(file)), classes
     start = time.process_time()
-    found = scattering_features(images)
+    found = scattering_features(deskewed(images))
     print(f"MNIST  features of {len(images)} images  {time.process_time() - start:.1f} CPU s")
     if file is not None:
         np.save(file, found.numpy())
@@ -183,7 +183,7 @@ MNIST_CHOICES = {0.1: (4.0, 60), 1.0: (20.0, 80), 3.0: (60.0, 100)}
 
 
 def mnist(*, epsilons: list[float], seeds: int, cache: Path | None, is_levelled: bool) -> None:
-    public = scattering_features(public_digits()) if is_levelled else None
+    public = scattering_features(deskewed(public_digits())) if is_levelled else None
     sets = []
     for part in ("train", "t10k"):
         rows, classes = features_of(part, cache)
@@ -206,7 +206,7 @@ def mnist(*, epsilons: list[float], seeds: int, cache: Path | None, is_levelled:
             scores.append(model.fit(*sets[0]).score(*sets[1]))
         spent = (time.process_time() - start) / seeds
         print(
-            f"MNIST  scattering{', levelled' if is_levelled else ''}  epsilon {epsilon:4g}  "
+            f"MNIST  deskewed{', levelled' if is_levelled else ''}  epsilon {epsilon:4g}  "
             f"accuracy {np.mean(scores):.4f} ± {np.std(scores):.4f}  {spent:.1f} CPU s a run",
             flush=True,
         )
