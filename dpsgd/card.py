@@ -24,7 +24,7 @@ LIMITS = (
 )
 #: Whether a test came first.
 _TESTED = {
-    True: "that records are treated each by itself was tried on made-up records only",
+    True: "that records are treated each by itself was tried on five records only",
     False: "that records are treated each by itself was not tried",
 }
 _DEMONSTRATION = "a seed: a demonstration, not a release"

@@ -127,14 +127,8 @@ class _Estimator:
         return found
 
     def _fit(self, x: Tensor, y: Tensor, *, callbacks: Callbacks) -> None:
-        self.inputs_ = int(x.shape[1])
-        network = started(lambda: self._build(self.inputs_), self.plan.seed).to(self.device)
-        optimizer = torch.optim.SGD(
-            network.parameters(), lr=self.learning_rate, momentum=self.momentum
-        )
-        training = PrivateTraining(
-            self.plan, model=network, optimizer=optimizer, average=self.average
-        )
+        training = self._begun(x)
+        network = training.model
         callbacks.take(training, x, y, criterion=self._losses, settings=self._settings())
         if self.average:
             training.use_average()
@@ -149,6 +143,17 @@ class _Estimator:
             )
         self.steps_taken_ = training.steps_taken
         self.network_ = network.eval()
+
+    def _begun(self, x: Tensor) -> PrivateTraining:
+        """Return a new network, its optimizer and the plan, joined."""
+        self.inputs_ = int(x.shape[1])
+        network = started(lambda: self._build(self.inputs_), self.plan.seed).to(self.device)
+        optimizer = torch.optim.SGD(
+            network.parameters(), lr=self.learning_rate, momentum=self.momentum
+        )
+        return PrivateTraining(
+            self.plan, model=network, optimizer=optimizer, average=self.average
+        )
 
     def _settings(self) -> dict[str, Any]:
         """Return the settings but plan and device, as plain values."""

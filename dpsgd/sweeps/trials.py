@@ -12,10 +12,8 @@ from torch import Tensor
 from dpsgd.encoding import column_of, features, targets
 from dpsgd.errors import DPSGDError, PlanError
 from dpsgd.estimators import DPClassifier
-from dpsgd.networks import started
 from dpsgd.plan import Plan
 from dpsgd.schema import Schema
-from dpsgd.training.training import PrivateTraining
 from footing.checks import require_integer
 
 
@@ -83,16 +81,12 @@ class Trials:
     ) -> Iterator[tuple[float, float | None]]:
         model._check()  # noqa: SLF001
         plan, (x, y) = model.plan, self._data
-        network = started(lambda: model._build(int(x.shape[1])), plan.seed)  # noqa: SLF001
-        optimizer = torch.optim.SGD(
-            network.parameters(), lr=model.learning_rate, momentum=model.momentum
-        )
-        training = PrivateTraining(plan, model=network, optimizer=optimizer)
+        training = model._begun(x)  # noqa: SLF001
         each = math.ceil(1 / plan.sampling_rate - 1e-9)
         for stop in (*range(each, plan.steps, each), plan.steps):
             training.run(x, y, criterion=model._losses, until=stop)  # noqa: SLF001
             yield (
-                _accuracy(network, *self._test),
+                _accuracy(training.model, *self._test),
                 plan.cost(stop).epsilon if is_private else None,
             )
         training.close()

@@ -71,11 +71,8 @@ class Callbacks:
         settings: dict[str, Any],
     ) -> None:
         """Take the steps that are left."""
-
-        def losses(batch: Any) -> Tensor:
-            return criterion(training.model(batch[0]), *batch[1:])
-
-        training.check(*data, losses_of=losses)  # what is refused is not paid for
+        losses = training.losses_with(criterion)  # what is refused is not paid for
+        training.check(*data, losses_of=losses, criterion=criterion)
         self.begin(training, settings)
         training.run(*data, criterion=criterion)
 

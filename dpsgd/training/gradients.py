@@ -66,6 +66,16 @@ def check_model(model: nn.Module) -> None:
         raise UnsupportedLayerError("The model has nothing to train.", hint="unfreeze a layer")
 
 
+def check_losses(losses: Tensor, *, copies: int = 1, rows: int | None = None) -> None:
+    """Refuse losses that are not one for each row."""
+    is_wrong = losses.dim() != 1 or len(losses) % copies
+    if is_wrong or len(losses) != (len(losses) if rows is None else rows):
+        raise DPSGDError(
+            f"Losses must be one for each row, not of shape {tuple(losses.shape)}.",
+            hint="take a criterion with reduction='none'",
+        )
+
+
 def check_precision(parameters: Mapping[str, Tensor]) -> None:
     """Refuse to train parameters in which noise is lost by rounding.
 
@@ -191,11 +201,7 @@ class RecordGradients:
 
         A record whose gradient is not finite contributes nothing.
         """
-        if losses.dim() != 1 or len(losses) % copies:
-            raise DPSGDError(
-                f"Losses must be one for each row, not of shape {tuple(losses.shape)}.",
-                hint="take a criterion with reduction='none'",
-            )
+        check_losses(losses, copies=copies)
         _check_watched(self._watched)
         check_precision(self.parameters)
         # Whatever the loop around may say: norms and sums in 16 bits are no norms and sums.

@@ -26,19 +26,20 @@ class Records:
 
     def __init__(self, held: Any) -> None:
         self._dataset, self._collate = None, default_collate
-        if isinstance(held, torch_data.DataLoader):
-            if not isinstance(held.sampler, _SAMPLERS) or held.dataset is None:
-                raise TrainingDataError(
-                    "The plan draws the batches; a sampler of one's own cannot be kept.",
-                    hint="give the dataset, and state how batches are drawn in the plan",
-                )
-            held, self._collate = held.dataset, held.collate_fn
-        if isinstance(held, torch_data.IterableDataset):
+        is_loader = isinstance(held, torch_data.DataLoader)
+        if isinstance(held.dataset if is_loader else held, torch_data.IterableDataset):
             raise TrainingDataError(
                 "Batches are drawn by number: records that only come one after the other "
                 "have none.",
                 hint="give a Dataset with __getitem__ and __len__",
             )
+        if is_loader:
+            if not isinstance(held.sampler, _SAMPLERS):
+                raise TrainingDataError(
+                    "The plan draws the batches; a sampler of one's own cannot be kept.",
+                    hint="give the dataset, and state how batches are drawn in the plan",
+                )
+            held, self._collate = held.dataset, held.collate_fn
         if isinstance(held, torch_data.TensorDataset) and self._collate is default_collate:
             held = held.tensors
         if isinstance(held, torch_data.Dataset):
@@ -100,6 +101,8 @@ def mapped(function: Callable[[Tensor], Tensor], batch: Any) -> Any:
         return {name: mapped(function, value) for name, value in batch.items()}
     if isinstance(batch, (tuple, list)):
         return tuple(mapped(function, value) for value in batch)
+    if not isinstance(batch, Tensor) and function is not _as_tensor:
+        raise _no_numbers(type(batch).__name__)
     return function(batch)
 
 
@@ -119,10 +122,14 @@ def _as_tensor(values: Any) -> Tensor:
         return values
     array = np.asarray(values)
     if array.dtype.kind not in "fiub":
-        raise TrainingDataError(
-            f"Records must be numbers, not of type {array.dtype}.",
-            hint="turn them into tensors, or give a Dataset that does",
-        )
+        raise _no_numbers(str(array.dtype))
     if array.dtype.kind == "f":  # as precise as a model is
         return torch.from_numpy(array.astype(np.float32))
     return torch.as_tensor(array)
+
+
+def _no_numbers(kind: str) -> TrainingDataError:
+    return TrainingDataError(
+        f"Records must be numbers, not of type {kind}.",
+        hint="turn them into tensors, or give a Dataset that does",
+    )

@@ -9,18 +9,18 @@ import torch
 from torch import Tensor, nn
 
 from dpsgd.errors import DPSGDError, UnsupportedLayerError
+from dpsgd.training.gradients import RecordGradients, check_losses
 from dpsgd.training.records import mapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from dpsgd.training.gradients import RecordGradients
 
 #: Records that the test takes: three, and one in place of the first and of the last each.
 ROWS = 5
 _EQUAL, _CLOSE = 1e-6, 1e-3
 
 
+# claim dpsgd-self-test
 def self_test(books: RecordGradients, losses_of: Callable[[Any], Tensor], rows: Any) -> None:
     """Refuse a model or a criterion that does not treat each record by itself.
 
@@ -41,11 +41,7 @@ def self_test(books: RecordGradients, losses_of: Callable[[Any], Tensor], rows: 
         torch.manual_seed(seed)
         index = torch.tensor(order, device=device)
         losses = losses_of(mapped(lambda v: v.index_select(0, index), rows))
-        if losses.shape != index.shape:
-            raise DPSGDError(
-                f"Losses must be one for each row, not of shape {tuple(losses.shape)}.",
-                hint="take a criterion with reduction='none'",
-            )
+        check_losses(losses, rows=len(order))
         return losses
 
     with torch.random.fork_rng([device] if device.type == "cuda" else []):

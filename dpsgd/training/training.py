@@ -90,6 +90,7 @@ class PrivateTraining:
         self_test: bool | Sequence[Tensor] = True,
     ) -> None:
         plan.check_budget()
+        _check_processes()
         _check_optimizer(model, optimizer)
         if hasattr(optimizer.step, "is_private"):
             raise PlanError(
@@ -113,7 +114,8 @@ class PrivateTraining:
                 f"Unknown precision {precision!r}.", hint=f"known: {', '.join(_PRECISIONS)}"
             )
         self.micro_batch, self.average, self.precision = micro_batch, average, precision
-        self.self_test, self.is_tested = self_test, False
+        self.self_test = self_test
+        self._tried: tuple[Any, ...] | None = None
         self.steps_taken = 0
         self.clipping_norm = plan.clipping_norm
         self.randomness = Randomness(plan.seed)
@@ -129,6 +131,11 @@ class PrivateTraining:
         self._held = vars(optimizer).get("step")  # a scheduler's, that was there before
         self._apply = optimizer.step
         setattr(optimizer, "step", MethodType(_private_step(self), optimizer))  # noqa: B010
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether the self-test came before the first step."""
+        return self._tried is not None
 
     def cost(self) -> Cost:
         """Return what the steps taken so far cost."""
@@ -157,8 +164,9 @@ class PrivateTraining:
         *data: Any,
         losses_of: Callable[[Any], Tensor],
         augment: Callable[[Any], Any] | None = None,
+        criterion: Any = None,
     ) -> None:
-        """Try once, on random records, that each counts for itself alone.
+        """Try on random records, once for a criterion, that each counts for itself alone.
 
         Parameters
         ----------
@@ -168,6 +176,8 @@ class PrivateTraining:
             Gives the losses of a batch of them.
         augment
             Alters the inputs at random.
+        criterion
+            What is tried once; None for ``losses_of``.
 
         Raises
         ------
@@ -175,7 +185,8 @@ class PrivateTraining:
             If a record's loss depends on others, a pass changes what the model keeps, or the
             gradients are not those of the losses.
         """
-        if self.is_tested or self.self_test is False:
+        tried = (criterion or losses_of, augment)
+        if self.self_test is False or self._tried == tried:
             return
         device = next(self.model.parameters()).device
         if self.self_test is True:
@@ -185,7 +196,7 @@ class PrivateTraining:
         else:
             rows = Records(self.self_test).batch(np.arange(ROWS), device=device)
         self_test(self._books, lambda batch: losses_of(_altered(batch, augment)), rows)
-        self.is_tested = True
+        self._tried = tried
 
     def accumulate(self, losses: Tensor) -> None:
         """Add the clipped gradients of some rows to the batch.
@@ -260,17 +271,18 @@ class PrivateTraining:
         is_short = self.precision == "bfloat16"
         last = self.plan.steps if until is None else min(until, self.plan.steps)
         records = Records.of(data)
-
-        def losses(batch: Any) -> Tensor:
-            return losses_of(criterion, self.model(batch[0]), *batch[1:])
-
-        self.check(records, losses_of=losses, augment=augment)
+        losses = self.losses_with(criterion)
+        self.check(records, losses_of=losses, augment=augment, criterion=criterion)
         for rows in self.draws(len(records), until=last):
             for batch in self.pieces(rows, records, augment=augment):
                 with torch.autocast(device, dtype=torch.bfloat16, enabled=is_short):
                     found = losses(batch)
                 self.accumulate(found)
             self.step()
+
+    def losses_with(self, criterion: Callable[..., Tensor]) -> Callable[[Any], Tensor]:
+        """Return what gives the losses of a batch: inputs for the model, then targets."""
+        return lambda batch: losses_of(criterion, self.model(batch[0]), *batch[1:])
 
     def draws(self, size: int, *, until: int | None = None) -> Iterator[Any]:
         """Yield the records of each batch that is still to come.
@@ -433,6 +445,15 @@ def losses_of(criterion: Callable[..., Tensor], *values: Tensor) -> Tensor:
             "A label lies outside of the outputs of the model.",
             hint="labels are whole numbers from 0 to the number of outputs less 1",
         ) from None
+
+
+def _check_processes() -> None:
+    several = torch.distributed
+    if several.is_available() and several.is_initialized() and several.get_world_size() > 1:
+        raise PlanError(
+            "Each of several processes would be a run of its own, with noise of its own.",
+            hint="train in one process",
+        )
 
 
 def _check_optimizer(model: nn.Module, optimizer: Optimizer) -> None:

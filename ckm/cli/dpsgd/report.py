@@ -201,28 +201,15 @@ def _card(card: PrivacyCard, about: dict[str, Any]) -> _Page:
 
 
 def _card_in_model(file: Path) -> PrivacyCard:
-    """Read the card in the head of a model's file; its tensors are left alone."""
-    from dpsgd.errors import CheckpointError
-    from dpsgd.files.tensor_file import parsed_json
+    """Read the card in a model's file; needs no PyTorch."""
+    from dpsgd import CheckpointError, read_facts
 
-    try:
-        with file.open("rb") as stream:
-            size = int.from_bytes(stream.read(8), "little")
-            head = json.loads(stream.read(size)) if 0 < size <= _LARGEST else None
-        found = dict(head["__metadata__"])  # type: ignore[index]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        raise CheckpointError(
-            f"The file {file.name!r} cannot be read.", hint="it may be cut short"
-        ) from None
-    if "card" not in found and isinstance(found.get("facts"), str):
-        inner = parsed_json(found["facts"])
-        found = inner if isinstance(inner, dict) else {}
-    if "card" not in found:
+    if (card := read_facts(file).card) is None:
         raise CheckpointError(
             f"The file {file.name!r} has no privacy card.",
             hint="it was written without one, or holds no model",
         )
-    return _as_card(found["card"], file)
+    return card
 
 
 def _as_card(content: Any, file: Path) -> PrivacyCard:

@@ -57,6 +57,11 @@ class Rows(torch_data.Dataset):
         return X[row], int(Y[row])
 
 
+class Named(Rows):
+    def __getitem__(self, row):
+        return X[row], "no" if Y[row] else "yes"
+
+
 class Stream(torch_data.IterableDataset):
     def __iter__(self):
         yield from zip(X, Y, strict=True)
@@ -110,6 +115,8 @@ def test_batches_may_be_dictionaries():
     ("data", "words"),
     [
         (Stream(), "drawn by number"),
+        (torch_data.DataLoader(Stream()), "drawn by number"),
+        (Named(), "must be numbers, not of type str"),
         (torch_data.DataLoader(Rows(), sampler=torch_data.SubsetRandomSampler([1])), "sampler"),
         ((X.numpy().astype(str), Y), "must be numbers"),
         ((X, Y[1:]), "a row for each"),

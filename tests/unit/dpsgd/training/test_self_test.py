@@ -139,6 +139,13 @@ def test_a_criterion_that_mixes_records_is_refused(criterion, y, words):
         private(model, X, y, criterion=criterion)
 
 
+def test_another_criterion_later_is_tried_too():
+    training = begun(linear())
+    training.run(X, Y, criterion=nn.CrossEntropyLoss(reduction="none"), until=1)
+    with pytest.raises(UnsupportedLayerError, match=MIXED):
+        training.run(X, Y, criterion=Contrastive(reduction="none"))
+
+
 def test_copies_that_mix_records_are_refused():
     with pytest.raises(UnsupportedLayerError, match=MIXED):
         private(linear(), X, augment=lambda x: 0.7 * x + 0.3 * x[torch.randperm(len(x))])
@@ -213,7 +220,7 @@ def test_the_card_tells_whether_there_was_a_test():
     tried.run(X, Y, criterion=nn.CrossEntropyLoss(reduction="none"))
     left_out = begun(linear(), self_test=False)
     left_out.run(X, Y, criterion=nn.CrossEntropyLoss(reduction="none"))
-    assert "tried on made-up records" in tried.card().limits[-1]
+    assert "tried on five records" in tried.card().limits[-1]
     assert "was not tried" in left_out.card().limits[-1]
     model = DPClassifier(plan(), classes=[0, 1, 2]).fit(X.numpy(), Y.numpy())
     assert model.card().limits == tried.card().limits

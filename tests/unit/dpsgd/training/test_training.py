@@ -441,6 +441,13 @@ def test_a_second_training_with_one_optimizer_is_refused_and_not_silent():
     assert not torch.equal(before, model.weight)
 
 
+def test_several_processes_are_refused(monkeypatch):
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
+    with pytest.raises(PlanError, match="a run of its own"):
+        begun(plan())
+
+
 def test_close_gives_the_optimizer_back():
     model = nn.Linear(3, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5)

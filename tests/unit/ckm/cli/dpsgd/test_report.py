@@ -1,13 +1,13 @@
 """``ckm dpsgd report``: the page is chosen by what is given, and nothing else is read."""
 
 import json
-import struct
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from ckm.cli import app
-from dpsgd import Plan
+from dpsgd import DPClassifier, Plan
 from dpsgd.card import PrivacyCard
 from dpsgd.sweeps.sweep import Sweep, run_sweep
 from tests.reports import facts as made
@@ -136,19 +136,17 @@ def test_audits_of_several_files_stand_side_by_side(tmp_path):
     assert json.loads(numbers.read_text())["models"][0]["epsilon"] == 3.0
 
 
-@pytest.mark.parametrize("place", ["card", "facts"])
-def test_a_card_is_read_from_json_and_from_the_head_of_a_model(tmp_path, place):
+def test_a_card_is_read_from_json_and_from_the_head_of_a_model(tmp_path):
     (tmp_path / "card.json").write_text(CARD.to_json())
     alone = page(tmp_path, tmp_path / "card.json")
     assert "ε = 1.000, δ = 10⁻⁶ per person (Poisson batches, one unit more or less)." in alone
-    metadata = {
-        "card": {"kind": "dpsgd model 1", "card": CARD.to_json()},
-        "facts": {"facts": json.dumps({"card": json.loads(CARD.to_json())})},
-    }[place]
-    head = json.dumps({"__metadata__": metadata}).encode()
-    model = tmp_path / "model.safetensors"
-    model.write_bytes(struct.pack("<Q", len(head)) + head)
-    assert page(tmp_path, model) == alone
+    plan = Plan(dataset_size=9, sampling_rate=1.0, steps=1, noise_multiplier=8.0, delta=1e-3)
+    model = DPClassifier(plan, classes=["no", "yes"]).fit(np.ones((9, 1)), ["no"] * 9)
+    model.save(file := tmp_path / "model.safetensors")
+    (tmp_path / "card.json").write_text(model.card().to_json())
+    assert page(tmp_path, file) == page(tmp_path, tmp_path / "card.json")
+    file.write_bytes(file.read_bytes()[:-1] + b"x")
+    assert run("report", file, "-o", tmp_path / "other.html").exit_code == 2
 
 
 @pytest.mark.parametrize(
