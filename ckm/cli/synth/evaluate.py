@@ -46,7 +46,12 @@ _measure_options = options(
         type=click.Choice(_GROUPS),
         help="Only this group of figures. Repeat.",
     ),
-    click.option("--learner", type=click.Choice(["histogram", "xgboost"]), default="histogram"),
+    click.option(
+        "--learner",
+        type=click.Choice(["histogram", "xgboost"]),
+        default="histogram",
+        help="Boosted trees of scikit-learn, or of XGBoost.",
+    ),
     click.option("--drop", multiple=True, help="A column to leave out, as a weight. Repeat."),
     click.option(
         "--seed",
