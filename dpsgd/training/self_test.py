@@ -35,7 +35,7 @@ def self_test(books: RecordGradients, losses_of: Callable[[Any], Tensor], rows: 
     """
     model = books.model
     device = next(iter(books.parameters.values())).device
-    state = _state(model)
+    state = _kept_values(model)
 
     def passed(*order: int, seed: int = 1) -> Tensor:
         torch.manual_seed(seed)
@@ -61,7 +61,7 @@ def self_test(books: RecordGradients, losses_of: Callable[[Any], Tensor], rows: 
                 "self_test=(inputs, targets) gives public records; after self_test=False the "
                 "privacy card says that nothing was tried",
             ) from error
-    _check_state(state, _state(model))
+    _check_state(state, _kept_values(model))
     _check_gradients(found, wanted, most=norm)
 
 
@@ -138,7 +138,7 @@ def _check_gradients(
         )
 
 
-def _state(model: nn.Module) -> dict[str, Any]:
+def _kept_values(model: nn.Module) -> dict[str, Any]:
     """Return what no pass may change: values of buffers, counts of writes to parameters."""
     buffers = {name: value.detach().clone() for name, value in model.named_buffers()}
     return buffers | {n: p._version for n, p in model.named_parameters()}  # noqa: SLF001

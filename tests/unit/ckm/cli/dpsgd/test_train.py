@@ -289,14 +289,14 @@ def stop_after(monkeypatch, steps):
     from dpsgd.training.training import PrivateTraining
 
     monkeypatch.setattr("dpsgd.training.callbacks._PAUSE_S", 0.0)
-    plain = PrivateTraining.run
+    plain = PrivateTraining.step
 
-    def run_on(self, *data, until=None, **more):
-        if until > steps:
+    def step_on(self):
+        if self.steps_taken >= steps:
             raise KeyboardInterrupt
-        plain(self, *data, until=until, **more)
+        plain(self)
 
-    monkeypatch.setattr(PrivateTraining, "run", run_on)
+    monkeypatch.setattr(PrivateTraining, "step", step_on)
 
 
 @pytest.fixture
@@ -400,15 +400,12 @@ import dpsgd.training.callbacks
 from ckm.cli.app import app
 from dpsgd.training.training import PrivateTraining
 
-plain = PrivateTraining.step
-
-def step(self):
-    plain(self)
+def killed(self):
     if self.steps_taken == 9:
         os.kill(os.getpid(), signal.SIGKILL)
 
 dpsgd.training.callbacks._PAUSE_S = 0.0
-PrivateTraining.step = step
+PrivateTraining._keep_average = killed
 app(["dpsgd", "train", "--plan", "plan.toml", "-o", "m.safetensors", *sys.argv[1:]])
 """
 
@@ -471,17 +468,17 @@ def test_a_run_that_a_copy_has_overtaken_gives_no_model(folder, ledger, monkeypa
     """The copy is taken from a run that is under way, and ends before it does."""
     from dpsgd.training.training import PrivateTraining
 
-    plain, is_first = PrivateTraining.run, [True]
+    plain, is_first = PrivateTraining.step, [True]
 
-    def run_on(self, *data, until=None, **more):
-        if until == 9 and is_first.pop(0):
+    def step_on(self):
+        if self.steps_taken == 8 and is_first.pop(0):
             shutil.copy("m.safetensors.run", "copy.safetensors.run")
             is_first.append(False)
             assert go_on("copy", *PAID).exit_code == 0
-        plain(self, *data, until=until, **more)
+        plain(self)
 
     monkeypatch.setattr("dpsgd.training.callbacks._PAUSE_S", 0.0)
-    monkeypatch.setattr(PrivateTraining, "run", run_on)
+    monkeypatch.setattr(PrivateTraining, "step", step_on)
     refused = train(*PAID)
     assert refused.exit_code == 1, refused.output
     assert "Another copy" in refused.output
