@@ -7,13 +7,8 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import json
-import os
-import resource
 import time
 import warnings
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,18 +16,19 @@ import pyarrow.parquet as pq
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.utils.data import DataLoader, TensorDataset
 
+from bench.dpsgd_speed import opacus_epoch as opacus
+from bench.dpsgd_speed import plain_epoch as plain
+from bench.dpsgd_speed import private_epoch as private
+from bench.dpsgd_speed import speed
 from bench.residual_network import residual_network
 from dpsgd import Category, Number, Plan, Schema
 from dpsgd.estimators import DPClassifier
-from dpsgd.features.features import levelled
+from dpsgd.features.features import deskewed, levelled
 from dpsgd.features.scattering import scattering_features
 from dpsgd.networks import image_network
 from dpsgd.training.training import PrivateTraining
 
-Build = Callable[[], nn.Module]
-Way = Callable[[Tensor, Tensor], None]
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 # Bounds, cuts and codes from the questionnaire of the census, not from the file.
@@ -170,11 +166,11 @@ def public_digits() -> Tensor:
 
 def features_of(part: str, cache: Path | None) -> tuple[Tensor, np.ndarray]:
     images, classes = digits(part)
-    file = None if cache is None else cache / f"scattering_{part}.npy"
+    file = None if cache is None else cache / f"deskewed_{part}.npy"
     if file is not None and file.exists():
         return torch.from_numpy(np.load(file)), classes
     start = time.process_time()
-    found = scattering_features(images)
+    found = scattering_features(deskewed(images))
     print(f"MNIST  features of {len(images)} images  {time.process_time() - start:.1f} CPU s")
     if file is not None:
         np.save(file, found.numpy())
@@ -187,7 +183,7 @@ MNIST_CHOICES = {0.1: (4.0, 60), 1.0: (20.0, 80), 3.0: (60.0, 100)}
 
 
 def mnist(*, epsilons: list[float], seeds: int, cache: Path | None, is_levelled: bool) -> None:
-    public = scattering_features(public_digits()) if is_levelled else None
+    public = scattering_features(deskewed(public_digits())) if is_levelled else None
     sets = []
     for part in ("train", "t10k"):
         rows, classes = features_of(part, cache)
@@ -210,7 +206,7 @@ def mnist(*, epsilons: list[float], seeds: int, cache: Path | None, is_levelled:
             scores.append(model.fit(*sets[0]).score(*sets[1]))
         spent = (time.process_time() - start) / seeds
         print(
-            f"MNIST  scattering{', levelled' if is_levelled else ''}  epsilon {epsilon:4g}  "
+            f"MNIST  deskewed{', levelled' if is_levelled else ''}  epsilon {epsilon:4g}  "
             f"accuracy {np.mean(scores):.4f} ± {np.std(scores):.4f}  {spent:.1f} CPU s a run",
             flush=True,
         )
@@ -236,25 +232,16 @@ def network_on_mnist(*, epochs: int) -> None:
         print(f"MNIST  network  {name}  {epochs} epochs{cost}  {score:.4f}  {spent:.0f} CPU s")
 
 
-def plain_epoch(
-    model: nn.Module, x: Tensor, y: Tensor, *, batch: int, rate: float = 0.05
-) -> None:
+def plain_epoch(model: nn.Module, x: Tensor, y: Tensor, *, batch: int, rate: float) -> None:
     optimizer, criterion = torch.optim.SGD(model.parameters(), lr=rate), nn.CrossEntropyLoss()
-    for inputs, classes in DataLoader(TensorDataset(x, y), batch_size=batch, shuffle=True):
+    for rows in torch.randperm(len(x)).split(batch):
         optimizer.zero_grad()
-        criterion(model(inputs), classes).backward()
+        criterion(model(x[rows]), y[rows]).backward()
         optimizer.step()
 
 
 def private_epochs(
-    model: nn.Module,
-    x: Tensor,
-    y: Tensor,
-    *,
-    batch: int,
-    rate: float = 0.05,
-    epochs: int = 1,
-    micro_batch: int = 256,
+    model: nn.Module, x: Tensor, y: Tensor, *, batch: int, rate: float, epochs: int
 ) -> Plan:
     size = len(x)
     plan = Plan(
@@ -265,105 +252,10 @@ def private_epochs(
         delta=1e-5,
     )
     optimizer = torch.optim.SGD(model.parameters(), lr=rate)
-    training = PrivateTraining(plan, model=model, optimizer=optimizer, micro_batch=micro_batch)
+    training = PrivateTraining(plan, model=model, optimizer=optimizer)
     training.run(x, y, criterion=nn.CrossEntropyLoss(reduction="none"))
     training.close()
     return plan
-
-
-def opacus_epoch(model: nn.Module, x: Tensor, y: Tensor, *, batch: int, mode: str) -> None:
-    from opacus import PrivacyEngine
-
-    criterion = nn.CrossEntropyLoss()
-    made = PrivacyEngine(accountant="rdp").make_private(
-        module=model,
-        optimizer=torch.optim.SGD(model.parameters(), lr=0.05),
-        criterion=criterion,
-        data_loader=DataLoader(TensorDataset(x, y), batch_size=batch),
-        noise_multiplier=1.0,
-        max_grad_norm=1.0,
-        grad_sample_mode=mode,
-    )
-    model, optimizer, *between, loader = made
-    criterion = between[0] if between else criterion
-    for inputs, classes in loader:
-        optimizer.zero_grad()
-        criterion(model(inputs), classes).backward()
-        optimizer.step()
-
-
-def in_a_child(work: Callable[[], None]) -> tuple[float, float]:
-    """Return the CPU seconds of some work, and how far it raised the memory in MB."""
-    out, back = os.pipe()
-    child = os.fork()
-    if child == 0:
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        start = time.process_time()
-        work()
-        spent = time.process_time() - start
-        more = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-        os.write(back, json.dumps([spent, more / 1024]).encode())
-        os._exit(0)
-    os.waitpid(child, 0)
-    spent, more = json.loads(os.read(out, 1000))
-    os.close(out)
-    os.close(back)
-    return spent, more
-
-
-def table_network() -> nn.Module:
-    widths = (nn.Linear(100, 128), nn.Linear(128, 64), nn.Linear(64, 2))
-    return nn.Sequential(widths[0], nn.ReLU(), widths[1], nn.ReLU(), widths[2])
-
-
-def ways(build: Build, *, batch: int, micro_batch: int) -> dict[str, Way]:
-    """Return what trains a new network for an epoch on given inputs and classes."""
-
-    def opacus(mode: str) -> Way:
-        return lambda x, y: opacus_epoch(build(), x, y, batch=min(batch, len(x)), mode=mode)
-
-    def private(x: Tensor, y: Tensor) -> None:
-        private_epochs(build(), x, y, batch=min(batch, len(x)), micro_batch=micro_batch)
-
-    return {
-        "plain": lambda x, y: plain_epoch(build(), x, y, batch=batch),
-        "ours": private,
-        "opacus hooks": opacus("hooks"),
-        "opacus ghost": opacus("ghost"),
-    }
-
-
-def speed(*, repeats: int, images: int) -> None:
-    """Take an epoch each, in turn; show the least CPU seconds and the most memory."""
-    classes = torch.randint(0, 2, (32_561,))
-    cases = {
-        "MLP 32,561 x 100, batch 256": (
-            ways(table_network, batch=256, micro_batch=2048),
-            (torch.randn(32_561, 100), classes),
-        ),
-        f"CNN {images:,} images, batch 2048": (
-            ways(image_network, batch=2048, micro_batch=256),
-            (torch.rand(images, 1, 28, 28), torch.randint(0, 10, (images,))),
-        ),
-    }
-    for case, (known, data) in cases.items():
-        found: dict[str, list[tuple[float, float]]] = {name: [] for name in known}
-        for way in known.values():
-            way(*(values[:300] for values in data))  # imports and first calls do not count
-        for _ in range(repeats):
-            for name, way in known.items():
-                found[name].append(in_a_child(partial(way, *data)))
-        print(f"{case}: times are over a plain loop with a DataLoader, which is no fast one")
-        least = min(found["plain"])[0]
-        for name, runs in found.items():
-            spent, more = min(runs)[0], max(run[1] for run in runs)
-            print(
-                f"{case}  {name:13} {spent:7.2f} CPU s  {spent / least:5.2f} x  +{more:.0f} MB"
-            )
-
-
-def on_gpu(build: Build) -> nn.Module:
-    return build().cuda()
 
 
 def on_a_device(*, size: int = 20_000) -> None:
@@ -375,14 +267,16 @@ def on_a_device(*, size: int = 20_000) -> None:
         ("ResNet-20", residual_network, (3, 32, 32)),
     ):
         data = torch.rand(size, *shape).cuda(), torch.randint(0, 10, (size,)).cuda()
-        known, base = ways(partial(on_gpu, build), batch=2048, micro_batch=2048), None
-        for way, work in known.items():
-            work(*data)
-            torch.cuda.synchronize()
-            start = time.perf_counter()
-            work(*data)
-            torch.cuda.synchronize()
-            found = size / (time.perf_counter() - start)
+        known = {"plain": plain, "ours": private, "opacus hooks": opacus}
+        base = None
+        for way, epoch in known.items():
+            more = {"mode": "hooks"} if epoch is opacus else {}
+            for _ in range(2):  # the first calls do not count
+                torch.cuda.synchronize()
+                start = time.perf_counter()
+                epoch(build().cuda(), *data, batch=2048, piece=2048, **more)
+                torch.cuda.synchronize()
+                found = size / (time.perf_counter() - start)
             base = base or found
             print(f"GPU  {name}  {way:13} {found:9.0f} images/s  {base / found:5.2f} x")
 
@@ -401,7 +295,9 @@ if __name__ == "__main__":
     parser.add_argument("--cache", type=Path, help="folder that keeps the features of MNIST")
     parser.add_argument("--fixed", action="store_true", help="no public digits for MNIST")
     parser.add_argument("--epochs", type=int, default=1)
-    parser.add_argument("--images", type=int, default=8192)
+    parser.add_argument("--images", type=int, default=4096)
+    parser.add_argument("--networks", nargs="*", help="of the speed, by name")
+    parser.add_argument("--eager", action="store_true", help="compile no plain loop")
     given = parser.parse_args()
     if "adult" in given.only:
         adult(
@@ -421,6 +317,9 @@ if __name__ == "__main__":
     if "cnn" in given.only:
         network_on_mnist(epochs=given.epochs)
     if "speed" in given.only:
-        speed(repeats=given.seeds, images=given.images)
+        speed(
+            repeats=given.seeds, only=given.networks, is_compiled=not given.eager,
+            images=given.images,
+        )  # fmt: skip
     if "gpu" in given.only:
         on_a_device()

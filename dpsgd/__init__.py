@@ -62,7 +62,7 @@ _HOMES = {
     "privatise": "training.loop",
     "read_model": "files.model_file",
 }
-_EXTRA = {"opacus", "safetensors", "torch"}
+_EXTRA = {"safetensors", "torch"}
 
 
 def __getattr__(name: str) -> Any:

@@ -6,6 +6,8 @@ from torch.nn import functional
 
 from dpsgd.errors import TrainingDataError
 
+_LEAST = 1e-6  # ink and spread that are taken for none
+
 
 def frozen_features(network: nn.Module, inputs: Tensor, *, piece: int = 512) -> Tensor:
     """Return what a network gives for each record, scaled to length one.
@@ -40,6 +42,42 @@ def frozen_features(network: nn.Module, inputs: Tensor, *, piece: int = 512) -> 
         for part, was in zip(parts, were_training, strict=True):
             part.training = was
     return functional.normalize(torch.cat(found).to(inputs.device).float())
+
+
+def deskewed(images: Tensor) -> Tensor:
+    """Return images sheared upright and centred, each by its own moments.
+
+    It reads no other record, and so costs nothing. It suits digits and letters, whose slant and
+    place tell nothing of their class; pictures of things lose by it.
+
+    Parameters
+    ----------
+    images
+        Grey images as (images, height, width); 0 is the ground.
+
+    Notes
+    -----
+    Rows are moved by the regression of the column of the ink on its row.
+
+    Examples
+    --------
+    >>> slant = torch.eye(5)[None]
+    >>> deskewed(slant)[0, :, 2].round()
+    tensor([1., 1., 1., 1., 1.])
+    """
+    height, width = images.shape[1:]
+    y = (torch.arange(height) - (height - 1) / 2).to(images)[None, :, None]
+    x = (torch.arange(width) - (width - 1) / 2).to(images)[None, None]
+    ink = images / images.sum((1, 2), keepdim=True).clamp(min=_LEAST)
+    row, column = ((ink * place).sum((1, 2), keepdim=True) for place in (y, x))
+    spread = (ink * (y - row).square()).sum((1, 2), keepdim=True)
+    slant = (ink * (y - row) * (x - column)).sum((1, 2), keepdim=True) / spread.clamp(
+        min=_LEAST
+    )
+    places = torch.stack([x + column + slant * y, (y + row).expand_as(images)], 3)
+    sides = images.new_tensor([width - 1, height - 1])
+    grid = 2 * places / sides
+    return functional.grid_sample(images[:, None], grid, align_corners=True)[:, 0]
 
 
 def levelled(

@@ -1,31 +1,29 @@
 """Clipped sums of the gradients of records: one pass backward, nothing written out.
 
 Layers made of products are kept in books: what went in, and the gradient of what came out.
-Models with other layers go through Opacus, which writes every gradient out.
+Other layers pass each record again, vectorised by `torch.func`, and write gradients out.
 """
 
 import contextlib
 import sys
-import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.graph import GradientEdge, get_gradient_edge
+from torch.nn.utils import parametrize
+from torch.utils._pytree import tree_flatten, tree_leaves
 
 from dpsgd.errors import DPSGDError, UnsupportedLayerError
-from dpsgd.training.layers import Part, part_of, supported, written
+from dpsgd.training.layers.kinds import Call, Maker, maker_of, one_by_one
+from dpsgd.training.layers.parts import Part
+from dpsgd.training.layers.sequences import forward_of
 
 _BATCH_NORMS = nn.modules.batchnorm._BatchNorm  # noqa: SLF001 (what its kinds share)
 _PRECISE = (torch.float32, torch.float64)
-_REPLACEMENTS: dict[type, str] = {
-    nn.LSTM: "opacus.layers.DPLSTM",
-    nn.GRU: "opacus.layers.DPGRU",
-    nn.RNN: "opacus.layers.DPRNN",
-    nn.MultiheadAttention: "opacus.layers.DPMultiheadAttention",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,11 +50,15 @@ def check_model(model: nn.Module) -> None:
     for name, layer in model.named_modules():
         if _may_mix(layer):
             _check_watched([(name, layer)])
-        trains = any(p.requires_grad for p in layer.parameters())
-        if trains and type(layer) in _REPLACEMENTS:
+        if getattr(layer, "max_norm", None) is not None:
             raise UnsupportedLayerError(
-                f"{_where(name, layer)} has no gradient for each record.",
-                hint=f"use {_REPLACEMENTS[type(layer)]}",
+                f"Look-ups change '{name}.weight': what they keep of the records has no noise.",
+                hint="set max_norm=None",
+            )
+        if parametrize.is_parametrized(layer):
+            raise UnsupportedLayerError(
+                f"{_where(name, layer)} has a weight that is worked out from others.",
+                hint="use torch.nn.utils.parametrize.remove_parametrizations",
             )
     _check_shared(model)
     check_precision(dict(model.named_parameters()))
@@ -116,8 +118,6 @@ def _check_watched(layers: list[tuple[str, nn.Module]]) -> None:
 def _check_shared(model: nn.Module) -> None:
     names: dict[int, str] = {}
     for owner, layer in model.named_modules():
-        if type(layer).__module__.startswith("opacus."):
-            continue  # they know their parameters by two names
         for short, parameter in layer.named_parameters(recurse=False, remove_duplicate=False):
             name = f"{owner}.{short}"
             if parameter.requires_grad and names.setdefault(id(parameter), name) != name:
@@ -127,6 +127,17 @@ def _check_shared(model: nn.Module) -> None:
                 )
 
 
+class _Kept(NamedTuple):
+    """A call of a layer, until its gradients are asked for."""
+
+    layer: str
+    part: str
+    make: Maker
+    inputs: Any
+    edge: GradientEdge
+    shape: torch.Size
+
+
 class RecordGradients:
     """What turns the losses of records into their clipped sum of gradients.
 
@@ -134,52 +145,56 @@ class RecordGradients:
     ----------
     model
         The model; its trainable parameters are looked at now.
+    is_per_layer
+        Clip each of the layers to an equal share of the norm, and not all of them as one.
     """
 
-    def __init__(self, model: nn.Module) -> None:
+    def __init__(self, model: nn.Module, *, is_per_layer: bool = False) -> None:
         check_model(model)
-        self.model = model
+        self.model, self.is_per_layer = model, is_per_layer
         self.parameters = {n: p for n, p in model.named_parameters() if p.requires_grad}
         self._watched = [pair for pair in model.named_modules() if _may_mix(pair[1])]
-        self._calls: list[tuple[str, nn.Module, Tensor, GradientEdge, torch.Size]] = []
-        self._handles: list[Any] = []
-        self._opacus: Any = None
-        owners = {
-            name: layer
+        self._calls: list[_Kept] = []
+        self._rows, self._is_watching, self._is_keeping = 0, True, True
+        self._shared: set[str] = set()  # layers that see one row for all records
+        self._passed: list[nn.Module] = []
+        self._handles: list[Any] = [
+            model.register_forward_pre_hook(self._count, with_kwargs=True)
+        ]
+        owners = [
+            (name, layer)
             for name, layer in model.named_modules()
             if any(p.requires_grad for p in layer.parameters(recurse=False))
-        }
-        if all(supported(layer) for layer in owners.values()):
-            self.engine = "books"
-            for name, layer in owners.items():
+        ]
+        self._layers = len(owners)
+        for name, layer in owners:
+            passed = forward_of(layer)
+            if passed is None:
+                hook = self._hook(name, maker_of(layer))
                 self._handles.append(
-                    layer.register_forward_hook(self._keep(name), with_kwargs=True)
+                    layer.register_forward_hook(hook, prepend=True, with_kwargs=True)
                 )
-        else:
-            self.engine = "opacus"
-            self._opacus = _opacus(model)
+            elif "forward" not in vars(layer):
+                vars(layer)["forward"] = self._forward(name, layer, passed)
+                self._passed.append(layer)
 
     def close(self) -> None:
         """Take all hooks off the model."""
         for handle in self._handles:
             handle.remove()
-        if self._opacus is not None:
-            self._opacus.to_standard_module()
-        self._handles, self._calls, self._opacus = [], [], None
+        for layer in self._passed:
+            vars(layer).pop("forward", None)
+        self._handles, self._calls, self._passed = [], [], []
 
     @contextlib.contextmanager
     def unwatched(self) -> Iterator[None]:
         """Let passes go by, for as long as the block runs."""
-        if self._opacus is not None:
-            self._opacus.disable_hooks()
+        self._is_watching = False
         try:
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", message="Full backward hook is firing")
-                yield
+            yield
         finally:
+            self._is_watching = True
             self._calls.clear()
-            if self._opacus is not None:
-                self._opacus.enable_hooks()
 
     def clipped_sum(self, losses: Tensor, *, norm: float, copies: int = 1) -> ClippedSum:
         """Return the sum of the records' gradients, each at most as long as the norm.
@@ -194,120 +209,137 @@ class RecordGradients:
             return self._clipped_sum(losses, norm, copies)
 
     def _clipped_sum(self, losses: Tensor, norm: float, copies: int) -> ClippedSum:
-        take = self._from_books if self.engine == "books" else self._from_opacus
-        parts = take(losses, copies)
-        lengths = _lengths(parts)
+        parts = self._parts(losses, copies)
+        squares = _squares(parts)
+        lengths = sum(squares.values(), torch.zeros(())).sqrt()
         is_finite = torch.isfinite(lengths)
         if not bool(is_finite.all()):
             parts = [(name, part.keep(is_finite)) for name, part in parts]
-            lengths = torch.where(is_finite, lengths, 0.0)
-        # A little less than the norm, so that rounding cannot lead above it.
-        below = norm * (1 - 8 * torch.finfo(lengths.dtype).eps)
-        within = lengths <= norm
-        weights = torch.where(within, 1.0, below / lengths) * is_finite
+        if self.is_per_layer:
+            share = norm / self._layers**0.5
+            each = {name: layer.sqrt() for name, layer in squares.items()}
+            within = torch.stack([length <= share for length in each.values()]).all(0)
+            found = {name: _weights(v, is_finite, share) for name, v in each.items()}
+        else:
+            within = lengths <= norm
+            found = dict.fromkeys(squares, _weights(lengths, is_finite, norm))
         gradients: dict[str, Tensor] = {}
         for layer, part in parts:
-            for name, value in part.weighted(weights.to(lengths.dtype)).items():
-                gradients[f"{layer}.{name}" if layer else name] = value
+            for short, value in part.weighted(found[layer]).items():
+                name = f"{layer}.{short}" if layer else short
+                gradients[name] = gradients[name].add_(value) if name in gradients else value
         return ClippedSum(gradients=gradients, within=within & is_finite)
 
-    def _keep(self, name: str) -> Any:
-        def hook(
-            layer: nn.Module, inputs: tuple[Tensor, ...], named: Any, output: Tensor
-        ) -> None:
-            if torch.is_grad_enabled() and output.requires_grad:
-                edge = get_gradient_edge(output)
-                first = (*inputs, *named.values())[0].detach()
-                self._calls.append((name, layer, first, edge, output.shape))
+    def _count(self, _: nn.Module, args: Any, kwargs: Any) -> None:
+        leaves = args if args and isinstance(args[0], Tensor) else tree_leaves((args, kwargs))
+        self._rows = next((len(v) for v in leaves if isinstance(v, Tensor) and v.dim()), 0)
 
-        # A compiler that is not loaded has compiled nothing.
-        return torch.compiler.disable(hook) if "torch._dynamo" in sys.modules else hook
+    def _keep(self, layer: str, part: str, make: Maker, inputs: Any, output: Tensor) -> None:
+        if self._is_keeping and torch.is_grad_enabled() and output.requires_grad:
+            edge = get_gradient_edge(output)
+            self._calls.append(_Kept(layer, part, make, inputs, edge, output.shape))
 
-    def _from_books(self, losses: Tensor, copies: int) -> list[tuple[str, Part]]:
+    def _hook(self, name: str, make: Maker | None) -> Callable[..., Any]:
+        def hook(layer: nn.Module, args: Any, kwargs: Any, output: Any) -> Any:
+            if not (self._is_watching and self._is_keeping):
+                return None
+            if not isinstance(output, Tensor) or not (args or kwargs):
+                raise UnsupportedLayerError(
+                    f"{_where(name, layer)} does not turn what it is given into one tensor.",
+                    hint="give its parameters to layers of torch.nn",
+                )
+            if make is None:
+                leaves, spec = tree_flatten((args, kwargs))
+                leaves = [v.detach() if isinstance(v, Tensor) else v for v in leaves]
+                self._keep(name, "", partial(one_by_one, layer), (leaves, spec), output)
+                return None
+            inputs, changed = (*args, *kwargs.values())[0].detach(), None
+            if isinstance(layer, nn.Embedding) and self._is_shared(name, inputs):
+                # Places that are the same for all records: as many copies as there are records.
+                inputs = inputs.expand(self._rows, *inputs.shape[-1:])
+                output = changed = output.expand(self._rows, *output.shape[-2:])
+            self._keep(name, "", make, inputs, output)
+            return changed
+
+        return _uncompiled(hook)
+
+    def _is_shared(self, name: str, codes: Tensor) -> bool:
+        is_one = codes.dim() == 1 or (codes.dim() == 2 and len(codes) == 1)
+        if is_one and self._rows and len(codes) != self._rows:
+            self._shared.add(name)
+        return name in self._shared
+
+    def _forward(
+        self, name: str, layer: nn.Module, passed: Callable[..., Any]
+    ) -> Callable[..., Any]:
+        def keep(part: str, make: Maker, inputs: Tensor, output: Tensor) -> None:
+            self._keep(name, part, make, inputs.detach(), output)
+
+        def forward(*args: Any, **kwargs: Any) -> Any:
+            if torch.is_grad_enabled() and self._is_watching:
+                return passed(layer, keep, *args, **kwargs)
+            return type(layer).forward(layer, *args, **kwargs)
+
+        return _uncompiled(forward)
+
+    def _parts(self, losses: Tensor, copies: int) -> list[tuple[str, Part]]:
         calls, self._calls = self._calls, []
         if not calls:
             return []
         found = torch.autograd.grad(
-            losses.sum() / copies, [call[3] for call in calls], allow_unused=True
+            losses.sum() / copies, [call.edge for call in calls], allow_unused=True
         )
-        by_layer: dict[str, tuple[nn.Module, list[tuple[Tensor, Tensor]]]] = {}
-        for (name, layer, inputs, _, shape), gradient in zip(calls, found, strict=True):
+        kept: dict[tuple[str, str], tuple[Maker, list[Call]]] = {}
+        for call, gradient in zip(calls, found, strict=True):
             if gradient is None:
                 continue
-            if len(losses) != shape[0] or len(inputs) != shape[0]:
+            inputs = call.inputs
+            if len(losses) != call.shape[0] or (
+                isinstance(inputs, Tensor) and len(inputs) != call.shape[0]
+            ):
+                layer = self.model.get_submodule(call.layer)
                 raise UnsupportedLayerError(
-                    f"The layer {name!r} ({type(layer).__name__}) does not see one row for "
-                    "each record.",
+                    f"{_where(call.layer, layer)} does not see one row for each record.",
                     hint="keep records on the first axis",
                 )
-            pair = _in_full(layer, inputs), _in_full(layer, gradient)
-            by_layer.setdefault(name, (layer, []))[1].append(pair)
-        return [
-            (name, part_of(layer, pairs, copies=copies))
-            for name, (layer, pairs) in by_layer.items()
-        ]
-
-    def _from_opacus(self, losses: Tensor, copies: int) -> list[tuple[str, Part]]:
-        with warnings.catch_warnings():
-            # It says that hooks fire, which is what they are for.
-            warnings.filterwarnings("ignore", message="Full backward hook is firing")
-            (losses.sum() / copies).backward()
-        parts = []
-        for name, parameter in self.parameters.items():
-            sample: Any = getattr(parameter, "grad_sample", None)
-            parameter.grad = None
-            if sample is None:
-                continue
-            parameter.grad_sample = None  # type: ignore[attr-defined]
-            rows: Any = sum(sample) if isinstance(sample, list) else sample
-            rows = rows.to(parameter.dtype)
-            layer, _, short = name.rpartition(".")
-            rows = rows.unflatten(0, (len(rows) // copies, copies)).sum(1)
-            padding = getattr(self.model.get_submodule(layer), "padding_idx", None)
-            if padding is not None:  # Opacus gives it a gradient; training gives it none
-                rows[:, padding] = 0.0
-            parts.append((layer, written({short: rows})))
-        return parts
+            precision = next(self.model.get_submodule(call.layer).parameters(recurse=False))
+            pair = _in_full(inputs, precision), _in_full(gradient, precision)
+            kept.setdefault((call.layer, call.part), (call.make, []))[1].append(pair)
+        self._is_keeping = False  # of what is passed again
+        try:
+            return [(name, make(pairs, copies)) for (name, _), (make, pairs) in kept.items()]
+        finally:
+            self._is_keeping = True
 
 
-def _in_full(layer: nn.Module, array: Tensor) -> Tensor:
+def _uncompiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what no compiler looks into; one that is not loaded has compiled nothing."""
+    return torch.compiler.disable(function) if "torch._dynamo" in sys.modules else function
+
+
+def _in_full(array: Any, parameter: Tensor) -> Any:
     """Return numbers as precise as the parameters: half of their digits make no norm."""
-    precision = next(layer.parameters(recurse=False)).dtype
-    return array.to(precision) if array.is_floating_point() else array
+    if isinstance(array, Tensor):
+        return array.to(parameter.dtype) if array.is_floating_point() else array
+    leaves, spec = array
+    return [_in_full(v, parameter) if isinstance(v, Tensor) else v for v in leaves], spec
 
 
-def _lengths(parts: list[tuple[str, Part]]) -> Tensor:
+def _squares(parts: list[tuple[str, Part]]) -> dict[str, Tensor]:
+    """Return the squared length of each record's gradient, by layer."""
     if not parts:
         raise DPSGDError(
             "The losses do not come from the model's last pass.",
             hint="compute model(x) with gradients enabled, then the losses, then this",
         )
-    return torch.stack([part.squares() for _, part in parts]).sum(0).sqrt()
+    found: dict[str, Tensor] = {}
+    for name, part in parts:
+        squares = part.squares()
+        found[name] = found[name] + squares if name in found else squares
+    return found
 
 
-def _opacus(model: nn.Module) -> Any:
-    for name, layer in model.named_modules():
-        where = _where(name, layer)
-        if getattr(layer, "inplace", False):
-            raise UnsupportedLayerError(
-                f"{where} overwrites what Opacus keeps.", hint="set inplace=False"
-            )
-        if isinstance(layer, nn.LayerNorm) and layer.elementwise_affine and layer.bias is None:
-            raise UnsupportedLayerError(
-                f"{where} has a scale without a bias, which Opacus does not know.",
-                hint="set bias=True",
-            )
-    try:
-        from opacus import GradSampleModule
-    except ImportError:
-        raise UnsupportedLayerError(
-            "This model has layers that need Opacus.",
-            hint="in the project's folder: pip install '.[dpsgd]'",
-        ) from None
-    try:
-        return GradSampleModule(model, batch_first=True, loss_reduction="sum", strict=True)
-    except NotImplementedError as error:
-        raise UnsupportedLayerError(
-            "The model has a layer that has no gradient for each record.",
-            hint="build it from linear, convolution, embedding and norm layers",
-        ) from error
+def _weights(lengths: Tensor, is_finite: Tensor, norm: float) -> Tensor:
+    """Return what clips to the norm; a little less, so that rounding cannot lead above it."""
+    below = norm * (1 - 8 * torch.finfo(lengths.dtype).eps)
+    return torch.where(is_finite, (below / lengths).clamp_(max=1), 0.0)

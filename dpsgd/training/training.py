@@ -53,6 +53,8 @@ class PrivateTraining:
     precision
         ``"bfloat16"`` lets `run` pass records through the model in 16 bits where that is
         safe. Parameters, norms, sums and noise keep 32.
+    is_per_layer
+        Clip each layer to an equal share of the norm, and not all of them as one.
     self_test
         Whether `run` and `privatise` try first, on random records of the data's shape, that
         each record counts for itself alone; or five public records to try it on. The privacy
@@ -84,6 +86,7 @@ class PrivateTraining:
         micro_batch: int | None = None,
         average: float = 0.0,
         precision: str = "float32",
+        is_per_layer: bool = False,
         self_test: bool | Sequence[Tensor] = True,
     ) -> None:
         plan.check_budget()
@@ -116,12 +119,7 @@ class PrivateTraining:
         self.steps_taken = 0
         self.clipping_norm = plan.clipping_norm
         self.randomness = Randomness(plan.seed)
-        self._books = RecordGradients(model)
-        if precision != "float32" and self.engine != "books":
-            raise PlanError(
-                "A model that needs Opacus is trained in 32 bits.",
-                hint="precision='float32'",
-            )
+        self._books = RecordGradients(model, is_per_layer=is_per_layer)
         self._sums: dict[str, Tensor] = {}
         self._within = 0.0
         self._rows_due: int | None = None  # of the batch drawn last
@@ -133,11 +131,6 @@ class PrivateTraining:
         self._held = vars(optimizer).get("step")  # a scheduler's, that was there before
         self._apply = optimizer.step
         setattr(optimizer, "step", MethodType(_private_step(self), optimizer))  # noqa: B010
-
-    @property
-    def engine(self) -> str:
-        """How gradients of records are found: ``"books"`` or ``"opacus"``."""
-        return self._books.engine
 
     @property
     def is_tested(self) -> bool:

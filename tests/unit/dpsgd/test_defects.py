@@ -13,7 +13,7 @@ from dpsgd import AdaptiveClipping, Plan, PlanError, UnsupportedLayerError, cost
 from dpsgd.accounting.accounts import epsilon_of_run
 from dpsgd.accounting.budget import steps_of
 from dpsgd.accounting.shuffling import shuffled_lower_bound
-from dpsgd.training.gradients import RecordGradients, check_model
+from dpsgd.training.gradients import check_model
 from dpsgd.training.loop import privatise
 from dpsgd.training.sampler import draws
 from dpsgd.training.training import PrivateTraining
@@ -44,15 +44,6 @@ def begun(plan, model=None, **settings):
 
 def weights(training):
     return torch.cat([p.detach().flatten() for p in training.model.parameters()])
-
-
-def through_opacus(training, monkeypatch):
-    monkeypatch.setattr("dpsgd.training.gradients.supported", lambda _: False)
-    books = RecordGradients(training.model)
-    assert books.engine == "opacus"
-    training._books.close()
-    training._books = books
-    return training
 
 
 def test_d1_batches_that_are_not_poisson_never_get_the_epsilon_of_poisson_batches():
@@ -104,24 +95,18 @@ def test_d4_steps_are_whole_numbers_and_never_one_short():
         assert (plan.steps, plan.cost().epsilon <= 2) == (3 * size, True)
 
 
-@pytest.mark.parametrize("engine", ["books", "opacus"])
-def test_d5_one_record_that_is_not_a_number_leaves_the_model_finite(engine, monkeypatch):
+def test_d5_one_record_that_is_not_a_number_leaves_the_model_finite():
     x, y = data()
     x[7, 0] = math.nan
     training = begun(Plan(**RUN | {"sampling_rate": 1}))
-    if engine == "opacus":
-        training = through_opacus(training, monkeypatch)
     training.run(x, y, criterion=EACH)
     assert bool(torch.isfinite(weights(training)).all())
     assert training.steps_taken == 5
 
 
-@pytest.mark.parametrize("engine", ["books", "opacus"])
 @pytest.mark.parametrize("adaptive", [None, AdaptiveClipping(count_noise=2.0)])
-def test_d6_empty_batches_are_steps_in_every_mode(engine, adaptive, monkeypatch):
+def test_d6_empty_batches_are_steps_in_every_mode(adaptive):
     training = begun(Plan(**RUN | {"sampling_rate": 1e-9, "adaptive": adaptive}))
-    if engine == "opacus":
-        training = through_opacus(training, monkeypatch)
     training.run(*data(), criterion=EACH)
     assert training.steps_taken == 5
     assert training.cost() == training.plan.cost()
@@ -208,10 +193,12 @@ def test_d13_a_register_is_not_given_the_figure_of_the_central_limit():
     assert cost_of(**run).epsilon == pytest.approx(2.548, abs=5e-3)
 
 
-def test_d14_both_engines_keep_norm_and_seed_and_give_one_model(monkeypatch):
+def test_d14_products_and_records_passed_again_give_one_model(monkeypatch):
     x, y = data()
     settings = Plan(**RUN | {"clipping_norm": 0.2, "sampling_rate": 0.5})
-    books, other = begun(settings), through_opacus(begun(settings), monkeypatch)
+    books = begun(settings)
+    monkeypatch.setattr("dpsgd.training.gradients.maker_of", lambda _: None)
+    other = begun(settings)
     for training in (books, other):
         training.run(x, y, criterion=EACH)
     assert torch.allclose(weights(books), weights(other), rtol=0, atol=1e-6)

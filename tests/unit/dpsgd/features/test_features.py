@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from dpsgd import TrainingDataError
-from dpsgd.features.features import frozen_features, levelled, pretrained
+from dpsgd.features.features import deskewed, frozen_features, levelled, pretrained
 from dpsgd.features.scattering import scattering_features
 
 SIDE = 32
@@ -70,6 +70,26 @@ def test_scattering_features_are_those_of_each_image_alone():
 def test_images_of_another_form_are_refused(shape):
     with pytest.raises(TrainingDataError, match="at most 32 x 32"):
         scattering_features(torch.zeros(shape))
+
+
+def test_deskewed_images_stand_upright_in_the_middle_each_by_itself():
+    images = torch.zeros(3, 28, 28)
+    for row in range(8, 20):
+        images[0, row, 4 + row // 2 : 7 + row // 2] = 1.0  # a slanted stroke, off the middle
+        images[1, row, 12:16] = 1.0
+    found = deskewed(images)
+    y = torch.arange(28.0)[:, None] - 13.5
+    x = torch.arange(28.0)[None] - 13.5
+    for image in found[:2]:
+        ink = image / image.sum()
+        assert float((ink * x).sum().abs()) < 0.1
+        assert float((ink * y).sum().abs()) < 0.1
+        assert float((ink * x * y).sum().abs()) < 0.2
+    assert float((images[0] / images[0].sum() * x * y).sum()) > 4
+    assert torch.allclose(found[1], images[1], atol=1e-5)
+    assert not found[2].any()
+    for image, alone in zip(images, found, strict=True):
+        assert torch.allclose(deskewed(image[None])[0], alone, atol=1e-6)
 
 
 def test_frozen_features_change_nothing_in_the_network():
