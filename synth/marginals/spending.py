@@ -5,17 +5,50 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
-from dp import Adjacency, DiscreteGaussian, Exponential, Sensitivity, rho_of_epsilon
+from dp import Adjacency, DiscreteGaussian, Exponential, gaussian_scale
 from footing.checks import require_number
 from synth.errors import CertificateError, OverspentError, SynthError
 
 _EXACT = 1 - 1e-9  # shares of the budget are rounded; what they lose stays unspent
+#: Noise is drawn on multiples of 1/1024 of a record and rounded afterwards.
+GRAIN = 1024
+_BLUR = 2 / GRAIN  # see the proof: as much of the scale hides that the lattice is one
+_UP = 1 + 1e-12
 _LAWS = {
     "margin": "discrete Gaussian",
     "table": "discrete Gaussian",
     "ranks": "discrete Gaussian",
     "choice": "exponential",
 }
+
+
+def gaussian_price(sensitivity: float, scale: float) -> float:
+    """Return half of mu² of noise on the lattice: Gaussian privacy, concentrated as well."""
+    width = scale**2 - _BLUR**2
+    return sensitivity**2 / (2 * width) * _UP if width > 0 else math.inf
+
+
+def gaussian_noise(sensitivity: float, rho: float) -> float:
+    """Return the scale of noise on the lattice with a price."""
+    return math.hypot(sensitivity / math.sqrt(2 * rho) * _UP, _BLUR)
+
+
+def range_price(width: float) -> float:
+    """Return half of mu² of a mechanism whose losses lie within a range of some width.
+
+    A choice of `epsilon` has the width epsilon, pure privacy of `epsilon` twice that.
+    """
+    from scipy.special import log_expit, ndtri_exp
+
+    return float(2 * ndtri_exp(log_expit(-width / 2)) ** 2) * _UP
+
+
+def range_of(rho: float) -> float:
+    """Return the width of the range of losses with a price."""
+    from scipy.special import log_ndtr
+
+    half = math.sqrt(rho / 2)
+    return float(2 * (log_ndtr(half) - log_ndtr(-half))) / _UP
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +66,7 @@ class Spend:
     scale
         Scale of the noise.
     rho
-        The price, in zero-concentrated differential privacy.
+        The price: half of mu², in Gaussian and so in concentrated differential privacy.
 
     Examples
     --------
@@ -67,13 +100,14 @@ class Spend:
         columns: tuple[int, ...] = (),
     ) -> Self:
         """Return what a look through a mechanism costs."""
-        moved = mechanism.sensitivity
+        if isinstance(mechanism, Exponential):
+            moved = mechanism.sensitivity
+            rho = range_price(2 * moved / mechanism.scale)
+        else:
+            moved = mechanism.sensitivity.l2
+            rho = gaussian_price(moved, mechanism.scale)
         return cls(
-            what=what,
-            columns=columns,
-            sensitivity=moved if isinstance(moved, float) else moved.l2,
-            scale=mechanism.scale,
-            rho=mechanism.guarantee.rho,
+            what=what, columns=columns, sensitivity=moved, scale=mechanism.scale, rho=rho
         )
 
     @classmethod
@@ -122,7 +156,7 @@ class PrivacyAccountant:
     spends: list[Spend] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        way = "dp.rho_of_epsilon(1, delta=1e-5) is 0.0306"
+        way = "Budget(epsilon=1, delta=1e-5).concentrated() is 0.0359"
         require_number(self.rho, "rho", error=SynthError, hint=way, above=0)
 
     @property
@@ -174,7 +208,7 @@ class Budget:
     Examples
     --------
     >>> round(Budget(epsilon=1, delta=1e-5).concentrated(), 4)
-    0.0306
+    0.0359
     """
 
     epsilon: float | None = None
@@ -195,7 +229,7 @@ class Budget:
         self.concentrated()
 
     def concentrated(self, *, aside: float = 0.0) -> float:
-        """Return the rho that may be spent.
+        """Return the rho that may be spent: half of the mu² of the Gaussian curve.
 
         Parameters
         ----------
@@ -214,7 +248,8 @@ class Budget:
                     "delta must be positive: the noise is Gaussian.",
                     hint="1e-6, or less than 1 / (10 times the number of people)",
                 )
-            rho = rho_of_epsilon(self.epsilon or 0.0, delta=self.delta - aside)
+            require_number(self.epsilon, "epsilon", error=SynthError, above=0)
+            rho = gaussian_scale(self.epsilon or 0.0, delta=self.delta - aside) ** -2 / 2
         return require_number(rho, "The budget", error=SynthError, above=0)
 
     def record(self, *, aside: float = 0.0) -> dict[str, float | None]:
@@ -270,8 +305,8 @@ class Call:
     ...     scale=5,
     ...     rho=0.02,
     ... )
-    >>> call.price()
-    (0.02, 0.0)
+    >>> round(call.price()[0], 6)
+    0.02
     """
 
     what: str
@@ -284,8 +319,14 @@ class Call:
     threshold: float = 0.0
     keys: int = 0
 
-    def price(self) -> tuple[float, float]:
+    def price(self, *, is_gaussian: bool = True) -> tuple[float, float]:
         """Reckon rho and delta from sensitivity and scale, whatever the call states.
+
+        Parameters
+        ----------
+        is_gaussian
+            Whether rho is half of mu² in Gaussian privacy, or concentrated loss and no more,
+            as in certificates of version 1.
 
         Raises
         ------
@@ -294,18 +335,18 @@ class Call:
         """
         if not (0 < self.sensitivity < math.inf and 0 < self.scale < math.inf):
             raise CertificateError("A call states no positive sensitivity and scale.")
-        if self.law == "discrete Gaussian":
-            whole = Sensitivity(
-                l1=self.sensitivity, l2=self.sensitivity, adjacency=Adjacency.ADD_REMOVE
-            )
-            return DiscreteGaussian(sensitivity=whole, scale=self.scale).guarantee.rho, 0.0
         ratio = self.sensitivity / self.scale
+        if self.law == "discrete Gaussian":
+            fine = gaussian_price(self.sensitivity, self.scale)
+            return fine if is_gaussian else ratio**2 / 2, 0.0
+        # Of both other laws losses lie within a range of this width.
+        rho = range_price(2 * ratio) if is_gaussian else ratio**2 / 2
         if self.law == "exponential":
-            return (2 * ratio) ** 2 / 8, 0.0
+            return rho, 0.0
         if self.law == "geometric above a threshold" and self.keys >= 1:
             # One of the keys of one unit shows through, each with a count of `keys` at most.
             slip = self.keys * math.exp(-(self.threshold - self.keys) / self.scale)
-            return ratio**2 / 2, slip
+            return rho, slip
         raise CertificateError(f"Nothing is known of the mechanism {self.law!r}.")
 
     def record(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from dp import Geometric, Sensitivity
 from synth.errors import DomainError, SynthError
-from synth.marginals.spending import Call
+from synth.marginals.spending import Call, gaussian_price, range_of, range_price
 from synth.schema.coding import distinct_values, grid_numbers
 from synth.schema.columns import Category, Date, Numeric, key_of
 
@@ -89,8 +89,8 @@ def discover(
 
     References
     ----------
-    Korolova et al. 2009; Bun, Steinke 2016, lemma 8.8: (epsilon, delta) is delta-approximate
-    concentrated privacy with rho of epsilon² / 2.
+    Korolova et al. 2009; Bun, Steinke 2016, lemma 8.8: (epsilon, delta) is pure privacy
+    but for a chance of delta; see `docs/synth-proof.md` for its price.
 
     Examples
     --------
@@ -145,7 +145,7 @@ class _Search:
         neighbours = self.neighbours
         most, reach = neighbours.rows, neighbours.reach
         moved = Sensitivity(l1=reach, adjacency=neighbours.adjacency, unit=neighbours.unit)
-        how = Geometric.calibrated(moved, epsilon=math.sqrt(2 * rho))
+        how = Geometric.calibrated(moved, epsilon=range_of(rho) / 2)
         threshold = most + how.scale * math.log(most / delta) * (1 + 1e-9)
         call = Call(
             what="categories",
@@ -153,7 +153,7 @@ class _Search:
             law="geometric above a threshold",
             sensitivity=reach,
             scale=how.scale,
-            rho=(reach / how.scale) ** 2 / 2,
+            rho=range_price(2 * reach / how.scale),
             delta=delta,
             threshold=threshold,
             keys=most,
@@ -184,7 +184,7 @@ class _Search:
             law="discrete Gaussian",
             sensitivity=how.sensitivity.l2,
             scale=how.scale,
-            rho=how.guarantee.rho,
+            rho=gaussian_price(how.sensitivity.l2, how.scale),
         )
         starts = _round_numbers(column)
         numbers = np.clip(grid_numbers(values, column), starts[0], starts[-1] - 1)

@@ -32,7 +32,7 @@ from synth.baselines.published import (
 from synth.claims import Claim
 from synth.errors import SynthError
 from synth.marginals.measuring import Measurer, Neighbours, NoiseSource
-from synth.marginals.spending import PrivacyAccountant, Spend
+from synth.marginals.spending import PrivacyAccountant, Spend, range_of
 
 _MAX_BINS = 20
 _EXACT = 1 - 1e-9
@@ -205,7 +205,7 @@ class _NetworkMeasurer(Measurer):
     def parents(self, chosen: Sequence[int], *, degree: int, rho: float) -> Family:
         """Choose the next column and its parents, with noise."""
         how = Exponential(
-            epsilon=float(np.sqrt(8 * rho)) * (1 - 1e-12),
+            epsilon=range_of(rho),
             sensitivity=self._neighbours.rows * _SLACK,
             adjacency=self._neighbours.adjacency,
             unit=self._neighbours.unit,
