@@ -426,7 +426,8 @@ class Settings:
     least_group
         The smallest group, in scales of the noise of tables.
     most_cells
-        How many cells the cliques of the model may have together.
+        How many cells the cliques of the model may have together; by default more, the more
+        records stand out from noise, up to what fits in some hundred megabytes.
     thrift
         What a table that fills the model wholly must gain to be as good as one that does not
         make it larger, as a share of the records.
@@ -447,10 +448,10 @@ class Settings:
     choice_share: float = 0.1
     slack: float = 2.0
     margin_slack: float = 0.7
-    softness: float = 1.0
+    softness: float = 4.0
     max_groups: int = 16
     least_group: float = 2.0
-    most_cells: int = 60_000
+    most_cells: int | None = None
     thrift: float = 0.1
     tables: int | None = None
     rounds: int = 5
@@ -458,7 +459,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         shares = self.margin_share, self.choice_share
-        whole = self.max_groups, self.most_cells, self.rounds, self.steps
+        cells = 1 if self.most_cells is None else self.most_cells
+        whole = self.max_groups, cells, self.rounds, self.steps
         others = self.slack, self.margin_slack, self.least_group, self.thrift
         finite = all(0 <= other < math.inf for other in others)
         if not (all(0 < share < 1 for share in shares) and finite):
@@ -516,6 +518,24 @@ class Settings:
         0.01
         """
         return self._round_price(rho, tables) * self.choice_share
+
+    def how_large(self, records: float, *, rho: float) -> int:
+        """Return how many cells the cliques of the model may have together.
+
+        Parameters
+        ----------
+        records
+            The number of records, from noisy counts.
+        rho
+            The budget.
+
+        Examples
+        --------
+        >>> Settings().how_large(32_000.0, rho=0.04), Settings().how_large(1e6, rho=1.0)
+        (160000, 400000)
+        """
+        grown = round(25 * min(records * math.sqrt(rho), 1e6))
+        return self.most_cells or min(max(grown, 60_000), 400_000)
 
     def how_many(self, records: float, *, columns: int, rho: float) -> int:
         """Return how many tables to measure: more, the more records stand out from noise.

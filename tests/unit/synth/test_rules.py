@@ -4,11 +4,26 @@ import contextlib
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synth import Category, Date, EditRule, Real, RuleError, Schema, SynthWarning, Whole
+from synth import (
+    Budget,
+    Category,
+    Date,
+    EditRule,
+    Real,
+    RuleError,
+    Schema,
+    Settings,
+    SimulatedNoise,
+    Synthesizer,
+    SynthWarning,
+    Whole,
+    code_hierarchy,
+)
 from synth.sampling import Drawn, draw_kept
 from synth.schema.coding import draw_numbers
 from synth.schema.columns import Numeric
@@ -229,3 +244,26 @@ def test_drawing_fills_up_with_copies_and_says_so():
         drawn = draw_kept(2000, draw=_draw(rng), is_kept=is_rare, rng=rng)
     assert len(drawn.codes) == 2000
     assert drawn.repeated > 0
+
+
+def test_no_code_is_drawn_with_another_than_its_own_parent():
+    """Codes so rare that the engine puts them together: with those of their parent alone."""
+    parents = {f"{parent}{code}": parent for parent in "ABC" for code in range(60)}
+    schema = Schema(
+        columns=[
+            Category(name="industry", values=list(parents)),
+            Category(name="section", values=["A", "B", "C"]),
+        ],
+        rules=code_hierarchy("industry", "section", parents=parents),
+    )
+    assert len(schema.rules) == 6
+    assert {one.how for one in constraints_of(schema)} == {"construction"}
+    rng = np.random.default_rng(1)
+    codes = rng.choice(list(parents), 300)
+    frame = pd.DataFrame({"industry": codes, "section": [parents[code] for code in codes]})
+    model = Synthesizer(schema=schema, settings=Settings(steps=5, rounds=1)).fit(
+        frame, Budget(epsilon=0.5, delta=1e-6), noise=SimulatedNoise(seed=1)
+    )
+    drawn = model.sample(2000, rng=rng)
+    assert (drawn["industry"].map(parents) == drawn["section"]).all()
+    assert drawn["section"].nunique() == 3
