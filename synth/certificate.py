@@ -349,6 +349,7 @@ def _wrong_reach(found: Mapping[str, Any], calls: list[Call]) -> list[str]:
     moved = {"add-remove": 1, "replace": 2}.get(found["adjacency"], math.inf)
     least = {
         "discrete Gaussian": rows * math.sqrt(moved),
+        "fine discrete Gaussian": rows * math.sqrt(moved),
         "geometric above a threshold": rows * moved,
         "exponential": 0,
     }

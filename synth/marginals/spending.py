@@ -15,9 +15,9 @@ GRAIN = 1024
 _BLUR = 2 / GRAIN  # see the proof: as much of the scale hides that the lattice is one
 _UP = 1 + 1e-12
 _LAWS = {
-    "margin": "discrete Gaussian",
-    "table": "discrete Gaussian",
-    "ranks": "discrete Gaussian",
+    "margin": "fine discrete Gaussian",
+    "table": "fine discrete Gaussian",
+    "ranks": "fine discrete Gaussian",
     "choice": "exponential",
 }
 
@@ -284,7 +284,9 @@ class Call:
     columns
         Of which columns; none for a choice among all.
     law
-        ``"discrete Gaussian"``, ``"exponential"``, or ``"geometric above a threshold"``.
+        ``"fine discrete Gaussian"`` (on multiples of 1/1024, rounded), ``"discrete Gaussian"``
+        (on whole numbers, of older models), ``"exponential"``, or
+        ``"geometric above a threshold"``.
     sensitivity
         How far one unit moves the answer: in l2 for the first, in l1 for the others.
     scale
@@ -300,7 +302,7 @@ class Call:
     >>> call = Call(
     ...     what="margin",
     ...     columns=("age",),
-    ...     law="discrete Gaussian",
+    ...     law="fine discrete Gaussian",
     ...     sensitivity=1,
     ...     scale=5,
     ...     rho=0.02,
@@ -336,8 +338,9 @@ class Call:
         if not (0 < self.sensitivity < math.inf and 0 < self.scale < math.inf):
             raise CertificateError("A call states no positive sensitivity and scale.")
         ratio = self.sensitivity / self.scale
-        if self.law == "discrete Gaussian":
-            fine = gaussian_price(self.sensitivity, self.scale)
+        if self.law in ("discrete Gaussian", "fine discrete Gaussian"):
+            step = 1 if self.law == "discrete Gaussian" else GRAIN  # to count in lattice steps
+            fine = gaussian_price(self.sensitivity * step / GRAIN, self.scale * step / GRAIN)
             return fine if is_gaussian else ratio**2 / 2, 0.0
         # Of both other laws losses lie within a range of this width.
         rho = range_price(2 * ratio) if is_gaussian else ratio**2 / 2

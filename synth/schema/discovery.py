@@ -181,7 +181,7 @@ class _Search:
         call = Call(
             what="bounds",
             columns=(column.name,),
-            law="discrete Gaussian",
+            law="fine discrete Gaussian",
             sensitivity=how.sensitivity.l2,
             scale=how.scale,
             rho=gaussian_price(how.sensitivity.l2, how.scale),

@@ -106,12 +106,14 @@ def code_hierarchy(child: str, parent: str, *, parents: Mapping[Any, Any]) -> li
     below: dict[Any, list[Any]] = {}
     for code, above in parents.items():
         below.setdefault(above, []).append(code)
-    return [
-        EditRule(
-            text=f"if `{child}` in {tuple(codes[at : at + _PER_RULE])} then `{parent}` == {above!r}"
-        )
+    parts = (
+        (above, tuple(codes[at : at + _PER_RULE]))
         for above, codes in below.items()
         for at in range(0, len(codes), _PER_RULE)
+    )
+    return [
+        EditRule(text=f"if `{child}` in {codes} then `{parent}` == {above!r}")
+        for above, codes in parts
     ]
 
 

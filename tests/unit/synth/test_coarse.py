@@ -1,4 +1,4 @@
-"""Shares within a group: equal where noise explains all, falling in a tail, free of both else."""
+"""Shares within a group: equal where noise explains all, falling in a tail, free else."""
 
 import numpy as np
 import pytest

@@ -84,3 +84,12 @@ def test_a_certificate_of_the_first_version_still_verifies():
     assert any("costs more than it states" in one for one in newer)
     calls = [Call.from_record(one) for one in facts["calls"]]
     assert all(call.price(is_gaussian=False)[0] <= call.rho * (1 + 1e-9) for call in calls)
+
+
+def test_noise_on_whole_numbers_is_not_priced_as_if_it_were_fine():
+    """A model of before, of which only margins were measured, with much noise."""
+    one = {"what": "margin", "columns": ("a",), "sensitivity": 1.0, "scale": 100.0, "rho": 5e-5}
+    coarse = Call(law="discrete Gaussian", **one).price()[0]
+    assert coarse == pytest.approx(1 / (2 * (100**2 - 4)))
+    assert coarse > one["rho"] * (1 + 1e-4)
+    assert Call(law="fine discrete Gaussian", **one).price()[0] == pytest.approx(5e-5)
