@@ -18,7 +18,7 @@ test lowest check: export OPENBLAS_NUM_THREADS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format lowest check bench clean
+.PHONY: help setup demo test lint format lowest docs dist check bench clean
 
 help: ## list the recipes
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,8 +73,22 @@ $(LOWEST)/.made: pyproject.toml constraints.txt
 lowest: $(LOWEST)/.made ## run a choice of tests on the lowest versions that pyproject.toml admits
 	$(LOWEST)/bin/python -m pytest $(PYTEST_ARGS) -m "not slow" $(LOWEST_TESTS)
 
+docs: setup ## build the pages, every command and the Python packages into a searchable site: docs/_build
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going docs docs/_build
+
+# What is in a package is told by the tools that others check it with, in an environment of its own.
+dist: setup ## build the wheel and the sources, and list what an installation brings with it and its licences
+	rm -rf dist && $(BIN)/python -m build --outdir dist
+	$(PYTHON) -m venv --clear .venv-dist
+	.venv-dist/bin/python $(INSTALL) --constraint constraints.txt dist/*.whl
+	.venv-dist/bin/ckm --version
+	$(PYTHON) -m venv --clear .venv-tools && .venv-tools/bin/python $(INSTALL) twine cyclonedx-bom
+	.venv-tools/bin/twine check --strict dist/*
+	.venv-tools/bin/cyclonedx-py environment --gather-license-texts --output-reproducible \
+	    --pyproject pyproject.toml -o dist/ckm-engine.cdx.json .venv-dist/bin/python
+
 check: ## all that CI runs: lint, lowest versions, the tests with more and other examples, then what is slow
-	$(MAKE) --jobs=2 lint lowest
+	$(MAKE) --jobs=2 lint lowest docs
 	$(MANY) $(MAKE) test
 	$(MANY) $(BIN)/python -m pytest $(SLOW_ARGS) --durations=25 -m slow tests
 
@@ -82,4 +96,4 @@ bench: setup ## time and memory against the peers (minutes)
 	$(BIN)/python -m bench
 
 clean: ## remove the virtual environment and what the recipes made
-	rm -rf $(VENV) $(LOWEST) demo out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf $(VENV) $(LOWEST) .venv-dist .venv-tools demo out build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks

@@ -1,22 +1,22 @@
 """The cell key method: from microdata to consistently perturbed tables.
 
-```python
-import ckm
-from ptable import NoiseSpec, solve
+::
 
-engine = ckm.Engine(
-    "people.parquet",
-    id="person_id",
-    secret="secret.key",
-    ptable=solve(NoiseSpec(max_noise=5, variance=3.0, small=2)),
-)
-engine.tabulate(["region", "sex"]).write("region_sex.csv")
-```
+    import ckm
+    from ptable import NoiseSpec, solve
+
+    engine = ckm.Engine(
+        "people.parquet",
+        id="person_id",
+        secret="secret.key",
+        ptable=solve(NoiseSpec(max_noise=5, variance=3.0, small=2)),
+    )
+    engine.tabulate(["region", "sex"]).write("region_sex.csv")
 """
 
 from typing import TYPE_CHECKING
 
-from ckm._name_clash import require_own_packages
+from ckm._packages import require_own_packages
 
 require_own_packages()
 
@@ -84,7 +84,7 @@ __getattr__, __dir__ = lazy(
     {
         "Engine": "ckm.engine.engine",
         "PublishedTable": "ckm.engine.published_table",
-        "Secret": "tables",
+        "Secret": "tables.secret",
         "TableRequest": "ckm.engine.request",
         "changes": "ckm.engine.derived",
         "shares": "ckm.engine.derived",

@@ -1,11 +1,11 @@
 """Local differential privacy by RAPPOR: encode, sum, decode, account.
 
-```python
-import rappor
+::
 
-paper = rappor.Parameters(n_bits=128, n_hashes=2, n_cohorts=16, f=0.5, p=0.5, q=0.75)
-rappor.epsilon_after(paper, reports=1)  # 1.07, and 4.39 after all that are ever sent
-```
+    import rappor
+
+    paper = rappor.Parameters(n_bits=128, n_hashes=2, n_cohorts=16, f=0.5, p=0.5, q=0.75)
+    rappor.epsilon_after(paper, reports=1)  # 1.07, and 4.39 after all that are ever sent
 
 Where people are, for as long as they like, is `rappor.location`.
 """

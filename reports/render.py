@@ -372,7 +372,7 @@ def environment(language: str) -> Environment:
 
     words = words_of(language)
     made = Environment(
-        loader=PackageLoader("reports"),
+        loader=PackageLoader(__package__),
         autoescape=True,
         undefined=StrictUndefined,
         extensions=["jinja2.ext.i18n"],

@@ -19,6 +19,7 @@ from synth.marginals.engine import fit_codes
 from synth.marginals.measuring import Neighbours, NoiseSource, SecureNoise, SimulatedNoise
 from synth.marginals.model import Measured, TableModel
 from synth.marginals.spending import Budget, Call, Settings, Spend
+from synth.mechanisms import Mechanism
 from synth.picture import draw_structure, structure
 from synth.schema.columns import Category, Column, Date, Numeric, Real, Whole
 from synth.schema.discovery import Discovery, discover
@@ -44,6 +45,7 @@ __all__ = [
     "Finding",
     "Guarantee",
     "Measured",
+    "Mechanism",
     "Model",
     "Neighbours",
     "NoiseSource",

@@ -23,7 +23,8 @@ from footing.svg import html_table
 from synth.claims import words_of, wrong_account
 from synth.errors import CertificateError
 from synth.marginals.spending import Call
-from synth.methods import COUNTED_BY, METHODS, is_unprotected
+from synth.methods import METHODS, is_unprotected, origin_of
+from synth.schema.discovery import is_unpaid
 from synth.schema.schema import Schema
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ class Certificate:
             What an audit found, and how well the data serve; plain values.
         """
         account, unit = model.account, model.schema.unit
+        origin = origin_of(model.method)
         warning = (
             {} if account is None else {"warning": words_of(account), "account": dict(account)}
         )
@@ -114,6 +116,7 @@ class Certificate:
             "made": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
             "software": _versions(),
             "method": model.method,
+            **({} if origin is None else {"mechanism": origin}),
             "schema": {
                 "sha256": model.schema.digest,
                 "given_sha256": model.asked,
@@ -296,7 +299,7 @@ def _epsilon(rho: float, delta: float, *, is_gaussian: bool) -> float:
 
 def _wrong_promise(found: Mapping[str, Any]) -> list[str]:
     """Check the bill; a method that keeps to no budget is wrong whatever it states."""
-    if found["method"] not in METHODS:
+    if found["method"] not in METHODS and not isinstance(found.get("mechanism"), dict):
         return ["Nothing is known of the method."]
     account = found.get("account")
     if not is_unprotected(found["method"]) and account is None:
@@ -357,12 +360,13 @@ def _wrong_reach(found: Mapping[str, Any], calls: list[Call]) -> list[str]:
     if any(call.sensitivity < least[call.law] / _ROUNDING for call in calls):
         unit = found["unit"]["name"]
         wrong.append(f"A call is reckoned for fewer records than a {unit} has.")
-    counted = COUNTED_BY.get(found["method"], "margin")
-    seen = {name for call in calls if call.what == counted for name in call.columns}
+    counting = ("margin",) if found["method"] in METHODS else ("margin", "table")
+    seen = {name for call in calls if call.what in counting for name in call.columns}
     seen |= {name for prior in found["priors"] for name in prior["columns"]}
     unseen = [one["column"] for one in found["domains"] if one["column"] not in seen]
     if unseen:
-        wrong.append(f"No call tells how columns were counted: {', '.join(unseen)}.")
+        named = ", ".join(map(repr, unseen))
+        wrong.append(f"No call tells how columns were counted: {named}.")
     return wrong
 
 
@@ -381,20 +385,16 @@ def _wrong_declarations(found: Mapping[str, Any], schema: Schema | None) -> list
         wrong.append("The unit is not that of the schema.")
     if found["adjacency"] not in ("add-remove", "replace"):
         wrong.append("Nothing is known of these neighbours.")
-    paid = {
-        name
-        for call in found["calls"]
-        for name in call["columns"]
-        if call["what"] in ("categories", "bounds")
-    }
     free = [
-        one["column"]
-        for one in found["domains"]
-        if one["declared_by"] == "found in the records, at a price"
-        and one["column"] not in paid
+        column.name
+        for column in declared.columns
+        if is_unpaid(
+            column, [one["what"] for one in found["calls"] if column.name in one["columns"]]
+        )
     ]
     if free:
-        wrong.append(f"Domains were found, and not paid for: {', '.join(free)}.")
+        named = ", ".join(map(repr, free))
+        wrong.append(f"Domains were found, and not paid for: {named}.")
     wrong += [
         f"Records break the rule {rule['rule']!r}."
         for rule in found["rules"]

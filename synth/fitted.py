@@ -18,7 +18,7 @@ from synth.methods import CodeModel, is_unprotected, reader_of
 from synth.sampling import Drawn, draw_kept
 from synth.schema.coding import draw_numbers, encode_column, grid_numbers
 from synth.schema.columns import Numeric, Plain
-from synth.schema.rules.constraints import constraints_of, judge_records
+from synth.schema.rules.constraints import constraints_of, judge_records, possible_codes
 from synth.schema.rules.rules import EditRule, ParsedRule
 from synth.schema.schema import Schema
 
@@ -98,7 +98,7 @@ class Model:
         self,
         number: int | np.integer,
         *,
-        rng: np.random.Generator,
+        rng: np.random.Generator | None = None,
         conditions: Mapping[str, Plain | float] | None = None,
         where: str | None = None,
         progress: Callable[[str, int, int], None] | None = None,
@@ -110,12 +110,13 @@ class Model:
         number
             How many.
         rng
-            Randomness; it protects nobody, so it may have a seed.
+            Randomness; it protects nobody, so it may have a seed. Without one it is from the
+            operating system.
         conditions
             Values that some columns shall have; other columns are drawn given these.
         where
-            What shall hold, in the language of rules; records that do not fit are drawn
-            again.
+            What shall hold, in the language of rules: records are drawn from what the model
+            says of those that fulfil it.
         progress
             Told the stage, how many are done, and of how many.
 
@@ -123,6 +124,11 @@ class Model:
         -------
         frame
             Of the kind that was fitted; its types follow from the schema.
+
+        Raises
+        ------
+        RuleError
+            If the model makes too few records that fulfil the condition and keep the rules.
         """
         drawn = self.draw(
             number, rng=rng, conditions=conditions, where=where, progress=progress
@@ -135,7 +141,7 @@ class Model:
         self,
         number: int | np.integer,
         *,
-        rng: np.random.Generator,
+        rng: np.random.Generator | None = None,
         conditions: Mapping[str, Plain | float] | None = None,
         where: str | None = None,
         progress: Callable[[str, int, int], None] | None = None,
@@ -149,15 +155,17 @@ class Model:
         """
         if np.asarray(number).dtype.kind not in "iu" or np.ndim(number) or number < 0:
             raise SynthError("The number of records is a whole number from 0.")
-        codes, fixed = self._conditions(conditions or {})
+        allowed, fixed = self._conditions(conditions or {})
         parsed = self._rules()
         wish = self._wish(where)
+        self._narrow(allowed, wish)
+        source = np.random.default_rng(rng)
 
         def draw(size: int) -> Drawn:
             with np.errstate(invalid="ignore", divide="ignore"):
-                found = self.engine.sample(size, rng=rng, conditions=codes)
+                found = self.engine.sample(size, rng=source, allowed=allowed)
             numbers = {
-                column.name: draw_numbers(found[:, place], column, rng=rng)
+                column.name: draw_numbers(found[:, place], column, rng=source)
                 for place, column in enumerate(self.schema.columns)
                 if isinstance(column, Numeric)
             }
@@ -167,13 +175,15 @@ class Model:
 
         def is_kept(drawn: Drawn) -> Flags:
             kept = np.ones(len(drawn.codes), bool)
+            for place, flags in allowed.items():
+                kept &= flags[drawn.codes[:, place]]
             for verdict in self._judged(parsed, drawn):
                 kept &= ~verdict.false
             for verdict in self._judged(wish, drawn):
                 kept &= verdict.true
             return kept
 
-        return draw_kept(int(number), draw=draw, is_kept=is_kept, rng=rng, progress=progress)
+        return draw_kept(int(number), draw=draw, is_kept=is_kept, progress=progress)
 
     def violations(self, drawn: Drawn) -> dict[str, int]:
         """Count the records that break each rule; from `draw` there are none.
@@ -331,8 +341,20 @@ class Model:
         rule = EditRule(text=where)
         unknown = sorted({*rule.columns} - {*self.schema.names})
         if unknown:
-            raise RuleError(f"The condition names columns that are not declared: {unknown}.")
+            odd = [_written(name) for name in self.schema.names if not name.isidentifier()]
+            raise RuleError(
+                f"The condition names columns that are not declared: {unknown}.",
+                hint=f"names that are no words stand in backticks: {odd[0]}" if odd else None,
+            )
         return [self.schema.parsed(rule)]
+
+    def _narrow(self, allowed: dict[int, Flags], wish: Sequence[ParsedRule]) -> None:
+        """Allow only codes with which a record can fulfil what shall hold."""
+        for one in wish:
+            for place, flags in possible_codes(one, self.schema).items():
+                allowed[place] = allowed.get(place, True) & flags
+        if not all(flags.any() for flags in allowed.values()):
+            raise RuleError("No record can fulfil the conditions together.")
 
     def _rules(self) -> list[ParsedRule]:
         return [self.schema.parsed(rule) for rule in self.schema.rules]
@@ -344,23 +366,28 @@ class Model:
 
     def _conditions(
         self, conditions: Mapping[str, Plain | float]
-    ) -> tuple[dict[int, int], dict[str, int]]:
-        """Return the codes of conditions, and the exact numbers behind them."""
+    ) -> tuple[dict[int, Flags], dict[str, int]]:
+        """Return which codes fit conditions, and the exact numbers behind them."""
         import pandas as pd
 
-        codes: dict[int, int] = {}
+        allowed: dict[int, Flags] = {}
         fixed: dict[str, int] = {}
         for name, value in conditions.items():
             column = self.schema.column(name)
             if isinstance(value, (list, tuple, set, dict)):
                 raise DomainError(
                     f"The condition on {name!r} is not one value.",
-                    hint=f'say it as a rule: where="{name} in (…)"',
+                    hint=f'say it as a rule: where="{_written(name)} in (…)"',
                 )
             one = pd.Series([value], dtype=object)
             code = int(encode_column(one, column)[0])
-            codes[self.schema.names.index(name)] = code
+            allowed[self.schema.names.index(name)] = np.arange(column.size) == code
             if isinstance(column, Numeric) and code < column.domain_size:
                 low, high = column.bounds
                 fixed[name] = int(np.clip(grid_numbers(one, column)[0], low, high))
-        return codes, fixed
+        return allowed, fixed
+
+
+def _written(name: str) -> str:
+    """Write the name of a column as a rule has it."""
+    return name if name.isidentifier() else f"`{name}`"

@@ -117,12 +117,15 @@ def to_records(frame: Any) -> tuple[pd.DataFrame, str]:
     import pandas as pd
 
     if isinstance(frame, pd.DataFrame):
-        if not isinstance(frame.index, pd.RangeIndex):
+        plain = frame.index.name is None and pd.api.types.is_integer_dtype(frame.index.dtype)
+        if not (plain or frame.empty):
             raise DomainError(
-                "The frame has an index that is not a plain range.",
+                "The frame has an index of its own, which may be a column.",
                 hint="frame.reset_index(drop=True), or keep it as a column",
             )
-        return frame, "pandas"
+        return frame.reset_index(drop=True), "pandas"
+    if type(frame).__module__.startswith("polars.lazyframe"):
+        return to_records(frame.collect())
     if not hasattr(frame, "__arrow_c_stream__"):
         raise DomainError(
             f"Records come as a pandas or Arrow frame, not as {type(frame).__name__}."

@@ -4,23 +4,29 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from footing.arrays import Flags
 from footing.checks import require_one_of
 from synth.errors import SynthError
 
 _COPULAS = "synth.baselines.engines"
 _NETWORKS = "synth.baselines.networks.network_engines"
 _VINES = "synth.baselines.copulas.vine_engines"
+_ADDED = "synth.mechanisms"
+#: The entry points of packages that add a mechanism.
+GROUP = "ckm.synth"
 
 
 class CodeModel(ABC):
     """What an engine returns: a distribution over codes, and one object of JSON."""
 
     kind: ClassVar[str]
+    spends: tuple[Any, ...] = ()
 
     @property
     @abstractmethod
@@ -33,9 +39,9 @@ class CodeModel(ABC):
         number: int,
         *,
         rng: np.random.Generator,
-        conditions: Mapping[int, int] | None = None,
+        allowed: Mapping[int, Flags] | None = None,
     ) -> NDArray[np.int32]:
-        """Draw records."""
+        """Draw records; if it can, only those with codes that are allowed in some columns."""
 
     @abstractmethod
     def _parts(self) -> dict[str, Any]:
@@ -101,25 +107,17 @@ METHODS = {
         _NETWORKS, "fit_priv_bayes_legacy", "NetworkModel", "NetworkSettings"
     ),
     "copula-shirley": _Method(_VINES, "fit_copula_shirley", "VineModel", "ThesisSettings"),
+    "copula-shirley-strict": _Method(
+        _VINES, "fit_copula_shirley_strict", "VineModel", "StrictSettings"
+    ),
     "vine": _Method(_VINES, "fit_vine_without_privacy", "VineModel", "VineSettings"),
 }
 
 #: Methods that are not differentially private as claimed: they take a `Claim`, no `Budget`.
 UNPROTECTED = ("copula-shirley", "priv-bayes-legacy", "vine")
 
-#: Methods weaker here than they could be: a comparison with them flatters the default.
-WEAKER = {
-    **dict.fromkeys(
-        ("priv-bayes", "priv-bayes-legacy"),
-        "a network of degree 3 whatever the budget: at small budgets it is far worse than "
-        "independent columns; --set degree=1 comes closer to them",
-    ),
-    "copula-shirley": "its defaults (families, encoder, bins of the schema) are not those of "
-    "the best published figures",
-}
-
-#: By which calls each column was counted, where not by a margin.
-COUNTED_BY = {"priv-bayes": "table"}
+#: Methods whose bins are the numbers themselves, whatever cells are declared.
+SINGLE = ("copula-shirley", "vine")
 
 
 def is_unprotected(method: str) -> bool:
@@ -127,28 +125,55 @@ def is_unprotected(method: str) -> bool:
     return method in UNPROTECTED
 
 
+def _is_own(method: Any) -> bool:
+    return isinstance(method, str) and method in METHODS
+
+
+def added_method(name: str) -> EntryPoint:
+    """Return the entry point of a mechanism that a package adds."""
+    added = {entry.name: entry for entry in entry_points(group=GROUP)}
+    require_one_of(name, "method", (*METHODS, *sorted({*added} - {*METHODS})), error=SynthError)
+    return added[name]
+
+
+def origin_of(method: str) -> dict[str, str] | None:
+    """Return the package, and its version, of a mechanism that is not our own."""
+    if _is_own(method):
+        return None
+    entry = added_method(method)
+    package = entry.dist
+    known = ("", "") if package is None else (package.name, package.version)
+    return {"package": known[0], "version": known[1], "object": entry.value}
+
+
 def fitter_of(method: str) -> Callable[..., Any]:
     """Return what fits codes."""
-    found = _known(method)
+    if not _is_own(method):
+        made: Callable[..., Any] = import_module(_ADDED).fitter(added_method(method))
+        return made
+    found = METHODS[method]
     fitter: Callable[..., Any] = found.load(found.fit)
     return fitter
 
 
 def reader_of(method: str) -> Callable[[str], CodeModel]:
     """Return what reads a model of a method."""
-    found = _known(method)
+    found = METHODS.get(method, _Method(_ADDED, "", "MechanismModel"))
     reader: Callable[[str], CodeModel] = found.load(found.model).from_json
     return reader
 
 
 def settings_of(method: str, given: Mapping[str, Any]) -> Any:
     """Return the settings of a method; None where nothing is given."""
-    found = _known(method)
+    if not _is_own(method):
+        kind = import_module(_ADDED).settings_class(added_method(method))
+    else:
+        found = METHODS[method]
+        kind = found.load(found.settings) if found.settings else None
     if not given:
         return None
-    if not found.settings:
+    if kind is None:
         raise SynthError(f"The method {method!r} has no settings.")
-    kind = found.load(found.settings)
     unknown = sorted({*given} - {*kind.__dataclass_fields__})
     if unknown:
         raise SynthError(
@@ -159,8 +184,3 @@ def settings_of(method: str, given: Mapping[str, Any]) -> Any:
         return kind(**given)
     except TypeError:
         raise SynthError(f"A setting of the method {method!r} is of the wrong type.") from None
-
-
-def _known(method: str) -> _Method:
-    require_one_of(method, "method", METHODS, error=SynthError)
-    return METHODS[method]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -11,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from footing.arrays import Flags, Integers
-from synth.errors import RuleError, SynthWarning
+from synth.errors import RuleError
 
 _CHUNK = 250_000
-_MAX_TRIES = 50
+_MAX_TRIES = 200
 _AT_LEAST = 20_000
 
 
@@ -30,19 +29,16 @@ class Drawn:
         The numbers of each column of numbers.
     tries
         How many records were drawn, those that broke a rule among them.
-    repeated
-        How many are copies of others, because too few kept the rules.
     """
 
     codes: NDArray[np.int32]
     numbers: dict[str, Integers]
     tries: int = 0
-    repeated: int = 0
 
     def take(self, kept: NDArray[np.generic]) -> Drawn:
         """Return some of the records."""
         numbers = {name: values[kept] for name, values in self.numbers.items()}
-        return Drawn(self.codes[kept], numbers, self.tries, self.repeated)
+        return Drawn(self.codes[kept], numbers, self.tries)
 
 
 def draw_kept(
@@ -50,13 +46,11 @@ def draw_kept(
     *,
     draw: Callable[[int], Drawn],
     is_kept: Callable[[Drawn], Flags],
-    rng: np.random.Generator,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Drawn:
     """Draw records until enough of them are kept.
 
-    Every record that is returned was kept. After ``50 * number + 20000`` draws the rest are
-    copies of kept ones, and a warning says so.
+    After ``200 * number + 20000`` draws it gives up: no record is returned twice.
     """
     if number == 0:
         return draw(0)
@@ -75,13 +69,13 @@ def draw_kept(
             size += len(found.codes)
         if progress is not None:
             progress("sample", min(size, number), number)
-    if not size:
+    if size < number:
         raise RuleError(
-            f"None of {tries} drawn records keeps the rules and conditions.",
-            hint="look whether they contradict each other",
+            f"Only {size} of {tries} drawn records keep the rules and conditions; {number} are "
+            "wanted.",
+            hint=f"ask for {size} at most, or for less" if size else "do they contradict?",
         )
-    found = _joined(parts, tries)
-    return found.take(np.arange(number)) if size >= number else _filled(found, number, rng)
+    return _joined(parts, tries).take(np.arange(number))
 
 
 def _joined(parts: list[Drawn], tries: int) -> Drawn:
@@ -89,16 +83,3 @@ def _joined(parts: list[Drawn], tries: int) -> Drawn:
     names = parts[0].numbers
     numbers = {name: np.concatenate([part.numbers[name] for part in parts]) for name in names}
     return Drawn(codes, numbers, tries)
-
-
-def _filled(found: Drawn, number: int, rng: np.random.Generator) -> Drawn:
-    size = len(found.codes)
-    warnings.warn(
-        f"Only {size} of {found.tries} drawn records keep the rules and conditions; "
-        f"{number - size} are copies of these. Ask for fewer records, or weaker conditions.",
-        SynthWarning,
-        stacklevel=4,
-    )
-    full = found.take(np.concatenate([np.arange(size), rng.integers(size, size=number - size)]))
-    full.repeated = number - size
-    return full

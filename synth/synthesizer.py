@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -15,21 +17,25 @@ from synth.claims import Claim
 from synth.errors import DomainError, SchemaError, SynthError
 from synth.fitted import Model
 from synth.frames import to_records
-from synth.marginals.measuring import Neighbours, SecureNoise
+from synth.marginals.belief import Network
+from synth.marginals.measuring import Neighbours, NoiseSource, SecureNoise
 from synth.marginals.spending import calls_of
-from synth.methods import fitter_of, is_unprotected
-from synth.schema.coding import encode
-from synth.schema.discovery import Discovery, discover
+from synth.methods import SINGLE, CodeModel, fitter_of, is_unprotected
+from synth.schema.coding import check_names, encode
+from synth.schema.discovery import Discovery, discover, find_bins, stood_in
+from synth.schema.public import patterns_of
 from synth.schema.rules.constraints import constraints_of
 from synth.schema.units import within_bound
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from synth.marginals.measuring import NoiseSource
+    from footing.arrays import Floats, Integers
     from synth.marginals.spending import Budget, Call
-    from synth.schema.public import Prior
+    from synth.schema.public import Prior, Rule
     from synth.schema.schema import Schema
+
+_STEPS = 100
 
 logger = logging.getLogger(__name__)
 
@@ -108,7 +114,8 @@ class Synthesizer:
         priors
             Tables that are published already.
         progress
-            Told the stage, how many steps are done, and of how many.
+            Told the stage, how many steps are done, and of how many: of a fit, the percents of
+            the budget that are spent.
 
         Returns
         -------
@@ -134,33 +141,59 @@ class Synthesizer:
         ...
         synth.errors.UndeclaredError: The domains of 'age' are not declared; ...
         """
-        report_progress = progress or _quiet
-        noise = noise or SecureNoise()
+        watched = _WatchedNoise(noise or SecureNoise(), budget, progress or _quiet)
+        return self._fitted(frame, budget, watched, discovery=discovery, priors=priors)
+
+    def check(
+        self,
+        frame: Any,
+        budget: Budget | Claim,
+        *,
+        discovery: Discovery | None = None,
+        priors: Sequence[Prior] = (),
+    ) -> None:
+        """Refuse what `fit` refuses; spend nothing.
+
+        Parameters
+        ----------
+        frame, budget, discovery, priors
+            See `fit`.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from synth import Budget, Schema, Whole
+        >>> synthesizer = Synthesizer(schema=Schema(columns=[Whole(name="age", low=0, high=9)]))
+        >>> synthesizer.check(pd.DataFrame({"age": [4]}), Budget(epsilon=1, delta=1e-6))
+        """
+        noise = _WatchedNoise(SecureNoise(), budget, None)
+        with suppress(_FirstLookError):
+            self._fitted(frame, budget, noise, discovery=discovery, priors=priors)
+
+    def _fitted(
+        self,
+        frame: Any,
+        budget: Budget | Claim,
+        noise: _WatchedNoise,
+        *,
+        discovery: Discovery | None,
+        priors: Sequence[Prior],
+    ) -> Model:
         self._check_terms(budget, discovery=discovery, priors=priors)
         if discovery is None:
             self.schema.require_declared()
-        report_progress("encode", 0, 3)
+        noise.tell("encode", 0, 1)
         adjacency = Adjacency.REPLACE if isinstance(budget, Claim) else budget.adjacency
         unit = self.schema.unit
         neighbours = Neighbours(adjacency=adjacency, rows=unit.most_records, unit=unit.name)
         records, container = self._taken(frame)
         schema, found, aside = self._declared(records, budget, discovery, neighbours, noise)
-        schema = schema.cut_at_rules()
-        codes = encode(records, schema)
-        report_progress("fit", 1, 3)
-        engine = fitter_of(self.method)(
-            codes,
-            sizes=[column.size for column in schema.columns],
-            ordered=[column.is_ranked for column in schema.columns],
-            noise=noise,
-            neighbours=neighbours,
-            workload=self._workload(),
-            label=None if self.label is None else schema.names.index(self.label),
-            settings=self.settings,
-            **self._terms(schema, budget, found, aside, priors),
-        )
+        schema = schema.with_single_cells() if self.method in SINGLE else schema.cut_at_rules()
+        noise.tell("fit", 0, _STEPS)
+        terms = self._terms(schema, budget, found, aside, priors)
+        engine = self._engine(records, schema, noise, neighbours, terms)
         calls = (*found, *calls_of(engine.spends, schema.names))
-        report_progress("fit", 3, 3)
+        noise.tell("fit", _STEPS, _STEPS)
         logger.info("model fitted", extra={"columns": len(schema.columns), "calls": len(calls)})
         return Model(
             schema=schema,
@@ -174,6 +207,28 @@ class Synthesizer:
             priors=tuple(prior.record() for prior in priors),
             container=container,
         )
+
+    def _engine(
+        self,
+        records: pd.DataFrame,
+        schema: Schema,
+        noise: _WatchedNoise,
+        neighbours: Neighbours,
+        terms: Mapping[str, Any],
+    ) -> CodeModel:
+        """Return what is fitted to the codes of the records."""
+        engine: CodeModel = fitter_of(self.method)(
+            encode(records, schema),
+            sizes=[column.size for column in schema.columns],
+            ordered=[column.is_ranked for column in schema.columns],
+            noise=noise,
+            neighbours=neighbours,
+            workload=self._workload(),
+            label=None if self.label is None else schema.names.index(self.label),
+            settings=self.settings,
+            **terms,
+        )
+        return engine
 
     def _check_terms(
         self, budget: Budget | Claim, *, discovery: Discovery | None, priors: Sequence[Prior]
@@ -208,13 +263,12 @@ class Synthesizer:
         if isinstance(budget, Claim):
             return {"claim": budget}
         rho = budget.concentrated(aside=aside) - sum(call.rho for call in found)
-        tables = [one.table for one in constraints_of(schema)]
-        present = [column.domain_size for column in schema.columns]
+        rules = [one.table for one in constraints_of(schema) if one.table is not None]
+        _require_possible(rules, [column.size for column in schema.columns])
         return {
             "rho": rho * (1 - 1e-12),
-            "rules": [table for table in tables if table is not None],
+            "rules": rules,
             "published": [prior.published(schema) for prior in priors],
-            **({} if self.method == "tables" else {"present": present}),
         }
 
     def _taken(self, frame: Any) -> tuple[pd.DataFrame, str]:
@@ -231,24 +285,32 @@ class Synthesizer:
         budget: Budget | Claim,
         discovery: Discovery | None,
         neighbours: Neighbours,
-        noise: NoiseSource,
+        noise: _WatchedNoise,
     ) -> tuple[Schema, list[Call], float]:
         """Return a schema without gaps, what it cost, and the delta put aside."""
-        if isinstance(budget, Claim) or discovery is None or self.schema.is_declared:
+        check_names(list(records.columns), self.schema)
+        if isinstance(budget, Claim):
             return self.schema, [], 0.0
+        discovery = discovery or Discovery()
         needs_delta = any(
             self.schema.column(name).kind == "category" for name in self.schema.undeclared
         )
         aside = budget.delta * discovery.delta_share if needs_delta else 0.0
+        # What is refused after finding domains is refused before they are paid for.
+        tried, schema = stood_in(records, self.schema)
+        schema = schema.cut_at_rules()
+        terms = self._terms(schema, budget, (), aside, ())
+        with suppress(_FirstLookError):
+            still = _WatchedNoise(SecureNoise(), budget, None)
+            self._engine(tried, schema, still, neighbours, terms)
+        rho = budget.concentrated(aside=aside)
+        look: dict[str, Any] = {"neighbours": neighbours, "noise": noise}
         schema, calls = discover(
-            records,
-            self.schema,
-            rho=budget.concentrated(aside=aside) * discovery.share,
-            delta=aside,
-            neighbours=neighbours,
-            noise=noise,
+            records, self.schema, rho=rho * discovery.share, delta=aside, **look
         )
-        return schema, calls, aside
+        left = (rho - sum(call.rho for call in calls)) * discovery.bins_share
+        schema, more = find_bins(records, schema, rho=left, **look)
+        return schema, calls + more, aside
 
     def _workload(self) -> dict[tuple[int, ...], float] | None:
         if self.workload is None:
@@ -286,6 +348,57 @@ class Synthesizer:
         if weight in places:
             return []
         return [(min(one, weight), max(one, weight)) for one in places]
+
+
+def _require_possible(rules: Sequence[Rule], sizes: Sequence[int]) -> None:
+    """Refuse rules that no record can keep together, before anything is spent."""
+    groups = [patterns_of(at, size=size, rules=rules) for at, size in enumerate(sizes)]
+    firsts = [np.unique(group, return_index=True)[1] for group in groups]
+    masks = [
+        (
+            rule.columns,
+            (~rule.forbidden[np.ix_(*(firsts[c] for c in rule.columns))]).astype(float),
+        )
+        for rule in rules
+    ]
+    Network([len(first) for first in firsts], [], masks).calibrate([])
+
+
+class _FirstLookError(Exception):
+    """All is checked, and the records would be looked at now."""
+
+
+class _WatchedNoise(NoiseSource):
+    """Noise of a source; tells how much of a budget is spent, or stops before any is."""
+
+    def __init__(
+        self,
+        source: NoiseSource,
+        budget: Budget | Claim,
+        report_progress: Callable[[str, int, int], None] | None,
+    ) -> None:
+        self._source, self._spent, self._is_dry = source, 0.0, report_progress is None
+        self.tell = report_progress or _quiet
+        self._rho = math.inf if isinstance(budget, Claim) else budget.concentrated()
+        self.label = source.label
+        self.rng = getattr(source, "rng", None)
+
+    def look(self, rho: float = 0.0) -> None:
+        """Note that the records are looked at."""
+        if self._is_dry:
+            raise _FirstLookError
+        self._spent += rho if math.isfinite(rho) else 0.0
+        self.tell("fit", min(int(_STEPS * self._spent / self._rho), 99), _STEPS)
+
+    def add(self, counts: Integers, mechanism: Any) -> Integers:
+        """Return counts with noise."""
+        self.look(mechanism.guarantee.rho)
+        return self._source.add(counts, mechanism)
+
+    def choose(self, scores: Floats, mechanism: Any) -> int:
+        """Return the index of a candidate."""
+        self.look(mechanism.guarantee.rho)
+        return self._source.choose(scores, mechanism)
 
 
 def _quiet(_stage: str, _done: int, _total: int) -> None:

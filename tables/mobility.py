@@ -5,15 +5,13 @@ from __future__ import annotations
 import zoneinfo
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from footing.data_files import read_data
 from tables.errors import DataError, RequestError
 from tables.filtering.filters import quote
 from tables.source.files import sql_text
-
-if TYPE_CHECKING:
-    from tables.source.source import Source
+from tables.source.source import Source
 
 #: So many points of a person are drawn at most, and so many shared places told apart.
 MOST_POINTS, MOST_SHARED = 8, 5
@@ -23,7 +21,7 @@ _THREE_WEEKS = 21  # a file as long is moved by whole weeks
 _WEEKS = 200_000 * 604_800  # added to seconds since 1970, so that none is negative
 _TABLES = ("ckm_points", "ckm_sampled", "ckm_cells_of_points")
 _POINTS, _SAMPLE, _CELLS = _TABLES
-_SQL = read_data("tables", "mobility.toml")
+_SQL = read_data(__package__, "mobility.toml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-_PACKAGES = ("ckm", "ptable", "reports", "risk", "tables")
+from ckm._packages import PACKAGES, is_own
 
 
 @contextlib.contextmanager
@@ -18,7 +18,7 @@ def captured_warnings() -> Iterator[list[str]]:
     """
     captured: list[str] = []
     handler = _Listener(captured)
-    loggers = [logging.getLogger(name) for name in _PACKAGES]
+    loggers = [logging.getLogger(name) for name in PACKAGES]
     with warnings.catch_warnings():
         # After all other filters: once per run instead of once per process.
         for category in _categories():
@@ -26,7 +26,7 @@ def captured_warnings() -> Iterator[list[str]]:
         show = warnings.showwarning
 
         def listen(message: Warning | str, category: type[Warning], *rest: Any) -> None:
-            if category.__module__.partition(".")[0] in _PACKAGES:
+            if is_own(category.__module__):
                 _add(captured, str(message))
             show(message, category, *rest)
 

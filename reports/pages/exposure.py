@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reports.catalogues.pages import headings
+from reports.catalogues.wording import WordLists
 from reports.charts.curves import Curve, Curves, Spot, panels
 from reports.parts import Cell, Column, Lines, Row
 
@@ -16,13 +17,16 @@ if TYPE_CHECKING:
     from reports.parts import Table
     from risk.reconstruction.posterior import FoundByPosterior
 
+_WORDS = WordLists("exposure")
+_SAID, _PICTURES = _WORDS.sentences("sentences"), _WORDS.pictures()
+_HEADINGS, _CAPTIONS, _DIGESTS = map(_WORDS.texts, ("headings", "captions", "digests"))
+
 
 def exposure_page(words: Words, facts: ExposureFacts) -> tuple[str, dict[str, Any]]:
     """Arrange what was found in all tables of a service."""
     parts = ("growth", "posterior", "advice")
     without = [name for name in parts if not getattr(facts, name)]
     verdict, *remarks = findings(words, facts)
-    sizes = (words.say("Variables"), words.say("Tables by number of variables"))
     return "exposure.html", {
         "title": words.text(facts.title),
         "headings": headings(words, "exposure", without=without),
@@ -32,7 +36,7 @@ def exposure_page(words: Words, facts: ExposureFacts) -> tuple[str, dict[str, An
         "largest": words.numbers.share(facts.largest_share),
         "limit": "" if facts.limit is None else words.numbers.share(facts.limit),
         "sure": words.numbers.share(facts.confidence),
-        "sizes": _parts(words, facts.sizes, "sizes", *sizes),
+        "sizes": _parts(words, facts, "sizes"),
         "picture": None if facts.growth is None else _picture(words, facts, facts.growth),
         "posterior": _posterior(words, facts),
         "places": _places(words, facts),
@@ -48,78 +52,42 @@ def findings(words: Words, facts: ExposureFacts) -> list[str]:
 
 def _places(words: Words, facts: ExposureFacts) -> list[Table]:
     """List where most is found."""
-    say = words.say
-    named = {
-        "areas": (say("Area"), say("Areas with most found")),
-        "variables": (say("Variable"), say("Tables by variable")),
-        "tables": (say("Table"), say("Tables with most found")),
-        "differences": (
-            say("Two tables"),
-            say("What two tables differ by, and no table shows"),
-        ),
-    }
-    without = {"areas"} if facts.release else set()
+    without = {"sizes"} | ({"areas"} if facts.release else set())
     without |= set() if facts.differences else {"differences"}
-    return [
-        _parts(words, getattr(facts, name), name, *said)
-        for name, said in named.items()
-        if name not in without
-    ]
+    return [_parts(words, facts, name) for name in _HEADINGS if name not in without]
 
 
 def _verdict(words: Words, facts: ExposureFacts) -> str:
     """Say what is found, and in which areas it was looked for."""
     if facts.n_areas_drawn == facts.n_areas:
         return _found(words, facts)
-    drawn = words.say(
-        "Only tables by area were looked at, of %(drawn)s of %(all)s areas, drawn at random "
-        "(seed %(seed)s).",
-        drawn=words.numbers.count(facts.n_areas_drawn),
-        all=words.numbers.count(facts.n_areas),
-        seed=words.numbers.plain(facts.seed),
-    )
-    return f"{_found(words, facts)} {drawn}"
+    areas = {"drawn": facts.n_areas_drawn, "all": facts.n_areas, "seed": facts.seed}
+    return f"{_found(words, facts)} {_SAID['drawn'].say(words, areas)}"
 
 
 def _found(words: Words, facts: ExposureFacts) -> str:
-    whole, numbers = facts.whole, words.numbers
+    whole = facts.whole
     if not whole.n_small:
-        return words.say("No small count is published: there was nothing to find.")
+        return _SAID["nothing"].say(words)
     values = {
-        "share": numbers.share(whole.together / whole.n_small),
-        "small": numbers.count(whole.n_small),
-        "most": numbers.count(facts.small),
-        "guessed": numbers.count(facts.guessed),
-        "alone": numbers.share(whole.alone / whole.n_small),
+        "share": whole.together / whole.n_small,
+        "small": whole.n_small,
+        "most": facts.small,
+        "guessed": facts.guessed,
+        "alone": whole.alone / whole.n_small,
+        "sure": facts.sure,
+        "wrong": facts.sure_wrong,
     }
-    if not facts.sure:
-        return words.say(
-            "Whoever asks for all tables finds %(share)s of %(small)s counts from 1 to "
-            "%(most)s with %(guessed)s guesses, %(alone)s from the table of each alone, "
-            "and is sure of none.",
-            **values,
-        )
-    return words.say(
-        "Whoever asks for all tables finds %(share)s of %(small)s counts from 1 to %(most)s "
-        "with %(guessed)s guesses, %(alone)s from the table of each alone, and is sure of "
-        "%(sure)s, of which %(wrong)s wrongly.",
-        sure=numbers.count(facts.sure),
-        wrong=numbers.count(facts.sure_wrong),
-        **values,
-    )
+    return _SAID["some-sure" if facts.sure else "none-sure"].say(words, values)
 
 
 def _remarks(words: Words, facts: ExposureFacts) -> list[str]:
     """Say what is certain, and what is found of persons."""
-    told, persons = [], facts.persons
+    told, persons, remaining = [], facts.persons, facts.remaining
     if facts.whole.n_small:
         told += [
-            words.say(
-                "By the probability of each count %(share)s are found, and somebody is sure of "
-                "%(sure)s, of which %(wrong)s wrongly.",
-                share=words.numbers.share(one.share),
-                sure=words.numbers.count(one.sure),
-                wrong=words.numbers.count(one.sure_wrong),
+            _SAID["posterior"].say(
+                words, {"share": one.share, "sure": one.sure, "wrong": one.sure_wrong}
             )
             for _, one in facts.posterior[-1:]
         ]
@@ -130,40 +98,22 @@ def _remarks(words: Words, facts: ExposureFacts) -> list[str]:
                 facts.certain,
             )
         )
-    if facts.remaining.n_small:
-        told.append(
-            words.say(
-                "Of %(small)s sets of 1 to %(most)s records that no table shows, but that two "
-                "tables differ by, %(together)s are found from all tables, and %(alone)s from "
-                "these two alone.",
-                small=words.numbers.count(facts.remaining.n_small),
-                most=words.numbers.count(facts.small),
-                together=words.numbers.share(
-                    facts.remaining.together / facts.remaining.n_small
-                ),
-                alone=words.numbers.share(facts.remaining.alone / facts.remaining.n_small),
-            )
-        )
-    if persons.n:
-        shares = {
-            name: words.numbers.share(getattr(persons, name) / persons.n)
-            for name in ("by_frequency", "alone", "together")
+    if remaining.n_small:
+        values = {
+            "small": remaining.n_small,
+            "most": facts.small,
+            "together": remaining.together / remaining.n_small,
+            "alone": remaining.alone / remaining.n_small,
         }
-        told.append(
-            words.say(
-                "Of %(persons)s persons alone in a cell one more category is guessed rightly "
-                "for %(together)s from all tables, %(alone)s from the table alone, and "
-                "%(by_frequency)s by taking the most frequent.",
-                persons=words.numbers.count(persons.n),
-                **shares,
-            )
-        )
+        told.append(_SAID["remaining"].say(words, values))
+    if persons.n:
+        ways = ("by_frequency", "alone", "together")
+        shares = {name: getattr(persons, name) / persons.n for name in ways}
+        told.append(_SAID["persons"].say(words, {"persons": persons.n, **shares}))
     return told
 
 
-def _parts(
-    words: Words, parts: Sequence[PartFact], ident: str, heading: str, caption: str
-) -> Table:
+def _parts(words: Words, facts: ExposureFacts, name: str) -> Table:
     def found(part: PartFact, name: str) -> Cell:
         number = getattr(part, name)
         share = words.numbers.share(number / part.n_small) if part.n_small else ""
@@ -174,14 +124,14 @@ def _parts(
         return f"{words.say('total')} {part.name}".strip() if is_whole else part.name
 
     return (
-        Lines(words, parts)
-        .text(heading, named)
+        Lines(words, getattr(facts, name))
+        .text(_HEADINGS[name], named)
         .number("Tables", lambda part: part.n_tables, "count")
         .number("Cells", lambda part: part.n_cells, "count")
         .number("Small counts", lambda part: part.n_small, "count")
         .number("Found alone", lambda part: found(part, "alone"))
         .number("Found together", lambda part: found(part, "together"))
-        .table(ident, caption)
+        .table(name, words.say(_CAPTIONS[name]))
     )
 
 
@@ -252,17 +202,8 @@ def _picture(words: Words, facts: ExposureFacts, growth: GrowthFact) -> Row:
             is_limit=True,
         ),
     ]
-    data = Curves(
-        id="tables-asked",
-        title=say("Small counts found, by the number of tables asked for"),
-        description=say(
-            "From one table to %(n)s, the share found of all small counts rises to %(share)s.",
-            n=words.numbers.count(points[-1].n_tables),
-            share=words.numbers.share(whole.together / whole.n_small),
-        ),
-        across=say("tables asked for, each with its margins"),
-        upwards=say("share found (%)"),
-    )
+    said = {"n": points[-1].n_tables, "share": whole.together / whole.n_small}
+    data = Curves(**_PICTURES["asked"].say(words, "tables-asked", **said))
     table = (
         Lines(words, points)
         .number("Tables", lambda point: point.n_tables, "count")
@@ -276,19 +217,8 @@ def _picture(words: Words, facts: ExposureFacts, growth: GrowthFact) -> Row:
         panels=panels(words, data.id, [(data, lines)]),
         data=table,
         notes=(
-            say(
-                "The tables are asked for in an order drawn at random (seed %(seed)s); "
-                "those that are margins of others come with these. Each point is an attack "
-                "of the tables asked for so far. Small counts of other tables count as not "
-                "found.",
-                seed=words.numbers.plain(growth.seed),
-            ),
-            say(
-                "The second line is of the same %(n)s small counts at each point: what it "
-                "rises by, other tables tell of them. The best guess is made anew each "
-                "time, so that it can fall.",
-                n=words.numbers.count(growth.n_small_first),
-            ),
+            _SAID["order"].say(words, {"seed": growth.seed}),
+            _SAID["first"].say(words, {"n": growth.n_small_first}),
         ),
     )
 
@@ -305,18 +235,12 @@ def _advice(words: Words, facts: ExposureFacts) -> list[Table]:
 
 def _digests(words: Words, facts: ExposureFacts) -> Table:
     """List what was looked at by digest, as the JSON beside the page has it."""
-    say = words.say
-    named = {
-        "data": say("Data"),
-        "rules": say("Rules, variables, populations and tables"),
-        "ptable": say("P-table"),
-        "secret": say("Secret"),
-    }
+    named = {name: words.say(text) for name, text in _DIGESTS.items()}
     return (
         Lines(words, facts.digests.items())
         .text("Part", lambda line: named.get(line[0], line[0]))
-        .column(Column(say("Digest")), lambda line: Cell(text=line[1], is_code=True))
-        .table("digests", say("What was looked at, by digest"))
+        .column(Column(words.say("Digest")), lambda line: Cell(text=line[1], is_code=True))
+        .table("digests", words.say("What was looked at, by digest"))
     )
 
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from reports.catalogues.pages import headings
 from reports.catalogues.wording import WordLists
 from reports.charts.curves import Curve, Curves, Spot, panels
+from reports.facts.meaning import EpsilonFact, MeaningFacts
+from reports.i18n.languages import Words
 from reports.pages.training.private import delta, neighbours, unit_of
 from reports.parts import Lines, Row, Table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from reports.facts.meaning import EpsilonFact, MeaningFacts
-    from reports.i18n.languages import Words
 
 _WORDS = WordLists("meaning")
 _SAID, _PICTURES = _WORDS.sentences("sentences"), _WORDS.pictures()

@@ -165,7 +165,7 @@ def _measures(facts: SynthesisFacts) -> list[SweptFigure]:
     for line, figures in facts.figures.items():
         for f in figures:
             if f.value is not None:
-                key = (f.name, "" if f.name.startswith("tvd") else f.subject)
+                key = (f.name, "" if FIGURES[f.name].group == "tables" else f.subject)
                 known = found.get(key) or SweptFigure(
                     name=f.name, subject=key[1], controls=f.controls
                 )

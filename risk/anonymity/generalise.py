@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
+from operator import le
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -53,15 +54,13 @@ def generalise(
     -----
     A generalisation is minimal when none with all levels as fine or finer, and one of them
     finer, is k-anonymous; of these the one with the smallest sum of levels is taken. It only
-    becomes easier as columns get broader, so the search tags everything broader than a success
-    and everything finer than a failure, halving a chain of untagged combinations at a time.
-    Only the distinct combinations of the values are generalised, not the records. Ties go to
-    the first in lexicographic order.
+    becomes easier as columns get broader, so combinations are tried by the sum of their
+    levels, without those that are broader than a success. Only the distinct combinations of
+    the values are generalised, not the records. Ties go to the first in lexicographic order.
 
     References
     ----------
-    P. Samarati (2001), IEEE TKDE 13(6); K. LeFevre, D. DeWitt, R. Ramakrishnan (2005),
-    Incognito, SIGMOD; F. Kohlmayer et al. (2012), Flash, PASSAT.
+    P. Samarati (2001), IEEE TKDE 13(6).
     """
     _require(hierarchies, k)
     table = as_pandas(frame)
@@ -69,19 +68,22 @@ def generalise(
     columns = columns_of(table, names)
     ladders = _ladders(names, columns, hierarchies)
     numbers, first = group_numbers([column.codes for column in columns])
-    lattice = Lattice(
-        maps=[[codes for codes, _ in ladder] for ladder in ladders],
-        values=[column.codes[first] for column in columns],
-        weights=np.bincount(numbers),
-        k=k,
-    )
-    minimal = lattice.minimal()
+    coded = [
+        [codes[column.codes[first]] for codes, _ in ladder]
+        for column, ladder in zip(columns, ladders, strict=True)
+    ]
+    weights = np.bincount(numbers)
+    minimal: list[Levels] = []
+    for levels in sorted(product(*(range(len(ladder)) for ladder in ladders)), key=sum):
+        is_coarser = any(all(map(le, known, levels)) for known in minimal)
+        if not is_coarser and _smallest(coded, levels, weights) >= k:
+            minimal.append(levels)
     if not minimal:
         raise RiskError(
             f"Even the broadest levels leave groups of fewer than {k} records.",
             hint="add a broadest level, or ask for a smaller k",
         )
-    best = min(minimal, key=sum)
+    best = minimal[0]
     generalised = table.copy()
     for name, column, ladder, level in zip(names, columns, ladders, best, strict=True):
         if level:
@@ -92,9 +94,17 @@ def generalise(
     return Generalised(
         frame=_as_given(generalised.reset_index(drop=True), frame),
         levels=dict(zip(names, best, strict=True)),
-        k=int(lattice.sizes(best).min()),
-        minimal=tuple(dict(zip(names, levels, strict=True)) for levels in minimal),
+        k=_smallest(coded, best, weights),
+        minimal=tuple(dict(zip(names, levels, strict=True)) for levels in sorted(minimal)),
     )
+
+
+def _smallest(
+    coded: Sequence[Sequence[NDArray[np.int64]]], levels: Levels, weights: NDArray[np.int64]
+) -> int:
+    """Count the records of the smallest group, from codes by column, level and combination."""
+    of_groups, _ = group_numbers([c[level] for c, level in zip(coded, levels, strict=True)])
+    return int(np.bincount(of_groups, weights).min())
 
 
 def bins(values: Sequence[Any], *, width: float, start: float = 0) -> dict[Any, str]:
@@ -163,81 +173,3 @@ def _as_given(kept: Any, given: Any) -> Any:
         is_polars = type(given).__module__.split(".")[0] == "polars"
         return type(given)(table) if is_polars else table
     return kept
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Lattice:
-    """Hold all combinations of levels, over the distinct combinations of values.
-
-    Parameters
-    ----------
-    maps
-        Per column and level the code of each value.
-    values
-        Per column the values of the distinct combinations.
-    weights
-        How many records have each combination.
-    k
-        The size wanted of every group.
-    """
-
-    maps: list[list[NDArray[np.int64]]]
-    values: list[NDArray[np.int64]]
-    weights: NDArray[np.int64]
-    k: int
-
-    @property
-    def shape(self) -> Levels:
-        """The number of levels of every column."""
-        return tuple(len(maps) for maps in self.maps)
-
-    def sizes(self, levels: Levels) -> NDArray[np.int64]:
-        """Give for each combination of values the size of its group."""
-        codes = [
-            maps[level][values]
-            for maps, level, values in zip(self.maps, levels, self.values, strict=True)
-        ]
-        numbers, _ = group_numbers(codes)
-        totals = np.bincount(numbers, self.weights).astype(np.int64)
-        sizes: NDArray[np.int64] = totals[numbers]
-        return sizes
-
-    def is_enough(self, levels: Levels) -> bool:
-        """Tell whether no group is too small."""
-        return bool((self.sizes(levels) >= self.k).all())
-
-    def minimal(self) -> list[Levels]:
-        """List the minimal combinations of levels that are k-anonymous, in order."""
-        good, bad = np.zeros(self.shape, dtype=bool), np.zeros(self.shape, dtype=bool)
-        every = [tuple(map(int, levels)) for levels in np.ndindex(self.shape)]
-        every.sort(key=lambda levels: (sum(levels), levels))
-        for start in every:
-            while not (good[start] or bad[start]):
-                chain = self._chain(start, good, bad)
-                middle = chain[len(chain) // 2]
-                if self.is_enough(middle):
-                    good[tuple(slice(level, None) for level in middle)] = True
-                else:
-                    bad[tuple(slice(level + 1) for level in middle)] = True
-        is_minimal = good.copy()
-        for axis in range(good.ndim):
-            below = np.roll(good, 1, axis=axis)
-            below[(slice(None),) * axis + (0,)] = False
-            is_minimal &= ~below
-        return [tuple(map(int, levels)) for levels in np.argwhere(is_minimal)]
-
-    def _chain(
-        self, start: Levels, good: NDArray[np.bool_], bad: NDArray[np.bool_]
-    ) -> list[Levels]:
-        """Walk upwards over combinations that are not tagged yet."""
-        chain = [start]
-        while True:
-            here = chain[-1]
-            for axis in range(len(here)):
-                level = here[axis] + 1
-                above = (*here[:axis], level, *here[axis + 1 :])
-                if level < self.shape[axis] and not (good[above] or bad[above]):
-                    chain.append(above)
-                    break
-            else:
-                return chain

@@ -9,13 +9,10 @@ from risk.attacks.averaging import RepeatedAnswers, TwoPartition, repeats_needed
 from risk.attacks.differencing import Differencing, DifferencingFigures
 from risk.attacks.hidden_bound import HiddenBound
 from risk.attacks.margins import MarginBounds, reveal
-from risk.attacks.means import MeansBesideCounts, candidate_counts
 from risk.attacks.oracle import AttackResult, CountRequest, Oracle, wilson
 from risk.attacks.pairs import pairs_available, pairs_needed
-from risk.attacks.reconstruction.feasibility import FeasibilityIntervals
 from risk.attacks.reconstruction.geographic import GeographicDifferencing
 from risk.attacks.reconstruction.linear import LinearReconstruction
-from risk.attacks.reconstruction.linkage import Linkage
 from risk.attacks.reconstruction.subset_sums import SubsetSums
 from risk.attacks.simulated import SimulatedOracle
 from risk.attacks.small_cell import SmallCell
@@ -26,21 +23,17 @@ __all__ = [
     "CountRequest",
     "Differencing",
     "DifferencingFigures",
-    "FeasibilityIntervals",
     "GeographicDifferencing",
     "HiddenBound",
     "Leakage",
     "LinearReconstruction",
-    "Linkage",
     "MarginBounds",
-    "MeansBesideCounts",
     "Oracle",
     "RepeatedAnswers",
     "SimulatedOracle",
     "SmallCell",
     "SubsetSums",
     "TwoPartition",
-    "candidate_counts",
     "joint_noise",
     "pairs_available",
     "pairs_needed",

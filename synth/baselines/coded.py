@@ -53,7 +53,9 @@ class CodedColumn:
 def code_frame(
     frame: Any, *, domains: Mapping[str, Sequence[Any]] | None = None
 ) -> list[CodedColumn]:
-    """Turn a frame into codes."""
+    """Turn a frame into codes; columns that are coded stay as they are."""
+    if isinstance(frame, list) and frame and isinstance(frame[0], CodedColumn):
+        return frame
     table = as_pandas(frame)
     if not len(table.columns) or not len(table):
         raise SynthError(

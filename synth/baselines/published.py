@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from dp import Adjacency
-from footing.arrays import AnyIntegers
+from footing.arrays import AnyIntegers, Flags
+from synth.baselines.coded import CodedColumn
 from synth.baselines.model import Account
 from synth.copulas.margins import Margin
 from synth.errors import SynthError
-from synth.marginals.measuring import Neighbours, NoiseSource, SimulatedNoise
+from synth.marginals.measuring import Neighbours, NoiseSource
 from synth.methods import CodeModel
 
 _NAMES = {
@@ -23,7 +23,7 @@ _NAMES = {
     "label": "label",
     "settings": "settings",
 }
-_SILENT = {"ordered", "present", "rules"}  # rules are kept by drawing again
+_SILENT = {"ordered", "rules"}  # rules are kept by drawing again
 
 
 class JointModel(CodeModel):
@@ -38,14 +38,9 @@ class JointModel(CodeModel):
         number: int,
         *,
         rng: np.random.Generator,
-        conditions: Mapping[int, int] | None = None,
+        allowed: Mapping[int, Flags] | None = None,  # noqa: ARG002 (its caller draws again)
     ) -> NDArray[np.int32]:
-        """Draw records."""
-        if conditions:
-            raise SynthError(
-                "This method cannot draw given the values of columns.",
-                hint="where=\"sex == 'F'\" draws again until records fit",
-            )
+        """Draw records, whatever is allowed."""
         if not number:
             return np.zeros((0, len(self.sizes)), np.int32)
         return np.column_stack(self._drawn(number, rng)).astype(np.int32)
@@ -59,21 +54,33 @@ def margins_of_codes(heights: Iterable[Any]) -> tuple[Margin, ...]:
     )
 
 
-def as_frame(
-    codes: AnyIntegers, *, sizes: Sequence[int], ordered: Sequence[bool]
-) -> tuple[pd.DataFrame, dict[str, list[Any]]]:
-    """Turn codes into a frame with declared domains; columns go by their places."""
-    columns: dict[str, Any] = {}
-    domains: dict[str, list[Any]] = {}
-    for place, (size, is_ordered) in enumerate(zip(sizes, ordered, strict=True)):
-        name, listed = str(place), list(range(size))
-        column = codes[:, place].astype("int64")
-        if is_ordered:
-            columns[name], domains[name] = column, listed
-        else:
-            domains[name] = [str(code) for code in listed]
-            columns[name] = pd.Series(column.astype(str), dtype=object)
-    return pd.DataFrame(columns), domains
+def coded_columns(
+    codes: AnyIntegers, *, ordered: Sequence[bool], sizes: Sequence[int] | None = None
+) -> list[CodedColumn]:
+    """Return codes as columns that go by their places.
+
+    Their values are all codes, or those that occur where no sizes are given.
+    """
+    found = []
+    for place, is_ordered in enumerate(ordered):
+        values, places = np.unique(codes[:, place].astype(np.int64), return_inverse=True)
+        if sizes is not None:
+            values, places = np.arange(sizes[place]), codes[:, place].astype(np.intp)
+        column = CodedColumn(
+            name=str(place),
+            domain=tuple(values.tolist()),
+            codes=places.astype(np.int64),
+            is_numeric=is_ordered,
+            dtype=np.dtype(np.int64),
+            is_declared=sizes is not None,
+        )
+        found.append(column)
+    return found
+
+
+def first_look(noise: Any) -> None:
+    """Tell a source that watches that all is checked, and the records are looked at."""
+    getattr(noise, "look", lambda: None)()
 
 
 def account_record(
@@ -95,7 +102,7 @@ def account_record(
 
 def seeded_by(noise: NoiseSource | None) -> np.random.Generator | None:
     """Return the generator of simulated noise; none where noise is secure."""
-    return noise.rng if isinstance(noise, SimulatedNoise) else None
+    return getattr(noise, "rng", None)
 
 
 def refuse_add_remove(neighbours: Neighbours, what: str) -> None:

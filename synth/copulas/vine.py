@@ -209,6 +209,7 @@ def fit_vine(
     families: Sequence[str] = FAMILIES,
     criterion: Criterion = "aic",
     before: ArrayLike | None = None,
+    selected_on: int | None = None,
     threads: int = 1,
 ) -> FittedVine:
     """Choose a vine and fit its pair-copulas.
@@ -229,6 +230,9 @@ def fit_vine(
         The candidates for every pair, and how one is chosen.
     before
         Left limits, for columns whose values have steps; then all columns count as discrete.
+    selected_on
+        On how many of the records trees and families are chosen, where there are more; the
+        parameters are those of all.
     threads
         How many processors to use; the fit is the same.
 
@@ -268,7 +272,13 @@ def fit_vine(
         lower = checked_uniforms(before, columns=n)
         points = np.asfortranarray(np.column_stack([points, np.minimum(lower, points)]))
         kwargs["var_types"] = ["d"] * n
-    return FittedVine(library.Vinecop.from_data(points, controls, **kwargs))
+    if selected_on is None or selected_on >= len(points):
+        return FittedVine(library.Vinecop.from_data(points, controls, **kwargs))
+    some = np.random.default_rng(0).choice(len(points), selected_on, replace=False)
+    chosen = np.asfortranarray(points[np.sort(some)])
+    vinecop = library.Vinecop.from_data(chosen, controls, **kwargs)
+    vinecop.fit(points, library.FitControlsBicop(num_threads=threads))
+    return FittedVine(vinecop)
 
 
 def gaussian_vine(correlation: ArrayLike, *, depth: int) -> FittedVine:

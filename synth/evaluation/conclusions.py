@@ -1,5 +1,6 @@
 """What follows from an evaluation, in named sentences; the words are those of reports."""
 
+import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
@@ -15,6 +16,7 @@ from reports.facts.synthesis import (
     SynthesisFinding,
 )
 from synth.errors import EvaluationError
+from synth.evaluation.measures.margins import CELL_SIZES
 from synth.evaluation.measures.scores import auc_interval
 from synth.evaluation.result import Evaluation, Figure
 from synth.evaluation.sweep import Sweep
@@ -192,6 +194,7 @@ def _beside(figure: Figure | None, control: str) -> dict[str, float | str]:
 
 
 def _concluded(found: Evaluation) -> Iterator[tuple[str, dict[str, float | str]]]:
+    yield from _of_trust(found)
     yield from _of_tables(found)
     for figure in found.figures:
         if figure.name == "class_auc" and (values := _beside(figure, "train")):
@@ -207,6 +210,27 @@ def _concluded(found: Evaluation) -> Iterator[tuple[str, dict[str, float | str]]
     for figure in found.figures:
         if figure.name == "inferred" and (values := _beside(figure, "holdout")):
             yield "guesses-above", {"subject": figure.subject, **values}
+
+
+def _of_trust(found: Evaluation) -> Iterator[tuple[str, dict[str, float | str]]]:
+    """Say which tables can be used, and how far cells are off by their size."""
+    figure = found.find("trusted")
+    if figure is not None and figure.value is not None:
+        number = math.comb(len(found.settings.get("columns", ())), 2)
+        known: dict[str, float | str] = {"number": number, "good": round(figure.value * number)}
+        if not figure.subject:
+            yield "trusted-all", known
+        else:
+            name = "trusted-some" if figure.value else "trusted-none"
+            yield name, {**known, "subject": figure.subject}
+    for size in reversed(CELL_SIZES):
+        error = found.value(f"cells_{size}")
+        if error is not None:
+            ends = {"size": size, "error": error}
+            if size == CELL_SIZES[-1]:
+                yield "cells-from", {**ends}
+            else:
+                yield "cells-between", {**ends, "last": 10 * size - 1}
 
 
 def _of_tables(found: Evaluation) -> Iterator[tuple[str, dict[str, float | str]]]:

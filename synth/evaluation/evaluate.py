@@ -90,6 +90,8 @@ class _Case:
     holdout: Records | None
 
 
+#: So many of the tables that cannot be trusted are named.
+_NAMED = 5
 #: Name, subject, value and reason of a figure.
 _Line = tuple[str, str, "float | None", str]
 
@@ -216,6 +218,13 @@ def _tables(case: _Case) -> Iterator[_Line]:
         )
         yield f"tvd{ways}", "", found.mean, ""
         if ways == 2:
+            far = [" × ".join(columns) for columns in found.not_trusted]  # noqa: RUF001
+            rest = [f"… +{len(far) - _NAMED}"] * (len(far) > _NAMED)
+            yield "trusted", ", ".join([*far[:_NAMED], *rest]), found.trusted, ""
+            errors = margins.cell_errors(case.train, case.made, seed=plan.seed)
+            for size in reversed(margins.CELL_SIZES):
+                why = "" if size in errors else "there are too few records"
+                yield f"cells_{size}", "", errors.get(size), why
             yield "tvd2_largest", ", ".join(map(str, found.worst)), found.largest, ""
             yield "k_marginal", "", 1000.0 * (1.0 - found.mean), ""
             share = margins.subsample_equivalent(

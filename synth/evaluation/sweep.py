@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from reports.catalogues.synthesis import FIGURES
 from synth.errors import EvaluationError
 from synth.evaluation.evaluate import Plan, evaluate
 from synth.evaluation.journal import Journal
@@ -265,7 +266,7 @@ def _run(
 
 def _key(name: str, subject: str) -> str:
     """Name a figure; the worst table is another one in each fold."""
-    return f"{name}:{subject}" if subject and not name.startswith("tvd") else name
+    return f"{name}:{subject}" if subject and FIGURES[name].group != "tables" else name
 
 
 def _seed_of(seed: int, name: str, fold: int) -> int:

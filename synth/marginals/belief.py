@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,15 +52,16 @@ class Network:
         return sum(math.prod(shape) for shape in self.shapes)
 
     def calibrate(
-        self, potentials: Sequence[Floats], *, evidence: dict[int, int] | None = None
+        self, potentials: Sequence[Floats], *, evidence: Mapping[int, Floats] | None = None
     ) -> tuple[float, list[Floats]]:
-        """Return the logarithm of the total, and the distribution of each clique."""
+        """Return the logarithm of the total, and the distribution of each clique.
+
+        Evidence is the chance of each code of a column to be what was seen.
+        """
         beliefs, log_total = self._multiplied(potentials)
-        for column, code in (evidence or {}).items():
+        for column, chances in (evidence or {}).items():
             home = self._home((column,))
-            only = np.zeros(self.sizes[column])
-            only[code] = 1.0
-            beliefs[home] = beliefs[home] * self._spread(only, (column,), home)
+            beliefs[home] = beliefs[home] * self._spread(chances, (column,), home)
         tree = self.tree
         upward: dict[int, Floats] = {}
         for one in reversed(tree.order[1:]):

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from footing.arrays import Columns, Floats, Integers
+from footing.arrays import Columns, Flags, Floats, Integers
 from synth.errors import SynthError
 from synth.marginals.belief import Network
 from synth.marginals.drawing import draw_codes, draw_within
@@ -117,7 +117,7 @@ class TableModel(CodeModel):
         number: int,
         *,
         rng: np.random.Generator,
-        conditions: Mapping[int, int] | None = None,
+        allowed: Mapping[int, Flags] | None = None,
     ) -> NDArray[np.int32]:
         """Draw records.
 
@@ -127,8 +127,8 @@ class TableModel(CodeModel):
             How many.
         rng
             Randomness; what it draws protects nobody, so it may have a seed.
-        conditions
-            Codes that some columns shall have. Others are drawn given these, none rejected.
+        allowed
+            Which codes some columns may have. Others are drawn given these, none rejected.
 
         Returns
         -------
@@ -137,11 +137,14 @@ class TableModel(CodeModel):
         """
         if number < 0:
             raise SynthError(f"The number of records cannot be {number}.")
-        conditions = dict(conditions or {})
-        for column, code in conditions.items():
-            if not (0 <= column < len(self.sizes) and 0 <= code < self.sizes[column]):
-                raise SynthError(f"Column {column} with code {code} is not in the model.")
-        evidence = {c: int(self.groups[c][code]) for c, code in conditions.items()}
+        shares = dict(enumerate(self.shares))
+        for column, flags in (allowed or {}).items():
+            kept = shares[column] * flags
+            # Whoever asks for a value that noise left without a share gets it.
+            shares[column] = kept if kept.any() else flags.astype(np.float64)
+        evidence = {
+            c: np.bincount(self.groups[c], shares[c]).astype(float) for c in allowed or {}
+        }
         _, beliefs = self.network.calibrate(
             [table.potential for table in self.tables], evidence=evidence
         )
@@ -149,11 +152,8 @@ class TableModel(CodeModel):
         for start in range(0, number, _CHUNK):
             part = codes[start : start + _CHUNK]
             coarse = draw_codes(self.network, beliefs, number=len(part), rng=rng)
-            for column, (group, share) in enumerate(zip(self.groups, self.shares, strict=True)):
-                if column in conditions:
-                    part[:, column] = conditions[column]
-                else:
-                    part[:, column] = draw_within(coarse[column], group, share, rng=rng)
+            for column, group in enumerate(self.groups):
+                part[:, column] = draw_within(coarse[column], group, shares[column], rng=rng)
         return codes
 
     def expected(self, first: int, second: int) -> Floats:

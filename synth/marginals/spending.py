@@ -18,6 +18,8 @@ _LAWS = {
     "margin": "fine discrete Gaussian",
     "table": "fine discrete Gaussian",
     "ranks": "fine discrete Gaussian",
+    "bounds": "fine discrete Gaussian",
+    "bins": "fine discrete Gaussian",
     "choice": "exponential",
 }
 

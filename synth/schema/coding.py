@@ -6,6 +6,7 @@ Errors name the column and what is wrong with its values, never a value.
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import re
 from decimal import Decimal, InvalidOperation
@@ -17,7 +18,7 @@ from synth.errors import DomainError, SynthError
 from synth.schema.columns import Category, Column, Date, Numeric, Whole, key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import pandas as pd
     from numpy.typing import NDArray
@@ -82,7 +83,7 @@ def encode(records: pd.DataFrame, schema: Schema) -> NDArray[np.int32]:
            [100,   2]], dtype=int32)
     """
     schema.require_declared()
-    _check_names(list(records.columns), schema)
+    check_names(list(records.columns), schema)
     codes = np.empty((len(records), len(schema.columns)), np.int32)
     problems = []
     for place, column in enumerate(schema.columns):
@@ -100,6 +101,22 @@ def encode(records: pd.DataFrame, schema: Schema) -> NDArray[np.int32]:
 
 def encode_column(values: pd.Series, column: Column) -> NDArray[np.int32]:
     """Return the codes of one column."""
+    with readable(column.name):
+        return _encoded(values, column)
+
+
+@contextlib.contextmanager
+def readable(name: str) -> Iterator[None]:
+    """Put an error of a library into our words: its own may quote a record."""
+    try:
+        yield
+    except SynthError:
+        raise
+    except (ArithmeticError, NotImplementedError, TypeError, ValueError):
+        raise DomainError(f"Column {name!r}: values that are no single values.") from None
+
+
+def _encoded(values: pd.Series, column: Column) -> NDArray[np.int32]:
     places, found = distinct_values(values, column.name)
     if isinstance(column, Category):
         codes = _codes_of_categories(found, column)
@@ -199,16 +216,14 @@ def distinct_values(values: pd.Series, name: str) -> tuple[NDArray[np.intp], Any
 
     places: Any
     found: Any
-    try:
+    with readable(name):
         if isinstance(values.dtype, pd.CategoricalDtype):
             places, found = values.cat.codes, values.cat.categories
         else:
             places, found = pd.factorize(values, use_na_sentinel=True)
-    except TypeError:
-        raise DomainError(f"Column {name!r}: values that are no single values.") from None
-    if values.dtype == object and pd.api.types.infer_dtype(values, skipna=True) not in _ALIKE:
-        return _apart(values)
-    places, found = np.array(places, np.intp), _as_numpy(found)
+        if values.dtype == object and pd.api.types.infer_dtype(values) not in _ALIKE:
+            return _apart(values)
+        places, found = np.array(places, np.intp), _as_numpy(found)
     if found.dtype.kind == "f":
         is_null = np.append(np.isnan(found), True)  # the last for place -1
         places[is_null[places]] = -1
@@ -216,12 +231,15 @@ def distinct_values(values: pd.Series, name: str) -> tuple[NDArray[np.intp], Any
 
 
 def _as_numpy(found: Any) -> NDArray[Any]:
-    """Return values of any type of pandas or Arrow as NumPy numbers, moments or objects."""
+    """Return values of any type of pandas or Arrow as NumPy numbers or objects.
+
+    Moments and durations become objects: NumPy makes whole numbers of their nanoseconds.
+    """
     import pandas as pd
 
     kind = found.dtype
     if isinstance(kind, np.dtype):
-        return np.asarray(found)
+        return np.asarray(pd.Index(found), object if kind.kind in "mM" else None)
     if pd.api.types.is_integer_dtype(kind):
         is_unsigned = pd.api.types.is_unsigned_integer_dtype(kind)
         return np.asarray(found.to_numpy(np.uint64 if is_unsigned else np.int64))
@@ -309,7 +327,7 @@ def _numbers_of(found: Any, column: Numeric) -> tuple[Integers, Integers]:
     """Return numbers on the grid, and for each 0 or a mark of why it is none."""
     array = np.asarray(found)
     if isinstance(column, Date):
-        return _days(array, found, column)
+        return _days(found, column)
     if array.dtype.kind in "iuf":
         return _plain_numbers(array, column)
     return _each_number(_python(found), column)
@@ -391,12 +409,8 @@ def _exact(key: tuple[str, object]) -> Decimal | None:
     return None
 
 
-def _days(array: NDArray[Any], found: Any, column: Date) -> tuple[Integers, Integers]:
-    if array.dtype.kind == "M":
-        days = array.astype("datetime64[D]")
-        codes = np.where(days == array, 0, _STRANGE).astype(np.int64)
-        return days.astype(np.int64), codes
-    numbers, codes = np.zeros(len(array), np.int64), np.zeros(len(array), np.int64)
+def _days(found: Any, column: Date) -> tuple[Integers, Integers]:
+    numbers, codes = np.zeros(len(found), np.int64), np.zeros(len(found), np.int64)
     coded = _missing_keys(column)
     for place, value in enumerate(_python(found)):
         key = key_of(value)
@@ -419,7 +433,8 @@ def _python(found: Any) -> list[Any]:
     return list(found.tolist()) if hasattr(found, "tolist") else list(found)
 
 
-def _check_names(found: list[Any], schema: Schema) -> None:
+def check_names(found: list[Any], schema: Schema) -> None:
+    """Refuse columns that are not declared, and declared ones that are not there."""
     if len(set(map(str, found))) < len(found):
         raise DomainError("Two columns of the records have the same name.")
     known = {*schema.names, *schema.ignored}

@@ -264,12 +264,10 @@ class Numeric(Column):
         return self.low, self.high
 
     @property
-    def has_bounds_alone(self) -> bool:
-        """Whether a wide range is cut evenly, as nothing but its bounds is declared."""
-        if self.bins is not None or self.edges or self.points:
-            return False
+    def is_uncut(self) -> bool:
+        """Whether nothing that is declared says how to cut a wide range."""
         low, high = self.bounds
-        return high - low >= _SINGLE
+        return self.bins is None and not self.edges and high - low >= _SINGLE
 
     @property
     def is_declared(self) -> bool:

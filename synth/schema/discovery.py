@@ -12,19 +12,29 @@ import numpy as np
 
 from dp import Geometric, Sensitivity
 from synth.errors import DomainError, SynthError
-from synth.marginals.spending import Call, gaussian_price, range_of, range_price
+from synth.marginals.coarse import group_codes
+from synth.marginals.spending import Call, Spend, calls_of, range_of, range_price
 from synth.schema.coding import distinct_values, grid_numbers
-from synth.schema.columns import Category, Date, Numeric, key_of
+from synth.schema.columns import Category, Column, Date, Numeric, key_of
+from synth.schema.schema import with_starts
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
+    from dp import DiscreteGaussian
     from footing.arrays import Integers
     from synth.marginals.measuring import Neighbours, NoiseSource
+    from synth.schema.columns import Column
     from synth.schema.schema import Schema
 
 _FOUND = "found in the records, at a price"
+_BINS = f"bins {_FOUND}"
 _CHANCE = 0.01
+_STANDS_OUT = 3.0  # in scales of the noise
+_MOST_BINS = 64
+_MOST_SPLIT = 1000
 _LARGEST = 2**53
 _WHOLE = re.compile("0|-?[1-9][0-9]{0,14}")
 _READ: dict[Any, tuple[str, Any]] = {str(truth): ("truth", truth) for truth in (True, False)}
@@ -40,6 +50,9 @@ class Discovery:
         Share of the budget, for all of them together.
     delta_share
         Share of delta, for categories: what only a few have is shown with this chance at most.
+    bins_share
+        Share of what is left for bins, if all columns are wide and have none; each of these
+        costs its part.
 
     Examples
     --------
@@ -49,10 +62,11 @@ class Discovery:
 
     share: float = 0.1
     delta_share: float = 0.5
+    bins_share: float = 0.5
 
     def __post_init__(self) -> None:
-        if not (0 < self.share < 1 and 0 < self.delta_share < 1):
-            raise SynthError("share and delta_share lie between 0 and 1.")
+        if not all(0 < one < 1 for one in (self.share, self.delta_share, self.bins_share)):
+            raise SynthError("share, delta_share and bins_share lie between 0 and 1.")
 
 
 def discover(
@@ -118,8 +132,6 @@ def discover(
     search = _Search(neighbours, noise)
     calls = []
     for name in names:
-        if name not in records.columns:
-            raise DomainError(f"Column {name!r} is not in the records.")
         column, price = schema.column(name), rho / len(names) * (1 - 1e-9)
         if isinstance(column, Category):
             slip = delta / len(categories)
@@ -128,6 +140,33 @@ def discover(
             column, call = search.bounds(records[name], column, rho=price)
         schema = schema.with_column(column)
         calls.append(call)
+    return schema, calls
+
+
+def find_bins(
+    records: pd.DataFrame,
+    schema: Schema,
+    *,
+    rho: float,
+    neighbours: Neighbours,
+    noise: NoiseSource,
+) -> tuple[Schema, list[Call]]:
+    """Return the schema with bins where a wide range has none, and what they cost.
+
+    Numbers are counted by their leading digits, with noise; what many share is looked at again,
+    one digit further, down to single numbers. Cells of few records are then put together.
+
+    References
+    ----------
+    Cormode, Kulkarni, Srivastava 2019 (hierarchical histograms); Zhang, Xiao, Xie 2016 (cells
+    are split where noisy counts are large).
+    """
+    wide = [one for one in schema.columns if isinstance(one, Numeric) and one.is_uncut]
+    search, calls = _Search(neighbours, noise), list[Call]()
+    for column in wide:
+        found, paid = search.bins(records[column.name], column, rho=rho / len(schema.columns))
+        schema = schema.with_column(found)
+        calls += paid
     return schema, calls
 
 
@@ -178,14 +217,7 @@ class _Search:
     def bounds(self, values: pd.Series, column: Numeric, *, rho: float) -> tuple[Numeric, Call]:
         """Find the bounds of a column of numbers."""
         how = self.neighbours.counting(rho)
-        call = Call(
-            what="bounds",
-            columns=(column.name,),
-            law="fine discrete Gaussian",
-            sensitivity=how.sensitivity.l2,
-            scale=how.scale,
-            rho=gaussian_price(how.sensitivity.l2, how.scale),
-        )
+        (call,) = calls_of([Spend.of("bounds", how, columns=(0,))], [column.name])
         starts = _round_numbers(column)
         numbers = np.clip(grid_numbers(values, column), starts[0], starts[-1] - 1)
         cells = np.searchsorted(np.array(starts), numbers, side="right") - 1
@@ -204,6 +236,92 @@ class _Search:
             kind = int if column.kind == "whole" else float
             ends = {name: kind(value) for name, value in ends.items()}
         return replace(column, **ends, outside="clip", declared_by=_FOUND), call
+
+    def bins(
+        self, values: pd.Series, column: Numeric, *, rho: float
+    ) -> tuple[Numeric, list[Call]]:
+        """Cut a column of numbers where they are many."""
+        low, high = column.bounds
+        digits = _digits(column)
+        how = self.neighbours.counting(rho / (digits + 1) * (1 - 1e-9))
+        calls = calls_of([Spend.of("bins", how, columns=(0,))] * (digits + 1), [column.name])
+        counts, heaps = self._counts(grid_numbers(values, column), (low, high), digits, how)
+        starts, least = np.array(sorted(counts)), _STANDS_OUT * how.scale
+        masses = np.maximum([counts[start] for start in starts.tolist()], 0.0)
+        alone = np.where(np.isin(starts, heaps), np.arange(len(starts)), -1)
+        groups = group_codes(
+            masses, is_ordered=True, most=_MOST_BINS, least=least, patterns=alone
+        )
+        firsts = np.maximum(starts[np.unique(groups, return_index=True)[1]], low).tolist()
+        by = "; ".join(filter(None, (column.declared_by, _BINS)))
+        return replace(with_starts(column, firsts), declared_by=by), calls
+
+    def _counts(
+        self, numbers: Integers, bounds: tuple[int, int], digits: int, how: DiscreteGaussian
+    ) -> tuple[dict[int, float], list[int]]:
+        """Count numbers in cells that begin at round ones, and return those that many share."""
+        low, high = bounds
+        numbers = np.clip(numbers, low, high)
+        starts = np.arange(low // 10**digits, high // 10**digits + 1) * 10**digits
+        found, least = dict[int, float](), 0.0
+        for width in (10**place for place in range(digits, -1, -1)):
+            if not starts.size:
+                break
+            noisy = self.noise.add(_within(numbers, starts, width), how)
+            least = least or max(_STANDS_OUT * how.scale, float(noisy.sum()) / _MOST_SPLIT)
+            is_many = noisy > least
+            few = np.ones(len(starts), bool) if width == 1 else ~is_many
+            found |= dict(zip(starts[few].tolist(), noisy[few].tolist(), strict=True))
+            many = starts[is_many]
+            starts = (many[:, None] + width // 10 * np.arange(10)).ravel()
+            starts = starts[(starts <= high) & (starts + width // 10 > low)]
+        return found, many.tolist()
+
+
+def is_unpaid(column: Column, paid: Sequence[str]) -> bool:
+    """Tell whether something of a column was found that no call of these kinds pays for."""
+    parts = column.declared_by.split("; ")
+    if _FOUND in parts and not {*paid} & {"categories", "bounds"}:
+        return True
+    return (
+        _BINS in parts and isinstance(column, Numeric) and paid.count("bins") <= _digits(column)
+    )
+
+
+def _digits(column: Numeric) -> int:
+    """Return how many digits of a number are looked at after the first two, one by one."""
+    low, high = column.bounds
+    return max(len(str(high - low)) - 2, 0)
+
+
+def _within(numbers: Integers, starts: Integers, width: int) -> Integers:
+    """Count the numbers in cells of one width, of which none overlap."""
+    cells = np.searchsorted(starts, numbers, side="right") - 1
+    inside = (cells >= 0) & (numbers < starts[cells] + width)
+    return np.bincount(cells[inside], minlength=len(starts)).astype(np.int64)
+
+
+def stood_in(records: pd.DataFrame, schema: Schema) -> tuple[pd.DataFrame, Schema]:
+    """Give every column without a domain one value, to try what comes after finding domains.
+
+    Refuses values whose domain could not be found.
+    """
+    unknown = [schema.column(name) for name in schema.undeclared if name in records.columns]
+    for column in unknown:
+        if isinstance(column, Numeric):
+            grid_numbers(records[column.name], column)
+            whole = next(one for one in range(99) if one not in column.missing.values())
+            value: Any = "1970-01-01" if isinstance(column, Date) else whole
+            known: Column = replace(column, low=value, high=value, edges=(), points=())
+        else:
+            _counted(records[column.name], column.name)
+            value = "any"
+            known = replace(column, values=(value,), other=value)  # type: ignore[call-arg]
+        records = records.assign(**{column.name: value})
+        schema = schema.with_column(known)
+    names = {column.name for column in unknown}
+    kept = tuple(rule for rule in schema.rules if not names & {*rule.columns})
+    return records, replace(schema, rules=kept)
 
 
 def _counted(values: pd.Series, name: str) -> dict[tuple[str, object], int]:

@@ -1,15 +1,20 @@
 """What is missing from a schema, or would leak, told without a look at any value."""
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from synth.errors import SchemaError
+from synth.marginals.measuring import Neighbours
+from synth.marginals.spending import Budget, Settings
 from synth.schema.columns import Category, Column, Numeric
+from synth.schema.discovery import Discovery
 from synth.schema.rules.constraints import constraints_of
 from synth.schema.schema import Schema
 
 _MANY = 2000
+_MUCH = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +41,14 @@ class Finding:
     text: str
 
 
-def lint(schema: Schema, *, names: Iterable[str] | None = None) -> list[Finding]:
-    """Return what is missing from a schema, or would leak.
+def lint(
+    schema: Schema,
+    *,
+    names: Iterable[str] | None = None,
+    records: int | None = None,
+    budget: Budget | None = None,
+) -> list[Finding]:
+    """Return what is missing from a schema, would leak, or costs accuracy.
 
     Parameters
     ----------
@@ -46,6 +57,9 @@ def lint(schema: Schema, *, names: Iterable[str] | None = None) -> list[Finding]
     names
         The names of the columns of the records, when they are known. Values are not asked
         for: what a check of values says would be a release of its own.
+    records, budget
+        About how many records there will be, a public number, and what may be spent: together
+        they tell how much of each column will be noise.
 
     Examples
     --------
@@ -53,85 +67,96 @@ def lint(schema: Schema, *, names: Iterable[str] | None = None) -> list[Finding]
     >>> [one.level for one in lint(Schema(columns=[Whole(name="age")]))]
     ['error', 'note']
     """
-    found = [finding for column in schema.columns for finding in _of_column(column)]
+    columns = schema.columns
+    found = [finding for column in columns for finding in _of_column(column, len(columns))]
+    if records is not None and budget is not None and schema.is_declared:
+        found += _of_noise(schema, records, budget)
     if schema.unit.name == "record":
-        found.append(
-            Finding(
-                level="note",
-                place="unit",
-                text="the unit is a record: whoever has several is protected less",
+        text = "the unit is a record: whoever has several is protected less"
+        found.append(_finding("note", "unit", text))
+    return [*found, *_of_rules(schema), *_of_names(schema, names)]
+
+
+def _finding(level: str, place: str, text: str) -> Finding:
+    return Finding(level=level, place=place, text=text)
+
+
+def _of_noise(schema: Schema, records: int, budget: Budget) -> Iterator[Finding]:
+    """Say what noise alone does to the columns, before anything smooths it."""
+    number, spending, unit = len(schema.columns), Settings(), schema.unit
+    wide = {one.name for one in schema.columns if isinstance(one, Numeric) and one.is_uncut}
+    rho = budget.concentrated() * (1 - Discovery().bins_share / number * len(wide))
+    near = Neighbours(adjacency=budget.adjacency, rows=unit.most_records, unit=unit.name)
+    scale = near.counting(spending.margin_price(rho, margins=number)).scale
+    for one in schema.columns:
+        moved = min(one.size * scale / math.sqrt(2 * math.pi) / max(records, 1), 1.0)
+        if one.name not in wide:
+            yield _finding(
+                "warning" if moved > _MUCH else "note",
+                one.name,
+                f"noise moves {moved:.1%} of the records to others of {one.size} codes, before "
+                "it is smoothed",
             )
-        )
-    found += _of_rules(schema)
-    found += _of_names(schema, names)
-    return found
+    tables = spending.how_many(records, columns=number, rho=rho)
+    noise = near.counting(spending.table_price(rho, tables=tables)).scale
+    yield _finding(
+        "note",
+        "tables",
+        f"about {tables} tables are measured, each count with noise of scale {noise:.3g}: what "
+        f"fewer than {spending.least_group * noise:.0f} records share is put together",
+    )
 
 
-def _of_column(column: Column) -> list[Finding]:
-    def say(level: str, text: str) -> Finding:
-        return Finding(level=level, place=column.name, text=text)
-
+def _of_column(column: Column, columns: int) -> Iterator[Finding]:
+    say, name = _finding, column.name
     if not column.is_declared:
         what = "values" if isinstance(column, Category) else "bounds"
-        return [say("error", f"the {what} are not declared; read off the records they leak")]
-    found = []
+        yield say("error", name, f"the {what} are not declared; read off the records they leak")
+        return
     if not column.declared_by:
-        found.append(say("warning", "nobody is named who declared the domain (declared_by)"))
+        yield say("warning", name, "nobody is named who declared the domain (declared_by)")
     if column.size > _MANY:
-        found.append(say("warning", f"{column.size} codes: most of their counts will be noise"))
+        yield say("warning", name, f"{column.size} codes: most of their counts will be noise")
     if column.size == 1:
-        found.append(say("note", "only one value is possible"))
+        yield say("note", name, "only one value is possible")
     if not column.missing:
-        found.append(say("note", "no kind of missing is declared: null will be refused"))
-    if isinstance(column, Numeric) and column.has_bounds_alone:
-        cells = column.domain_size
-        found.append(
-            say(
-                "warning",
-                f"bounds alone, cut into {cells} equal cells: a value that many share (0, 40) "
-                "is spread over its cell; records may be worse than with independent columns. "
-                "Declare bins, edges and points from a code book",
-            )
+        yield say("note", name, "no kind of missing is declared: null will be refused")
+    if isinstance(column, Numeric) and column.is_uncut:
+        price = Discovery().bins_share / columns
+        yield say(
+            "note",
+            name,
+            f"neither bins nor edges: they are found in the records, for {price:.1%} of the "
+            "budget; declared ones cost nothing",
         )
     if isinstance(column, Numeric) and column.outside == "clip":
-        found.append(say("note", "values out of bounds are put on the bounds"))
+        yield say("note", name, "values out of bounds are put on the bounds")
     if isinstance(column, Category) and column.other is not None:
-        found.append(say("note", f"values that are not declared become {column.other!r}"))
-    return found
+        yield say("note", name, f"values that are not declared become {column.other!r}")
 
 
-def _of_rules(schema: Schema) -> list[Finding]:
+def _of_rules(schema: Schema) -> Iterator[Finding]:
     if not schema.is_declared:
-        return []
+        return
     try:
         kept = constraints_of(schema.cut_at_rules())
     except SchemaError as error:
-        return [Finding(level="error", place="rules", text=error.problem)]
-    return [
-        Finding(
-            level="note",
-            place=one.rule.name,
-            text="records that break this rule are drawn again; the model does not know it",
-        )
-        for one in kept
-        if one.how == "redrawing"
-    ]
+        yield _finding("error", "rules", error.problem)
+        return
+    text = "records that break this rule are drawn again; the model does not know it"
+    for one in kept:
+        if one.how == "redrawing":
+            yield _finding("note", one.rule.name, text)
 
 
-def _of_names(schema: Schema, names: Iterable[str] | None) -> list[Finding]:
+def _of_names(schema: Schema, names: Iterable[str] | None) -> Iterator[Finding]:
     if names is None:
-        return []
+        return
     present: list[Any] = list(names)
-    known = {*schema.names, *schema.ignored, schema.unit.identifier}
-    needed = [*schema.names, *([schema.unit.identifier] if schema.unit.identifier else [])]
-    extra = [
-        Finding(level="error", place=str(name), text="in the records, and not in the schema")
-        for name in present
-        if name not in known
-    ]
-    absent = [
-        Finding(level="error", place=name, text="in the schema, and not in the records")
-        for name in needed
-        if name not in present
-    ]
-    return extra + absent
+    needed = [*schema.names, *filter(None, [schema.unit.identifier])]
+    for name in present:
+        if name not in {*needed, *schema.ignored}:
+            yield _finding("error", str(name), "in the records, and not in the schema")
+    for name in needed:
+        if name not in present:
+            yield _finding("error", name, "in the schema, and not in the records")

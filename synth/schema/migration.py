@@ -1,13 +1,46 @@
-"""Schemas of other tools, read as ours; what they do not declare stays undeclared."""
+"""Data dictionaries and schemas of other tools; what they do not declare stays undeclared."""
 
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from synth.errors import SchemaError
 from synth.schema.columns import Category, Column, Date, Real, Whole
 from synth.schema.schema import Schema
+from synth.schema.xml_dictionaries import Told, told_by_xml
 
-_WIDE = 1000
+_LARGEST_FILE = 20_000_000
+_WHOLE = re.compile("0|-?[1-9][0-9]{0,14}")
+_CODES = re.compile(r"\^?\(?(?:\?:)?([\w .-]+(?:\|[\w .-]+)*)\)?\$?")
+# What words for types of CSVW, SDMX, SDV and DDI have in them.
+_KINDS = {
+    "boolean": "boolean",
+    "whole": "int|long|short|byte|count",
+    "real": "decimal|float|double|numb|numeric",
+    "date": "^date$|^datetime$|gregorianday",
+}
+
+
+def read_dictionary(path: Path, *, declared_by: str = "") -> Schema:
+    """Read a data dictionary; without a word of who declared it, its file did."""
+    try:
+        if path.stat().st_size > _LARGEST_FILE:
+            raise SchemaError(f"{path.name!r} has more than {_LARGEST_FILE // 10**6} MB.")
+        content = path.read_bytes()
+    except OSError:
+        raise SchemaError(f"{path.name!r} cannot be read.") from None
+    by = declared_by or path.name
+    if content.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"<":
+        return _schema(told_by_xml(content, path.name), by)
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):
+        raise SchemaError(f"{path.name!r} cannot be read as JSON or XML.") from None
+    if not isinstance(found, dict):
+        raise SchemaError(f"{path.name!r} is no description of columns.")
+    return schema_from(found, declared_by=by)
 
 
 def schema_from(found: Mapping[str, Any], *, declared_by: str = "") -> Schema:
@@ -17,7 +50,7 @@ def schema_from(found: Mapping[str, Any], *, declared_by: str = "") -> Schema:
     ----------
     found
         The parsed JSON: ``categories`` and ``integer_bounds``; the dictionary of NIST's data
-        excerpts; or SDV metadata, which declares types only.
+        excerpts; CSVW metadata; or SDV metadata, which declare types only.
     declared_by
         Who declared it, for the certificate.
 
@@ -37,69 +70,112 @@ def schema_from(found: Mapping[str, Any], *, declared_by: str = "") -> Schema:
     ['sex']
     """
     try:
-        if "integer_bounds" in found or "categories" in found:
-            columns = _plain(found, declared_by)
-        elif isinstance(found.get("schema"), dict):
-            columns = [_nist(name, one, declared_by) for name, one in found["schema"].items()]
-        elif "columns" in found or "tables" in found:
-            columns = _sdv(found, declared_by)
-        else:
-            raise SchemaError(
-                "The description is of no tool that is known.",
-                hint="known: categories and integer_bounds, NIST's dictionary, SDV metadata",
-            )
-        return Schema(columns=tuple(columns))
-    except (TypeError, KeyError, AttributeError, ValueError) as error:
+        return _schema(_told(found), declared_by)
+    except (TypeError, KeyError, AttributeError, ValueError, OverflowError) as error:
         if isinstance(error, SchemaError):
             raise
         raise SchemaError("The description does not hold together.") from None
 
 
-def _plain(found: Mapping[str, Any], by: str) -> list[Column]:
-    columns: list[Column] = [
-        Category(name=name, values=tuple(values), declared_by=by)
-        for name, values in found.get("categories", {}).items()
-    ]
-    for name, (low, high) in found.get("integer_bounds", {}).items():
-        columns.append(_whole(name, low, high, {}, by))
-    return columns
+def _told(found: Mapping[str, Any]) -> Iterator[Told]:
+    if "integer_bounds" in found or "categories" in found:
+        for name, codes in found.get("categories", {}).items():
+            yield Told(name, codes=codes)
+        for name, (low, high) in found.get("integer_bounds", {}).items():
+            yield Told(name, "int", low=low, high=high)
+    elif "http://www.w3.org/ns/csvw" in str(found.get("@context", "")):
+        columns = _the_table(found.get("tables", [found]))["tableSchema"]["columns"]
+        yield from (_csvw(one) for one in columns if not one.get("virtual"))
+    elif "columns" in found or "tables" in found:
+        table = _the_table(list(found["tables"].values())) if "tables" in found else found
+        for name, one in table["columns"].items():
+            words = {"numerical": one.get("computer_representation", "number")}
+            if one["sdtype"] != "id":
+                yield Told(name, words.get(one["sdtype"], one["sdtype"]))
+    elif all("values" in one or {*one} & {"min", "description"} for one in _nist_of(found)):
+        yield from (_nist(name, one) for name, one in found.get("schema", found).items())
+    else:
+        raise SchemaError(
+            "The description is of no tool that is known.",
+            hint="known: DDI-Codebook, SDMX, CSVW, NIST's dictionary, SDV metadata",
+        )
 
 
-def _whole(name: str, low: int, high: int, missing: dict[str, Any], by: str) -> Whole:
-    wide: dict[str, Any] = {}
-    if high - low >= _WIDE:
-        wide = {"bins": 40, "points": (0,) if low <= 0 <= high else ()}
-        wide["spacing"] = "log" if low == 0 else "even"
-    return Whole(name=name, low=low, high=high, missing=missing, declared_by=by, **wide)
+def _schema(told: Iterator[Told], by: str) -> Schema:
+    columns = []
+    for one in told:
+        try:
+            columns.append(_column(one, by))
+        except (ValueError, OverflowError) as error:
+            problem = error.problem if isinstance(error, SchemaError) else "no numbers or days."
+            raise SchemaError(f"Column {one.name!r} of the dictionary: {problem}") from None
+    return Schema(columns=tuple(columns))
 
 
-def _nist(name: str, found: Mapping[str, Any], by: str) -> Column:
-    missing = {"not applicable": found["null_value"]} if found.get("has_null") else {}
-    if "values" in found:
-        values = tuple(value for value in found["values"] if value not in missing.values())
-        return Category(name=name, values=values, missing=missing, declared_by=by)
-    low, high = found["min"], found["max"]
-    if found["dtype"].startswith("float"):
-        return Real(name=name, low=low, high=high, missing=missing, declared_by=by, decimals=1)
-    return _whole(name, low, high, missing, by)
+def _column(told: Told, by: str) -> Column:
+    said = (kind for kind, form in _KINDS.items() if re.search(form, told.kind, re.IGNORECASE))
+    kind, low, high = next(said, "category"), told.low, told.high
+    written = {key: _numbers([one])[0] for key, one in told.missing.items()}
+    common: dict[str, Any] = {"name": told.name, "missing": written, "declared_by": by}
+    if kind in ("category", "boolean"):
+        values = (False, True) if kind == "boolean" else _numbers(told.codes)
+        return Category(values=values or None, **common)
+    if kind == "date":
+        return Date(low=low, high=high, **common)
+    number: Any = float if kind == "real" else int
+    shared = sorted(map(number, told.codes))
+    ends = [None if end is None else number(end) for end in (low, high)]
+    if None not in ends and shared:
+        ends = [min(ends[0], *shared), max(ends[1], *shared)]
+    common |= {"low": ends[0], "high": ends[1], "points": tuple(shared)}
+    if kind == "whole":
+        return Whole(**common)
+    digits = max(len(str(end).partition(".")[2].rstrip("0")) for end in ends)
+    return Real(decimals=digits if told.decimals is None else told.decimals, **common)
 
 
-def _sdv(found: Mapping[str, Any], by: str) -> list[Column]:
-    if "tables" in found:
-        tables = list(found["tables"].values())
-        if len(tables) != 1:
-            raise SchemaError(f"The metadata are of {len(tables)} tables, not of one.")
-        found = tables[0]
-    columns: list[Column] = []
-    for name, one in found["columns"].items():
-        kind = one["sdtype"]
-        if kind == "numerical":
-            is_whole = str(one.get("computer_representation", "")).startswith("Int")
-            columns.append((Whole if is_whole else Real)(name=name, declared_by=by))
-        elif kind == "datetime":
-            columns.append(Date(name=name, declared_by=by))
-        elif kind == "boolean":
-            columns.append(Category(name=name, values=(False, True), declared_by=by))
-        elif kind != "id":
-            columns.append(Category(name=name, declared_by=by))
-    return columns
+def _numbers(codes: Sequence[Any]) -> tuple[Any, ...]:
+    """Return codes as whole numbers if all are: a file may hold numbers or their texts."""
+    is_whole = all(isinstance(one, str) and _WHOLE.fullmatch(one) for one in codes)
+    return tuple(map(int, codes)) if is_whole else tuple(codes)
+
+
+def _nist_of(found: Mapping[str, Any]) -> list[Any]:
+    return list(found.get("schema", found).values()) or [{}]
+
+
+def _nist(name: str, found: Mapping[str, Any]) -> Told:
+    null = found.get("null_value", "N")
+    codes = [*found.get("values", ())]
+    has_null = null in codes or found.get("has_null")
+    values = found["values"] if isinstance(found.get("values"), dict) else found
+    low, high = values.get("min"), values.get("max")
+    is_real = float in (type(low), type(high)) or str(found.get("dtype")).startswith("float")
+    kind = "" if low is None else "number" if is_real else "int"
+    codes = [code for code in codes if code not in ("min", "max", null)]
+    return Told(name, kind, codes, {"not applicable": null} if has_null else {}, low, high, 1)
+
+
+def _the_table(tables: Sequence[Any]) -> Any:
+    if len(tables) != 1:
+        raise SchemaError(f"The metadata are of {len(tables)} tables, not of one.")
+    return tables[0]
+
+
+def _csvw(found: Mapping[str, Any]) -> Told:
+    title: Any = found.get("titles") or found.get("name", "")
+    while title and not isinstance(title, str):  # one of several, one of several languages
+        title = next(iter(title.values() if isinstance(title, dict) else title))
+    kind = found.get("datatype", "string")
+    kind = {"base": kind} if isinstance(kind, str) else kind
+    base, form = kind.get("base", "string"), _CODES.fullmatch(str(kind.get("format", "")))
+    listed = found.get("qb:codeList", {}).get("skos:memberList", ())
+    codes = [one["skos:notation"] for one in listed]
+    if form and base == "string":
+        codes = form[1].split("|")
+    nulls = found.get("null", "")
+    nulls = [nulls] if isinstance(nulls, str) else nulls
+    missing = {} if found.get("required") or not nulls else {"null": None}
+    missing |= {one: one for one in nulls if one}
+    low, high = (kind.get(f"{end}imum", kind.get(f"{end}Inclusive")) for end in ("min", "max"))
+    return Told(title, base, codes, missing, low, high)

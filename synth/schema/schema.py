@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from synth.schema.columns import Category, Column, Date, Numeric, Real, Whole, i
 from synth.schema.rules.rules import EditRule, ParsedRule, parse_rule
 
 _FORMAT = "ckm-synth-schema"
+_MOST_CELLS = 50_000
 _KINDS: dict[str, type[Column]] = {one.kind: one for one in (Category, Whole, Real, Date)}
 
 
@@ -241,6 +242,23 @@ class Schema:
                     columns[name] = _cut(column, cuts)
         return replace(self, columns=tuple(columns.values()))
 
+    def with_single_cells(self) -> Schema:
+        """Return a schema with a cell for each number, or 50,000 cells where there are more.
+
+        Examples
+        --------
+        >>> wide = Schema(columns=[Whole(name="age", low=0, high=99, bins=5)])
+        >>> wide.with_single_cells().column("age").size
+        100
+        """
+        columns = list(self.columns)
+        for place, column in enumerate(columns):
+            if isinstance(column, Numeric):
+                low, high = column.bounds
+                bins = min(high - low + 1, _MOST_CELLS)
+                columns[place] = replace(column, bins=bins, edges=(), points=(), spacing="even")
+        return replace(self, columns=tuple(columns))
+
     @property
     def digest(self) -> str:
         """The SHA-256 of all that is declared.
@@ -327,14 +345,16 @@ def _cut(column: Numeric, cuts: set[int]) -> Numeric:
     new = sorted(cut for cut in cuts if low < cut <= high and cut not in grid.starts)
     if not new:
         return column
-    starts = sorted({*grid.starts, *new})
-    shown = [column.shown(start) for start in starts]
-    edges: tuple[float | str, ...] = tuple(shown)
-    if isinstance(column, Whole):
-        edges = tuple(int(one) for one in shown)
-    elif isinstance(column, Real):
-        edges = tuple(float(one) for one in shown)
-    return replace(column, bins=None, edges=edges)
+    return with_starts(column, sorted({*grid.starts, *new}))
+
+
+def with_starts(column: Numeric, starts: Iterable[int]) -> Numeric:
+    """Return a column whose cells begin at these numbers of the grid."""
+    shown = (column.shown(start) for start in starts)
+    edges: Iterable[float | str] = shown
+    if isinstance(column, (Whole, Real)):
+        edges = map(int if isinstance(column, Whole) else float, shown)
+    return replace(column, bins=None, edges=tuple(edges))
 
 
 def _plain(thing: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from synth.errors import UnitError
+from synth.schema.coding import readable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +29,8 @@ def within_bound(
         return records
     if unit.identifier not in records.columns:
         raise UnitError(f"The identifier {unit.identifier!r} is not in the records.")
-    units = _units(records[unit.identifier], unit.identifier)
+    with readable(unit.identifier):
+        units = _units(records[unit.identifier], unit.identifier)
     if (units < 0).any():
         raise UnitError(
             f"A record has no {unit.name}: {unit.identifier!r} is null.",
@@ -53,10 +55,7 @@ def _units(values: pd.Series, name: str) -> NDArray[np.intp]:
     """Return a number for each unit; a whole number and its text are one unit."""
     import pandas as pd
 
-    try:
-        places, found = pd.factorize(values)
-    except TypeError:
-        raise UnitError("The identifier holds what is no single value.") from None
+    places, found = pd.factorize(values)
     kind = getattr(found, "categories", found).dtype
     if pd.api.types.is_integer_dtype(kind) or isinstance(kind, pd.StringDtype):
         return np.asarray(places, np.intp)
@@ -76,6 +75,8 @@ def _text(value: object) -> str | None:
     if isinstance(value, str):
         return value
     is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if is_whole or (isinstance(value, Decimal) and value == value.to_integral_value()):
+    if is_whole or (
+        isinstance(value, Decimal) and value.is_finite() and value == value.to_integral_value()
+    ):
         return str(int(value))  # type: ignore[call-overload]
     return None

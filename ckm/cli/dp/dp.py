@@ -185,7 +185,7 @@ def noise(*, epsilon: float, **run: Any) -> None:
 @click.option(
     "--at-most", type=float, help="In place of epsilon: what the first --prior may become."
 )
-@click.option("--lang", type=click.Choice(["en", "fr"]), default="en")
+@click.option("--lang", type=click.Choice(["en", "fr"]), default="en", help="Of the page.")
 @click.option("--table", is_flag=True, help="Beliefs after, by beliefs before and epsilon.")
 @click.option("-o", "--output", type=PATH, help="A page with pictures, .html.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")

@@ -26,7 +26,13 @@ _DOUBTS = {
 
 @click.command(cls=Command)
 @click.argument("file", metavar="MODEL", type=PATH)
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="Of what is printed.",
+)
 @click.option("--strict", is_flag=True, help="Exit code 1 too when anything is in doubt.")
 @with_terminal
 def card(terminal: Terminal, *, file: Path, form: str, strict: bool) -> int:

@@ -57,7 +57,7 @@ _choice_options = options(
             f"--{name.replace('_', '-')}",
             type=_Numbers(),
             metavar="A,B,C",
-            help="Values to try; the first is the usual one." if name == "batch_size" else None,
+            help="Values to try; the first is the usual one.",
         )
         for name in _CHOICES
     )
@@ -69,7 +69,7 @@ _choice_options = options(
 @click.option("--plan", "plan_file", type=PATH, required=True, help="The training file.")
 @click.option("--test", type=PATH, required=True, help="Records that were not trained on.")
 @_choice_options
-@click.option("--repetitions", type=click.IntRange(1), default=1)
+@click.option("--repetitions", type=click.IntRange(1), default=1, help="Runs of each choice.")
 @click.option("--one-at-a-time", is_flag=True, help="Vary one choice around the usual ones.")
 @click.option("--with-plain", is_flag=True, help="Run each without privacy as well.")
 @click.option("--seed", type=click.IntRange(min=0), help="Of the first repetition.")

@@ -34,7 +34,7 @@ _COUNT = click.IntRange(min=1)
 @click.option("--seed", type=click.IntRange(min=0), default=1, help="Of all that is drawn.")
 @click.option("--title", default="", show_default=False, help="Of the page.")
 @click.option("--memory", help="DuckDB's memory, such as 3GB.")
-@click.option("--lang", type=click.Choice(["en", "fr"]), default="en")
+@click.option("--lang", type=click.Choice(["en", "fr"]), default="en", help="Of the page.")
 @click.option("-o", "--output", type=PATH, help="An .html or .json file.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @with_terminal

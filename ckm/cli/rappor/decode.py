@@ -79,7 +79,7 @@ def decode(terminal: Terminal, /, *, output: Path | None, force: bool, **asked: 
 @click.command(cls=Command)
 @_decoding_options
 @click.option("--title", default="", show_default=False, help="Of the page.")
-@click.option("--lang", type=click.Choice(["en", "fr"]), default="en")
+@click.option("--lang", type=click.Choice(["en", "fr"]), default="en", help="Of the page.")
 @click.option("-o", "--output", required=True, type=PATH, help="An .html file.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @with_terminal

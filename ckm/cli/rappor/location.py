@@ -44,21 +44,27 @@ def location() -> None:
 
 @location.command(cls=Command)
 @click.option("--seed", type=_NUMBER, required=True, help="Same seed, same figures.")
-@click.option("--people", "n_people", type=_COUNT, default=400)
-@click.option("--population", type=_COUNT, default=10_000)
-@click.option("--days", "n_days", type=_COUNT, default=14)
+@click.option("--people", "n_people", type=_COUNT, default=400, help="How many move.")
+@click.option(
+    "--population", type=_COUNT, default=10_000, help="People whose reports are summed."
+)
+@click.option("--days", "n_days", type=_COUNT, default=14, help="How long they move.")
 @click.option("--size", type=float, default=16.0, help="Width in km.")
-@click.option("--levels", default="2,4")
-@click.option("--f", type=float, default=0.5)
-@click.option("--p", type=float, default=0.25)
-@click.option("--q", type=float, default=0.75)
+@click.option("--levels", default="2,4", help="Grids reported, by how often the box is halved.")
+@click.option("--f", type=float, default=0.5, help="Permanent noise of RAPPOR.")
+@click.option("--p", type=float, default=0.25, help="Chance that a bit not set is sent.")
+@click.option("--q", type=float, default=0.75, help="Chance that a set bit is sent.")
 @click.option("--cap", type=float, help="Largest loss of a person; more is not sent.")
 @click.option("--epsilon", type=float, default=0.5, help="Of noise, per km.")
-@click.option("--crowd", "k", type=_COUNT, default=10)
-@click.option("--zones", "n_zones", type=_NUMBER, default=10)
-@click.option("--dummies", "n_dummies", type=_NUMBER, default=5)
+@click.option(
+    "--crowd", "k", type=_COUNT, default=10, help="People in a cloaking area, at least."
+)
+@click.option("--zones", "n_zones", type=_NUMBER, default=10, help="Mix zones.")
+@click.option(
+    "--dummies", "n_dummies", type=_NUMBER, default=5, help="Invented places in each request."
+)
 @click.option("--alpha", type=float, default=0.05, help="Empty cells shown.")
-@click.option("--confidence", type=float, default=0.95)
+@click.option("--confidence", type=float, default=0.95, help="Of each interval.")
 @click.option("-o", "--output", type=PATH, help="A .json file.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @with_terminal

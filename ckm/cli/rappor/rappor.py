@@ -248,9 +248,12 @@ def sum_command(
     "--shape",
     type=click.Choice(["uniform", "normal", "exponential", "zipf"]),
     default="exponential",
+    help="How often each value is held.",
 )
-@click.option("--values", type=click.IntRange(1, 10**5), default=200)
-@click.option("--clients", type=click.IntRange(1, 10**12), default=10**6)
+@click.option("--values", type=click.IntRange(1, 10**5), default=200, help="Values there are.")
+@click.option(
+    "--clients", type=click.IntRange(1, 10**12), default=10**6, help="Clients that report."
+)
 @click.option(
     "--seed", type=click.IntRange(min=0), required=True, help="Same seed, same files."
 )

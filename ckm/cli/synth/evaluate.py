@@ -46,7 +46,12 @@ _measure_options = options(
         type=click.Choice(_GROUPS),
         help="Only this group of figures. Repeat.",
     ),
-    click.option("--learner", type=click.Choice(["histogram", "xgboost"]), default="histogram"),
+    click.option(
+        "--learner",
+        type=click.Choice(["histogram", "xgboost"]),
+        default="histogram",
+        help="Boosted trees of scikit-learn, or of XGBoost.",
+    ),
     click.option("--drop", multiple=True, help="A column to leave out, as a weight. Repeat."),
     click.option(
         "--seed",
@@ -203,12 +208,14 @@ def _with_controls(found: dict[str, Evaluation]) -> dict[str, Evaluation]:
     """Give every set the controls of the first."""
     from dataclasses import replace
 
+    from reports.catalogues.synthesis import FIGURES
+
     first = next(iter(found.values()))
     made = {}
     for name, evaluation in found.items():
         figures = []
         for figure in evaluation.figures:
-            subject = None if figure.name.startswith("tvd") else figure.subject
+            subject = None if FIGURES[figure.name].group == "tables" else figure.subject
             known = first.find(figure.name, subject)
             figures.append(replace(figure, controls={} if known is None else known.controls))
         made[name] = replace(evaluation, figures=tuple(figures))
@@ -223,6 +230,7 @@ def show_figures(terminal: Terminal, found: Mapping[str, Evaluation]) -> None:
     from reports.catalogues.synthesis import CONTROLS, FIGURES, GOOD
     from synth.guarantee import Guarantee
 
+    _show_trust(terminal, found)
     first = next(iter(found.values()))
     controls = [c for c in _CONTROLS if any(c in figure.controls for figure in first.figures)]
     is_wide = terminal.out.width >= _WIDE
@@ -236,7 +244,7 @@ def show_figures(terminal: Terminal, found: Mapping[str, Evaluation]) -> None:
     ]
     rows = []
     for figure in first.figures:
-        subject = None if figure.name.startswith("tvd") else figure.subject
+        subject = None if FIGURES[figure.name].group == "tables" else figure.subject
         known = FIGURES[figure.name]
         name = known.name + (f" ({figure.subject})" if figure.subject else "")
         values = [evaluation.value(figure.name, subject) for evaluation in found.values()]
@@ -253,6 +261,20 @@ def show_figures(terminal: Terminal, found: Mapping[str, Evaluation]) -> None:
         + "\nMore controls: on a wider terminal, or with -o figures.csv" * (not is_wide),
         markup=False,
     )
+
+
+def _show_trust(terminal: Terminal, found: Mapping[str, Evaluation]) -> None:
+    """Say first which tables can be used, and how far counts are off by their size."""
+    from reports.catalogues.synthesis import CONCLUSIONS
+    from reports.i18n.languages import words_of
+    from synth.evaluation.conclusions import conclusions
+
+    words = words_of("en")
+    for name, evaluation in found.items():
+        for one in conclusions(evaluation):
+            if one.name.startswith(("trusted", "cells")):
+                said = CONCLUSIONS[one.name].say(words, dict(one.values), of=one.name)
+                terminal.out.print(f"{name}: {said}", markup=False, highlight=False)
 
 
 def _written(value: float) -> str:

@@ -107,6 +107,8 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
     total, unit = facts["total"], facts["unit"]
     yield "method", str(facts["method"])
+    if origin := facts.get("mechanism"):
+        yield "", f"of package {origin['package']!r} {origin['version']}, {origin['object']!r}"
     if is_unprotected(facts["method"]) or facts.get("account") is not None:
         yield "guarantee", f"NONE. {words_of(facts['account'])}"
     else:

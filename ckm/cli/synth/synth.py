@@ -50,20 +50,35 @@ _output_options = options(
 @synth.command()
 @click.argument("file", metavar="SCHEMA", type=PATH)
 @click.option("--data", type=PATH, help="Records; their columns are looked at, no value is.")
+@click.option("--records", type=int, help="About how many there are, a public number.")
+@click.option(
+    "--epsilon", type=float, help="With --records: what noise will do to each column."
+)
+@click.option("--delta", type=float, default=1e-6, help="With epsilon.")
 @common_options
-def check(*, file: Path, data: Path | None) -> int:
-    """Tell what is missing from a schema, or would leak; exit code 1 for errors."""
-    from synth import Schema, lint
+def check(
+    *, file: Path, data: Path | None, records: int | None, epsilon: float | None, delta: float
+) -> int:
+    """Tell what a schema lacks, leaks or costs in accuracy; exit code 1 for errors."""
+    from synth import Budget, Schema, lint
     from synth.frames import names_of
 
-    found = lint(Schema.read(file), names=None if data is None else names_of(data))
+    if (records is None) != (epsilon is None):
+        raise click.UsageError("--records and --epsilon tell together what noise will do.")
+    found = lint(
+        Schema.read(file),
+        names=None if data is None else names_of(data),
+        records=records,
+        budget=None if epsilon is None else Budget(epsilon=epsilon, delta=delta),
+    )
     for one in found:
         click.echo(f"{one.level:<8} {one.place}: {one.text}")
     return CHECK_FAILED if any(one.level == "error" for one in found) else 0
 
 
 @synth.command()
-@click.argument("file", metavar="OTHER", type=PATH)
+@click.argument("file", metavar="[OTHER]", type=PATH, required=False)
+@click.option("--from-dictionary", "dictionary", type=PATH, help="The same as OTHER.")
 @click.option(
     "--declared-by", default="", show_default=False, help="Who declared it, from what."
 )
@@ -71,22 +86,25 @@ def check(*, file: Path, data: Path | None) -> int:
 def schema(
     terminal: Terminal,
     *,
-    file: Path,
+    file: Path | None,
+    dictionary: Path | None,
     declared_by: str,
     output: Path,
     force: bool,
     dry_run: bool,
 ) -> None:
-    """Turn another tool's schema into one of ours; what it lacks stays undeclared."""
-    from synth import SchemaError, schema_from
+    """Make a schema from a data dictionary or another tool's; what it lacks stays undeclared.
 
-    try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        raise SchemaError(f"{file.name!r} cannot be read as JSON.") from None
-    if not isinstance(found, dict):
-        raise SchemaError(f"{file.name!r} is no description of columns.")
-    made = schema_from(found, declared_by=declared_by)
+    Known: DDI-Codebook and SDMX structures (XML); CSVW metadata, the dictionaries of NIST's
+    excerpts, SDV metadata and plain lists (JSON). Minima, maxima and frequencies of a file,
+    which a code book may hold besides, are not read.
+    """
+    from synth.schema.migration import read_dictionary
+
+    given = [one for one in (file, dictionary) if one is not None]
+    if len(given) != 1:
+        raise click.UsageError("Name one dictionary: ckm synth schema --from-dictionary FILE.")
+    made = read_dictionary(given[0], declared_by=declared_by)
     with _written(output, force=force, dry_run=dry_run) as draft:
         made.write(draft)
     open_ones = f"; not declared: {', '.join(made.undeclared)}" if made.undeclared else ""
@@ -108,9 +126,9 @@ def schema(
 @click.option(
     "--method",
     default="tables",
-    help="tables; to compare with: copula, histogram, priv-bayes; and, NOT differentially "
-    "private as claimed: copula-shirley, priv-bayes-legacy, vine. priv-bayes and "
-    "copula-shirley are weaker here than they could be.",
+    help="tables; to compare with: copula, copula-shirley-strict, histogram, priv-bayes; and, "
+    "NOT differentially private as claimed: copula-shirley, priv-bayes-legacy, vine; or one "
+    "that a package adds.",
 )
 @click.option(
     "--set",
@@ -151,8 +169,8 @@ def fit(
     """
     from synth import Discovery, Schema, SimulatedNoise, Synthesizer, draw_structure
     from synth.claims import words_of
-    from synth.frames import names_of, read_records
-    from synth.methods import WEAKER, settings_of
+    from synth.frames import read_records
+    from synth.methods import settings_of
 
     if picture is not None and method != "tables":
         raise click.UsageError(f"There is no picture of the method {method!r}.")
@@ -167,10 +185,10 @@ def fit(
     )
     if discovery is None:
         synthesizer.schema.require_declared()
-    if method in WEAKER:
-        terminal.warn("weak baseline", f"{method} is a weak baseline here: {WEAKER[method]}")
     if dry_run:
-        names_of(data)
+        for file in filter(None, (output, picture)):
+            check_output(file, force=force)
+        synthesizer.check(read_records(data), budget, discovery=discovery)
         terminal.step("dry run complete", f"dry run: a model would go to {output}")
         return
     noise = None if simulate is None else SimulatedNoise(seed=simulate)

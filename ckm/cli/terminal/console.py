@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckm.cli.terminal.exit_codes import OURS
+from ckm._packages import PACKAGES, is_own
 from ckm.cli.terminal.output import printable
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class Terminal:
     def listening(self) -> Iterator[None]:
         """Show the libraries' events and our warnings for as long as the block runs."""
         handler = _Handler(self)
-        loggers = [logging.getLogger(name) for name in OURS]
+        loggers = [logging.getLogger(name) for name in PACKAGES]
         before = [(logger.level, logger.propagate) for logger in loggers]
         for logger in loggers:
             logger.addHandler(handler)
@@ -225,7 +225,7 @@ class Terminal:
         self, message: Warning | str, category: type[Warning], *_: object
     ) -> None:
         # Warnings of other libraries speak to programmers, and may quote data.
-        if category.__module__.partition(".")[0] in OURS:
+        if is_own(category.__module__):
             self._logger.warning("%s", message, extra={"event": category.__name__})
 
 

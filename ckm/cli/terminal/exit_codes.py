@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from ckm._packages import is_own
 from footing.errors import ExplainedError
 
 CHECK_FAILED = 1
@@ -18,7 +19,6 @@ INFEASIBLE = 4
 INTERNAL = 70
 INTERRUPTED = 130
 
-OURS = ("ckm", "dp", "dpsgd", "ptable", "rappor", "reports", "risk", "synth", "tables")
 # Looked up along the classes of an error, nearest first; by name, to import nothing.
 _EXITS = {
     "KeyQualityError": CHECK_FAILED,
@@ -154,6 +154,6 @@ def _place(trace: TracebackType | None) -> str:
     place = "an unknown place"
     for frame, line in traceback.walk_tb(trace):
         module = str(frame.f_globals.get("__name__", ""))
-        if module.partition(".")[0] in OURS:
+        if is_own(module):
             place = f"{module}:{line}"
     return place

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
 from ckm import __version__
 from dp import Released, meaning
 from dp.aggregates.release import ReleasedTable
-from reports import dp_tables_report
+from reports import Report, dp_tables_report
 from reports.facts.dp_tables import DPRowFact, DPTableFact, DPTablesFacts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from reports import Report
 
 
 def page_of(found: Released, *, title: str, language: str, links: Mapping[str, str]) -> Report:

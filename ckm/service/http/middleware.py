@@ -13,6 +13,7 @@ from typing import Any
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ckm._packages import is_own
 from ckm.service.answering.messages import ClientError, bad_request
 from ckm.service.http.responses import problem_of_mistake
 from ckm.service.metrics import Metrics
@@ -197,6 +198,6 @@ def _place(error: BaseException) -> str:
     place: Any = "unknown"
     for frame, line in traceback.walk_tb(error.__traceback__):
         module = str(frame.f_globals.get("__name__", ""))
-        if module.partition(".")[0] in {"ckm", "tables", "ptable"}:
+        if is_own(module):
             place = f"{module}:{line}"
     return str(place)

@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ckm._packages import PACKAGES
 from ckm.errors import ConfigError
 from ckm.release.audit_gate import require_audited
 from ckm.release.job_inputs import opened_job, silent
@@ -44,7 +45,6 @@ _BACKLOG = 512
 _MORE_S = 5.0
 
 _STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "event", "is_step"}
-_OURS = ("ckm", "ptable", "tables")
 _FOREIGN = ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio")
 
 
@@ -385,7 +385,7 @@ class JsonHandler(logging.Handler):
 def log_as_json() -> None:
     """Send the events of this process to stderr; for processes that no command line began."""
     handler = JsonHandler()
-    for name in _OURS:
+    for name in PACKAGES:
         logger = logging.getLogger(name)
         logger.handlers[:] = [handler]
         logger.setLevel(logging.INFO)

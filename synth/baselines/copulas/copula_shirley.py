@@ -3,21 +3,20 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
 from footing.arrays import Integers
-from footing.checks import require_number, require_one_of
+from footing.checks import require_number
 from synth.baselines.coded import CodedColumn, code_frame
 from synth.baselines.copulas.layout import Encoder, LayoutVine, lay_out
 from synth.baselines.model import Account, BaselineModel, Charge, charge_bins, checked_epsilon
-from synth.baselines.noise import Mechanism, exact_margins, noisy_correlation, noisy_margins
+from synth.baselines.noise import Mechanism, exact_margins, noisy_margins
 from synth.copulas.pair import FAMILIES, Criterion
-from synth.copulas.vine import Measure, Truncation, gaussian_vine
+from synth.copulas.vine import Measure, Truncation
 from synth.errors import SynthError
 
-Mode = Literal["thesis", "strict"]
 _LEAST = 2
 
 
@@ -25,7 +24,6 @@ def copula_shirley(
     frame: Any,
     *,
     epsilon: float,
-    mode: Mode = "thesis",
     encoder: Encoder = "ordinal",
     target: str | None = None,
     encoder_records: Any = None,
@@ -38,40 +36,37 @@ def copula_shirley(
     measure: Measure = "rho",
     families: Sequence[str] = FAMILIES,
     criterion: Criterion = "aic",
+    selected_on: int | None = None,
     rng: np.random.Generator | None = None,
     threads: int = 1,
 ) -> BaselineModel:
-    """Fit COPULA-SHIRLEY, as published or within its budget.
+    """Fit COPULA-SHIRLEY as published; the method ``"copula-shirley-strict"`` keeps a budget.
 
-    Mode ``"thesis"`` does what was published and is **not** differentially private as claimed:
-    each column has a histogram at the whole epsilon, the vine is fitted to records without any
-    noise, bins and encoders are read off the records. Mode ``"strict"`` keeps the idea and the
-    budget: margins share one part of it, noisy Kendall's taus have the other, and a vine of
-    Gaussian pairs follows from those alone.
+    It is **not** differentially private as claimed: each column has a histogram at the whole
+    epsilon, the vine is fitted to records without any noise, bins and encoders are read off
+    the records.
 
     Parameters
     ----------
     frame
         The records.
     epsilon
-        The budget; 0 in mode ``"thesis"`` stands for no noise.
-    mode
-        ``"thesis"`` or ``"strict"``.
+        The budget as claimed; 0 stands for no noise.
     encoder, target
         How categories become numbers: ``"ordinal"``, ``"one-hot"``, ``"woe"`` or ``"glmm"``;
         the last two for a target column.
     encoder_records
         Other records to fit the encoder on, a test fold for instance.
     domains
-        Per column its values. None, in mode ``"thesis"`` only, reads them from the records.
+        Per column its values. None reads them from the records.
     histogram_share
-        The share of the records, in mode ``"strict"`` of the budget, for the margins.
+        The share of the records for the margins.
     encoder_share
         The share of the records for an encoder that has a target.
     mechanism, delta
         The noise on the histograms; delta is of the Gaussian alone.
-    truncation, measure, families, criterion
-        The vine; mode ``"strict"`` uses the truncation alone.
+    truncation, measure, families, criterion, selected_on
+        The vine, see `synth.copulas.fit_vine`.
     rng
         A generator, for simulations; without one the noise is exact and from the system.
     threads
@@ -92,25 +87,8 @@ def copula_shirley(
     >>> print(model.account)
     NOT DP as claimed: epsilon 8 claimed; bins unbounded, margins 16, dependence unbounded
     """
-    require_one_of(mode, "mode", get_args(Mode), error=SynthError)
-    epsilon = checked_epsilon(epsilon, may_be_zero=mode == "thesis")
-    if mode == "strict" and domains is None:
-        raise SynthError(
-            "Mode 'strict' needs declared domains.",
-            hint="reading them from the records would tell about them",
-        )
+    epsilon = checked_epsilon(epsilon, may_be_zero=True)
     columns = code_frame(frame, domains=domains)
-    if mode == "strict":
-        _refuse_learned(encoder)
-        return _strict(
-            columns,
-            epsilon=epsilon,
-            share=histogram_share,
-            truncation=truncation,
-            mechanism=mechanism,
-            delta=delta,
-            rng=rng,
-        )
     other = None if encoder_records is None else _other(encoder_records, columns)
     learns = encoder in {"woe", "glmm"}
     learns_here = learns and other is None
@@ -146,50 +124,11 @@ def copula_shirley(
         measure=measure,
         families=tuple(families),
         criterion=criterion,
+        selected_on=selected_on,
         threads=threads,
     )
     label = "COPULA-SHIRLEY as published, NOT DP as claimed"
     return vine.baseline(label, columns, account, folds=folds)
-
-
-def _strict(
-    columns: list[CodedColumn],
-    *,
-    epsilon: float,
-    share: float,
-    truncation: Truncation,
-    mechanism: Mechanism,
-    delta: float,
-    rng: np.random.Generator | None,
-) -> BaselineModel:
-    require_number(share, "histogram_share", error=SynthError, above=0, below=1)
-    if truncation == "auto":
-        raise SynthError(
-            "Mode 'strict' cannot choose the depth from records.", hint="name a number of trees"
-        )
-    account = Account(claimed=epsilon, limit=epsilon)
-    layout = lay_out(columns)
-    n = len(columns)
-    part = epsilon * (share if n > 1 else 1.0)
-    margins = noisy_margins(
-        layout.bins,
-        layout.sizes,
-        names=layout.names,
-        epsilon=part / n,
-        account=account,
-        mechanism=mechanism,
-        delta=delta / n,
-        rng=rng,
-    )
-    vine = None
-    if n > 1:
-        matrix = noisy_correlation(
-            layout.bins, epsilon=epsilon - part, account=account, rng=rng
-        )
-        vine = gaussian_vine(matrix, depth=n - 1 if truncation is None else int(truncation))
-    active = np.arange(n if n > 1 else 0)
-    found = LayoutVine(layout=layout, margins=margins, vine=vine, active=active)
-    return found.baseline("COPULA-SHIRLEY within its budget", columns, account, folds={})
 
 
 def _other(records: Any, columns: list[CodedColumn]) -> list[CodedColumn]:
@@ -205,14 +144,6 @@ def _other(records: Any, columns: list[CodedColumn]) -> list[CodedColumn]:
         new = np.array([place_of.get(value, -1) for value in other.domain], dtype=np.int64)
         coded.append(replace(column, codes=new[other.codes]))
     return coded
-
-
-def _refuse_learned(encoder: str) -> None:
-    if encoder != "ordinal":
-        raise SynthError(
-            f"Mode 'strict' has no budget for the encoder {encoder!r}.",
-            hint="declare the categories in a sensible order and use 'ordinal'",
-        )
 
 
 def split_records(
@@ -250,6 +181,7 @@ def vine_without_privacy(
     families: Sequence[str] = FAMILIES,
     criterion: Criterion = "aic",
     is_discrete: bool = True,
+    records: int | None = None,
     rng: np.random.Generator | None = None,
     threads: int = 1,
 ) -> BaselineModel:
@@ -268,6 +200,8 @@ def vine_without_privacy(
     is_discrete
         Whether the steps of the margins are taken into account; kernels need that. Otherwise
         every value is spread evenly over its step.
+    records
+        To how many of the records the vine is fitted; margins are always those of all.
     rng
         A generator, for the spreading.
     threads
@@ -294,6 +228,9 @@ def vine_without_privacy(
         u = below + (u - below) * source.random(u.shape)
         constant = np.array([one.max() == one.min() for one in layout.bins])
         u[:, constant] = 1.0
+    if records is not None and records < len(u):
+        some = np.sort(np.random.default_rng(0).choice(len(u), records, replace=False))
+        u, below = u[some], below[some]
     vine = LayoutVine.fitted(
         layout,
         margins,

@@ -57,7 +57,7 @@ class Layout:
             block = np.column_stack([drawn[place] for place in places])
             is_whole &= block.any(axis=1)
             last = block.shape[1] - 1 - np.argmax(block[:, ::-1], axis=1)
-            found.append(np.where(block.any(axis=1), last, 0))
+            found.append(values[np.where(block.any(axis=1), last, 0)])
         return found, is_whole
 
     def __repr__(self) -> str:
@@ -132,6 +132,8 @@ def _by_target(
     has_answer = [k for k, one in enumerate(answers) if one is not None and codes[k] >= 0]
     kept = [int(codes[place]) for place in has_answer]
     known = [answers[place] for place in has_answer]
+    if len({*known}) < 2:  # a small part of the records may lack one of the answers
+        return np.arange(column.size), ()
     encode = encode_woe if encoder == "woe" else encode_glmm
     found = encode(kept, known, categories=range(column.size))
     _, bin_of = np.unique(np.array(found.numbers), return_inverse=True)

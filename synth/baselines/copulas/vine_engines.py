@@ -5,28 +5,35 @@ says what they really cost.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 
 from footing.arrays import AnyIntegers, Integers
-from footing.checks import is_integer, require_number, require_one_of
-from synth.baselines.copulas.copula_shirley import copula_shirley, vine_without_privacy
+from footing.checks import is_integer, require_integer, require_number, require_one_of
+from synth.baselines.coded import CodedColumn
+from synth.baselines.copulas.copula_shirley import (
+    copula_shirley,
+    split_records,
+    vine_without_privacy,
+)
 from synth.baselines.copulas.layout import Encoder, Layout, LayoutVine
+from synth.baselines.engines import fit_copula
 from synth.baselines.model import BaselineModel
 from synth.baselines.noise import Mechanism
 from synth.baselines.published import (
     JointModel,
     account_record,
-    as_frame,
+    coded_columns,
+    first_look,
     margins_of_codes,
     refuse_others,
     seeded_by,
 )
 from synth.claims import Claim
 from synth.copulas.pair import FAMILIES
-from synth.copulas.vine import FittedVine, Measure
+from synth.copulas.vine import FittedVine, Measure, gaussian_vine
 from synth.errors import SynthError
 from synth.marginals.measuring import Neighbours, NoiseSource
 from synth.marginals.spending import Spend
@@ -42,22 +49,28 @@ class VineSettings:
     ----------
     encoder
         How categories without an order get one: ``"ordinal"``, ``"one-hot"``, ``"woe"`` or
-        ``"glmm"``; the last two need a label.
+        ``"glmm"``; the last two need a label. ``"auto"``: ``"woe"`` with a label, otherwise
+        ``"ordinal"``.
     truncation
         How many trees; ``"all"``, or ``"auto"`` for as many as mBICV wants.
     measure
         Which dependence decides the trees: ``"tau"`` or ``"rho"``.
     families
         The candidates for every pair.
+    records
+        At most so many records choose trees and families, and are all that kernels see.
     """
 
     encoder: str = "ordinal"
     truncation: int | str = "all"
     measure: str = "tau"
-    families: tuple[str, ...] = FAMILIES
+    families: tuple[str, ...] = ("indep", "tll")
+    records: int = 5000
 
     def __post_init__(self) -> None:
-        require_one_of(self.encoder, "encoder", get_args(Encoder), error=SynthError)
+        encoders = ("auto", *get_args(Encoder))
+        require_one_of(self.encoder, "encoder", encoders, error=SynthError)
+        require_integer(self.records, "records", error=SynthError, minimum=2)
         require_one_of(self.measure, "measure", get_args(Measure), error=SynthError)
         depth = self.truncation
         if depth not in ("all", "auto") and not is_integer(depth, minimum=1):
@@ -80,7 +93,7 @@ class ThesisSettings(VineSettings):
 
     Parameters
     ----------
-    encoder, truncation, measure, families
+    encoder, truncation, measure, families, records
         See `VineSettings`.
     ratio
         The share of the records for the histograms; the vine has the others.
@@ -92,8 +105,11 @@ class ThesisSettings(VineSettings):
         Of the Gaussian alone.
     """
 
+    encoder: str = "auto"
     truncation: int | str = 2
     measure: str = "rho"
+    families: tuple[str, ...] = FAMILIES
+    records: int = 3000
     ratio: float = 0.5
     encoder_ratio: float = 0.2
     mechanism: str = "laplace"
@@ -106,6 +122,22 @@ class ThesisSettings(VineSettings):
             require_number(getattr(self, name), name, error=SynthError, above=0, below=1)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StrictSettings:
+    """What may be chosen of COPULA-SHIRLEY within its budget.
+
+    Parameters
+    ----------
+    truncation
+        How many trees.
+    """
+
+    truncation: int = 2
+
+    def __post_init__(self) -> None:
+        require_integer(self.truncation, "truncation", error=SynthError, minimum=1)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class VineModel(JointModel):
     """Margins of ordered columns, and a vine between them.
@@ -114,20 +146,25 @@ class VineModel(JointModel):
     ----------
     vine
         What draws records; it holds none.
+    columns
+        How many codes each column has; a margin knows those that it saw.
     account
-        What it really cost; see `synth.Model.account`.
+        What it really cost, where it keeps to no budget; see `synth.Model.account`.
+    spends
+        Every look at the confidential records, where it does.
     """
 
     kind: ClassVar[str] = "vine"
 
     vine: LayoutVine
-    account: dict[str, Any]
+    columns: tuple[int, ...]
+    account: dict[str, Any] | None = None
     spends: tuple[Spend, ...] = ()
 
     @property
     def sizes(self) -> list[int]:
         """How many codes each column has."""
-        return [int(values.max()) + 1 for values in self.vine.layout.values_of]
+        return list(self.columns)
 
     def _drawn(self, number: int, rng: np.random.Generator) -> list[Integers]:
         return self.vine.draw(number, rng)
@@ -140,7 +177,9 @@ class VineModel(JointModel):
             "margins": [margin.cumulative for margin in self.vine.margins],
             "vine": None if fitted is None else fitted.to_json(),
             "active": self.vine.active,
+            "columns": self.columns,
             "account": self.account,
+            "spends": [spend.record() for spend in self.spends],
         }
 
     @classmethod
@@ -160,12 +199,15 @@ class VineModel(JointModel):
             vine=None if found["vine"] is None else FittedVine.from_json(found["vine"]),
             active=np.array([int(one) for one in found["active"]], np.int64),
         )
-        if not _fits(vine):
+        columns = tuple(int(size) for size in found["columns"])
+        if not _fits(vine, columns):
             raise SynthError("The parts of the model do not fit each other.")
-        return cls(vine=vine, account=dict(found["account"]))
+        account = None if found["account"] is None else dict(found["account"])
+        spends = tuple(Spend.from_record(spend) for spend in found["spends"])
+        return cls(vine=vine, columns=columns, account=account, spends=spends)
 
 
-def _fits(vine: LayoutVine) -> bool:
+def _fits(vine: LayoutVine, columns: Sequence[int]) -> bool:
     """Tell whether columns, margins and vine are about each other."""
     layout, active = vine.layout, vine.active.tolist()
     places = [place for column in layout.parts for place in column]
@@ -176,7 +218,11 @@ def _fits(vine: LayoutVine) -> bool:
     ]
     return (
         [values.shape for values in layout.values_of] == [(size,) for size in bins]
-        and all(values.min(initial=0) >= 0 for values in layout.values_of)
+        and len(columns) == len(bins)
+        and all(
+            values.min(initial=0) >= 0 and values.max(initial=0) < size
+            for values, size in zip(layout.values_of, columns, strict=True)
+        )
         and len(active) == (0 if vine.vine is None else vine.vine.n)
         and {*active} <= {*places}
     )
@@ -192,21 +238,45 @@ def fit_copula_shirley(
 ) -> VineModel:
     """Fit COPULA-SHIRLEY as published, which is **not differentially private as claimed**.
 
-    Here the domains are those of the schema: the published method reads them off the records.
+    As there, bins are the values of the records, and weights of evidence order categories.
     """
     settings = settings or ThesisSettings()
-    common = _common(codes, settings, **given)
     if claim.epsilon is None:
         raise SynthError("The method claims an epsilon; 0 is no noise.", hint="--epsilon 1")
+    common = _common(codes, settings, has_noise=claim.epsilon > 0, **given)
     model = copula_shirley(
         **common,
+        selected_on=settings.records,
         epsilon=claim.epsilon,
         histogram_share=settings.ratio,
         encoder_share=settings.encoder_ratio,
         mechanism=settings.mechanism,  # type: ignore[arg-type]
         delta=settings.delta,
     )
-    return _taken(model, "COPULA-SHIRLEY as published", claim, neighbours)
+    return _taken(model, common["frame"], given["sizes"], _account(model, claim, neighbours))
+
+
+def fit_copula_shirley_strict(
+    codes: AnyIntegers, *, settings: StrictSettings | None = None, **given: Any
+) -> VineModel:
+    """Fit COPULA-SHIRLEY within its budget: margins, and a vine from noisy ranks alone."""
+    copula, many = fit_copula(codes, **given), len(given["sizes"])
+    depth = min((settings or StrictSettings()).truncation, many - 1)
+    layout = Layout(
+        names=tuple(map(str, range(many))),
+        bins=(),
+        sizes=tuple(copula.sizes),
+        parts=tuple((place,) for place in range(many)),
+        values_of=tuple(np.arange(size) for size in copula.sizes),
+        collisions={},
+    )
+    vine = LayoutVine(
+        layout=layout,
+        margins=copula.margins,
+        vine=gaussian_vine(copula.correlation, depth=depth) if depth else None,
+        active=np.arange(many if depth else 0),
+    )
+    return VineModel(vine=vine, columns=tuple(copula.sizes), spends=copula.spends)
 
 
 def fit_vine_without_privacy(
@@ -218,36 +288,49 @@ def fit_vine_without_privacy(
     **given: Any,
 ) -> VineModel:
     """Fit a vine to the records as they are: what the others could reach at best."""
-    common = _common(codes, settings or VineSettings(), **given)
+    settings = settings or VineSettings()
     if claim.epsilon is not None:
         raise SynthError(
             "A vine without privacy keeps to no epsilon.", hint="leave it out: Claim()"
         )
-    return _taken(vine_without_privacy(**common), "A vine without privacy", claim, neighbours)
+    common = _common(codes, settings, **given)
+    model = vine_without_privacy(**common, records=settings.records)
+    return _taken(model, common["frame"], given["sizes"], _account(model, claim, neighbours))
 
 
 def _common(
     codes: AnyIntegers,
     settings: VineSettings,
     *,
-    sizes: Sequence[int],
+    sizes: Sequence[int],  # noqa: ARG001 (bins are the values of the records)
     ordered: Sequence[bool],
     noise: NoiseSource,
+    has_noise: bool = False,
     label: int | None = None,
     **others: Any,
 ) -> dict[str, Any]:
     """Return what both methods are told, or refuse what neither can use."""
     refuse_others(others)
-    if (label is not None) != (settings.encoder in _LEARNED):
+    auto = "ordinal" if label is None else "woe"
+    encoder = auto if settings.encoder == "auto" else settings.encoder
+    if (label is not None) != (encoder in _LEARNED):
         raise SynthError(
             "The encoders 'woe' and 'glmm' need a label, and nothing else here uses one.",
             hint="settings=ThesisSettings(encoder='woe'), label=…",
         )
-    frame, domains = as_frame(codes, sizes=sizes, ordered=ordered)
+    if encoder == "woe" and len(np.unique(codes[:, label])) != 2:
+        raise SynthError(
+            "Weights of evidence need a label of two values.", hint="encoder='glmm' takes more"
+        )
+    if len(codes) < 2:
+        raise SynthError("A vine needs at least two records.")
+    if isinstance(settings, ThesisSettings) and has_noise:
+        share = settings.encoder_ratio if encoder in _LEARNED else 0.0
+        split_records(len(codes), histogram_share=settings.ratio, encoder_share=share)
+    first_look(noise)
     return {
-        "frame": frame,
-        "domains": domains,
-        "encoder": settings.encoder,
+        "frame": coded_columns(codes, ordered=ordered),
+        "encoder": encoder,
         "target": None if label is None else str(label),
         "truncation": settings.trees,
         "measure": settings.measure,
@@ -256,16 +339,29 @@ def _common(
     }
 
 
-def _taken(model: BaselineModel, label: str, claim: Claim, neighbours: Neighbours) -> VineModel:
+def _account(model: BaselineModel, claim: Claim, neighbours: Neighbours) -> dict[str, Any]:
+    label = model.label.partition(",")[0]
+    return account_record(
+        model.account, label=label, claimed=claim.epsilon, rows=neighbours.rows
+    )
+
+
+def _taken(
+    model: BaselineModel,
+    columns: Sequence[CodedColumn],
+    sizes: Sequence[int],
+    account: dict[str, Any],
+) -> VineModel:
     """Take from a baseline what draws records; the records themselves stay behind."""
     found = model.details
+    values = zip(columns, found["layout"].values_of, strict=True)
     vine = LayoutVine(
-        layout=found["layout"],
+        layout=replace(
+            found["layout"],
+            values_of=tuple(np.array(column.domain)[places] for column, places in values),
+        ),
         margins=tuple(found["margins"].values()),
         vine=found["vine"],
         active=found["active"],
     )
-    account = account_record(
-        model.account, label=label, claimed=claim.epsilon, rows=neighbours.rows
-    )
-    return VineModel(vine=vine, account=account)
+    return VineModel(vine=vine, columns=tuple(sizes), account=account)

@@ -15,6 +15,8 @@ Family = tuple[int, tuple[int, ...]]
 
 _LARGEST = 1_000_000
 _MAX_CANDIDATES = 20_000
+_MAX_FAMILIES = 5_000
+_RAKINGS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -82,6 +84,38 @@ def candidates_of(sizes: Sequence[int], chosen: Sequence[int], *, degree: int) -
     return [(child, ()) for child in left]
 
 
+def useful_families(
+    sizes: Sequence[int], known: Sequence[int], *, degree: int, cells: float
+) -> list[Family]:
+    """Return the next columns that are possible, with parents whose table is not too large.
+
+    All sets of parents that are known already, up to the largest degree with 5,000 families at
+    most. None of it depends on records.
+    """
+    left = [one for one in range(len(sizes)) if one not in known]
+    found: list[Family] = [(child, ()) for child in left]
+    left, telling = ([one for one in some if sizes[one] > 1] for some in (left, known))
+    for many in range(1, min(degree, len(telling)) + 1):
+        sets = [(of, math.prod(sizes[one] for one in of)) for of in combinations(telling, many)]
+        more = [(one, of) for one in left for of, size in sets if sizes[one] * size <= cells]
+        if len(found) + len(more) > _MAX_FAMILIES:
+            break
+        found += more
+    return found
+
+
+def raked(table: Floats, margins: Sequence[Floats]) -> Floats:
+    """Return a table whose sums along each axis are closer to given ones."""
+    for _ in range(_RAKINGS):
+        for axis, margin in enumerate(margins):
+            sums = table.sum(axis=tuple({*range(table.ndim)} - {axis}))
+            factor = np.divide(margin, sums, out=np.ones(len(sums)), where=sums > 0)
+            table = table * factor.reshape(
+                [-1 if at == axis else 1 for at in range(table.ndim)]
+            )
+    return table
+
+
 def cells_of(codes: AnyIntegers, columns: Sequence[int], *, sizes: Sequence[int]) -> Integers:
     """Return the cell of each record in the table of some columns."""
     places = tuple(codes[:, one] for one in columns)
@@ -106,7 +140,7 @@ def tables_of(
     tables = []
     for place, (child, parents) in enumerate(network):
         joint = held[place] if place in held else _shared(held, (*parents, child))
-        tables.append(_conditional(joint[1], child, parents))
+        tables.append(conditional(joint[1], child, parents))
     return tables
 
 
@@ -144,7 +178,8 @@ def _shared(
     return wanted, np.transpose(summed, [left.index(one) for one in wanted])
 
 
-def _conditional(held: Floats, child: int, parents: tuple[int, ...]) -> NetworkTable:
+def conditional(held: Floats, child: int, parents: tuple[int, ...]) -> NetworkTable:
+    """Return the law of the column of the last axis given those of the others."""
     rows = held.reshape(-1, held.shape[-1]).copy()
     rows[rows.sum(axis=1) <= 0] = 1.0
     cumulative = np.cumsum(rows, axis=1)

@@ -1,5 +1,6 @@
 """PrivBayes as an engine of `Synthesizer`: within a budget, or with the noise of a defect."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -8,33 +9,35 @@ import numpy as np
 
 from dp import Exponential
 from footing.arrays import AnyIntegers, Floats, Integers
-from footing.checks import require_integer
+from footing.checks import require_integer, require_number
 from synth.baselines.networks.network import (
     Family,
     NetworkTable,
-    candidates_of,
+    conditional,
     draw_network,
-    information_of,
-    measured_places,
+    raked,
     sizes_of,
-    spread_bins,
-    tables_of,
+    useful_families,
 )
 from synth.baselines.networks.priv_bayes import priv_bayes
 from synth.baselines.published import (
     JointModel,
     account_record,
-    as_frame,
+    coded_columns,
+    first_look,
     refuse_add_remove,
     refuse_others,
     seeded_by,
 )
 from synth.claims import Claim
 from synth.errors import SynthError
+from synth.marginals.coarse import group_codes, onto_simplex, shrink_within
+from synth.marginals.drawing import draw_within
 from synth.marginals.measuring import Measurer, Neighbours, NoiseSource
 from synth.marginals.spending import PrivacyAccountant, Spend, range_of
+from synth.schema.public import coarse_table
 
-_MAX_BINS = 20
+_MAX_BINS = 24
 _EXACT = 1 - 1e-9
 _SLACK = 1 + 1e-6  # logarithms are rounded
 
@@ -46,13 +49,23 @@ class NetworkSettings:
     Parameters
     ----------
     degree
-        The most parents of a column.
+        The most parents of a column; of the legacy method, as many as there can be.
+    usefulness
+        How large the mean cell of a table is at least, in scales of its noise.
+    margin_share, choice_share
+        Shares of the budget for margins, and of the rest for choosing parents.
     """
 
     degree: int = 3
+    usefulness: float = 1.0
+    margin_share: float = 0.3
+    choice_share: float = 0.2
 
     def __post_init__(self) -> None:
         require_integer(self.degree, "degree", error=SynthError, minimum=1)
+        require_number(self.usefulness, "usefulness", error=SynthError, above=0)
+        for name in ("margin_share", "choice_share"):
+            require_number(getattr(self, name), name, error=SynthError, above=0, below=1)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -63,6 +76,8 @@ class NetworkModel(JointModel):
     ----------
     bins
         The bin of each code, one array a column.
+    shares
+        The share of each code in its bin, one array a column.
     tables
         The laws, parents before children.
     spends
@@ -74,6 +89,7 @@ class NetworkModel(JointModel):
     kind: ClassVar[str] = "network"
 
     bins: tuple[Integers, ...]
+    shares: tuple[Floats, ...]
     tables: tuple[NetworkTable, ...]
     spends: tuple[Spend, ...] = ()
     account: dict[str, Any] | None = None
@@ -84,11 +100,14 @@ class NetworkModel(JointModel):
         return [len(one) for one in self.bins]
 
     def _drawn(self, number: int, rng: np.random.Generator) -> list[Integers]:
-        return spread_bins(draw_network(number, self.tables, rng=rng), self.bins, rng)
+        drawn = draw_network(number, self.tables, rng=rng)
+        parts = zip(drawn.T, self.bins, self.shares, strict=True)
+        return [draw_within(bins, bin_of, share, rng=rng) for bins, bin_of, share in parts]
 
     def _parts(self) -> dict[str, Any]:
         return {
             "bins": self.bins,
+            "shares": self.shares,
             "tables": [
                 {"child": one.child, "parents": one.parents, "cumulative": one.cumulative}
                 for one in self.tables
@@ -111,8 +130,13 @@ class NetworkModel(JointModel):
             for one in found["tables"]
         )
         _check_tables(tables, sizes)
+        shares = tuple(np.array(one, np.float64) for one in found["shares"])
+        if [one.shape for one in shares] != [one.shape for one in bins]:
+            raise SynthError("The shares of codes do not fit the bins.")
         spends = tuple(Spend.from_record(spend) for spend in found["spends"])
-        return cls(bins=bins, tables=tables, spends=spends, account=found["account"])
+        return cls(
+            bins=bins, shares=shares, tables=tables, spends=spends, account=found["account"]
+        )
 
 
 def fit_priv_bayes(
@@ -121,43 +145,62 @@ def fit_priv_bayes(
     sizes: Sequence[int],
     rho: float,
     ordered: Sequence[bool],
-    present: Sequence[int],
     noise: NoiseSource,
     neighbours: Neighbours,
     settings: NetworkSettings | None = None,
     **others: Any,
 ) -> NetworkModel:
-    """Fit PrivBayes: half of rho chooses a network, half measures its tables.
+    """Fit PrivBayes: margins, then parents for each column, then its table with them.
 
     Notes
     -----
-    The published method adds Laplace noise; here it is discrete Gaussian, so that it costs rho
-    as the default does and both can be compared at one price. Each choice has scores over their
-    own sensitivity: a replaced record moves them by 1 at most, a unit by as many as it has.
+    A column has as many parents as the budget can tell from noise: the mean cell of their table
+    holds `usefulness` times the scale of the noise at least (theta-usefulness). The published
+    method adds Laplace noise and puts numbers into equal bins; here noise is discrete Gaussian,
+    so that it costs rho as the default does, and bins follow from noisy margins.
 
     References
     ----------
-    Zhang, Cormode, Procopiuc, Srivastava, Xiao 2017.
+    Zhang, Cormode, Procopiuc, Srivastava, Xiao 2017, sections 4.3 (score R) and 4.5.
     """
     refuse_others(others)
     refuse_add_remove(neighbours, "The choice of a network")
-    degree = min((settings or NetworkSettings()).degree, len(sizes) - 1)
-    bins = _bins(sizes, ordered, present)
+    chosen, columns = settings or NetworkSettings(), len(sizes)
     accountant = PrivacyAccountant(float(rho))
     measurer = _NetworkMeasurer(codes, sizes, neighbours, accountant, noise)
+    share = chosen.margin_share if columns > 1 else 1.0
+    total = float(len(codes))
+    margins = [
+        measurer.margin(column, rho=_EXACT * rho * share / columns) for column in range(columns)
+    ]
+    left = _EXACT * rho * (1 - share) / max(columns - 1, 1)
+    price = left * (1 - chosen.choice_share)
+    least = chosen.usefulness * measurer.scale_of(price) if columns > 1 else 0.0
+    masses = [onto_simplex(counts.astype(np.float64), total=total) for counts, _ in margins]
+    bins = tuple(
+        group_codes(mass, is_ordered=is_ordered, most=_MAX_BINS, least=least)
+        for mass, is_ordered in zip(masses, ordered, strict=True)
+    )
     measurer.regroup(bins)
-    share = 0.5 if len(sizes) > 1 else 0.0
-    rng = seeded_by(noise) or np.random.default_rng()
-    network: list[Family] = [(int(rng.integers(len(sizes))), ())]
-    for _ in sizes[1:]:
-        price = accountant.rho * share * _EXACT / (len(sizes) - 1)
-        network.append(measurer.parents([one for one, _ in network], degree=degree, rho=price))
-    measured = measured_places(network, degree=degree)
-    price = accountant.rho * (1 - share) * _EXACT / len(measured)
-    held = {place: measurer.family(network[place], rho=price) for place in measured}
+    held = [coarse_table(mass, [one]) for mass, one in zip(masses, bins, strict=True)]
+    network: list[Family] = [(int(np.argmax([len(one) for one in held])), ())]
+    for _ in range(columns - 1):
+        known = [one for one, _ in network]
+        limits = {"degree": chosen.degree, "cells": total / least}
+        network.append(measurer.parents(known, **limits, rho=left * chosen.choice_share))
+    # What columns without parents leave goes to the tables of the others.
+    price = _EXACT * measurer.left / max(sum(bool(of) for _, of in network), 1)
+    tables = [measurer.law(family, held, rho=price) for family in network]
     measurer.forget()
-    tables = tuple(tables_of(network, held))
-    return NetworkModel(bins=bins, tables=tables, spends=tuple(accountant.spends))
+    return NetworkModel(
+        bins=bins,
+        shares=tuple(
+            shrink_within(counts.astype(np.float64), one, scale=scale)
+            for (counts, scale), one in zip(margins, bins, strict=True)
+        ),
+        tables=tuple(tables),
+        spends=tuple(accountant.spends),
+    )
 
 
 def fit_priv_bayes_legacy(
@@ -179,11 +222,11 @@ def fit_priv_bayes_legacy(
     refuse_others(others)
     if not claim.epsilon:
         raise SynthError("The method claims an epsilon above 0.", hint="--epsilon 1")
-    frame, domains = as_frame(codes, sizes=sizes, ordered=ordered)
+    first_look(noise)
     model = priv_bayes(
-        frame,
+        coded_columns(codes, ordered=ordered, sizes=sizes),
         epsilon=claim.epsilon,
-        domains=domains,
+        domains=None,
         degree=(settings or NetworkSettings()).degree,
         is_legacy=True,
         rng=seeded_by(noise),
@@ -194,50 +237,64 @@ def fit_priv_bayes_legacy(
         claimed=claim.epsilon,
         rows=neighbours.rows,
     )
+    members = model.details["members"]
     return NetworkModel(
-        bins=model.details["members"], tables=tuple(model.details["tables"]), account=account
+        bins=members,
+        shares=tuple(1.0 / np.bincount(one)[one] for one in members),
+        tables=tuple(model.details["tables"]),
+        account=account,
     )
 
 
 class _NetworkMeasurer(Measurer):
-    """A measurer that also chooses parents by mutual information."""
+    """A measurer that also chooses parents by how far they are from independence."""
 
-    def parents(self, chosen: Sequence[int], *, degree: int, rho: float) -> Family:
-        """Choose the next column and its parents, with noise."""
+    def parents(
+        self, known: Sequence[int], *, degree: float, cells: float, rho: float
+    ) -> Family:
+        """Choose the next column and its parents, with noise.
+
+        Score R: half the sum of absolute differences between the counts of a table and those
+        of independence. A record that is replaced moves it by 3 at most: the counts by 1, and
+        by 1 each of the two margins whose product they are compared with, twice.
+        """
         how = Exponential(
             epsilon=range_of(rho),
-            sensitivity=self._neighbours.rows * _SLACK,
+            sensitivity=3.0 * self._neighbours.rows * _SLACK,
             adjacency=self._neighbours.adjacency,
             unit=self._neighbours.unit,
         )
         self._accountant.pay(Spend.of("choice", how))
-        families = candidates_of(self._sizes, chosen, degree=degree)
-        codes = np.column_stack(self._columns)
-        scores = [information_of(codes, one, sizes=self._sizes) for one in families]
+        families = useful_families(self._sizes, known, degree=int(degree), cells=cells)
+        noise = math.sqrt(2 / math.pi) * self._records / cells / 2
+        scores = [self._apart(one) - noise * self._cells(one) for one in families]
         return families[self._noise.choose(np.array(scores, np.float64), how)]
 
-    def family(self, family: Family, *, rho: float) -> tuple[tuple[int, ...], Floats]:
-        """Return columns and the noisy table of a column and its parents, none below 0."""
+    def law(self, family: Family, margins: Sequence[Floats], *, rho: float) -> NetworkTable:
+        """Return the law of a column given its parents, from noisy tables and margins."""
         child, parents = family
-        columns = tuple(sorted((*parents, child)))
-        counts, _ = self.table(columns, rho=rho)
         order = (*parents, child)
-        turned = np.transpose(counts, [columns.index(one) for one in order])
-        return order, turned.clip(min=0).astype(np.float64)
+        if not parents:
+            return conditional(margins[child], child, parents)
+        columns = tuple(sorted(order))
+        counts, _ = self.table(columns, rho=rho)
+        held = onto_simplex(counts.ravel().astype(np.float64), total=float(self._records))
+        turned = np.transpose(held.reshape(counts.shape), [columns.index(one) for one in order])
+        return conditional(raked(turned, [margins[one] for one in order]), child, parents)
 
+    def _apart(self, family: Family) -> float:
+        child, parents = family
+        if not parents:
+            return 0.0
+        columns = tuple(sorted((child, *parents)))
+        table = np.moveaxis(self._count(columns), columns.index(child), 0)
+        flat = table.reshape(len(table), -1)
+        product = np.outer(flat.sum(axis=1), flat.sum(axis=0))
+        return float(np.abs(self._records * flat - product).sum()) / (2 * self._records)
 
-def _bins(
-    sizes: Sequence[int], ordered: Sequence[bool], present: Sequence[int]
-) -> tuple[Integers, ...]:
-    """Put ordered codes into bins of equal width; kinds of missing keep their own."""
-    bins = []
-    for size, is_ordered, known in zip(sizes, ordered, present, strict=True):
-        found = np.arange(size, dtype=np.int64)
-        if is_ordered and known > _MAX_BINS:
-            found[:known] = found[:known] * _MAX_BINS // known
-            found[known:] += _MAX_BINS - known
-        bins.append(found)
-    return tuple(bins)
+    def _cells(self, family: Family) -> int:
+        child, parents = family
+        return math.prod(self._sizes[one] for one in (child, *parents)) if parents else 0
 
 
 def _check_tables(tables: Sequence[NetworkTable], sizes: Sequence[int]) -> None:

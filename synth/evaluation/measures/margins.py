@@ -15,6 +15,10 @@ from synth.evaluation.records import Records
 _MAX_TABLES = 1000
 #: Tables with more cells than this are counted by the cells that occur.
 _DENSE = 1_000_000
+#: From how many real records on cells are judged together.
+CELL_SIZES = (10, 100, 1000)
+#: The share of the records that are in a wrong cell of a table that can be trusted, at most.
+TRUSTED = 0.05
 _SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 
 
@@ -42,6 +46,17 @@ class TableDistances:
     def largest(self) -> float:
         """The largest of them."""
         return max(self.distances)
+
+    @property
+    def trusted(self) -> float:
+        """The share of tables that are near enough."""
+        return sum(one <= TRUSTED for one in self.distances) / len(self.distances)
+
+    @property
+    def not_trusted(self) -> list[tuple[str, ...]]:
+        """The columns of the others, the farthest table first."""
+        pairs = sorted(zip(self.distances, self.columns, strict=True), reverse=True)
+        return [columns for distance, columns in pairs if distance > TRUSTED]
 
     @property
     def worst(self) -> tuple[str, ...]:
@@ -72,6 +87,26 @@ def table_distances(
         columns=tuple(tuple(real.names[place] for place in table) for table in tables),
         distances=tuple(_distance(one, other, table) for table in tables),
     )
+
+
+def cell_errors(real: Records, synthetic: Records, *, seed: int = 0) -> dict[int, float]:
+    """Give by how much nine in ten cells of tables of two columns are off at most.
+
+    Of cells with 10, 100 and 1,000 real records or more, each up to ten times as many: the
+    difference of the counts over the real one. Sizes that no cell has are left out.
+    """
+    bins = Bins(real)
+    one, other = bins.of(real), bins.of(synthetic)
+    found: dict[int, list[Floats]] = {size: [] for size in CELL_SIZES}
+    for table in _tables(len(real.names), 2, _MAX_TABLES, seed):
+        p, q = _shares(one, other, table)
+        counts, drawn = p * len(real), q * len(real)
+        for size, errors in found.items():
+            top = math.inf if size == CELL_SIZES[-1] else 10 * size - 0.5
+            cells = (counts > size - 0.5) & (counts < top)
+            errors.append(np.abs(drawn[cells] - counts[cells]) / counts[cells])
+    joined = {size: np.concatenate(errors) for size, errors in found.items() if errors}
+    return {size: float(np.quantile(e, 0.9)) for size, e in joined.items() if len(e)}
 
 
 def subsample_equivalent(
@@ -116,6 +151,12 @@ def _tables(n_columns: int, ways: int, most: int, seed: int) -> list[tuple[int, 
 
 def _distance(one: Binned, other: Binned, table: tuple[int, ...]) -> float:
     """Give ½ Σ |p - q| over the cells of a table."""
+    p, q = _shares(one, other, table)
+    return float(np.abs(p - q).sum()) / 2
+
+
+def _shares(one: Binned, other: Binned, table: tuple[int, ...]) -> tuple[Floats, Floats]:
+    """Give the shares of the records in each cell of a table."""
     first, second = one.cells(table), other.cells(table)
     size = math.prod(one.sizes[column] for column in table)
     if size > _DENSE:
@@ -123,7 +164,7 @@ def _distance(one: Binned, other: Binned, table: tuple[int, ...]) -> float:
         first, second, size = where[: len(first)], where[len(first) :], len(occurring)
     p = np.bincount(first, minlength=size) / len(first)
     q = np.bincount(second, minlength=size) / len(second)
-    return float(np.abs(p - q).sum()) / 2
+    return p, q
 
 
 def ks_distances(real: Records, synthetic: Records) -> dict[str, float]:

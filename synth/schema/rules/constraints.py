@@ -49,12 +49,7 @@ def _constraint(rule: EditRule, schema: Schema) -> Constraint:
     columns = [schema.column(name) for name in names]
     if not names or math.prod(column.size for column in columns) > _MAX_CELLS:
         return Constraint(rule=rule, how="redrawing")
-    operands = {
-        column.name: _cells(column, axis, len(columns)) for axis, column in enumerate(columns)
-    }
-    shape = tuple(column.size for column in columns)
-    found = schema.parsed(rule).judge(operands)
-    true, false, neither = (np.broadcast_to(one, shape) for one in found)
+    true, false, neither = _judged_cells(schema.parsed(rule), columns)
     forbidden = false & ~true & ~neither
     is_mixed = bool((false & (true | neither)).any())
     if forbidden.all():
@@ -66,6 +61,29 @@ def _constraint(rule: EditRule, schema: Schema) -> Constraint:
     places = tuple(schema.names.index(name) for name in names)
     table = Rule(columns=places, forbidden=forbidden.copy())
     return Constraint(rule=rule, how="both" if is_mixed else "construction", table=table)
+
+
+def possible_codes(parsed: ParsedRule, schema: Schema) -> dict[int, Flags]:
+    """Return which codes of each column a record may have that fulfils a rule."""
+    columns = [schema.column(name) for name in parsed.rule.columns]
+    if not columns or math.prod(column.size for column in columns) > _MAX_CELLS * _MAX_KINDS:
+        return {}
+    true = _judged_cells(parsed, columns).true
+    return {
+        schema.names.index(column.name): np.asarray(
+            true.any(axis=tuple({*range(true.ndim)} - {axis})), bool
+        )
+        for axis, column in enumerate(columns)
+    }
+
+
+def _judged_cells(parsed: ParsedRule, columns: Sequence[Column]) -> Verdict:
+    """Tell what may hold in each combination of codes."""
+    operands = {
+        column.name: _cells(column, axis, len(columns)) for axis, column in enumerate(columns)
+    }
+    shape = tuple(column.size for column in columns)
+    return Verdict(*(np.broadcast_to(one, shape) for one in parsed.judge(operands)))
 
 
 def _is_small(forbidden: Flags) -> bool:

@@ -41,24 +41,21 @@ from risk import (
 )
 from risk.anonymity.audit import audit_anonymity
 from risk.anonymity.generalise import bins, generalise
+from risk.anonymity.linkage import link
 from risk.attacks import (
     AdditiveKeys,
     AttackResult,
     CountRequest,
     Differencing,
-    FeasibilityIntervals,
     GeographicDifferencing,
     HiddenBound,
     LinearReconstruction,
-    Linkage,
     MarginBounds,
-    MeansBesideCounts,
     RepeatedAnswers,
     SimulatedOracle,
     SmallCell,
     SubsetSums,
     TwoPartition,
-    candidate_counts,
     joint_noise,
     pairs_available,
     pairs_needed,
@@ -68,7 +65,6 @@ from risk.attacks import (
 )
 from risk.attacks.reconstruction.geographic import find_slivers
 from risk.attacks.reconstruction.linear import rebuild_counts
-from risk.attacks.reconstruction.linkage import link
 from risk.attacks.reconstruction.subset_sums import decode_bits, expected_share_right
 from risk.reconstruction.counts import PublishedCounts
 from risk.utility import (
@@ -193,7 +189,6 @@ WITH_COUNTS = {
     "SimulatedOracle": lambda bad: SimulatedOracle(TABLE, bad, rng=rng()),
     "joint_noise": lambda bad: joint_noise(TABLE, counts=_given(bad)),
     "reveal": lambda bad: reveal(bad, total=3, max_noise=2),
-    "candidate_counts": lambda bad: candidate_counts(bad, max_noise=2),
     "PublishedCounts.from_matrix, published": lambda bad: PublishedCounts.from_matrix(
         [[1, 0], [1, 1]], bad, max_noise=2
     ),
@@ -228,12 +223,6 @@ WITH_COUNTS = {
     "AdditiveKeys.run": lambda bad: AdditiveKeys().run(
         exact, ptable=TABLE, truth=[_given(bad)]
     ),
-    "MeansBesideCounts.run": lambda bad: MeansBesideCounts(max_noise=2).run(
-        exact, truth=[_given(bad)], sums=[[3, 4]]
-    ),
-    "MeansBesideCounts.solve": lambda bad: MeansBesideCounts(max_noise=2).solve(
-        bad, means=[1, 2, 3]
-    ),
     "LinearReconstruction.run": lambda bad: LinearReconstruction(n_categories=2).run(
         exact, truth=[_given(bad)]
     ),
@@ -242,16 +231,6 @@ WITH_COUNTS = {
     ).closed_form(TABLE, counts=_given(bad)),
     "SubsetSums.run": lambda bad: SubsetSums(n_people=2, n_queries=4).run(
         exact, truth=[_given(bad)], rng=rng()
-    ),
-    "FeasibilityIntervals.run": lambda bad: FeasibilityIntervals(shape=(2,), max_noise=2).run(
-        exact, truth=[_given(bad)]
-    ),
-    "FeasibilityIntervals.closed_form": lambda bad: FeasibilityIntervals(
-        shape=(2,), max_noise=2
-    ).closed_form(TABLE, counts=_given(bad)),
-    "Linkage.run": lambda bad: Linkage(n_categories=2).run(exact, truth=bad),
-    "Linkage.closed_form": lambda bad: Linkage(n_categories=2).closed_form(
-        TABLE, counts=[_given(bad)], truth=[0]
     ),
 }
 
@@ -311,7 +290,6 @@ WITH_NUMBERS = {
     "MarginBounds.expected_hits": lambda bad: MarginBounds(max_noise=2).expected_hits(
         TABLE, n_lines=bad
     ),
-    "MeansBesideCounts": lambda bad: MeansBesideCounts(max_noise=bad),
     "GeographicDifferencing": lambda bad: GeographicDifferencing(n_parts=bad, measure="exact"),
     "GeographicDifferencing.closed_form": lambda bad: GeographicDifferencing().closed_form(
         TABLE, sliver=bad
@@ -328,15 +306,8 @@ WITH_NUMBERS = {
     "LinearReconstruction": lambda bad: LinearReconstruction(n_categories=bad),
     "SubsetSums": lambda bad: SubsetSums(n_people=bad, n_queries=3),
     "SubsetSums, n_queries": lambda bad: SubsetSums(n_people=3, n_queries=bad),
-    "FeasibilityIntervals": lambda bad: FeasibilityIntervals(shape=(2,), max_noise=bad),
-    "FeasibilityIntervals, shape": lambda bad: FeasibilityIntervals(shape=(bad,), max_noise=2),
-    "FeasibilityIntervals, small": lambda bad: FeasibilityIntervals(
-        shape=(2,), max_noise=2, small=bad
-    ),
-    "Linkage": lambda bad: Linkage(n_categories=bad),
     "reveal": lambda bad: reveal([7, 8], total=bad, max_noise=2),
     "reveal, max_noise": lambda bad: reveal([7, 8], total=9, max_noise=bad),
-    "candidate_counts": lambda bad: candidate_counts([9, 14, 19], max_noise=bad),
     "PublishedCounts, small": lambda bad: PublishedCounts.from_matrix(
         [[1]], [3], max_noise=1, small=bad
     ),
@@ -554,12 +525,6 @@ WRONG = {
     "HiddenBound of a bound of NaN": lambda: HiddenBound(n_pairs=1).run(
         exact, truth=[14], max_noise=NAN, rng=rng()
     ),
-    "MeansBesideCounts with NaN sums": lambda: MeansBesideCounts(max_noise=2).run(
-        exact, truth=[[8, 12]], sums=[[NAN, 3]]
-    ),
-    "MeansBesideCounts with zeros": lambda: MeansBesideCounts(max_noise=2).run(
-        exact, truth=[[0, 12]], sums=[[0, 3]]
-    ),
     "AdditiveKeys of truth of another shape": lambda: AdditiveKeys().run(
         exact, ptable=TABLE, truth=[[1, 2, 3]]
     ),
@@ -568,7 +533,6 @@ WRONG = {
     "SubsetSums of counts": lambda: SubsetSums(n_people=1, n_queries=2).run(
         exact, truth=[[2]], rng=rng()
     ),
-    "Linkage to a category beyond": lambda: Linkage(n_categories=2).run(exact, truth=[2]),
     "SimulatedOracle asked for another line": lambda: SimulatedOracle(TABLE, [1], rng=rng())(
         CountRequest(groups=((0,),), line=3)
     ),

@@ -1,6 +1,7 @@
 """Records and codes: an exact way there and back, and no silent reading of a domain."""
 
 import datetime as dt
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from synth import (
     DomainError,
     Real,
     Schema,
+    SynthError,
     UndeclaredError,
     Unit,
     UnitError,
@@ -195,8 +197,9 @@ def test_columns_must_be_those_of_the_schema():
     ):
         with pytest.raises(DomainError):
             encode(to_records(frame)[0], schema)
-    with pytest.raises(DomainError, match="index"):
-        to_records(pd.DataFrame({"a": [1]}, index=[7]))
+    for index in (pd.Index([7], name="id"), pd.Index(["x"]), pd.Index([(1, 2)])):
+        with pytest.raises(DomainError, match="index"):
+            to_records(pd.DataFrame({"a": [1]}, index=index))
     with pytest.raises(DomainError, match="frame"):
         to_records({"a": [1]})
 
@@ -261,6 +264,34 @@ def test_a_frame_of_a_type_that_cannot_be_read_is_refused_in_our_words():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("unit", ["s", "us", "ns"])
+@pytest.mark.parametrize("kind", ["timedelta64", "datetime64"])
+def test_moments_and_durations_are_no_whole_numbers_in_any_unit(kind, unit):
+    """In nanoseconds NumPy makes whole numbers of them, and one record may set the unit."""
+    values = pd.Series(np.array([1, 2], f"{kind}[{unit}]"))
+    for column in (Whole(name="c", low=0, high=9), Category(name="c", values=[1, 2], other=2)):
+        with pytest.raises(DomainError, match=r"are no (whole|text)"):
+            encode_column(values, column)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pd.Series([dt.date(2020, 1, 1), dt.date(9999, 1, 1)], dtype="datetime64[s]"),
+        pd.Series([2**40], dtype="datetime64[s, Europe/Paris]"),
+        pd.Series(["x"], dtype=pd.ArrowDtype(pa.string_view())),
+        pd.Series([Decimal("Infinity")]),
+    ],
+)
+def test_no_error_of_a_library_leaves_the_coding(values):
+    columns = [Date(name="c", low="2020-01-01", high="2020-12-31")]
+    for column in (*columns, Whole(name="c", low=0, high=9), Category(name="c", values=["a"])):
+        with pytest.raises(DomainError, match="'c'"):
+            encode_column(values, column)
+    with pytest.raises(SynthError, match="'c'"):
+        within_bound(pd.DataFrame({"c": values}), Unit(identifier="c"), rng=RNG(1))
+
+
 def test_a_hundred_thousand_categories_are_coded():
     column = Category(name="c", values=[f"v{i}" for i in range(100_000)])
     values = pd.Series([f"v{i}" for i in range(99_999, -1, -1)])

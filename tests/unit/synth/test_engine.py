@@ -208,7 +208,8 @@ def test_independent_columns_are_drawn_independently():
 def test_a_condition_holds_and_the_rest_follows_it():
     codes = related(20_000)
     model = fitted(codes, rho=5.0)
-    drawn = model.sample(4000, rng=np.random.default_rng(1), conditions={0: 4})
+    only = np.arange(model.sizes[0]) == 4
+    drawn = model.sample(4000, rng=np.random.default_rng(1), allowed={0: only})
     assert (drawn[:, 0] == 4).all()
     assert (drawn[:, 1] == 4).mean() > 0.97
     expected = np.bincount(codes[codes[:, 0] == 4][:, 2], minlength=3)
@@ -369,9 +370,18 @@ def test_text_that_is_no_model_is_refused(text):
         synth.TableModel.from_json(text)
 
 
-def test_conditions_outside_the_model_are_refused():
-    with pytest.raises(SynthError, match="not in the model"):
-        fitted().sample(1, rng=np.random.default_rng(1), conditions={0: 99})
+def test_several_allowed_codes_are_drawn_in_the_shares_that_the_model_gives_them():
+    model = fitted(related(20_000), rho=5.0)
+    some = np.arange(model.sizes[0]) % 2 == 1
+    drawn = model.sample(20_000, rng=np.random.default_rng(1), allowed={0: some})
+    free = model.sample(60_000, rng=np.random.default_rng(2))
+    kept = free[some[free[:, 0]]]
+    for column, size in enumerate(model.sizes):
+        one, other = (np.bincount(a[:, column], minlength=size) / len(a) for a in (drawn, kept))
+        np.testing.assert_allclose(one, other, atol=0.02)
+
+
+def test_a_number_of_records_below_zero_is_refused():
     with pytest.raises(SynthError, match="cannot be -1"):
         fitted().sample(-1, rng=np.random.default_rng(1))
 

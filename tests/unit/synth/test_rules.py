@@ -20,7 +20,6 @@ from synth import (
     Settings,
     SimulatedNoise,
     Synthesizer,
-    SynthWarning,
     Whole,
     code_hierarchy,
 )
@@ -221,29 +220,25 @@ def _draw(rng):
 @given(st.integers(0, 500), st.integers(0, 30))
 def test_drawing_ends_with_records_that_are_all_kept(number, bound):
     rng = np.random.default_rng(1)
-    drawn = draw_kept(
-        number, draw=_draw(rng), is_kept=lambda d: d.numbers["age"] >= bound, rng=rng
-    )
+    drawn = draw_kept(number, draw=_draw(rng), is_kept=lambda d: d.numbers["age"] >= bound)
     assert len(drawn.codes) == number == len(drawn.numbers["age"])
     assert (drawn.numbers["age"] >= bound).all()
 
 
 def test_drawing_ends_when_nothing_is_kept():
     rng = np.random.default_rng(1)
-    with pytest.raises(RuleError, match="None of"):
-        draw_kept(5, draw=_draw(rng), is_kept=lambda d: np.zeros(len(d.codes), bool), rng=rng)
+    with pytest.raises(RuleError, match="Only 0 of"):
+        draw_kept(5, draw=_draw(rng), is_kept=lambda d: np.zeros(len(d.codes), bool))
 
 
-def test_drawing_fills_up_with_copies_and_says_so():
+def test_drawing_says_that_it_cannot_and_copies_no_record():
     rng = np.random.default_rng(1)
 
     def is_rare(drawn):
         return rng.random(len(drawn.codes)) < 0.001
 
-    with pytest.warns(SynthWarning, match="copies"):
-        drawn = draw_kept(2000, draw=_draw(rng), is_kept=is_rare, rng=rng)
-    assert len(drawn.codes) == 2000
-    assert drawn.repeated > 0
+    with pytest.raises(RuleError, match=r"Only \d+ of 60000 .* 200 are wanted.\n.*ask for"):
+        draw_kept(200, draw=_draw(rng), is_kept=is_rare)
 
 
 def test_no_code_is_drawn_with_another_than_its_own_parent():

@@ -3,17 +3,22 @@
 import contextlib
 import json
 
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from synth import (
+    Budget,
     Category,
     Date,
     EditRule,
     Real,
     Schema,
     SchemaError,
+    SimulatedNoise,
+    Synthesizer,
     UndeclaredError,
     Unit,
     Whole,
@@ -151,7 +156,7 @@ def test_lint_tells_what_would_leak_and_never_asks_for_values():
     assert not [one for one in lint(FULL) if one.level == "error"]
 
 
-def test_lint_warns_of_bounds_that_stand_alone():
+def test_lint_tells_what_bins_will_cost_that_nobody_declares():
     wide = {"low": 0, "high": 99_999, "declared_by": "code book"}
     columns = [
         Whole(name="alone", **wide),
@@ -160,8 +165,34 @@ def test_lint_warns_of_bounds_that_stand_alone():
         Whole(name="points", points=(0,), **wide),
         Real(name="edges", edges=(0, 10, 1000), **wide),
     ]
-    found = [one for one in lint(Schema(columns=columns)) if "bounds alone" in one.text]
-    assert [(one.place, one.level) for one in found] == [("alone", "warning")]
+    found = [one for one in lint(Schema(columns=columns)) if "10.0% of the budget" in one.text]
+    assert [(one.place, one.level) for one in found] == [("alone", "note"), ("points", "note")]
+
+
+def test_lint_tells_how_much_of_a_column_will_be_noise():
+    schema = Schema(
+        columns=[
+            Whole(name="age", low=0, high=99),
+            Category(name="sex", values=["F", "M"]),
+            Whole(name="pay", low=0, high=99_999),
+        ],
+        unit=Unit(name="home", identifier="home", most_records=2),
+    )
+    budget, number = Budget(epsilon=1, delta=1e-6), 2000
+    frame = pd.DataFrame({"home": range(number), "age": 40, "sex": "F", "pay": 7})
+    fitted = Synthesizer(schema=schema, method="tables").fit(
+        frame, budget, noise=SimulatedNoise(seed=1)
+    )
+    found = {one.place: one for one in lint(schema, records=number, budget=budget)}
+    scale = next(call.scale for call in fitted.calls if call.what == "margin")
+    noise = np.random.default_rng(1).normal(0, scale, (4000, 100))
+    moved = np.abs(noise).sum(axis=1).mean() / 2 / number
+    told = float(found["age"].text.split("%")[0].rsplit(" ", 1)[1]) / 100
+    assert told == pytest.approx(moved, abs=0.002)
+    assert (found["age"].level, found["sex"].level) == ("warning", "note")
+    assert "noise moves" not in found["pay"].text
+    table = next(call.scale for call in fitted.calls if call.what == "table")
+    assert f"noise of scale {table:.3g}" in found["tables"].text
 
 
 def test_lint_names_rules_that_the_model_cannot_know():

@@ -6,6 +6,7 @@ import sys
 import time
 from pathlib import Path
 
+import click
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -297,6 +298,19 @@ def test_every_verb_has_help_with_an_example(folder, verb, flag):
     assert result.stdout.startswith("Usage: ckm")
     if verb not in {("ptable",), ("keys",)}:
         assert "  ckm " in result.stdout
+
+
+def test_every_option_of_every_command_says_what_it_does():
+    def silent(command, words):
+        for option in command.params:
+            if isinstance(option, click.Option) and not (option.help or option.hidden):
+                yield " ".join([*words, option.opts[0]])
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            for name in command.list_commands(context):
+                yield from silent(command.get_command(context, name), [*words, name])
+
+    assert list(silent(app, ["ckm"])) == []
 
 
 @pytest.mark.slow

@@ -11,18 +11,14 @@ import pytest
 
 import ckm
 from ckm.demo.register import AGE_GROUPS, CATEGORIES, SEXES, job_seekers
-from ckm.engine.oracle import EngineOracle, PublishedCell
 from risk.attacks import (
     AdditiveKeys,
     CountRequest,
     Differencing,
-    FeasibilityIntervals,
     GeographicDifferencing,
     HiddenBound,
     LinearReconstruction,
-    Linkage,
     MarginBounds,
-    MeansBesideCounts,
     RepeatedAnswers,
     SmallCell,
     SubsetSums,
@@ -31,7 +27,8 @@ from risk.attacks import (
 from risk.attacks.reconstruction.geographic import find_slivers
 from risk.errors import RiskError
 from tables import RequestError, Secret
-from tests.unit.risk.attacks.support import agrees, r_table, reordered, uniform_table
+from tests.engine_oracle import EngineOracle, PublishedCell
+from tests.unit.risk.attacks.support import agrees, r_table, reordered
 
 TABLE = r_table(2, 1)
 SECRET = Secret(bytes(range(32)))
@@ -213,69 +210,6 @@ def test_bounds_reveal_lines_of_the_engine_as_often_as_computed(engine, frame):
     found = attack.run(lines_of(engine, "commune", "sex", SEXES, names), truth=counts)
     p = np.mean([attack.closed_form(TABLE, counts=line) for line in counts])
     assert agrees(found.rate, p, trials=len(names))
-
-
-@pytest.mark.slow
-def test_programs_and_bounds_agree_about_the_lines_of_the_engine(people, frame):
-    """The largest noise of this p-table is as common as any other, so that bounds often hit."""
-    names, counts = counts_by(frame, "commune", "sex", SEXES)
-    with engine_of(people, uniform_table(2)) as engine:
-        oracle = lines_of(engine, "commune", "sex", SEXES, names)
-        bounds = MarginBounds(max_noise=2).run(oracle, truth=counts)
-        programs = FeasibilityIntervals(shape=(2,), max_noise=2).run(oracle, truth=counts)
-    assert programs.successes == 2 * bounds.successes > 0
-    assert programs.queries == bounds.queries
-
-
-@pytest.mark.slow
-def test_margins_of_a_cube_of_the_engine_determine_cells_rightly(engine, frame):
-    communes = frame.groupby("commune").size().sort_values().index[300:320]
-    categories = {"sex": SEXES, "category": CATEGORIES}
-    oracle = EngineOracle.of_cube(
-        engine, categories=categories, lines=[f"commune = '{c}'" for c in communes]
-    )
-    here = frame[frame["commune"].isin(communes)]
-    index = [communes, list(SEXES), list(CATEGORIES)]
-    wide = here.groupby(["commune", "sex", "category"]).size()
-    truth = wide.reindex(pd.MultiIndex.from_product(index), fill_value=0).to_numpy()
-    attack = FeasibilityIntervals(shape=(2, 5), max_noise=2)
-    found = attack.run(oracle, truth=truth.reshape(len(communes), 10))
-    sharp = attack.run(oracle, truth=truth.reshape(len(communes), 10), ptable=TABLE)
-    assert (found.queries, found.refused) == (20 * 18, 0)
-    assert 0 <= found.successes <= sharp.successes
-    wrong = attack.run(oracle, truth=truth.reshape(len(communes), 10) + 100)
-    assert wrong.successes == 0
-
-
-def test_original_means_beside_the_counts_of_the_engine_give_them_away(engine, frame):
-    names, counts = counts_by(frame, "commune", "sex", SEXES, least=5)
-    sums = frame.groupby(["commune", "sex"])["age"].sum()
-    sums = sums.loc[names].to_numpy().reshape(-1, 2)  # sexes in order, F before M
-    oracle = lines_of(engine, "commune", "sex", SEXES, names)
-    attack = MeansBesideCounts(max_noise=2, decimals=4, has_whole_sums=True)
-    found = attack.run(oracle, truth=counts, sums=sums)
-    assert found.rate > 0.95  # the survey says 100 %; a few lines have other solutions
-
-
-@pytest.mark.slow
-def test_known_persons_are_linked_as_often_as_computed(engine, frame):
-    keys = [frame["commune"], frame["age_group"]]
-    cells = pd.crosstab(keys, frame["category"])
-    alone = cells[cells.sum(axis=1).isin([1, 2, 3])].iloc[:400]
-    counts = alone[list(CATEGORIES)].to_numpy()
-    places = counts.argmax(axis=1)
-    request = ckm.TableRequest(dimensions=["commune", "age_group", "category"])
-
-    def question(line, group):
-        commune, age = alone.index[line]
-        at = {"commune": commune, "age_group": age, "category": CATEGORIES[group[0]]}
-        return PublishedCell(request=request, at=at)
-
-    attack = Linkage(n_categories=5)
-    found = attack.run(EngineOracle(engine, question, remembers=True), truth=places)
-    p = attack.closed_form(TABLE, counts=counts, truth=places)
-    assert agrees(found.rate, p, trials=400)
-    assert 0.3 < found.rate < 0.9
 
 
 @pytest.mark.slow

@@ -209,11 +209,18 @@ def test_too_many_combinations_are_refused_before_numbers_overflow():
 # --- attacks ------------------------------------------------------------------------------
 
 
-def published(values, share, noises):
-    """Give what is published of sorted values under each noise of the rank."""
-    rank = -(-len(values) * Fraction(share) // 1) + np.asarray(noises)[:, np.newaxis]
-    ranks = np.clip((rank + np.arange(-2, 3)).astype(int), 1, len(values))
-    return rounded_means(values[ranks - 1])
+@functools.cache
+def places_of(size, shares, noises):
+    """Give the places of what is published of sorted values, by share and noise of the rank."""
+    rank = [[-(-size * Fraction(share) // 1) + noise for noise in noises] for share in shares]
+    ranks = np.array(rank, dtype=np.int64)[:, :, np.newaxis] + np.arange(-2, 3)
+    return np.clip(ranks, 1, size) - 1
+
+
+def published(values, shares, noises):
+    """Give what is published of lines of sorted values: by line, share and noise."""
+    windows = values[:, places_of(values.shape[1], tuple(shares), tuple(noises.tolist()))]
+    return rounded_means(windows.reshape(-1, 5)).reshape(windows.shape[:3])
 
 
 def law_of_ranks():
@@ -236,19 +243,18 @@ def hits(shares, *, runs, size, draws="own", seed=3):
         values, weights = np.unique(
             np.append(np.round(rng.lognormal(10, 0.8, 200), -2), true[0]), return_counts=True
         )
-        at = {share: rng.choice(len(noises), p=chances) for share in shares}
+        at = [rng.choice(len(noises), p=chances) for _ in shares]
         if draws == "common":
-            at = dict.fromkeys(shares, rng.choice(len(noises), p=chances))
-        seen = {s: published(np.sort(true), s, noises)[at[s]] for s in shares}
-        likely = []
-        for value in values:
-            own = np.sort(np.append(true[1:], value))
-            fits = [published(own, s, noises) == seen[s] for s in shares]
-            if draws == "common":
-                likely.append((np.prod(fits, axis=0) * chances).sum())
-            else:
-                likely.append(np.prod([(fit * chances).sum() for fit in fits]))
-        mass = weights * np.array(likely)
+            at = [rng.choice(len(noises), p=chances)] * len(shares)
+        likely = np.ones(len(values))
+        if shares:
+            seen = published(np.sort(true)[np.newaxis], shares, noises)[0, range(len(at)), at]
+            others = np.broadcast_to(true[1:], (len(values), size - 1))
+            own = np.sort(np.column_stack([others, values]), axis=1)
+            fits = published(own, shares, noises) == seen[:, np.newaxis]
+            joint = fits.prod(axis=1) @ chances
+            likely = joint if draws == "common" else (fits @ chances).prod(axis=1)
+        mass = weights * likely
         near = np.abs(values[:, np.newaxis] / values - 1) <= 0.1
         guess = values[np.argmax(near.T @ mass)]
         found += abs(guess / true[0] - 1) <= 0.1
@@ -273,7 +279,8 @@ def read_off(shares, *, size=150, seed=1):
     noises, chances = law_of_ranks()
     values = np.sort(np.round(rng.lognormal(10, 0.8, size), -2))
     drawn = rng.choice(noises, p=chances, size=len(shares))
-    seen = {published(values, s, [v])[0] for s, v in zip(shares, drawn, strict=True)}
+    every = published(values[np.newaxis], shares, noises)[0]
+    seen = set(every[range(len(shares)), np.searchsorted(noises, drawn)])
     windows = rounded_means(values[np.arange(11, size - 12)[:, np.newaxis] + np.arange(-2, 3)])
     return float(np.isin(windows, list(seen)).mean())
 

@@ -9,13 +9,9 @@ import math
 import numpy as np
 import pytest
 
-from ptable import Mechanism, PTable
 from risk.attacks import (
-    FeasibilityIntervals,
     GeographicDifferencing,
     LinearReconstruction,
-    Linkage,
-    MarginBounds,
     SimulatedOracle,
     SmallCell,
     SubsetSums,
@@ -210,116 +206,3 @@ def test_a_limit_on_queries_stops_what_noise_does_not():
     assert (limited.queries, limited.refused) == (400, 360)
     with pytest.raises(RiskError, match="bits"):
         attack.run(lambda _: None, truth=[[2] * 80], rng=np.random.default_rng(1))
-
-
-# --- feasibility intervals ----------------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("counts", [(1, 1), (2, 1), (1, 2, 1), (0, 1), (8, 9)])
-def test_one_way_tables_are_determined_just_when_bounds_reveal_them(counts):
-    table, n = r_table(2, 1), 1500
-    lines = np.tile(counts, (n, 1))
-    programs = FeasibilityIntervals(shape=(len(counts),), max_noise=2)
-    bounds = MarginBounds(max_noise=2, n_categories=len(counts))
-    found = programs.run(simulated(table, lines, seed=121), truth=lines)
-    revealed = bounds.run(simulated(table, lines, seed=121), truth=lines)
-    assert found.successes == len(counts) * revealed.successes
-    p = programs.closed_form(table, counts=counts)
-    assert p == bounds.closed_form(table, counts=counts)
-    assert agrees(found.rate, p, trials=n)
-
-
-@pytest.mark.slow
-def test_cells_of_a_cube_are_determined_rightly_or_not_at_all():
-    rng = np.random.default_rng(122)
-    lines = rng.poisson(1.0, (40, 8))
-    attack = FeasibilityIntervals(shape=(2, 2, 2), max_noise=2, whole=True)
-    table = r_table(2, 1)
-    found = attack.run(simulated(table, lines, seed=123), truth=lines)
-    sharp = attack.run(simulated(table, lines, seed=123), truth=lines, ptable=table)
-    assert 0 < found.successes <= sharp.successes
-    assert found.queries == 40 * 27
-    wrong = attack.run(simulated(table, lines, seed=123), truth=lines + 50)
-    assert wrong.successes == 0
-
-
-def test_exact_counts_determine_everything_and_a_guess_too_small_nothing():
-    lines = np.array([[3, 4, 5, 6]])
-    exact = FeasibilityIntervals(shape=(2, 2), max_noise=0)
-    silent = PTable.from_units([{0: 8}], key_range=8)
-    assert exact.run(simulated(silent, lines, seed=1), truth=lines).rate == 1
-    refuted = exact.run(lambda r: [9] * len(r.groups), truth=lines)
-    assert refuted.successes == 0
-
-
-def test_refused_margins_bound_nothing():
-    def oracle(request):  # the two rows and the total, but not the cells
-        return [n if len(g) != 1 else None for g, n in zip(request.groups, seen, strict=True)]
-
-    attack = FeasibilityIntervals(shape=(2, 2), max_noise=0)
-    seen = [3, 4, 5, 6, 7, 11, 8, 10, 18]
-    result = attack.run(oracle, truth=[[3, 4, 5, 6]])
-    assert (result.successes, result.refused) == (0, 4)
-    # without the total and three cells, the fourth is still what it is
-    alone = attack.run(lambda r: [3] + [None] * (len(r.groups) - 1), truth=[[3, 4, 5, 6]])
-    assert (alone.successes, alone.trials) == (1, 4)
-    nothing = attack.run(lambda _: None, truth=[[3, 4, 5, 6]])
-    assert (nothing.successes, nothing.refused) == (0, 9)
-
-
-def test_intervals_refuse_shapes_that_are_none():
-    for shape in ((), (0, 2), (1000, 1000)):
-        with pytest.raises(RiskError, match="shape"):
-            FeasibilityIntervals(shape=shape, max_noise=2)
-    for attack in (
-        FeasibilityIntervals(shape=(2, 2), max_noise=2),
-        FeasibilityIntervals(shape=(2,), max_noise=2, small=1),
-    ):
-        with pytest.raises(RiskError, match="one dimension"):
-            attack.closed_form(r_table(2, 1))
-
-
-# --- linkage ------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("setting", [(2, 1), (5, 3)])
-def test_persons_are_linked_as_often_as_computed(setting):
-    table, n = r_table(*setting), 4000
-    rng = np.random.default_rng(131)
-    counts = rng.multinomial(3, [0.6, 0.2, 0.1, 0.1], n)
-    own = counts.argmax(axis=1)
-    attack = Linkage(n_categories=4)
-    result = attack.run(simulated(table, counts, seed=132), truth=own)
-    expected = attack.closed_form(table, counts=counts, truth=own)
-    assert agrees(result.rate, expected, trials=n)
-    assert 0.05 < expected < 0.95
-
-
-def test_rounding_up_from_zero_links_whoever_is_alone():
-    table = Mechanism.rounding(3).build()
-    attack = Linkage(n_categories=2)
-    assert attack.closed_form(table, counts=[[0, 2]], truth=[1]) == 1
-    assert attack.closed_form(table, counts=[[0, 1]], truth=[1]) == 0
-    assert attack.closed_form(table, counts=[[1, 2]], truth=[1]) == 1  # the other is hidden
-    assert attack.closed_form(table, counts=[[1, 2]], truth=[0]) == 0  # and hers is not linked
-
-
-def test_linkage_counts_refusals_and_refuses_what_cannot_be():
-    attack = Linkage(n_categories=2)
-    missed = attack.run(lambda _: [None, 4], truth=[1])
-    assert (missed.successes, missed.refused) == (0, 1)
-    with pytest.raises(RiskError, match="from 0 to 1"):
-        attack.run(lambda _: [1, 2], truth=[2])
-    with pytest.raises(RiskError, match="per line"):
-        attack.closed_form(r_table(2, 1), counts=[[1, 2]], truth=[0, 1])
-    with pytest.raises(RiskError, match="empty"):
-        attack.closed_form(r_table(2, 1), counts=[[0, 2]], truth=[0])
-
-
-def test_files_are_linked_by_those_who_are_alone_in_both():
-    released = {"age": [19, 27, 27, 40], "id": [1, 2, 3, 4]}
-    known = {"age": [19, 27, 27, 40], "id": [1, 2, 3, 9]}
-    result = Linkage.of_files(released, known, quasi_identifiers=["age"], identity="id")
-    assert (result.successes, result.trials, result.queries) == (1, 4, 0)

@@ -8,7 +8,7 @@ import pytest
 
 from ptable import NoiseSpec, solve
 from ptable.design.mechanisms import Mechanism
-from risk.attacks.reconstruction.linkage import link
+from risk.anonymity.linkage import link
 from risk.attacks.reconstruction.subset_sums import decode_bits, expected_share_right
 from risk.errors import RiskError
 from risk.reconstruction.counts import PublishedCounts, all_margins, possible_origins

@@ -112,7 +112,6 @@ def test_indicators_cost_one_histogram_per_category():
 @pytest.mark.parametrize(
     "fit",
     [
-        lambda e, r: copula_shirley(people(), epsilon=e, mode="strict", domains=DOMAINS, rng=r),
         lambda e, r: dp_copula(people(), epsilon=e, domains=DOMAINS, rng=r),
         lambda e, r: dp_histogram(people(), epsilon=e, domains=DOMAINS, rng=r),
         lambda e, r: priv_bayes(people(), epsilon=e, domains=DOMAINS, rng=r),
@@ -137,8 +136,6 @@ def test_a_domain_read_from_the_records_is_never_silent():
         model = fit(people(), epsilon=1, domains=None, rng=RNG(1))
         assert "NOT DP as claimed" in model.label
         assert model.account.by_part()["bins"] == "unbounded"
-    with pytest.raises(SynthError, match="declared domains"):
-        copula_shirley(people(), epsilon=1, mode="strict")
     with pytest.raises(SynthError, match="No domain is declared for 'rich'"):
         dp_histogram(
             people(), epsilon=1, domains={k: DOMAINS[k] for k in ("age", "job", "sex")}

@@ -249,21 +249,12 @@ def test_margins_that_earlier_software_permuted_are_permuted_as_there():
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"mode": "fast"}, "Unknown mode"),
         ({"encoder": "hash"}, "Unknown encoder"),
         ({"mechanism": "cauchy"}, "Unknown mechanism"),
         ({"encoder": "woe", "target": "nobody"}, "no column 'nobody'"),
         ({"encoder": "woe", "target": "a"}, "two different values"),
         ({"histogram_share": 0}, "histogram_share"),
         ({"truncation": "deep"}, "number of trees"),
-        (
-            {"mode": "strict", "encoder": "woe", "domains": {"a": range(9), "b": "xy"}},
-            "no budget",
-        ),
-        (
-            {"mode": "strict", "truncation": "auto", "domains": {"a": range(9), "b": "xy"}},
-            "depth",
-        ),
     ],
 )
 def test_options_that_do_not_hold_are_refused(options, problem):

@@ -13,6 +13,7 @@ from reports.catalogues.synthesis import FIGURES
 from synth import Category, Date, Real, Schema, Whole
 from synth.evaluation import EvaluationError, Kind, encode, evaluate, kinds_of, read_kinds
 from synth.evaluation.evaluate import Plan, bootstrap, independent
+from synth.evaluation.measures import margins
 from synth.evaluation.measures.bins import Bins
 from synth.evaluation.measures.learning import classification, classifier, detection, regression
 from synth.evaluation.measures.margins import (
@@ -415,3 +416,18 @@ def test_a_sample_of_tables_is_the_same_for_one_seed():
     assert len(set(found[0].columns)) == 50
     every = itertools.combinations(real.names, 3)
     assert set(found[0].columns) < set(every)
+
+
+def test_cells_are_judged_by_their_size_and_tables_by_the_records_in_a_wrong_cell():
+    rng = np.random.default_rng(1)
+    real = pd.DataFrame({"a": [0] * 2000 + [1] * 200 + [2] * 20, "b": 0, "c": 0})
+    made = pd.DataFrame({"a": [0] * 2100 + [1] * 100 + [2] * 20, "b": 0, "c": 0})
+    real["c"], made["c"] = rng.integers(0, 2, 2220), 0
+    one, other = encode(real, made)
+    found = margins.table_distances(one, other, ways=2)
+    assert found.trusted == pytest.approx(1 / 3)  # a by b: 100 of 2,220 records
+    assert {("a", "c"), ("b", "c")} == set(found.not_trusted)
+    one, other = encode(real[["a", "b"]], made[["a", "b"]])
+    errors = margins.cell_errors(one, other)
+    assert errors == pytest.approx({10: 0.0, 100: 0.5, 1000: 0.05})
+    assert margins.cell_errors(*encode(real[:5], made[:5])) == {}

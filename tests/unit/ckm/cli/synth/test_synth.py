@@ -326,12 +326,3 @@ def test_a_fit_that_is_interrupted_leaves_the_older_model(folder, monkeypatch):
     assert fit(folder, "--force").exit_code != 0
     assert (folder / "model.json").read_bytes() == before
     assert not [path for path in folder.iterdir() if path.name.startswith(".")]
-
-
-@pytest.mark.parametrize("method", ["priv-bayes", "copula-shirley"])
-def test_a_baseline_that_could_be_stronger_is_called_so(folder, method):
-    options = ("--delta", 0) if method == "copula-shirley" else ("--adjacency", "replace")
-    found = fit(folder, "--method", method, *options, "--dry-run")
-    assert "is a weak baseline here" in found.output
-    assert "weaker here than they could be" in " ".join(run("fit", "--help").output.split())
-    assert "weak baseline" not in fit(folder, "--dry-run").output

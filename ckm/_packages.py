@@ -1,14 +1,17 @@
-"""Make sure that the engine's packages are its own: their names are short and others use them.
+"""The engine's packages, which must be its own: their names are short and others use them.
 
-PyTables is imported as `tables` too, and a file `dp.py` or a folder `reports` beside the user
-comes first on the path of ``python -m ckm`` (docs/adr/0001-names-at-the-top-level.md).
+In a wheel they lie within `ckm_engine`. In a checkout, PyTables is imported as `tables` too,
+and a file `dp.py` or a folder `reports` beside the user comes first on the path of
+``python -m ckm`` (docs/adr/0001-names-at-the-top-level.md).
 """
 
 import importlib.util
 from pathlib import Path
 
-#: All packages of the engine but `ckm`, which is the one that looks.
-_PACKAGES = (
+#: What stands before the names: nothing in a checkout, `ckm_engine.` in a wheel.
+_PREFIX = __name__.rpartition("ckm.")[0]
+_NAMES = (
+    "ckm",
     "footing",
     "ptable",
     "tables",
@@ -19,15 +22,22 @@ _PACKAGES = (
     "synth",
     "dpsgd",
 )
+PACKAGES = tuple(_PREFIX + name for name in _NAMES)
 _REINSTALL = "in the project's folder: pip install --force-reinstall --no-deps ."
+
+
+def is_own(module: str) -> bool:
+    """Tell whether a module's name is one of the engine's."""
+    inner = module.removeprefix(_PREFIX)
+    return module.startswith(_PREFIX) and inner.partition(".")[0] in _NAMES
 
 
 def require_own_packages() -> None:
     """Raise ImportError with the cure when a package of the engine is missing or another's."""
     home = Path(__file__).resolve().parent.parent
-    for name in _PACKAGES:
+    for name in _NAMES[1:]:
         ours = home / name / "__init__.py"
-        spec = importlib.util.find_spec(name)
+        spec = importlib.util.find_spec(_PREFIX + name)
         found = spec.origin if spec is not None else None
         is_ours = found is not None and Path(found).resolve() == ours
         if is_ours and not (name == "tables" and any(ours.parent.glob("hdf5extension*"))):

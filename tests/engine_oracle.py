@@ -181,21 +181,6 @@ class EngineOracle:
             A filter per line; None for everybody.
         total_label
             As for the class.
-
-        Examples
-        --------
-        >>> import pyarrow as pa
-        >>> from ckm import Engine
-        >>> from ptable import NoiseSpec, solve
-        >>> from risk.attacks import FeasibilityIntervals
-        >>> from tables import Secret
-        >>> people = pa.table({"id": range(90), "sex": ["F", "M", "F"] * 30})
-        >>> table = solve(NoiseSpec(max_noise=2, variance=1.0))
-        >>> engine = Engine(people, id="id", secret=Secret(bytes(16)), ptable=table)
-        >>> oracle = EngineOracle.of_cube(engine, categories={"sex": ["F", "M"]})
-        >>> attack = FeasibilityIntervals(shape=(2,), max_noise=2)
-        >>> attack.run(oracle, truth=[[60, 30]]).queries
-        3
         """
         names = tuple(categories)
         cells = _margins([list(labels) for labels in categories.values()])

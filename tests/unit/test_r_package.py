@@ -1,0 +1,85 @@
+"""The package for R: sound by R's own check, and the same numbers as cellKey by way of it."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not installed"),
+]
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(command, folder):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "_R_CHECK_FORCE_SUGGESTS_": "false"}
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def by_r(code, folder):
+    command = f'c("{sys.executable}", "-m", "ckm")'
+    head = f'source("{ROOT}/r/ckm/R/ckm.R")\noptions(ckm.command = {command})\n'
+    (folder / "code.R").write_text(head + code, encoding="utf-8")
+    answer = run(["Rscript", "code.R"], folder)
+    assert answer.returncode == 0, answer.stderr
+    return answer.stdout
+
+
+def test_the_check_of_r_finds_nothing(tmp_path):
+    built = run(["R", "CMD", "build", ROOT / "r" / "ckm"], tmp_path)
+    assert built.returncode == 0, built.stderr
+    said = run(["R", "CMD", "check", "--no-manual", "ckm_0.1.0.tar.gz"], tmp_path).stdout
+    assert "Status: OK" in said, said
+
+
+def test_counts_are_those_of_cellkey(shared, tmp_path):
+    cellkey = shared / "reference" / "cellkey"
+    by_r(
+        f"""
+micro <- read.csv("{cellkey}/micro.csv", colClasses = c(rkey = "character"))
+ptable <- read.csv("{cellkey}/ptable_cnt_D5V3js2.csv")
+found <- ckm_tabulate(micro, c("sex", "age"), record_key = "rkey", ptable = ptable, mix = FALSE)
+write.csv(found, "found.csv", row.names = FALSE)
+""",
+        tmp_path,
+    )
+    found = pd.read_csv(tmp_path / "found.csv")
+    wanted = pd.read_csv(cellkey / "counts_perturbed.csv").query(
+        "table == 'plain' and weights == 'unweighted' and ptable == 'D5V3js2'"
+    )
+    wanted = wanted[wanted["vname"] == "total"]
+    both = wanted.merge(found, on=["sex", "age", "vname"], suffixes=("", "_found"))
+    assert len(both) == len(wanted) == 21
+    assert both["puwc"].tolist() == both["puwc_found"].tolist()
+
+
+def test_a_table_of_its_own_and_what_goes_wrong(tmp_path):
+    said = by_r(
+        """
+ckm_secret("secret.key")
+people <- data.frame(person = 1:90, region = sprintf("%02d", 1:3), x = c("é", "F"))
+names(people)[3] <- "a \\"b\\" \\\\"
+ptable <- ckm_ptable(D = 5, V = 3, js = 2)
+cat(names(ptable), "\n")
+tabulate <- function(by) {
+  ckm_tabulate(people, by, id = "person", secret = "secret.key", ptable = ptable)
+}
+cells <- tabulate(names(people)[2:3])
+cat(unique(cells$region), unique(cells[[2]]), names(cells)[3:4], "\n")
+one <- tabulate("region")
+stopifnot(identical(one$puwc, cells$puwc[cells[[2]] == "Total"]))
+problem <- tryCatch(tabulate("regoin"), error = conditionMessage)
+cat(problem)
+""",
+        tmp_path,
+    )
+    assert "i j p v p_int_lb p_int_ub type" in said
+    assert "Total 01 02 03 Total F é vname puwc" in said
+    assert "did you mean 'region'?" in said
