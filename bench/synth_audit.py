@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from dp import audit, gaussian_epsilon, rho_of_epsilon
+from dp import audit, gaussian_epsilon
 from synth.errors import SynthError
 from synth.marginals.engine import fit_codes
 from synth.marginals.measuring import SecureNoise
-from synth.marginals.spending import Settings
+from synth.marginals.spending import Budget, Settings
 
 if TYPE_CHECKING:
     from dp import DiscreteGaussian, Exponential
@@ -115,7 +115,7 @@ def audit_engine(
     """
     if runs < 20 or not 0 < error < 1:
         raise SynthError("An audit takes 20 runs or more, and an error between 0 and 1.")
-    rho = rho_of_epsilon(epsilon, delta=delta)
+    rho = Budget(epsilon=epsilon, delta=delta).concentrated()
     witness = _Witness(noise or SecureNoise())
     empty = np.zeros((0, _COLUMNS), np.int64)
     witness.evidence(empty, rho)

@@ -26,7 +26,7 @@ from synth.schema.discovery import Discovery, discover
 from synth.schema.lint import Finding, lint
 from synth.schema.migration import schema_from
 from synth.schema.public import Prior, Published, Rule
-from synth.schema.rules.rules import EditRule
+from synth.schema.rules.rules import EditRule, code_hierarchy
 from synth.schema.schema import Schema, Unit
 from synth.synthesizer import Synthesizer
 
@@ -70,6 +70,7 @@ __all__ = [
     "Unit",
     "UnitError",
     "Whole",
+    "code_hierarchy",
     "discover",
     "draw_structure",
     "fit_codes",

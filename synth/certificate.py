@@ -17,7 +17,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dp import epsilon_of_rho
+from dp import epsilon_of_rho, gaussian_epsilon
 from footing.files import write_whole
 from footing.svg import html_table
 from synth.claims import words_of, wrong_account
@@ -29,7 +29,7 @@ from synth.schema.schema import Schema
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from synth.fitted import Model
 
@@ -111,7 +111,7 @@ class Certificate:
         )
         facts = {
             "format": _FORMAT,
-            "version": 1,
+            "version": 2 if _is_gaussian(model.calls) else 1,
             **warning,
             "made": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
             "software": _versions(),
@@ -191,7 +191,7 @@ class Certificate:
             raise CertificateError(f"The certificate {name!r} cannot be read.") from None
         if not isinstance(facts, dict) or facts.get("format") != _FORMAT:
             raise CertificateError(f"{name!r} is no certificate of synthetic data.")
-        if facts.get("version") != 1:
+        if facts.get("version") not in (1, 2):
             raise CertificateError(f"{name!r} is of a newer version.")
         missing = [part for part in _NEEDED if part not in facts]
         if missing:
@@ -282,8 +282,19 @@ def _total(model: Model) -> dict[str, float]:
     aside = math.fsum(call.delta for call in model.calls)
     aside = aside and math.nextafter(aside, math.inf)
     delta = model.budget["delta"] or 1e-6 + aside
-    epsilon = epsilon_of_rho(rho, delta=delta - aside)
+    epsilon = _epsilon(rho, delta - aside, is_gaussian=_is_gaussian(model.calls))
     return {"rho": rho, "delta_aside": aside, "epsilon": epsilon, "delta": delta}
+
+
+def _is_gaussian(calls: Sequence[Call]) -> bool:
+    """Tell whether prices are in Gaussian privacy: those of older models were less."""
+    return all(call.price()[0] <= call.rho * _ROUNDING for call in calls)
+
+
+def _epsilon(rho: float, delta: float, *, is_gaussian: bool) -> float:
+    if is_gaussian:
+        return gaussian_epsilon(delta, mu=math.sqrt(2 * rho))
+    return epsilon_of_rho(rho, delta=delta)
 
 
 def _wrong_promise(found: Mapping[str, Any]) -> list[str]:
@@ -305,18 +316,20 @@ def _wrong_promise(found: Mapping[str, Any]) -> list[str]:
 
 def _wrong_sums(found: Mapping[str, Any]) -> list[str]:
     calls = [Call.from_record(record) for record in found["calls"]]
+    is_gaussian = found["version"] >= 2
+    prices = [call.price(is_gaussian=is_gaussian) for call in calls]
     wrong = []
-    for number, call in enumerate(calls, start=1):
-        rho, delta = call.price()
+    for number, (call, (rho, delta)) in enumerate(zip(calls, prices, strict=True), start=1):
         # Written so that what is no number fails.
         if not (rho <= call.rho * _ROUNDING and delta <= call.delta * _ROUNDING):
             wrong.append(f"Call {number} ({call.what}) costs more than it states.")
     total, budget = found["total"], found["budget"]
-    rho, aside = (math.fsum(values) for values in zip(*(c.price() for c in calls), strict=True))
+    rho, aside = (math.fsum(values) for values in zip(*prices, strict=True))
     fits = rho <= total["rho"] * _ROUNDING and aside <= total["delta_aside"] * _ROUNDING
     if not (calls and fits):
         wrong.append("The total is less than the sum of the calls.")
-    reckoned = epsilon_of_rho(total["rho"], delta=total["delta"] - total["delta_aside"])
+    delta = total["delta"] - total["delta_aside"]
+    reckoned = _epsilon(total["rho"], delta, is_gaussian=is_gaussian)
     if not reckoned <= total["epsilon"] * _ROUNDING:
         wrong.append("The total epsilon is less than rho and delta give.")
     if not (
@@ -339,6 +352,7 @@ def _wrong_reach(found: Mapping[str, Any], calls: list[Call]) -> list[str]:
     moved = {"add-remove": 1, "replace": 2}.get(found["adjacency"], math.inf)
     least = {
         "discrete Gaussian": rows * math.sqrt(moved),
+        "fine discrete Gaussian": rows * math.sqrt(moved),
         "geometric above a threshold": rows * moved,
         "exponential": 0,
     }

@@ -25,7 +25,7 @@ from synth.copulas.gaussian import correlation_of_taus
 from synth.copulas.margins import Margin
 from synth.errors import SynthError
 from synth.marginals.measuring import Measurer, Neighbours, NoiseSource
-from synth.marginals.spending import PrivacyAccountant, Spend
+from synth.marginals.spending import PrivacyAccountant, Spend, gaussian_noise
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -96,7 +96,7 @@ class _RankMeasurer(Measurer):
             adjacency=Adjacency.REPLACE,
             unit=self._neighbours.unit,
         )
-        how = DiscreteGaussian.calibrated(reach, rho=rho)
+        how = DiscreteGaussian(sensitivity=reach, scale=gaussian_noise(reach.l2, rho))
         self._accountant.pay(Spend.of("ranks", how, columns=tuple(range(len(self._columns)))))
         all_pairs = max(self._records * (self._records - 1) / 2, 1.0)
         exact = [kendall(self._columns[a], self._columns[b]) * all_pairs for a, b in pairs]

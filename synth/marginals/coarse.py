@@ -5,6 +5,7 @@ import numpy as np
 from footing.arrays import Floats, Integers
 
 _ROUNDS = 10
+_EXPLAINED = 1.5  # a mean square of residuals, in that of noise
 
 
 def onto_simplex(values: Floats, *, total: float) -> Floats:
@@ -44,12 +45,17 @@ def group_codes(
     return _numbered(labels)
 
 
-def shrink_within(counts: Floats, groups: Integers, *, scale: float) -> Floats:
-    """Return counts of which those of one group are drawn together, as far as noise explains.
+def shrink_within(
+    counts: Floats, groups: Integers, *, scale: float, is_ordered: bool = False
+) -> Floats:
+    """Return shares in its group of each code, drawn together as far as noise explains.
+
+    Of ordered codes they fall or rise where that explains the counts: so do those of a tail.
 
     References
     ----------
     James, Stein 1961; the positive part of it, towards the mean of the group.
+    Barlow and others 1972 (counts that fall).
     """
     members = np.bincount(groups)
     means = np.bincount(groups, weights=counts) / members
@@ -60,9 +66,23 @@ def shrink_within(counts: Floats, groups: Integers, *, scale: float) -> Floats:
     shrunk = means[groups] + np.maximum(kept, 0.0)[groups] * rests
     shares = np.empty(len(counts))
     for codes in np.split(np.argsort(groups, kind="stable"), np.cumsum(members)[:-1]):
-        total = max(float(shrunk[codes].sum()), 1e-3)
-        shares[codes] = onto_simplex(shrunk[codes], total=total) / total
+        values = shrunk[codes]
+        if is_ordered and len(codes) > 2:
+            values = _monotone(counts[codes], scale=scale, otherwise=values)
+        total = max(float(values.sum()), 1e-3)
+        shares[codes] = onto_simplex(values, total=total) / total
     return shares
+
+
+def _monotone(counts: Floats, *, scale: float, otherwise: Floats) -> Floats:
+    """Return the nearest counts that fall, or rise, if noise explains how far they are."""
+    from scipy.optimize import isotonic_regression
+
+    both = [isotonic_regression(counts, increasing=rises).x for rises in (False, True)]
+    misses = [float(((counts - one) ** 2).sum()) for one in both]
+    best = int(misses[1] < misses[0])
+    explained = misses[best] <= _EXPLAINED * len(counts) * scale**2
+    return np.asarray(both[best]) if explained else otherwise
 
 
 def _merge_neighbours(masses: Floats, kinds: Integers, most: int, least: float) -> Integers:

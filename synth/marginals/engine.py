@@ -143,8 +143,10 @@ class _Job:
         total = _total(margins) if known is None else max(float(known), 1.0)
         groups = self._groups(margins, total)
         shares = [
-            shrink_within(counts, group, scale=scale)
-            for (counts, scale), group in zip(margins, groups, strict=True)
+            shrink_within(counts, group, scale=scale, is_ordered=is_ordered)
+            for (counts, scale), group, is_ordered in zip(
+                margins, groups, self.ordered, strict=True
+            )
         ]
         masks = [(rule.columns, _allowed(rule, groups)) for rule in self.rules]
         draft = Draft(total, groups, shares, masks)
@@ -164,7 +166,8 @@ class _Job:
     def choose_and_measure(self, draft: Draft, weights: Mapping[Columns, float]) -> None:
         """Choose and measure tables, round by round, and fit the model to them."""
         number = self._tables(draft.total)
-        candidates = Candidates(draft.sizes, weights, most_cells=self.settings.most_cells)
+        most = self.settings.how_large(draft.total, rho=self.rho)
+        candidates = Candidates(draft.sizes, weights, most_cells=most)
         first = min(len(self.sizes) - 1, number)
         rest = np.array_split(np.arange(number - first), self.settings.rounds)
         batches = [first, *(len(part) for part in rest if len(part))]

@@ -7,7 +7,7 @@ Whatever else the engine does, it does with what comes out of here. The proof in
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, ClassVar, Protocol
 
@@ -16,7 +16,13 @@ import numpy as np
 from dp import Adjacency, DiscreteGaussian, Exponential, histogram
 from footing.arrays import AnyIntegers, Floats, Integers
 from synth.errors import SynthError
-from synth.marginals.spending import PrivacyAccountant, Spend
+from synth.marginals.spending import (
+    GRAIN,
+    PrivacyAccountant,
+    Spend,
+    gaussian_noise,
+    range_of,
+)
 
 # Weights are multiples of 1/1024, at most 1, and what they weigh is whole and at most 2**42, so
 # that scores are exact in doubles.
@@ -69,7 +75,7 @@ class Neighbours:
 
         Examples
         --------
-        >>> Neighbours().counting(0.02).scale
+        >>> round(Neighbours().counting(0.02).scale, 3)
         5.0
         """
         return _counting(self, rho)
@@ -88,7 +94,7 @@ class Neighbours:
         2.0
         """
         return Exponential(
-            epsilon=float(np.sqrt(8 * rho)) * (1 - 1e-12),
+            epsilon=range_of(rho),
             sensitivity=float(self.reach),
             adjacency=self.adjacency,
             unit=self.unit,
@@ -264,7 +270,7 @@ class Measurer:
 def _counting(neighbours: Neighbours, rho: float) -> DiscreteGaussian:
     """Calibrate once for each price: many tables have the same."""
     one = histogram(neighbours.adjacency).for_units(neighbours.rows, unit=neighbours.unit)
-    return DiscreteGaussian.calibrated(one, rho=rho)
+    return DiscreteGaussian(sensitivity=one, scale=gaussian_noise(one.l2, rho))
 
 
 class NoiseSource(Protocol):
@@ -299,7 +305,7 @@ class SecureNoise:
     label: ClassVar[str] = "secure"
 
     def add(self, counts: Integers, mechanism: DiscreteGaussian) -> Integers:
-        """Return counts with noise, drawn by OpenDP.
+        """Return counts with noise, drawn by OpenDP on a fine lattice and rounded.
 
         Parameters
         ----------
@@ -308,7 +314,11 @@ class SecureNoise:
         mechanism
             The noise.
         """
-        return np.asarray(mechanism.release(counts), np.int64)
+        if not isinstance(mechanism, DiscreteGaussian):
+            return np.asarray(mechanism.release(counts), np.int64)
+        fine = replace(mechanism, scale=mechanism.scale * GRAIN)
+        noisy = fine.release(np.asarray(counts, np.int64) * GRAIN)
+        return np.asarray(np.rint(np.asarray(noisy) / GRAIN), np.int64)
 
     def choose(self, scores: Floats, mechanism: Exponential) -> int:
         """Return the index of a candidate, drawn by OpenDP.

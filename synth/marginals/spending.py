@@ -5,19 +5,52 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
-from dp import Adjacency, DiscreteGaussian, Exponential, Sensitivity, rho_of_epsilon
+from dp import Adjacency, DiscreteGaussian, Exponential, gaussian_scale
 from footing.checks import require_number
 from synth.errors import CertificateError, OverspentError, SynthError
 
 _EXACT = 1 - 1e-9  # shares of the budget are rounded; what they lose stays unspent
+#: Noise is drawn on multiples of 1/1024 of a record and rounded afterwards.
+GRAIN = 1024
+_BLUR = 2 / GRAIN  # see the proof: as much of the scale hides that the lattice is one
+_UP = 1 + 1e-12
 _LAWS = {
-    "margin": "discrete Gaussian",
-    "table": "discrete Gaussian",
-    "ranks": "discrete Gaussian",
-    "bounds": "discrete Gaussian",
-    "bins": "discrete Gaussian",
+    "margin": "fine discrete Gaussian",
+    "table": "fine discrete Gaussian",
+    "ranks": "fine discrete Gaussian",
+    "bounds": "fine discrete Gaussian",
+    "bins": "fine discrete Gaussian",
     "choice": "exponential",
 }
+
+
+def gaussian_price(sensitivity: float, scale: float) -> float:
+    """Return half of mu² of noise on the lattice: Gaussian privacy, concentrated as well."""
+    width = scale**2 - _BLUR**2
+    return sensitivity**2 / (2 * width) * _UP if width > 0 else math.inf
+
+
+def gaussian_noise(sensitivity: float, rho: float) -> float:
+    """Return the scale of noise on the lattice with a price."""
+    return math.hypot(sensitivity / math.sqrt(2 * rho) * _UP, _BLUR)
+
+
+def range_price(width: float) -> float:
+    """Return half of mu² of a mechanism whose losses lie within a range of some width.
+
+    A choice of `epsilon` has the width epsilon, pure privacy of `epsilon` twice that.
+    """
+    from scipy.special import log_expit, ndtri_exp
+
+    return float(2 * ndtri_exp(log_expit(-width / 2)) ** 2) * _UP
+
+
+def range_of(rho: float) -> float:
+    """Return the width of the range of losses with a price."""
+    from scipy.special import log_ndtr
+
+    half = math.sqrt(rho / 2)
+    return float(2 * (log_ndtr(half) - log_ndtr(-half))) / _UP
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +68,7 @@ class Spend:
     scale
         Scale of the noise.
     rho
-        The price, in zero-concentrated differential privacy.
+        The price: half of mu², in Gaussian and so in concentrated differential privacy.
 
     Examples
     --------
@@ -69,13 +102,14 @@ class Spend:
         columns: tuple[int, ...] = (),
     ) -> Self:
         """Return what a look through a mechanism costs."""
-        moved = mechanism.sensitivity
+        if isinstance(mechanism, Exponential):
+            moved = mechanism.sensitivity
+            rho = range_price(2 * moved / mechanism.scale)
+        else:
+            moved = mechanism.sensitivity.l2
+            rho = gaussian_price(moved, mechanism.scale)
         return cls(
-            what=what,
-            columns=columns,
-            sensitivity=moved if isinstance(moved, float) else moved.l2,
-            scale=mechanism.scale,
-            rho=mechanism.guarantee.rho,
+            what=what, columns=columns, sensitivity=moved, scale=mechanism.scale, rho=rho
         )
 
     @classmethod
@@ -124,7 +158,7 @@ class PrivacyAccountant:
     spends: list[Spend] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        way = "dp.rho_of_epsilon(1, delta=1e-5) is 0.0306"
+        way = "Budget(epsilon=1, delta=1e-5).concentrated() is 0.0359"
         require_number(self.rho, "rho", error=SynthError, hint=way, above=0)
 
     @property
@@ -176,7 +210,7 @@ class Budget:
     Examples
     --------
     >>> round(Budget(epsilon=1, delta=1e-5).concentrated(), 4)
-    0.0306
+    0.0359
     """
 
     epsilon: float | None = None
@@ -197,7 +231,7 @@ class Budget:
         self.concentrated()
 
     def concentrated(self, *, aside: float = 0.0) -> float:
-        """Return the rho that may be spent.
+        """Return the rho that may be spent: half of the mu² of the Gaussian curve.
 
         Parameters
         ----------
@@ -216,7 +250,8 @@ class Budget:
                     "delta must be positive: the noise is Gaussian.",
                     hint="1e-6, or less than 1 / (10 times the number of people)",
                 )
-            rho = rho_of_epsilon(self.epsilon or 0.0, delta=self.delta - aside)
+            require_number(self.epsilon, "epsilon", error=SynthError, above=0)
+            rho = gaussian_scale(self.epsilon or 0.0, delta=self.delta - aside) ** -2 / 2
         return require_number(rho, "The budget", error=SynthError, above=0)
 
     def record(self, *, aside: float = 0.0) -> dict[str, float | None]:
@@ -251,7 +286,9 @@ class Call:
     columns
         Of which columns; none for a choice among all.
     law
-        ``"discrete Gaussian"``, ``"exponential"``, or ``"geometric above a threshold"``.
+        ``"fine discrete Gaussian"`` (on multiples of 1/1024, rounded), ``"discrete Gaussian"``
+        (on whole numbers, of older models), ``"exponential"``, or
+        ``"geometric above a threshold"``.
     sensitivity
         How far one unit moves the answer: in l2 for the first, in l1 for the others.
     scale
@@ -267,13 +304,13 @@ class Call:
     >>> call = Call(
     ...     what="margin",
     ...     columns=("age",),
-    ...     law="discrete Gaussian",
+    ...     law="fine discrete Gaussian",
     ...     sensitivity=1,
     ...     scale=5,
     ...     rho=0.02,
     ... )
-    >>> call.price()
-    (0.02, 0.0)
+    >>> round(call.price()[0], 6)
+    0.02
     """
 
     what: str
@@ -286,8 +323,14 @@ class Call:
     threshold: float = 0.0
     keys: int = 0
 
-    def price(self) -> tuple[float, float]:
+    def price(self, *, is_gaussian: bool = True) -> tuple[float, float]:
         """Reckon rho and delta from sensitivity and scale, whatever the call states.
+
+        Parameters
+        ----------
+        is_gaussian
+            Whether rho is half of mu² in Gaussian privacy, or concentrated loss and no more,
+            as in certificates of version 1.
 
         Raises
         ------
@@ -296,18 +339,19 @@ class Call:
         """
         if not (0 < self.sensitivity < math.inf and 0 < self.scale < math.inf):
             raise CertificateError("A call states no positive sensitivity and scale.")
-        if self.law == "discrete Gaussian":
-            whole = Sensitivity(
-                l1=self.sensitivity, l2=self.sensitivity, adjacency=Adjacency.ADD_REMOVE
-            )
-            return DiscreteGaussian(sensitivity=whole, scale=self.scale).guarantee.rho, 0.0
         ratio = self.sensitivity / self.scale
+        if self.law in ("discrete Gaussian", "fine discrete Gaussian"):
+            step = 1 if self.law == "discrete Gaussian" else GRAIN  # to count in lattice steps
+            fine = gaussian_price(self.sensitivity * step / GRAIN, self.scale * step / GRAIN)
+            return fine if is_gaussian else ratio**2 / 2, 0.0
+        # Of both other laws losses lie within a range of this width.
+        rho = range_price(2 * ratio) if is_gaussian else ratio**2 / 2
         if self.law == "exponential":
-            return (2 * ratio) ** 2 / 8, 0.0
+            return rho, 0.0
         if self.law == "geometric above a threshold" and self.keys >= 1:
             # One of the keys of one unit shows through, each with a count of `keys` at most.
             slip = self.keys * math.exp(-(self.threshold - self.keys) / self.scale)
-            return ratio**2 / 2, slip
+            return rho, slip
         raise CertificateError(f"Nothing is known of the mechanism {self.law!r}.")
 
     def record(self) -> dict[str, Any]:
@@ -387,7 +431,8 @@ class Settings:
     least_group
         The smallest group, in scales of the noise of tables.
     most_cells
-        How many cells the cliques of the model may have together.
+        How many cells the cliques of the model may have together; by default more, the more
+        records stand out from noise, up to what fits in some hundred megabytes.
     thrift
         What a table that fills the model wholly must gain to be as good as one that does not
         make it larger, as a share of the records.
@@ -408,10 +453,10 @@ class Settings:
     choice_share: float = 0.1
     slack: float = 2.0
     margin_slack: float = 0.7
-    softness: float = 1.0
+    softness: float = 4.0
     max_groups: int = 16
     least_group: float = 2.0
-    most_cells: int = 60_000
+    most_cells: int | None = None
     thrift: float = 0.1
     tables: int | None = None
     rounds: int = 5
@@ -419,7 +464,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         shares = self.margin_share, self.choice_share
-        whole = self.max_groups, self.most_cells, self.rounds, self.steps
+        cells = 1 if self.most_cells is None else self.most_cells
+        whole = self.max_groups, cells, self.rounds, self.steps
         others = self.slack, self.margin_slack, self.least_group, self.thrift
         finite = all(0 <= other < math.inf for other in others)
         if not (all(0 < share < 1 for share in shares) and finite):
@@ -477,6 +523,24 @@ class Settings:
         0.01
         """
         return self._round_price(rho, tables) * self.choice_share
+
+    def how_large(self, records: float, *, rho: float) -> int:
+        """Return how many cells the cliques of the model may have together.
+
+        Parameters
+        ----------
+        records
+            The number of records, from noisy counts.
+        rho
+            The budget.
+
+        Examples
+        --------
+        >>> Settings().how_large(32_000.0, rho=0.04), Settings().how_large(1e6, rho=1.0)
+        (160000, 400000)
+        """
+        grown = round(25 * min(records * math.sqrt(rho), 1e6))
+        return self.most_cells or min(max(grown, 60_000), 400_000)
 
     def how_many(self, records: float, *, columns: int, rho: float) -> int:
         """Return how many tables to measure: more, the more records stand out from noise.

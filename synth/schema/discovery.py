@@ -13,7 +13,7 @@ import numpy as np
 from dp import Geometric, Sensitivity
 from synth.errors import DomainError, SynthError
 from synth.marginals.coarse import group_codes
-from synth.marginals.spending import Call, Spend, calls_of
+from synth.marginals.spending import Call, Spend, calls_of, range_of, range_price
 from synth.schema.coding import distinct_values, grid_numbers
 from synth.schema.columns import Category, Column, Date, Numeric, key_of
 from synth.schema.schema import with_starts
@@ -103,8 +103,8 @@ def discover(
 
     References
     ----------
-    Korolova et al. 2009; Bun, Steinke 2016, lemma 8.8: (epsilon, delta) is delta-approximate
-    concentrated privacy with rho of epsilon² / 2.
+    Korolova et al. 2009; Bun, Steinke 2016, lemma 8.8: (epsilon, delta) is pure privacy
+    but for a chance of delta; see `docs/synth-proof.md` for its price.
 
     Examples
     --------
@@ -184,7 +184,7 @@ class _Search:
         neighbours = self.neighbours
         most, reach = neighbours.rows, neighbours.reach
         moved = Sensitivity(l1=reach, adjacency=neighbours.adjacency, unit=neighbours.unit)
-        how = Geometric.calibrated(moved, epsilon=math.sqrt(2 * rho))
+        how = Geometric.calibrated(moved, epsilon=range_of(rho) / 2)
         threshold = most + how.scale * math.log(most / delta) * (1 + 1e-9)
         call = Call(
             what="categories",
@@ -192,7 +192,7 @@ class _Search:
             law="geometric above a threshold",
             sensitivity=reach,
             scale=how.scale,
-            rho=(reach / how.scale) ** 2 / 2,
+            rho=range_price(2 * reach / how.scale),
             delta=delta,
             threshold=threshold,
             keys=most,

@@ -34,7 +34,7 @@ from synth.errors import SynthError
 from synth.marginals.coarse import group_codes, onto_simplex, shrink_within
 from synth.marginals.drawing import draw_within
 from synth.marginals.measuring import Measurer, Neighbours, NoiseSource
-from synth.marginals.spending import PrivacyAccountant, Spend
+from synth.marginals.spending import PrivacyAccountant, Spend, range_of
 from synth.schema.public import coarse_table
 
 _MAX_BINS = 24
@@ -259,7 +259,7 @@ class _NetworkMeasurer(Measurer):
         by 1 each of the two margins whose product they are compared with, twice.
         """
         how = Exponential(
-            epsilon=float(np.sqrt(8 * rho)) * (1 - 1e-12),
+            epsilon=range_of(rho),
             sensitivity=3.0 * self._neighbours.rows * _SLACK,
             adjacency=self._neighbours.adjacency,
             unit=self._neighbours.unit,

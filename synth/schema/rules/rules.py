@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 from synth.errors import RuleError, SchemaError
 from synth.schema.columns import Category, Column, Date, Numeric, is_text, key_of
@@ -28,6 +29,7 @@ from synth.schema.rules.logic import (
 
 _LONGEST = 2000
 _DEEPEST = 60
+_PER_RULE = 50  # codes in the text of a rule
 _PIECES = re.compile(
     r"""(?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
     r"|(?P<quoted>`[^`]+`)|(?P<word>\b(?:if|then)\b)|(?P<rest>.)",
@@ -81,6 +83,38 @@ class EditRule:
             if isinstance(node, ast.Name) and id(node) not in functions
         }
         return tuple(sorted(quoted.get(name, name) for name in names))
+
+
+def code_hierarchy(child: str, parent: str, *, parents: Mapping[Any, Any]) -> list[EditRule]:
+    """Return the rules that each code of one column has its code of another.
+
+    The model can draw no other pair, and rare codes are put together below their parent alone.
+
+    Parameters
+    ----------
+    child, parent
+        The column of finer codes, and that of coarser ones.
+    parents
+        The coarser code of each finer one, from a public code list.
+
+    Examples
+    --------
+    >>> [rule] = code_hierarchy("nace4", "nace2", parents={"0111": "01", "0112": "01"})
+    >>> rule.text
+    "if `nace4` in ('0111', '0112') then `nace2` == '01'"
+    """
+    below: dict[Any, list[Any]] = {}
+    for code, above in parents.items():
+        below.setdefault(above, []).append(code)
+    parts = (
+        (above, tuple(codes[at : at + _PER_RULE]))
+        for above, codes in below.items()
+        for at in range(0, len(codes), _PER_RULE)
+    )
+    return [
+        EditRule(text=f"if `{child}` in {codes} then `{parent}` == {above!r}")
+        for above, codes in parts
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import log_expit, ndtri_exp
 
 import synth
 from dp import Adjacency
@@ -73,9 +74,11 @@ def test_what_is_spent_never_exceeds_the_budget(rho, columns, records, near, see
         factor = 1 if adjacency == "add-remove" else 2
         if spend.what == "choice":
             assert spend.sensitivity == factor * rows
-            # Exponential mechanism: scale is 2 sensitivity / epsilon, rho is epsilon² / 8.
+            # Exponential mechanism: scale is 2 sensitivity / epsilon. At even odds its answer
+            # tells the neighbours apart as a Gaussian mean does that moves by mu.
             epsilon = 2 * spend.sensitivity / spend.scale
-            assert spend.rho >= epsilon**2 / 8 * (1 - 1e-9)
+            mu = -2 * ndtri_exp(log_expit(-epsilon / 2))
+            assert spend.rho >= mu**2 / 2 * (1 - 1e-9)
         else:
             assert spend.sensitivity == pytest.approx(math.sqrt(factor) * rows)
             assert spend.rho >= (spend.sensitivity / spend.scale) ** 2 / 2 * (1 - 1e-12)

@@ -4,11 +4,25 @@ import contextlib
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synth import Category, Date, EditRule, Real, RuleError, Schema, Whole
+from synth import (
+    Budget,
+    Category,
+    Date,
+    EditRule,
+    Real,
+    RuleError,
+    Schema,
+    Settings,
+    SimulatedNoise,
+    Synthesizer,
+    Whole,
+    code_hierarchy,
+)
 from synth.sampling import Drawn, draw_kept
 from synth.schema.coding import draw_numbers
 from synth.schema.columns import Numeric
@@ -225,3 +239,26 @@ def test_drawing_says_that_it_cannot_and_copies_no_record():
 
     with pytest.raises(RuleError, match=r"Only \d+ of 60000 .* 200 are wanted.\n.*ask for"):
         draw_kept(200, draw=_draw(rng), is_kept=is_rare)
+
+
+def test_no_code_is_drawn_with_another_than_its_own_parent():
+    """Codes so rare that the engine puts them together: with those of their parent alone."""
+    parents = {f"{parent}{code}": parent for parent in "ABC" for code in range(60)}
+    schema = Schema(
+        columns=[
+            Category(name="industry", values=list(parents)),
+            Category(name="section", values=["A", "B", "C"]),
+        ],
+        rules=code_hierarchy("industry", "section", parents=parents),
+    )
+    assert len(schema.rules) == 6
+    assert {one.how for one in constraints_of(schema)} == {"construction"}
+    rng = np.random.default_rng(1)
+    codes = rng.choice(list(parents), 300)
+    frame = pd.DataFrame({"industry": codes, "section": [parents[code] for code in codes]})
+    model = Synthesizer(schema=schema, settings=Settings(steps=5, rounds=1)).fit(
+        frame, Budget(epsilon=0.5, delta=1e-6), noise=SimulatedNoise(seed=1)
+    )
+    drawn = model.sample(2000, rng=rng)
+    assert (drawn["industry"].map(parents) == drawn["section"]).all()
+    assert drawn["section"].nunique() == 3

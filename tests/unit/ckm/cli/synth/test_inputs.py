@@ -112,7 +112,7 @@ def test_a_household_is_the_unit_of_every_price_and_of_the_certificate(household
     paper = households / "made.csv.certificate.json"
     facts = json.loads(paper.read_text())
     assert facts["unit"] == {"name": "household", "most_records": 4, "excess": "refuse"}
-    counts = [call for call in facts["calls"] if call["law"] == "discrete Gaussian"]
+    counts = [call for call in facts["calls"] if call["law"] == "fine discrete Gaussian"]
     assert counts
     # Four records that are replaced move a table by 4 √2 in l2.
     assert {round(call["sensitivity"], 6) for call in counts} == {round(4 * 2**0.5, 6)}
