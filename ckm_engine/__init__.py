@@ -37,7 +37,8 @@ class _Beside(MetaPathFinder, Loader):
 
 
 if _IS_CHECKOUT:
-    sys.meta_path.append(_Beside())
+    # First: Python's own would find a module in the folder of its package, and load it twice.
+    sys.meta_path.insert(0, _Beside())
 
 
 def main() -> None:

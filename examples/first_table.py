@@ -4,10 +4,10 @@ Run it:  python examples/first_table.py
 """
 
 import numpy as np
+from ckm_engine.ckm.demo import job_seekers
+from ckm_engine.ptable import NoiseSpec, solve
 
-import ckm
-from ckm.demo import job_seekers
-from ptable import NoiseSpec, solve
+from ckm_engine import ckm
 
 # Five thousand made-up job seekers. Any Parquet, CSV or DuckDB file would do, and so would a
 # pandas, polars or Arrow table.

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-import dp
-import dpsgd
+from ckm_engine import dp, dpsgd
 
 # Bounds and codes come from the questionnaire, never from the data.
 schema = dpsgd.Schema(

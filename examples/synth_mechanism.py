@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-
-from synth import Mechanism
+from ckm_engine.synth import Mechanism
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The same question thousands of times: the noise is averaged away."""
 
-import dp
+from ckm_engine import dp
 
 over_fifty, times = 28, 1_000
 noise = dp.Laplace.calibrated(dp.count(), epsilon=0.5)

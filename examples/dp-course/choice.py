@@ -1,6 +1,6 @@
 """A choice instead of a number: the exponential mechanism."""
 
-import dp
+from ckm_engine import dp
 
 counts = {"French": 6, "German": 5, "Swiss": 3, "Italian": 2}
 choice = dp.Exponential(epsilon=2, sensitivity=1, adjacency="add-remove")

@@ -2,7 +2,7 @@
 
 import tempfile
 
-import dp
+from ckm_engine import dp
 
 half = dp.Guarantee(epsilon=0.5, adjacency="add-remove")
 print("two on the same people:", dp.basic([half, half]))

@@ -1,8 +1,7 @@
 """A hospital's table without names: two people in each group, and one secret told."""
 
 import pandas as pd
-
-from risk.anonymity.audit import audit_anonymity
+from ckm_engine.risk.anonymity.audit import audit_anonymity
 
 patients = pd.DataFrame(
     [

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-import dp
+from ckm_engine import dp
 
 # A data set is a histogram: how many people have each of five kinds of values.
 first = np.array([1, 2, 1, 0, 1])

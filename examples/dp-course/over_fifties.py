@@ -1,6 +1,6 @@
 """How many are over fifty? One answer, with noise."""
 
-import dp
+from ckm_engine import dp
 
 over_fifty = 28
 noise = dp.Geometric.calibrated(dp.count(), epsilon=0.5)

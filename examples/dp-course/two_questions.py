@@ -1,6 +1,6 @@
 """Two questions about nine patients, for an epsilon of 1 together."""
 
-import dp
+from ckm_engine import dp
 
 # Age, and whether there is a gastric condition.
 patients = [

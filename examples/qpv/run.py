@@ -10,11 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
-
-from ckm.comparison.compare_designs import compare, write_comparison
-from ckm.config import read_designs, read_job
-from ckm.demo.demo import write_register
-from ptable.design.presets import RULES
+from ckm_engine.ckm.comparison.compare_designs import compare, write_comparison
+from ckm_engine.ckm.config import read_designs, read_job
+from ckm_engine.ckm.demo.demo import write_register
+from ckm_engine.ptable.design.presets import RULES
 
 HERE = Path(__file__).parent
 SETS = (1, 2, 4, 5)

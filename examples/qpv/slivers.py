@@ -12,13 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-
-from ckm.config import read_job
-from ckm.demo.register import OUTSIDE
-from ckm.release.job_inputs import open_engine
-from ptable import Mechanism, NoiseSpec, PTable, solve
-from ptable.design.presets import PRESETS, RULES
-from risk.attacks.reconstruction.geographic import Sliver, find_slivers
+from ckm_engine.ckm.config import read_job
+from ckm_engine.ckm.demo.register import OUTSIDE
+from ckm_engine.ckm.release.job_inputs import open_engine
+from ckm_engine.ptable import Mechanism, NoiseSpec, PTable, solve
+from ckm_engine.ptable.design.presets import PRESETS, RULES
+from ckm_engine.risk.attacks.reconstruction.geographic import Sliver, find_slivers
 
 INNER = ["sex", "category", "age_group"]
 R = RULES["r-ptable"]

@@ -1,5 +1,6 @@
 """What users install: one package, the same command, and nobody else's package harmed."""
 
+import importlib
 import os
 import shutil
 import subprocess
@@ -50,6 +51,13 @@ CHOICE = (
 )
 def test_imports_of_our_packages_alone_are_rewritten(before, after):
     assert hatch_build.rewritten(before, ROOT) == after
+
+
+@pytest.mark.parametrize("name", ["ckm", "tables.secret", "reports.facts.release", "dp"])
+def test_a_checkout_has_each_module_once_under_both_names(name):
+    ours = importlib.import_module(name)
+    assert importlib.import_module(f"ckm_engine.{name}") is ours
+    assert ours.__name__ == ours.__spec__.name == name
 
 
 @pytest.fixture(scope="module")
