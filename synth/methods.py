@@ -79,7 +79,8 @@ class CodeModel(ABC):
             raise
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             raise SynthError(
-                "The text is not a model.", hint="give what to_json wrote"
+                "The text is not a model.",
+                hint="give what to_json wrote; what an earlier version wrote, fit again",
             ) from None
         if model is None:
             raise SynthError("The text is of another format, or of a newer version.")
