@@ -82,7 +82,7 @@ def _costs(words: Words, facts: DPTablesFacts) -> Table:
         .text("Table", lambda part: part.table)
         .text("What", lambda part: _named(words, part.what))
         .number("Cost", lambda part: part.cost)
-        .number("Error, at most", lambda part: part.error, kind="amount")
+        .number("Error, at most", lambda part: float(f"{part.error:.4g}"), kind="plain")
         .text("Of", lambda part: words.say(DP_ERRORS[part.of]) if part.of else "")
         .table(
             "costs",

@@ -129,7 +129,7 @@ _FOREIGN = (
     *("Input/output error", "Disk quota exceeded", "Too many open files", "Broken pipe"),
     # Parts of a plan of private tables, and of what their errors are.
     *("keys", "bounds of {0}", "units, threshold", "1,000 rows", "rows"),
-    *("times the width, 1,000 rows", "times the larger bound"),
+    *("times the width, 1,000 rows", "times the larger bound", "what", "of"),
     *("error:", "hint:", "in the data:", "{0} or {1}", "{0} and {1}"),
 )
 _SINKS = frozenset({"step", "warn", "warning", "add", "add_error", "fail", "table", "__init__"})
