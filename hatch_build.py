@@ -128,10 +128,10 @@ def _commands(node: ast.List) -> Iterator[tuple[int, int, int, str]]:
 
 def _example(row: int, line: str, shown: re.Match[str]) -> Iterator[tuple[int, int, int, str]]:
     start = len(line[: shown.start(2)].encode())
-    node = ast.parse(line[shown.start(2) :].strip()).body[0] if "(" not in line else None
-    if isinstance(node, ast.Import):
-        end = start + (node.end_col_offset or 0)
-        yield row, start, end, "; ".join(_imports(node))
+    said = re.match(r"import [\w., ]*\w", line[shown.start(2) :])
+    node = ast.parse(said[0]).body[0] if said else None
+    if isinstance(node, ast.Import) and said:
+        yield row, start, start + said.end(), "; ".join(_imports(node))
     else:
         yield row, start + len("from "), start + len("from "), f"{HOME}."
 

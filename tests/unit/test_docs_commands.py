@@ -192,7 +192,7 @@ def write_ptables() -> None:
 
 #: Page → the reader's own files, beside settings; then what earlier pages have the reader make.
 OWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "README.md": (("people.csv", "unseen.parquet", "new.parquet", "others.parquet"), ()),
+    "README.md": (("people.parquet",), ()),
     "docs/choosing-noise.md": ((), ()),
     "docs/criteria.md": (
         ("people.parquet", "synthetic.parquet"),
@@ -220,6 +220,7 @@ OWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "docs/service.md": (("people.parquet",), ()),
     "docs/suppression.md": (("people.parquet",), ()),
+    "docs/tutorial.md": (("people.parquet",), ()),
     "docs/synth-evaluation.md": (
         ("people.parquet", "train.parquet", "test.parquet"),
         (

@@ -45,6 +45,7 @@ CHOICE = (
         ('run([python, "-m", "ckm", "demo"])', 'run([python, "-m", "ckm_engine.ckm", "demo"])'),
         ('"""\n>>> import dp\n"""', '"""\n>>> from ckm_engine import dp\n"""'),
         ('f"""\nimport dp\n{1}\n"""', 'f"""\nfrom ckm_engine import dp\n{1}\n"""'),
+        (r'"import dp, os\n"', r'"from ckm_engine import dp; import os\n"'),
         ('"""\nimport the tables\n"""', '"""\nimport the tables\n"""'),
         ('"""\nfrom tables to cells\n"""', '"""\nfrom tables to cells\n"""'),
     ],
