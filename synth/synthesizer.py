@@ -22,7 +22,7 @@ from synth.marginals.measuring import Neighbours, NoiseSource, SecureNoise
 from synth.marginals.spending import calls_of
 from synth.methods import SINGLE, CodeModel, fitter_of, is_unprotected
 from synth.schema.coding import check_names, encode
-from synth.schema.discovery import Discovery, discover, find_bins, stood_in
+from synth.schema.discovery import Discovery, discover, find_bins, stood_in, wide_columns
 from synth.schema.public import patterns_of
 from synth.schema.rules.constraints import constraints_of
 from synth.schema.units import within_bound
@@ -289,7 +289,8 @@ class Synthesizer:
     ) -> tuple[Schema, list[Call], float]:
         """Return a schema without gaps, what it cost, and the delta put aside."""
         check_names(list(records.columns), self.schema)
-        if isinstance(budget, Claim):
+        is_whole = self.schema.is_declared and not wide_columns(self.schema)
+        if isinstance(budget, Claim) or is_whole:
             return self.schema, [], 0.0
         discovery = discovery or Discovery()
         needs_delta = any(

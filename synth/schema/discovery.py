@@ -161,13 +161,17 @@ def find_bins(
     Cormode, Kulkarni, Srivastava 2019 (hierarchical histograms); Zhang, Xiao, Xie 2016 (cells
     are split where noisy counts are large).
     """
-    wide = [one for one in schema.columns if isinstance(one, Numeric) and one.is_uncut]
     search, calls = _Search(neighbours, noise), list[Call]()
-    for column in wide:
+    for column in wide_columns(schema):
         found, paid = search.bins(records[column.name], column, rho=rho / len(schema.columns))
         schema = schema.with_column(found)
         calls += paid
     return schema, calls
+
+
+def wide_columns(schema: Schema) -> list[Numeric]:
+    """Return the columns whose range is wide and has no bins, which `find_bins` finds."""
+    return [one for one in schema.columns if isinstance(one, Numeric) and one.is_uncut]
 
 
 @dataclass(frozen=True, slots=True)
