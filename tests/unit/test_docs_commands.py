@@ -159,12 +159,12 @@ def write_settings() -> None:
     """Put the settings that pages print under the names that commands use."""
     for name, page, word in (
         ("job.toml", "README.md", "jobseekers"),
-        ("hiding.toml", "docs/howto/suppression.md", "[suppression]"),
+        ("hiding.toml", "docs/reference/suppression.md", "[suppression]"),
         ("protecting.toml", "docs/reference/job-file.md", "cells = ["),
-        ("swap.toml", "docs/howto/swapping.md", "[swap]"),
-        ("plan.toml", "docs/howto/dpsgd.md", "[plan]"),
-        ("tables.toml", "docs/howto/dp-release.md", "[privacy]"),
-        ("service.toml", "docs/howto/service.md", "[service]"),
+        ("swap.toml", "docs/reference/swapping.md", "[swap]"),
+        ("plan.toml", "docs/reference/privacy/dpsgd.md", "[plan]"),
+        ("tables.toml", "docs/reference/privacy/dp-release.md", "[privacy]"),
+        ("service.toml", "docs/reference/service.md", "[service]"),
         ("sweep.toml", "docs/explanation/privacy/synth-evaluation.md", "[[ways]]"),
         ("methods.toml", "docs/explanation/criteria.md", "[methods."),
     ):
@@ -199,8 +199,8 @@ OWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("ckm keys secret secret.key",),
     ),
     "docs/explanation/privacy/dp.md": ((), ()),
-    "docs/howto/dp-release.md": (("people.parquet",), ()),
-    "docs/howto/dpsgd.md": (("people.csv", "new.csv", "others.csv"), ()),
+    "docs/reference/privacy/dp-release.md": (("people.parquet",), ()),
+    "docs/reference/privacy/dpsgd.md": (("people.csv", "new.csv", "others.csv"), ()),
     "docs/tutorial/from-the-slides.md": ((), ()),
     "docs/reference/job-file.md": (("people.parquet",), ("ckm keys secret secret.key",)),
     "docs/reference/ledger.md": (
@@ -209,7 +209,7 @@ OWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "docs/explanation/method.md": (("people.parquet",), ("ckm keys secret secret.key",)),
     "docs/reference/ptable-files.md": ((), ()),
-    "docs/howto/rappor.md": (("people.csv",), ()),
+    "docs/reference/privacy/rappor.md": (("people.csv",), ()),
     "docs/explanation/risk.md": (
         ("people.parquet",),
         (
@@ -218,8 +218,8 @@ OWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "ckm release job.toml -o out/2027",
         ),
     ),
-    "docs/howto/service.md": (("people.parquet",), ()),
-    "docs/howto/suppression.md": (("people.parquet",), ()),
+    "docs/reference/service.md": (("people.parquet",), ()),
+    "docs/reference/suppression.md": (("people.parquet",), ()),
     "docs/tutorial/first-release.md": (("people.parquet",), ()),
     "docs/explanation/privacy/synth-evaluation.md": (
         ("people.parquet", "train.parquet", "test.parquet"),
@@ -231,7 +231,7 @@ OWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "ckm synth sample m8 -n 600 -o eps8.parquet",
         ),
     ),
-    "docs/howto/synth.md": (("people.parquet",), ()),
+    "docs/reference/privacy/synth.md": (("people.parquet",), ()),
 }
 
 
