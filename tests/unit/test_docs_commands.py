@@ -25,8 +25,8 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-#: Installing, serving until somebody stops it, and clusters are tested elsewhere.
-NOT_HERE = ("pip ", "make", "ckm serve", ". .venv")
+#: Installing, serving until somebody stops it, tokens and clusters are tested elsewhere.
+NOT_HERE = ("pip ", "make", "ckm serve", "ckm token", ". .venv")
 
 
 def fenced(page: Path) -> list[tuple[str, str]]:
