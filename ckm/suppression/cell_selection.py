@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     Groups = tuple[Flags, tuple[Codes, ...]]
 
 _MAX_NAMED = 5
+_MANY = 2**31
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -190,6 +191,7 @@ def choose_hidden(
     rules: JobSuppression,
     groups: Sequence[Groups] = (),
     whole: Sequence[tuple[str, Cells]] = (),
+    finest: tuple[Cells, Sequence[Groups]] | None = None,
     pattern: Flags | None = None,
     progress: Progress | None = None,
 ) -> Choice:
@@ -206,10 +208,8 @@ def choose_hidden(
     With a `pattern`, these cells of the first table are hidden, and no other is looked for.
     """
     report_progress = progress or (lambda _stage, _done, _total: None)
-    every = [*tables.values(), *(cells for _, cells in whole)]
-    of_table = dict(zip(tables, groups, strict=True)) if groups else {}
-    links = _Links(every, [*groups, *(of_table[name] for name, _ in whole)])
-    relations = links.of(range(len(every)))
+    links = _Links(tables, groups, whole, finest)
+    relations = links.of(range(len(links.tables)))
     status = np.zeros(relations.n_cells, np.int8)
     if pattern is not None:
         status[relations.numbers[0][pattern]] = SECONDARY
@@ -223,7 +223,11 @@ def choose_hidden(
         report_progress("suppression", done, len(wanted))
         system = _solved(
             measure,
-            (*members, *(len(tables) + i for i, m in enumerate(above) if m in members)),
+            (
+                *members,
+                *(len(tables) + i for i, m in enumerate(above) if m in members),
+                *(() if _is_signed(measure, tables.values()) else links.finest),
+            ),
             links,
             rules,
             wishes,
@@ -249,8 +253,22 @@ def choose_hidden(
 class _Links:
     """How the cells of some of the tables are linked, found once for each choice of tables."""
 
-    def __init__(self, tables: Sequence[Cells], groups: Sequence[Groups]) -> None:
-        self.tables, self.groups = tables, groups
+    def __init__(
+        self,
+        tables: Mapping[str, Cells],
+        groups: Sequence[Groups],
+        whole: Sequence[tuple[str, Cells]],
+        finest: tuple[Cells, Sequence[Groups]] | None,
+    ) -> None:
+        groups = groups if finest is None else finest[1]
+        of_table = dict(zip(tables, groups, strict=False)) if groups else {}
+        self.tables = [*tables.values(), *(cells for _, cells in whole)]
+        self.groups = [*of_table.values(), *(of_table[name] for name, _ in whole)]
+        #: the number of a table of the groups themselves, which nobody sees
+        self.finest = () if finest is None else (len(self.tables),)
+        if finest is not None:
+            self.tables.append(finest[0])
+            self.groups.append(groups[-1])
         self._found: dict[tuple[int, ...], Relations] = {}
 
     def of(self, members: Sequence[int]) -> Relations:
@@ -259,6 +277,7 @@ class _Links:
             self._found[chosen] = additive_relations(
                 *(self.tables[m] for m in chosen),
                 groups=[self.groups[m] for m in chosen] if self.groups else (),
+                has_finest=bool({*self.finest} & {*chosen}),
             )
         return self._found[chosen]
 
@@ -423,9 +442,17 @@ def _require_open(primary: Primary, kept: Flags | None) -> None:
 
 
 def _among(judged: Flags, is_shown: Flags, primary: Primary) -> Primary:
-    """Leave out margins that nobody sees; that a remainder is not empty, no table tells."""
+    """Leave out margins that nobody sees; that a remainder is not empty, no table tells.
+
+    Nor does anybody know that he is alone in what no table shows.
+    """
+    given = primary.contributions
+    if given is not None:
+        number = np.where(is_shown, given.number, _MANY)
+        given = replace(given, number=number)
     return replace(
         primary,
+        contributions=given,
         is_primary=primary.is_primary & judged,
         lower=np.where(is_shown, primary.lower, 0.0),
         upper=np.where(judged, primary.upper, 0.0),
@@ -454,8 +481,7 @@ def _joined(
     variable = variable_of(measure)
     if variable is None:
         return Amounts(total=values, contributors=contributors)
-    own = size_column(variable)
-    is_signed = all(own in (c.magnitudes or {}) for c in tables)
+    own, is_signed = size_column(variable), _is_signed(measure, tables)
     held = [_magnitudes(c, own if is_signed else variable) for c in tables]
     if any((m.low < 0).any() for m in held):
         raise ConfigError(
@@ -472,6 +498,13 @@ def _joined(
         records=laid_out([m.records for m in held]),
         asked=_asked(variable, tables, laid_out),
     )
+
+
+def _is_signed(measure: str, tables: Iterable[Cells]) -> bool:
+    """Tell whether amounts may be below 0: then no group bounds what it is a part of."""
+    variable = variable_of(measure)
+    size = variable and size_column(variable)
+    return all(size in (c.magnitudes or {}) for c in tables)
 
 
 def _asked(

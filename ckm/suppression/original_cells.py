@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ckm.engine.inputs import given_cells, open_records
 from ckm.engine.request_fitting import RequestFitter
@@ -19,7 +22,8 @@ from tables import (
     cube,
     record_groups,
 )
-from tables.filtering.filters import quote
+from tables.cells.axes import Axis, Level
+from tables.filtering.filters import Filter, quote
 from tables.magnitudes.derived import (
     asked_column,
     asked_columns,
@@ -42,6 +46,8 @@ if TYPE_CHECKING:
 
 _KEPT_LARGEST = 2
 _MAX_GROUPS = 2_000_000
+#: Groups of records that are cells of their own, which nobody sees.
+_MAX_FINEST = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -124,6 +130,40 @@ class Originals:
             )
         return found
 
+    def finest(self) -> tuple[Cells, list[Groups]] | None:
+        """Tabulate linked tables by all their columns; None where groups are too many.
+
+        Returns a cell for each group of records, seen by nobody, and groups as `groups` does,
+        those of these cells last.
+        """
+        requests = list(self.requests.values())
+        if len(requests) == 1:
+            return None
+        filtered = [r.where.columns for r in requests if isinstance(r.where, Filter)]
+        request = replace(
+            requests[0],
+            dimensions=[*dict.fromkeys(itertools.chain(*(r.columns for r in requests), *filtered))],
+            hierarchies={},
+            categories={},
+            margins="none",
+            where=None,
+            sums=[*dict.fromkeys(name for r in requests for name in r.sums)],
+            top=max(r.top for r in requests),
+            missing_values="skip",
+        )
+        groups = record_groups(self.source, [*requests, request], most=_MAX_FINEST)
+        if groups is None:
+            return None
+        tolerate = self.job.checks == "warn"
+        found = cube(self.source, self.keys, [request], tolerate_missing_keys=tolerate)
+        (cells,) = self._by_holding([request], found)
+        places = np.concatenate([np.stack(cells.ranks), np.stack(groups.pop()[1])], axis=1)
+        _, number = np.unique(places, axis=1, return_inverse=True)
+        own = np.empty(len(cells), np.int64)
+        own[number.ravel()[: len(cells)]] = np.arange(len(cells))
+        is_in = np.logical_or.reduce([is_in for is_in, _ in groups])
+        return _in_a_line(cells), [*groups, (is_in, (own[number.ravel()[len(cells) :]],))]
+
     def whole(self) -> list[tuple[str, Cells]]:
         """Tabulate the margins between cells, shown by no table; inside use only."""
         tolerate = self.job.checks == "warn"
@@ -133,6 +173,20 @@ class Originals:
         requests = list(wider.values())
         found = cube(self.source, self.keys, requests, tolerate_missing_keys=tolerate)
         return list(zip(wider, self._by_holding(requests, found), strict=True))
+
+
+def _in_a_line(cells: Cells) -> Cells:
+    """Lay cells out on one axis without totals, however many columns tell them apart."""
+    places = np.arange(len(cells), dtype=np.int32)
+    is_there = np.ones(len(cells), bool)
+    axis = Axis(
+        columns=(),
+        labels=(np.full(len(cells), "", object),),
+        levels=(Level(ranks=places, up=None, is_shown=is_there),),
+        is_declared=False,
+        is_found=is_there,
+    )
+    return replace(cells, axes=(axis,), ranks=(places,))
 
 
 @contextlib.contextmanager

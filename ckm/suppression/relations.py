@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ckm.errors import ConfigError, InternalError
 from ckm.suppression.grid import Grid
-from ckm.suppression.linked import Sum, remainders, same_cells, sums_between
+from ckm.suppression.linked import Sum, remainders, same_cells, sums_between, sums_of_groups
 from footing.arrays import Floats, Integers
 from tables import Cells
 
@@ -266,7 +266,9 @@ class Relations:
 
 
 def additive_relations(
-    *tables: Cells, groups: Sequence[tuple[ArrayLike, Sequence[ArrayLike]]] = ()
+    *tables: Cells,
+    groups: Sequence[tuple[ArrayLike, Sequence[ArrayLike]]] = (),
+    has_finest: bool = False,
 ) -> Relations:
     """Find which cells add up to which, over all margins, hierarchies and tables.
 
@@ -277,6 +279,8 @@ def additive_relations(
         knows them to be zero.
     groups
         For several tables, the groups of their records, from `tables.record_groups`.
+    has_finest
+        Whether the last table has a cell for each group of them.
 
     Returns
     -------
@@ -332,11 +336,15 @@ def additive_relations(
     numbers = same_cells(grids, leaves)
     linked = Relations.of_grids(grids, numbers=numbers)
     counts = linked.join([cells.count for cells in tables])
-    between, left = sums_between(grids, leaves, numbers), remainders(grids, leaves, numbers)
-    if any(weight @ counts[cell] for cell, weight in between):
-        raise InternalError("A sum between tables does not hold.")
+    seen = slice(-1 if has_finest else None)
+    left = remainders(grids[seen], leaves[seen], numbers[seen], n_cells=linked.n_cells)
     linked = replace(linked, n_cells=linked.n_cells + len(left), left=tuple(left))
-    found = Relations.of_grids(
-        grids, numbers=numbers, values=linked.with_remainders(counts), between=between + left
-    )
+    values = linked.with_remainders(counts)
+    if has_finest:
+        between = sums_of_groups(grids, leaves, numbers, left)
+    else:
+        between = sums_between(grids, leaves, numbers)
+    if any(weight @ values[cell] for cell, weight in between):
+        raise InternalError("A sum between tables does not hold.")
+    found = Relations.of_grids(grids, numbers=numbers, values=values, between=between + left)
     return replace(found, left=tuple(left))
