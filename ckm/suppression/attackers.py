@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,12 +12,14 @@ import numpy as np
 from ckm.suppression.relations import Relations
 from ckm.suppression.secondary.cover import Change
 from ckm.suppression.secondary.problem import Demands, Problem
+from ckm.suppression.secondary.region import Attack
 from footing.arrays import Flags, Floats, Integers
 
 #: a contributor: a finest cell, and 0 for the largest in it or 1 for the second
 Who: TypeAlias = tuple[int, int]
 
 _EXACT = 1e-9
+_LEAST = 1e-6
 
 
 class Attackers:
@@ -129,7 +132,7 @@ class Attackers:
             rise = np.where(is_whole, 0.0, np.inf)
             parts.append((cells[is_told], fall[is_told], rise[is_told]))
         needs = np.array([self.needs(cell, group) for cell, group in found])
-        return Demands(
+        asked = Demands(
             cell=np.array([cell for cell, _ in found]),
             lower=needs[:, 0],
             upper=needs[:, 1],
@@ -138,6 +141,24 @@ class Attackers:
             fall=np.concatenate([part[1] for part in parts]),
             rise=np.concatenate([part[2] for part in parts]),
         )
+        is_told = np.any(self.problem.primary.floor) and np.any(self.problem.unseen)
+        return self._without_floors(asked) if is_told else asked
+
+    def _without_floors(self, asked: Demands) -> Demands:
+        """Ask for no less than each reader knows a cell to be at least, were all hidden.
+
+        Who is in a part that no table shows knows of one more than readers of the other parts.
+        """
+        attack, lower = Attack(self.problem.relations), asked.lower.copy()
+        can_move = self.problem.value != 0
+        room = np.where(can_move, self.problem.room, 0.0)
+        rise = np.where(can_move, self.problem.rise, 0.0)
+        for d in np.flatnonzero(lower > 0).tolist():
+            down, up = asked.limited(d, room, rise)
+            cell, most = int(asked.cell[d]), float(lower[d])
+            reach = attack.reach(cell, sign=-1, down=down, up=up, most=most)
+            lower[d] = max(reach.distance, 0.0) if reach.distance < most * (1 - _LEAST) else most
+        return replace(asked, lower=np.where(lower > _LEAST, lower, 0.0))
 
 
 class _Side:
