@@ -157,7 +157,9 @@ class Attackers:
             down, up = asked.limited(d, room, rise)
             cell, most = int(asked.cell[d]), float(lower[d])
             reach = attack.reach(cell, sign=-1, down=down, up=up, most=most)
-            lower[d] = max(reach.distance, 0.0) if reach.distance < most * (1 - _LEAST) else most
+            lower[d] = (
+                max(reach.distance, 0.0) if reach.distance < most * (1 - _LEAST) else most
+            )
         return replace(asked, lower=np.where(lower > _LEAST, lower, 0.0))
 
 

@@ -140,11 +140,14 @@ def sums_of_groups(
     starts = np.cumsum([0, *(len(grid) for grid, _ in shown)])
     row = np.zeros(1 + max(int(number.max(initial=-1)) for number in numbers), np.int64)
     row[np.concatenate(numbers[:-1])] = np.arange(starts[-1])
-    finest = [np.unique(leaf[leaf >= 0]) + s for (_, leaf), s in zip(shown, starts, strict=False)]
+    finest = [
+        np.unique(leaf[leaf >= 0]) + s for (_, leaf), s in zip(shown, starts, strict=False)
+    ]
     whole = np.concatenate(numbers[:-1])[np.concatenate(finest)]
     parts = [(int(cell), inside[[row[cell]]]) for cell in np.unique(whole).tolist()]
     parts += [
-        (int(cell[-1]), csr_array(weight[None, :-1]) @ inside[row[cell[:-1]]]) for cell, weight in left
+        (int(cell[-1]), csr_array(weight[None, :-1]) @ inside[row[cell[:-1]]])
+        for cell, weight in left
     ]
     found = []
     for cell, groups in parts:

@@ -142,7 +142,9 @@ class Originals:
         filtered = [r.where.columns for r in requests if isinstance(r.where, Filter)]
         request = replace(
             requests[0],
-            dimensions=[*dict.fromkeys(itertools.chain(*(r.columns for r in requests), *filtered))],
+            dimensions=[
+                *dict.fromkeys(itertools.chain(*(r.columns for r in requests), *filtered))
+            ],
             hierarchies={},
             categories={},
             margins="none",

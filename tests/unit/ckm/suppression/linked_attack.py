@@ -91,7 +91,9 @@ class Attack:
         self.truth = np.bincount(self.group, self.value)
         self.rows, self.knows_alone = rows, knows_alone
         self.inside = np.array([i for *_, i in rows])
-        self.lines = np.array([np.bincount(self.group[i], minlength=self.n_groups) > 0 for i in self.inside])
+        self.lines = np.array(
+            [np.bincount(self.group[i], minlength=self.n_groups) > 0 for i in self.inside]
+        )
         self.shown = np.array([row[column] != "" for _, row, _ in rows])
         self.totals = self.inside @ self.value
         told = [float(row[column]) for _, row, _ in rows if row[column] != ""]
@@ -113,7 +115,8 @@ class Attack:
                 for (number, row, _), line in zip(self.rows, self.lines, strict=True)
                 if number == table and "Total" not in row.values()
             ]
-            found = np.maximum(found, self.lines.astype(int) @ np.array(finest, int).T > 0).sum(axis=1) if False else np.maximum(found, ((self.lines.astype(int) @ np.array(finest, int).T) > 0).sum(axis=1))
+            parts = (self.lines.astype(int) @ np.array(finest, int).T) > 0
+            found = np.maximum(found, parts.sum(axis=1))
         return found
 
     def needs(self, r, who):
@@ -180,52 +183,72 @@ class Attack:
         return gave, top, low, high
 
     def farthest(self, r, sign, ends, aim):
-        """Move a cell as far as somebody believes, at most to the aim; return the point."""
-        gave, top, low, high = ends
-        low, high = low.copy(), high.copy()
+        """Move a cell as far as somebody believes, at most to the aim; return the groups."""
+        gave, top, low, high = (np.array(end) for end in ends)
         own = self.row_of[r]
         if sign > 0:
             high[own] = max(min(high[own], aim), self.totals[r])
         else:
             low[own] = min(max(low[own], aim), self.totals[r])
-        n, m = np.arange(self.n_groups, dtype=np.int32), np.arange(len(low), dtype=np.int32)
-        self.solver.changeColsBounds(len(n), n, gave, top)
-        for k in range(len(m)):
+        places = np.arange(self.n_groups, dtype=np.int32)
+        self.solver.changeColsBounds(len(places), places, gave, top)
+        for k in range(len(low)):
             self.solver.changeRowBounds(k, low[k], high[k])
-        self.solver.changeColsCost(len(n), n, -sign * self.lines[r].astype(float))
+        goal = -sign * self.lines[r].astype(float)
+        self.solver.changeColsCost(len(places), places, goal)
         self.solver.run()
-        assert self.solver.getModelStatus() == highspy.HighsModelStatus.kOptimal, self.solver.getModelStatus()
+        assert self.solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
         return np.array(self.solver.getSolution().col_value)
+
+    def aim(self, r, sign, far, ends):
+        """Return what a cell must seem possible to be: no less than were nothing published."""
+        aim = self.totals[r] + sign * far
+        if sign > 0 or not self.is_count:
+            return aim
+        is_zero = self.high <= 0
+        low, high = np.where(is_zero, 0.0, 1.0), np.where(is_zero, 0.0, np.inf)
+        is_whole = ends[2] == ends[3]
+        is_whole &= ~self.shown[self.use]
+        low[is_whole] = high[is_whole] = ends[2][is_whole]
+        unpublished = (*ends[:2], np.maximum(low, np.minimum(ends[2], 1.0)), high)
+        return max(aim, self.farthest(r, -1, unpublished, aim)[self.lines[r]].sum())
 
     def failures(self, coalition=1):
         """Return the unsafe cells, and those that somebody comes too near, with whom."""
         unsafe = [r for r in self.hidden.tolist() if self.needs(r, ()) is not None]
-        groups = [who for k in range(coalition + 1) for who in itertools.combinations(range(self.n_units), k)]
-        seen, failed = self.truth[None], []
-        used = self.lines[self.use].astype(float)
-        rows_seen = seen @ used.T
-        for who in groups:
-            ends = self.ends(who)
-            near = 1e-6
-            scale = 1 + np.abs(self.totals[self.use])
-            believed = (seen >= ends[0] - near * (1 + ends[0])).all(axis=1) & (seen <= ends[1] + near * (1 + self.truth)).all(axis=1)
-            believed &= (rows_seen >= ends[2] - near * scale).all(axis=1) & (rows_seen <= ends[3] + near * scale).all(axis=1)
-            for r in unsafe:
-                need = self.needs(r, who)
-                if need is None:
-                    continue
-                if not self.is_count:
-                    gave = self.by_unit[r][list(who)].sum()
-                    need = (min(need[0], self.totals[r] - gave), need[1])
-                own = self.row_of[r]
-                for sign, far in zip((-1, 1), need, strict=True):
-                    aim = self.totals[r] + sign * far
-                    if far <= 0 or (sign * (rows_seen[believed, own] - aim) >= -near * max(1, far)).any():
-                        continue
-                    point = self.farthest(r, sign, ends, aim)
-                    seen = np.vstack([seen, point])
-                    rows_seen = np.vstack([rows_seen, point @ used.T])
-                    believed = np.append(believed, True)
-                    if sign * (rows_seen[-1, own] - aim) < -1e-4 * max(1e-3, far):
-                        failed.append((r, sign, who, float(rows_seen[-1, own]), aim))
+        self.seen = np.append(self.truth, self.lines[self.use] @ self.truth)[None]
+        failed = []
+        for size in range(coalition + 1):
+            for who in itertools.combinations(range(self.n_units), size):
+                failed += self._failures(who, unsafe)
         return unsafe, failed
+
+    def _failures(self, who, unsafe):
+        ends, near = self.ends(who), 1e-6
+        low, high = np.concatenate([ends[0], ends[2]]), np.concatenate([ends[1], ends[3]])
+        scale = near * (1 + np.append(self.truth, self.totals[self.use]))
+        believed = ((self.seen >= low - scale) & (self.seen <= high + scale)).all(axis=1)
+        for r in unsafe:
+            need, own = self.needs(r, who), self.n_groups + self.row_of[r]
+            if need is None:
+                continue
+            if not self.is_count:  # the rest of a cell is not below 0
+                need = (
+                    min(need[0], self.totals[r] - self.by_unit[r][list(who)].sum()),
+                    need[1],
+                )
+            for sign, far in zip((-1, 1), need, strict=True):
+                aim = self.totals[r] + sign * far
+                gone = sign * (self.seen[believed, own] - aim)
+                if far <= 0 or (gone >= -near * max(1, far)).any():
+                    continue
+                point = self.farthest(r, sign, ends, aim)
+                self.seen = np.vstack(
+                    [self.seen, np.append(point, self.lines[self.use] @ point)]
+                )
+                believed = np.append(believed, True)
+                end = self.seen[-1, own]
+                if sign * (end - aim) >= -1e-4 * max(1e-3, far):
+                    continue
+                if sign * (end - self.aim(r, sign, far, ends)) < -1e-4 * max(1e-3, far):
+                    yield r, sign, who, float(end), aim
