@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ckm.config.job.suppression import JobSuppression
     from ckm.engine.engine import Progress
     from ckm.engine.request import TableRequest
+    from ckm.suppression.original_cells import Finest
     from footing.arrays import Codes, Flags, Floats, Integers
     from tables import Cells, Magnitudes
 
@@ -191,7 +192,7 @@ def choose_hidden(
     rules: JobSuppression,
     groups: Sequence[Groups] = (),
     whole: Sequence[tuple[str, Cells]] = (),
-    finest: tuple[Cells, Sequence[Groups]] | None = None,
+    finest: Finest | None = None,
     pattern: Flags | None = None,
     progress: Progress | None = None,
 ) -> Choice:
@@ -258,16 +259,17 @@ class _Links:
         tables: Mapping[str, Cells],
         groups: Sequence[Groups],
         whole: Sequence[tuple[str, Cells]],
-        finest: tuple[Cells, Sequence[Groups]] | None,
+        finest: Finest | None,
     ) -> None:
-        groups = groups if finest is None else finest[1]
+        groups = groups if finest is None else finest.groups
+        self.held = {} if finest is None else finest.held
         of_table = dict(zip(tables, groups, strict=False)) if groups else {}
         self.tables = [*tables.values(), *(cells for _, cells in whole)]
         self.groups = [*of_table.values(), *(of_table[name] for name, _ in whole)]
         #: the number of a table of the groups themselves, which nobody sees
         self.finest = () if finest is None else (len(self.tables),)
         if finest is not None:
-            self.tables.append(finest[0])
+            self.tables.append(finest.cells)
             self.groups.append(groups[-1])
         self._found: dict[tuple[int, ...], Relations] = {}
 
@@ -348,6 +350,7 @@ def _solved(
         amounts = replace(amounts, total=size)
         wish = wishes.of(measure, cells, is_shown)
         primary = _among(judged, is_shown, _primary(measure, amounts, rules))
+        primary = _with_held(primary, links.held.get(str(variable_of(measure))), own.numbers)
         primary = wish.primary(primary, values, margin=rules.margin)
         kept = None if is_given else wish.kept
         _require_open(primary, kept)
@@ -458,6 +461,15 @@ def _among(judged: Flags, is_shown: Flags, primary: Primary) -> Primary:
         upper=np.where(judged, primary.upper, 0.0),
         floor=np.where(is_shown, primary.floor, 0.0),
     )
+
+
+def _with_held(primary: Primary, held: Any, numbers: Sequence[Integers]) -> Primary:
+    """Let holdings attack, which give to several of the cells of the last table."""
+    if held is None or primary.contributions is None:
+        return primary
+    unit, row, amount = held
+    given = replace(primary.contributions, held=(unit, numbers[-1][row], amount))
+    return replace(primary, contributions=given)
 
 
 def _known_before(

@@ -38,6 +38,9 @@ class Relations:
         For each table, the number of each of its cells.
     left
         The relations whose last cell is a remainder, which no table shows, see `remainders`.
+    is_joint
+        Whether the last table has a cell for each group of records, so that all others are
+        sums of its cells.
 
     Examples
     --------
@@ -52,6 +55,7 @@ class Relations:
     grids: tuple[Grid, ...]
     numbers: tuple[Integers, ...]
     left: tuple[Sum, ...] = ()
+    is_joint: bool = False
 
     def __post_init__(self) -> None:
         is_there = (self.cells >= 0) & (self.cells < self.n_cells)
@@ -347,4 +351,4 @@ def additive_relations(
     if any(weight @ values[cell] for cell, weight in between):
         raise InternalError("A sum between tables does not hold.")
     found = Relations.of_grids(grids, numbers=numbers, values=values, between=between + left)
-    return replace(found, left=tuple(left))
+    return replace(found, left=tuple(left), is_joint=has_finest)

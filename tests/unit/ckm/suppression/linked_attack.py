@@ -32,6 +32,7 @@ SHAPES = (
     [(["region", "job"], ""), (["region", "job"], "M")],
     [(["region", "job"], "M"), (["region", "size"], "")],
     [(["town"], ""), (["job", "size"], ""), (["zone", "sex"], "")],
+    [(["geo", "job"], "")],
 )
 FINEST = ("town", "job", "sex", "size")
 
@@ -163,7 +164,7 @@ class Attack:
         model.a_matrix_.index_ = np.concatenate(columns)
         model.a_matrix_.value_ = np.ones(sum(map(len, columns)))
         self.solver = highspy.Highs()
-        self.solver.setOptionValue("output_flag", False)
+        self.solver.silent()
         self.solver.setOptionValue("threads", 1)
         self.solver.passModel(model)
         self.use, self.low, self.high = use, low, high
