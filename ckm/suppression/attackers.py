@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ckm.suppression.primary import Contributions
 from ckm.suppression.relations import Relations
 from ckm.suppression.secondary.cover import Change
 from ckm.suppression.secondary.problem import Demands, Problem
@@ -40,10 +41,8 @@ class Attackers:
         self.problem = problem
         self.over = _containing(problem.relations)
         self.under = self.over.T.tocsr()
-        held = getattr(problem.primary.contributions, "held", None)
         #: what every holding gave to every cell, and the other way round
-        self.held = None if held is None else _by_holding(*held, self.over)
-        self.holders = None if held is None else self.held.T.tocsr()
+        self.held, self.holders = _by_holding(problem.primary.contributions, self.over)
         self.asked: set[tuple[int, tuple[Who, ...]]] = set()
         #: for cells and directions, changes in one or another of which everybody else believes
         self.enough: dict[tuple[int, int], list[Change]] = {}
@@ -90,17 +89,13 @@ class Attackers:
             gave, units = self.holders.data[part], self.holders.indices[part]
             order = np.argsort(-gave, kind="stable")
             return [(int(units[i]), -1) for i in order.tolist() if gave[i] > least]
-        leaves, given = self.leaves(cell), self.problem.primary.contributions
-        both: Any = np.stack([given.first[leaves], given.second[leaves]], axis=1)
+        given: Any = self.problem.primary.contributions
+        leaves = self.under.indices[self.under.indptr[cell] : self.under.indptr[cell + 1]]
+        both = np.stack([given.first[leaves], given.second[leaves]], axis=1)
         place, k = np.nonzero(both > least)
         order = np.argsort(-both[place, k], kind="stable")
         found = zip(leaves[place[order]].tolist(), k[order].tolist(), strict=True)
         return list(found)
-
-    def leaves(self, cell: int) -> Integers:
-        """List the finest cells of a cell."""
-        part = slice(self.under.indptr[cell], self.under.indptr[cell + 1])
-        return np.asarray(self.under.indices[part], np.int64)
 
     def needs(self, cell: int, group: tuple[Who, ...]) -> tuple[float, float]:
         """Return how far below and above its value a group must believe a cell possible."""
@@ -119,13 +114,9 @@ class Attackers:
         cells, amounts = self.gifts(who)
         return float(amounts[min(np.searchsorted(cells, cell), len(cells) - 1)])
 
-    def is_under(self, who: Who, cell: int) -> bool:
-        """Tell whether a contributor stands in a cell."""
-        return bool(self.known((who,), np.array([cell]))[1][0])
-
     def _is_in(self, who: Who, cell: int) -> bool:
         """Tell whether a contributor stands in a cell; in another table, by his amount."""
-        if self.is_under(who, cell):
+        if cell in self.gifts(who)[0]:
             return True
         given: Any = self.problem.primary.contributions
         relations, floor = self.problem.relations, self.problem.primary.floor
@@ -251,7 +242,7 @@ class _Side:
                 yield who, partner
 
     def _is_inside(self, who: Who) -> bool:
-        return self.attackers.is_under(who, self.cell)
+        return self.cell in self.attackers.gifts(who)[0]
 
     def _needs(self, group: tuple[Who | None, ...]) -> float:
         known = tuple(who for who in group if who is not None)
@@ -329,15 +320,17 @@ class _Side:
                     yield one, other
 
 
-def _by_holding(units: Integers, cells: Integers, amounts: Floats, over: Any) -> Any:
-    """Return a sparse matrix of what every holding gave to every cell."""
+def _by_holding(given: Contributions | None, over: Any) -> tuple[Any, Any]:
+    """Return what every holding gave to every cell, by holding and by cell, if any attack."""
     from scipy.sparse import csr_array
 
+    if given is None or given.held is None:
+        return None, None
+    units, cells, amounts = given.held
     shape = (int(units.max(initial=-1)) + 1, over.shape[0])
     found = (csr_array((amounts, (units, cells)), shape=shape) @ over).tocsr()
-    found.eliminate_zeros()
     found.sort_indices()
-    return found
+    return found, found.T.tocsr()
 
 
 def _containing(relations: Relations) -> Any:

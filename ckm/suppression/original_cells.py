@@ -23,7 +23,6 @@ from tables import (
     cube,
     record_groups,
 )
-from tables.cells.axes import Axis, Level
 from tables.filtering.filters import Filter, quote
 from tables.magnitudes.derived import (
     asked_column,
@@ -177,12 +176,12 @@ class Originals:
         if apart and request.sums:
             cells, held = with_holdings(cells, *apart), held_by_cell(cells, *apart)
         places = np.concatenate([np.stack(cells.ranks), np.stack(groups.pop()[1])], axis=1)
-        _, number = np.unique(places, axis=1, return_inverse=True)
-        own = np.empty(len(cells), np.int64)
-        own[number.ravel()[: len(cells)]] = np.arange(len(cells))
+        number = np.unique(places, axis=1, return_inverse=True)[1].ravel()
+        own = np.empty(len(cells), np.int32)
+        own[number[: len(cells)]] = np.arange(len(cells))
         is_in = np.logical_or.reduce([is_in for is_in, _ in groups])
-        own_group = (is_in, (own[number.ravel()[len(cells) :]],))
-        return Finest(_in_a_line(cells), [*groups, own_group], held)
+        own_group = (is_in, (own[number[len(cells) :]],))
+        return Finest(cells, [*groups, own_group], held)
 
     def whole(self) -> list[tuple[str, Cells]]:
         """Tabulate the margins between cells, shown by no table; inside use only."""
@@ -193,20 +192,6 @@ class Originals:
         requests = list(wider.values())
         found = cube(self.source, self.keys, requests, tolerate_missing_keys=tolerate)
         return list(zip(wider, self._by_holding(requests, found), strict=True))
-
-
-def _in_a_line(cells: Cells) -> Cells:
-    """Lay cells out on one axis without totals, however many columns tell them apart."""
-    places = np.arange(len(cells), dtype=np.int32)
-    is_there = np.ones(len(cells), bool)
-    axis = Axis(
-        columns=(),
-        labels=(np.full(len(cells), "", object),),
-        levels=(Level(ranks=places, up=None, is_shown=is_there),),
-        is_declared=False,
-        is_found=is_there,
-    )
-    return replace(cells, axes=(axis,), ranks=(places,))
 
 
 @contextlib.contextmanager

@@ -284,7 +284,8 @@ def additive_relations(
     groups
         For several tables, the groups of their records, from `tables.record_groups`.
     has_finest
-        Whether the last table has a cell for each group of them.
+        Whether the last table has a cell for each group of them, whose category in `groups` is
+        its number, on one axis.
 
     Returns
     -------
@@ -321,7 +322,9 @@ def additive_relations(
     >>> additive_relations(*cells, groups=groups)
     Relations(2 tables, 3 cells, 1 relations)
     """
-    grids = [Grid.of(cells) for cells in tables]
+    grids = [Grid.of(cells) for cells in tables[: len(tables) - has_finest]]
+    if has_finest:
+        grids.append(Grid.full([[-1] * len(tables[-1])]))
     if not groups and len(tables) == 1:
         return Relations.of_grids(grids, values=tables[0].count)
     if len(groups) != len(tables):
@@ -340,7 +343,7 @@ def additive_relations(
     numbers = same_cells(grids, leaves)
     linked = Relations.of_grids(grids, numbers=numbers)
     counts = linked.join([cells.count for cells in tables])
-    seen = slice(-1 if has_finest else None)
+    seen = slice(len(tables) - has_finest)
     left = remainders(grids[seen], leaves[seen], numbers[seen], n_cells=linked.n_cells)
     linked = replace(linked, n_cells=linked.n_cells + len(left), left=tuple(left))
     values = linked.with_remainders(counts)
