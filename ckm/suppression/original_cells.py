@@ -150,14 +150,13 @@ class Originals:
     def finest(self) -> Finest | None:
         """Tabulate what is linked by all its columns; None where groups are too many."""
         requests, by_holding = list(self.requests.values()), HOLDING in self.source.columns
+        filtered = [r.where.columns for r in requests if isinstance(r.where, Filter)]
+        columns = dict.fromkeys(itertools.chain(*(r.columns for r in requests), *filtered))
         if len(requests) == 1 and not by_holding:
             return None
-        filtered = [r.where.columns for r in requests if isinstance(r.where, Filter)]
         request = replace(
             requests[0],
-            dimensions=[
-                *dict.fromkeys(itertools.chain(*(r.columns for r in requests), *filtered))
-            ],
+            dimensions=list(columns),
             hierarchies={},
             categories={},
             margins="none",
@@ -170,6 +169,8 @@ class Originals:
         if groups is None:
             logger.warning(_TOO_MANY, _MAX_FINEST, extra={"event": "groups left out"})
             return None
+        if not groups[0][0].size:
+            return None
         tolerate, held = self.job.checks == "warn", {}
         wanted = [request, request_by_holding(request)] if by_holding else [request]
         cells, *apart = cube(self.source, self.keys, wanted, tolerate_missing_keys=tolerate)
@@ -177,11 +178,10 @@ class Originals:
             cells, held = with_holdings(cells, *apart), held_by_cell(cells, *apart)
         places = np.concatenate([np.stack(cells.ranks), np.stack(groups.pop()[1])], axis=1)
         number = np.unique(places, axis=1, return_inverse=True)[1].ravel()
-        own = np.empty(len(cells), np.int32)
+        own = np.full(len(number), -1, np.int32)  # there is none without a key
         own[number[: len(cells)]] = np.arange(len(cells))
-        is_in = np.logical_or.reduce([is_in for is_in, _ in groups])
-        own_group = (is_in, (own[number[len(cells) :]],))
-        return Finest(cells, [*groups, own_group], held)
+        place = own[number[len(cells) :]]
+        return Finest(cells, [*groups, (place >= 0, (place,))], held)
 
     def whole(self) -> list[tuple[str, Cells]]:
         """Tabulate the margins between cells, shown by no table; inside use only."""
