@@ -319,6 +319,7 @@ def _solved(
     whole = links.of(range(len(links.tables)))
     cells[number] = np.concatenate([whole.numbers[m] for m in members])
     is_shown = np.isin(np.arange(len(cells)), np.concatenate(own.numbers[: len(names)]))
+    of_nobody = own.numbers[-1][~is_shown[own.numbers[-1]]] if own.is_joint else number[:0]
     judged = is_shown.copy()  # what a reader subtracts is as good as published
     for cell, _ in own.left:
         cells[cell[-1]], judged[cell[-1]] = cells[cell[0]], True
@@ -342,7 +343,7 @@ def _solved(
 
     def known(times: int) -> Primary:
         less = tuple(times * percent for percent in prior or (0.0, 0.0))
-        return _known_before(before, values, size, (less[0], less[1]))
+        return _known_before(before, values, size, (less[0], less[1]), of_nobody)
 
     try:
         amounts = _joined(measure, chosen, laid_out, values, completed(contributors))
@@ -356,7 +357,7 @@ def _solved(
         _require_open(primary, kept)
         before, prior = primary, rules.prior
         if prior is not None:
-            primary = _known_before(before, values, size, prior)
+            primary = known(1)
         price = values if rules.costs == "value" else np.ones(len(values))
         if rules.costs not in {"value", "one"}:
             price = completed(laid_out([_numbers(c, rules.costs) for c in chosen]))
@@ -473,14 +474,20 @@ def _with_held(primary: Primary, held: Any, numbers: Sequence[Integers]) -> Prim
 
 
 def _known_before(
-    primary: Primary, values: Floats, size: Floats, prior: tuple[float, float]
+    primary: Primary,
+    values: Floats,
+    size: Floats,
+    prior: tuple[float, float],
+    of_nobody: Integers,
 ) -> Primary:
     """Tell within what readers know every number beforehand, in per cent of absolute sums."""
     below, above = prior
     floor = values - below / 100 * size
     if (values == size).all():
         floor = np.maximum(primary.floor, floor)
-    return replace(primary, floor=floor, ceiling=values + above / 100 * size)
+    ceiling = values + above / 100 * size
+    floor[of_nobody], ceiling[of_nobody] = 0.0, np.inf
+    return replace(primary, floor=floor, ceiling=ceiling)
 
 
 def _joined(
