@@ -124,6 +124,7 @@ class SuppressionRun(ReleaseRun["Originals"]):
             rules=self.rules,
             groups=opened.groups(),
             whole=opened.whole(),
+            finest=opened.finest(),
             progress=self.progress,
         )
         audits = choice.audits(progress=self.progress) if self.rules.audit else {}
