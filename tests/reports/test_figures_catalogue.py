@@ -16,7 +16,7 @@ from babel.messages.pofile import read_po
 
 from footing.svg import text_width
 from ptable import Mechanism, NoiseSpec, PTable, solve
-from ptable.pictures import distributions, heatmap, perturbation
+from ptable.pictures import heatmap
 from risk.risk_map.catalogue import FIGURES
 from risk.utility import DEFINITIONS, NAMES, REASONS
 from risk.utility.catalogue import QUANTILES
@@ -169,7 +169,7 @@ def tables():
 
 def _pictures(tables, **options):
     for table in tables.values():
-        for view in (heatmap, distributions, perturbation):
+        for view in (heatmap,):
             yield view(table, **options)
 
 

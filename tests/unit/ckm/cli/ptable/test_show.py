@@ -6,9 +6,9 @@ from click.testing import CliRunner
 
 from ckm.cli import app
 from ptable import NoiseSpec, PTable, solve
-from ptable.pictures import distributions, heatmap, perturbation
+from ptable.pictures import heatmap
 
-VIEWS = {"heatmap": heatmap, "distributions": distributions, "perturbation": perturbation}
+VIEWS = {"heatmap": heatmap}
 
 
 @pytest.fixture(scope="module")
