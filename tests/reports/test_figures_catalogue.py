@@ -65,7 +65,7 @@ def french():
 
 def test_every_english_text_is_in_the_catalogue_and_no_other(catalogue):
     wanted = _words_of_pictures() | _words_of_catalogues()
-    assert len(_words_of_pictures()) > 80
+    assert len(_words_of_pictures()) > 40
     assert len(_words_of_catalogues()) > 200
     found = {message.id for message in catalogue if message.id}
     assert sorted(wanted - found) == []
@@ -216,14 +216,8 @@ def test_pictures_ask_for_every_word_and_never_for_a_figure(tables):
         "; ",
         "%(picture)s: %(ptable)s",
         "%(ranges)s and %(more)s more ranges",
-        (
-            "Drawn from %(samples)s samples, as the intervals are finer than the picture: "
-            "count %(counts)s."
-        ),
-        "And %(more)s more; see the marked panels.",
         "one row, for count %(first)s",
         "Row %(first)s is not drawn.",
-        "The keys of counts %(counts)s are shuffled.",
     }
     assert _words_of_pictures() - asked <= never
 
@@ -243,7 +237,7 @@ def test_french_pictures_stay_within_their_card(tables, french, width):
             assert float(place) - shift >= 0, words
             assert float(place) - shift + length <= width, words
             n_texts += 1
-    assert n_texts > 500
+    assert n_texts > 300
 
 
 @pytest.mark.slow
