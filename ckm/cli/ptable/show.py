@@ -38,8 +38,8 @@ _CELLS = (1, 2, 5, 10, 20, 50)
 @click.option("--delta", type=float, default=1e-6, help="For epsilon at this delta.")
 @click.option(
     "--picture",
-    type=click.Choice(["heatmap"]),
-    help="Draw into a file: probabilities as shades.",
+    type=click.Choice(["heatmap", "distributions", "perturbation"]),
+    help="Draw into a file: probabilities as shades, noise by count, or noise by cell key.",
 )
 @click.option("-o", "--output", type=PATH, help="The .svg file of the picture.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
@@ -66,6 +66,7 @@ def show(
     ckm ptable show pt.parquet --row 3       the probabilities of one count
     ckm ptable show pt.parquet --guarantee   bias, bounds, (epsilon, delta) per count
     ckm ptable show pt.parquet --picture heatmap -o pt.svg
+    ckm ptable show pt.parquet --picture perturbation -o keys.svg --force
     """
     from ptable import PTable, guarantee
 
@@ -83,7 +84,7 @@ def show(
     check_output(output, force=force, endings=(".svg",))
     table = PTable.read(file)
     if picture is not None and output is not None:
-        _write(terminal, table, output, force=force)
+        _write(terminal, table, picture, output, force=force)
     elif proves:
         show_guarantee(terminal, guarantee(table, epsilon=epsilon, delta=delta))
     elif row is None:
@@ -92,10 +93,10 @@ def show(
         _draw_row(terminal, table, row)
 
 
-def _write(terminal: Terminal, table: PTable, output: Path, *, force: bool) -> None:
-    from ptable.pictures import heatmap
+def _write(terminal: Terminal, table: PTable, name: str, output: Path, *, force: bool) -> None:
+    from ptable import pictures
 
-    heatmap(table).write(output, overwrite=force)
+    getattr(pictures, name)(table).write(output, overwrite=force)
     terminal.step("picture written", "the picture shows the parameters: keep it inside")
     click.echo(str(output))
 

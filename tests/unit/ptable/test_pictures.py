@@ -12,14 +12,15 @@ from hypothesis import strategies as st
 
 from footing.svg import clean, clip, text_width
 from ptable import Mechanism, NoiseSpec, PTable, PTableError, solve
-from ptable.pictures import Picture, heatmap
+from ptable.pictures import Picture, distributions, heatmap, perturbation
+from ptable.pictures.bars import DOWN, UP, ZERO, on_noise
 from ptable.pictures.facts import never_published, row_facts, row_of
 from ptable.pictures.matrix import SHADES, on_shade
 from ptable.pictures.svg import INK, MUTED, Drawing
-from ptable.pictures.words import decimal, percent
+from ptable.pictures.words import percent
 from tests.strategies import examples
 
-VIEWS = (heatmap,)
+VIEWS = (heatmap, distributions, perturbation)
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "<script>alert('x')</script> \"&amp;\" \0\x1b\ud800\uffff\u202e ]]> " + "W" * 300
 
@@ -273,6 +274,10 @@ def test_shades_keep_their_order_in_grey_and_carry_readable_text():
     levels = [_luminance(shade) for shade in ("#ffffff", *SHADES)]
     assert all(light > 1.25 * dark for light, dark in pairwise(levels))
     assert all(_contrast(on_shade(i), shade) >= 4.5 for i, shade in enumerate(SHADES))
+    for reach in (1, 2, 5, 50):
+        for noise in range(-reach, reach + 1):
+            assert _contrast(*on_noise(noise, reach)) >= 4.5
+    assert {on_noise(v, 5)[0] for v in range(-5, 6)} == {*DOWN, ZERO, *UP}
     assert min(_contrast(ink, "#ffffff") for ink in (INK, MUTED)) >= 4.5
 
 
@@ -362,22 +367,29 @@ def test_far_noise_is_summed_in_columns_that_keep_no_noise_central():
     assert line[header.index("+201")] == "25.00"
 
 
-# --- the figures of rows ----------------------------------------------------------------
+# --- the panels ------------------------------------------------------------------------
 
 
-def test_a_row_has_mean_and_variance_in_units():
+def test_panels_give_mean_variance_and_stay():
+    header, *lines = _cells(distributions(_magnitude()).table)
+    assert header[:4] == ["count", "mean", "variance", "stays, percent"]
     row = row_facts(_magnitude(), 1)
     assert row.mean == Fraction(-20 - 10 + 6 + 24, 160)
     assert row.variance == Fraction(4 * 10 + 10 + 6 + 16 * 6, 640) - row.mean**2
-    assert row.stays == Fraction(8, 40)
+    assert lines[1][1:4] == ["0", f"{float(row.variance):.4g}", "20.00"]
+    assert lines[1][4:6] == ["\N{MINUS SIGN}0.5", "+1"]
 
 
 def test_rows_that_are_not_as_asked_are_flagged_in_words():
     with pytest.warns(match="variance"):
         table = _solved(max_noise=5, variance=6.0, variance_rule="nearest")
-    assert ("not as asked", "Count 1: variance 5 instead of 6.") in row_facts(table, 1).flags
-    fine = _solved(max_noise=5, variance=3.0)
-    assert not any(row_facts(fine, row).flags for row in range(fine.n_rows))
+    picture = distributions(table)
+    assert "not as asked" in _texts(picture.svg)
+    assert "Count 1: variance 5 instead of 6." in picture.description
+    assert picture.svg.count("stroke-dasharray") == 1
+    fine = distributions(_solved(max_noise=5, variance=3.0))
+    assert "stroke-dasharray" not in fine.svg
+    assert _cells(fine.table)[2][-1] == "none"
 
 
 def test_rows_of_foreign_tables_are_compared_with_the_last():
@@ -396,6 +408,92 @@ def test_a_declared_bias_of_zeros_is_not_flagged():
     assert [words for words, _ in row_facts(table, 0).flags][-1] == "mean is not 0"
     declared = table.with_proof(solved.spec, solved.certificate)
     assert row_facts(declared, 0).flags == ()
+
+
+def test_a_steep_row_is_cut_and_named_instead_of_flattening_the_others(small):
+    texts = _texts(distributions(small).svg)
+    assert "73 %" in texts
+    assert "Probability, from 0 to 58 %" in texts
+
+
+def test_the_height_of_bars_is_their_probability():
+    table = PTable.from_units([{0: 8}, {-1: 4, 0: 3, 1: 1}], key_range=8)
+    root = ET.fromstring(distributions(table).svg)  # noqa: S314
+    heights = {}
+    for path in root.iter(SVG + "path"):
+        heights.setdefault(path.get("fill"), []).extend(
+            map(float, re.findall(r"v-([\d.]+)h", path.get("d")))
+        )
+    assert heights["#5c93c5"] == [64.0, 16.0]
+    assert heights["#153d7c"] == [48.0]
+
+
+# --- the bars over the keys ------------------------------------------------------------
+
+
+def test_bars_follow_the_keys_of_the_table():
+    table = PTable(noise=[[0], [1, -1, 1]], upper=[[8], [2, 7, 8]], key_range=8)
+    picture = perturbation(table)
+    assert _cells(picture.table)[2:] == [
+        ["1 and more", "0", "0.25", "+1"],
+        ["1 and more", "0.25", "0.875", "\N{MINUS SIGN}1"],
+        ["1 and more", "0.875", "1", "+1"],
+    ]
+    root = ET.fromstring(picture.svg)  # noqa: S314
+    box = [r for r in root.iter(SVG + "rect") if r.get("stroke-width") == "0.8"][-1]
+    start, length = float(box.get("x")), float(box.get("width"))
+    found = {}
+    for path in root.iter(SVG + "path"):
+        if path.get("stroke-width") == "26":
+            runs = re.findall(r"M([\d.]+) [\d.]+h([\d.]+)", path.get("d"))
+            found[path.get("stroke")] = [
+                tuple(
+                    (float(x) - base) / length for x, base in zip(run, (start, 0), strict=True)
+                )
+                for run in runs
+            ]
+    assert found[DOWN[-1]][0] == pytest.approx((0.25, 0.625), abs=0.002)
+    assert found[UP[-1]][0] == pytest.approx((0, 0.25), abs=0.002)
+    assert found[UP[-1]][1] == pytest.approx((0.875, 0.125), abs=0.002)
+
+
+def test_shuffled_keys_are_told_from_sorted_ones(small):
+    assert (
+        "In every row the noise rises or falls with the key." in perturbation(small).description
+    )
+    table = PTable(noise=[[0], [1, -1, 1]], upper=[[8], [2, 6, 8]], key_range=8)
+    assert "The keys of count 1 are shuffled." in perturbation(table).description
+
+
+def test_intervals_finer_than_the_picture_are_sampled_and_said():
+    table = _shuffled(16384)
+    picture = perturbation(table)
+    assert any(text.startswith("Drawn from 1000 samples") for text in _texts(picture.svg))
+    lines = _cells(picture.table)[1:]
+    drawn = [int(line[3].replace("\N{MINUS SIGN}", "-")) for line in lines[3:]]
+    keys = [(2 * part + 1) * 16384 // 2000 for part in range(1000)]
+    assert drawn == table.lookup([3] * 1000, keys, key_range=16384).tolist()
+
+
+def test_the_row_for_large_counts_is_drawn_before_all_others():
+    last = _shuffled(900)
+    table = PTable(
+        noise=(*last.noise, *last.noise[3:] * 8),
+        upper=(*last.upper, *last.upper[3:] * 8),
+        key_range=900,
+    )
+    picture = perturbation(table)
+    assert _cells(picture.table)[-1][0] == "11 and more"
+    assert "Rows 7 to 10 are not drawn." in picture.description
+
+
+def test_sign_shows_without_colour():
+    table = PTable.from_units([{0: 8}, {-1: 4, 1: 4}], key_range=8)
+    root = ET.fromstring(perturbation(table).svg)  # noqa: S314
+    marks = [path for path in root.iter(SVG + "path") if path.get("stroke") == INK]
+    heights = [float(y) for m in marks for y in re.findall(r"M[\d.]+ ([\d.]+)", m.get("d"))]
+    assert len(heights) == 2
+    assert heights[0] - heights[1] == 26 - 5
 
 
 # --- the drawing board -----------------------------------------------------------------
@@ -495,6 +593,9 @@ def test_every_reference_table_can_be_drawn(shared):
         table = PTable.from_frame(pd.read_csv(path), digits=12, label=path.stem)
         for view in VIEWS:
             ET.fromstring(view(table).svg)  # noqa: S314
+    modified = next(path for path in paths if "modified" in path.name)
+    picture = perturbation(PTable.from_frame(pd.read_csv(modified)))
+    assert "The keys of counts 1 to 8 are shuffled." in picture.description
 
 
 def test_the_reference_tables_of_magnitudes_show_their_true_variance(shared):
@@ -507,5 +608,5 @@ def test_the_reference_tables_of_magnitudes_show_their_true_variance(shared):
     table = PTable(
         noise=tuple(rows), upper=tuple(uppers), key_range=10**8, step=4, anchors=tuple(anchors)
     )
-    found = [decimal(row_facts(table, row).variance) for row in range(4)]
-    assert found == ["0", "0.9124", "2", "2"]
+    lines = _cells(distributions(table).table)[1:]
+    assert [line[2] for line in lines] == ["0", "0.9124", "2", "2"]

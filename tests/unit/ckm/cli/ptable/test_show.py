@@ -6,9 +6,9 @@ from click.testing import CliRunner
 
 from ckm.cli import app
 from ptable import NoiseSpec, PTable, solve
-from ptable.pictures import heatmap
+from ptable.pictures import distributions, heatmap, perturbation
 
-VIEWS = {"heatmap": heatmap}
+VIEWS = {"heatmap": heatmap, "distributions": distributions, "perturbation": perturbation}
 
 
 @pytest.fixture(scope="module")

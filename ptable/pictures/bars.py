@@ -1,0 +1,248 @@
+"""Bars over the keys: which noise falls to which key."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from footing.svg import across, html_table, text_width
+from ptable.lookup import intervals
+from ptable.pictures.facts import chosen_rows, row_facts, row_name, span, table_notes
+from ptable.pictures.picture import begun, finished
+from ptable.pictures.svg import INK, MARGIN
+from ptable.pictures.words import Wording, in_english, ranges, signed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ptable.pictures.picture import Picture
+    from ptable.pictures.svg import Drawing
+    from ptable.pictures.words import Words
+    from ptable.table import PTable
+
+DOWN = ("#f7d7bd", "#eab98f", "#d9975c", "#b9742e", "#8f520d")
+UP = ("#cbe1f8", "#a2c8f0", "#76ace4", "#488acb", "#1666aa")
+ZERO = "#ebebeb"
+_MAX_PIECES = 4000
+_MAX_PIECES_OF_A_ROW = 1000
+_MARK = 5.0
+
+#: A stretch of keys, as shares of the key range, and its noise.
+_Piece = tuple[Fraction, Fraction, int]
+
+
+def perturbation(
+    table: PTable,
+    *,
+    title: str | None = None,
+    width: float = 760,
+    words: Words = in_english,
+    decimal_mark: str = ".",
+) -> Picture:
+    """Draw which noise each part of the keys gets, count by count, in key order.
+
+    Parameters
+    ----------
+    table
+        The p-table.
+    title
+        A heading; None for the usual one.
+    width
+        The width of the picture, in pixels.
+    words
+        Gives the words of another language for the English ones, as ``gettext`` does.
+    decimal_mark
+        What stands before decimals, ``"."`` or ``","``.
+
+    Examples
+    --------
+    >>> from ptable import PTable
+    >>> table = PTable(noise=[[0], [1, -1, 1]], upper=[[8], [2, 6, 8]], key_range=8)
+    >>> perturbation(table).description[-33:]
+    'The keys of count 1 are shuffled.'
+    """
+    wording = Wording(words=words, decimal_mark=decimal_mark)
+    what = words("Noise by cell key")
+    drawing = begun(table, what, title=title, width=width, wording=wording)
+    bars = _Bars(table, drawing, wording)
+    bars.draw()
+    drawing.legend(words("Noise"), bars.legend())
+    drawing.note(
+        words(
+            "Dark mark at the foot of a bar: the noise takes away; at its head: it adds. "
+            "The larger the noise, the higher the mark."
+        )
+    )
+    return finished(drawing, bars.notes(), bars.described(), bars.data(), wording)
+
+
+def on_noise(noise: int, reach: int) -> tuple[str, str]:
+    """Give the colour of a noise value, and of text on it with a contrast of 4.5 to 1."""
+    if not noise:
+        return ZERO, INK
+    place = _class(abs(noise), reach)
+    return (UP if noise > 0 else DOWN)[place], "#ffffff" if place == len(UP) - 1 else INK
+
+
+def _class(size: int, reach: int) -> int:
+    """Tell in which of five equal parts of the reach a noise falls."""
+    return -(-len(UP) * size // reach) - 1
+
+
+class _Bars:
+    """The rows that are drawn, one bar each, with the pieces of keys of equal noise."""
+
+    def __init__(self, table: PTable, drawing: Drawing, wording: Wording) -> None:
+        self.table, self.drawing, self.wording = table, drawing, wording
+        self.pieces = _pieces(table, chosen_rows(table))
+        self.names = {row: row_name(table, row, wording=wording) for row in self.pieces}
+        self.reach = max(max(map(abs, table.noise[row])) for row in self.pieces)
+        self.high = 26.0 if len(self.pieces) <= 24 else 16.0
+        head = text_width(wording.words("count"), 11, bold=True) + 6
+        names = (text_width(name, 11) for name in self.names.values())
+        self.left = MARGIN + max(head, *names) + 8
+        self.length = drawing.width - MARGIN - 12 - self.left
+
+    def draw(self) -> None:
+        """Draw the axis and the bars, and move the end of the card below them."""
+        drawing, left, high = self.drawing, self.left, self.high
+        words, top = self.wording.words, drawing.y + 34
+        drawing.axis(left, words("share of the cell keys, in key order"))
+        drawing.text((left - 12, top - 6), words("count"), anchor="end", bold=True)
+        for quarter in range(5):
+            share = self.wording.number(f"{quarter / 4:g}")
+            place = left + self.length * quarter / 4, top - 6
+            drawing.text(place, share, size=10, anchor="middle")
+        lines = {row: top + place * (high + 5) for place, row in enumerate(self.pieces)}
+        fills: dict[str, list[str]] = {}
+        marks: dict[float, list[str]] = {}
+        for row, line in lines.items():
+            drawing.text((left - 6, line + high / 2 + 4), self.names[row], anchor="end")
+            for low, end, v in self.pieces[row]:
+                start, size = left + float(low) * self.length, float(end - low) * self.length
+                size -= 0.6 if size > 4 else 0.0
+                steps = fills.setdefault(on_noise(v, self.reach)[0], [])
+                steps.append(across(start, line + high / 2, size))
+                if v:
+                    tall = 1 + (_MARK - 1) * abs(v) / self.reach
+                    edge = line + (tall / 2 if v > 0 else high - tall / 2)
+                    marks.setdefault(tall, []).append(across(start, edge, size))
+        for colour, steps in sorted(fills.items()):
+            drawing.path(steps, stroke=colour, stroke_width=high)
+        for tall, steps in sorted(marks.items()):
+            drawing.path(steps, stroke=INK, stroke_width=tall)
+        for row, line in lines.items():
+            self._write_noise(row, line)
+            drawing.rect((left, line, self.length, high), stroke="#777777", stroke_width=0.8)
+        drawing.y = top + len(lines) * (high + 5) - 5
+
+    def _write_noise(self, row: int, top: float) -> None:
+        """Name the noise wherever it fits between the marks."""
+        if self.high < 10 + 2 * _MARK:
+            return
+        for low, end, v in self.pieces[row]:
+            words = self.wording.number(signed(v, self.table.step))
+            if text_width(words, 10) + 3 <= float(end - low) * self.length:
+                middle = self.left + float(low + end) / 2 * self.length
+                place, ink = (middle, top + self.high / 2 + 3.6), on_noise(v, self.reach)[1]
+                self.drawing.text(place, words, size=10, anchor="middle", fill=ink)
+
+    def legend(self) -> list[tuple[str, str]]:
+        """Name the noise of each colour."""
+        both = self.wording.words("%(low)s to %(high)s")
+        entries = [(ZERO, "0")]
+        for place in range(len(UP)):
+            sizes = (place * self.reach // len(UP) + 1, (place + 1) * self.reach // len(UP))
+            if sizes[0] > sizes[1]:
+                continue
+            for colours, sign in ((DOWN, -1), (UP, 1)):
+                ends = sorted(sign * s for s in sizes)
+                low, high = (self.wording.number(signed(v, self.table.step)) for v in ends)
+                name = low if low == high else both % {"low": low, "high": high}
+                entries.insert(0 if sign < 0 else len(entries), (colours[place], name))
+        return entries
+
+    def notes(self) -> list[str]:
+        """Say what is not drawn, or not exactly."""
+        notes = table_notes(self.table, list(self.pieces), wording=self.wording)
+        sampled = [
+            self.names[row]
+            for row, pieces in self.pieces.items()
+            if len(self.table.noise[row]) != len(pieces)
+        ]
+        if sampled:
+            sentence = self.wording.words(
+                "Drawn from %(samples)s samples, as the intervals are finer than the picture: "
+                "count %(counts)s."
+            )
+            counts = self.wording.listed(sampled)
+            notes.append(sentence % {"samples": _MAX_PIECES_OF_A_ROW, "counts": counts})
+        return notes
+
+    def described(self) -> str:
+        """Say what the picture shows."""
+        table, words, rows = self.table, self.wording.words, list(self.pieces)
+        facts = [row_facts(table, row, wording=self.wording) for row in rows]
+        drawn = words("Bars over all cell keys, cut where the noise changes: %(rows)s.")
+        sentences = [drawn % {"rows": span(facts, wording=self.wording)}]
+        sentences += table_notes(table, rows, wording=self.wording)
+        shuffled = [row for row in rows if _is_shuffled(table.noise[row])]
+        if shuffled and table.anchors is None:
+            sentence = words("The keys of count %(counts)s are shuffled.")
+            if len(shuffled) > 1:
+                sentence = words("The keys of counts %(counts)s are shuffled.")
+            sentences.append(sentence % {"counts": ranges(shuffled, wording=self.wording)})
+        elif not shuffled:
+            sentences.append(words("In every row the noise rises or falls with the key."))
+        return " ".join(sentences)
+
+    def data(self) -> str:
+        """Give the pieces as a table."""
+        words, figure = self.wording.words, self.wording.number
+        lines = [
+            (
+                self.names[row],
+                figure(f"{float(low):.6g}"),
+                figure(f"{float(end):.6g}"),
+                figure(signed(v, self.table.step)),
+            )
+            for row, pieces in self.pieces.items()
+            for low, end, v in pieces
+        ]
+        names = [words("count"), words("from"), words("to"), words("noise")]
+        caption = words("Noise by share of the cell keys: from (included) to (excluded)")
+        return html_table(caption, names, lines)
+
+
+def _pieces(table: PTable, chosen: Sequence[int]) -> dict[int, list[_Piece]]:
+    """Collect the pieces of as many rows as there is room for, a row for large counts first."""
+    is_open = table.large_counts == "last"
+    found: dict[int, list[_Piece]] = {}
+    for row in [chosen[-1], *chosen[:-1]] if is_open else chosen:
+        here = _pieces_of(table, row)
+        if found and sum(map(len, found.values())) + len(here) > _MAX_PIECES:
+            break
+        found[row] = here
+    return dict(sorted(found.items()))
+
+
+def _pieces_of(table: PTable, row: int) -> list[_Piece]:
+    noise, upper, total = table.noise[row], table.upper[row], table.key_range
+    if len(noise) <= _MAX_PIECES_OF_A_ROW:
+        return [
+            (Fraction(low, total), Fraction(high, total), v)
+            for v, low, high in intervals(noise, upper)
+        ]
+    parts = _MAX_PIECES_OF_A_ROW  # finer than any screen: take samples
+    keys = ((2 * part + 1) * total // (2 * parts) for part in range(parts))
+    return [
+        (Fraction(part, parts), Fraction(part + 1, parts), noise[bisect_right(upper, key)])
+        for part, key in enumerate(keys)
+    ]
+
+
+def _is_shuffled(noise: Sequence[int]) -> bool:
+    rises = all(a < b for a, b in pairwise(noise))
+    return not rises and not all(a > b for a, b in pairwise(noise))
