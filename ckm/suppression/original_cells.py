@@ -109,10 +109,13 @@ class Originals:
         held = {n: with_holdings(found[n], own) for n, own in zip(wanted, apart, strict=True)}
         return [held.get(n, cells) for n, cells in enumerate(found)]
 
-    def groups(self) -> list[Groups]:
-        """Find, for each table, the groups of records that its cells are made of."""
+    def groups(self, *, of_one: bool = False) -> list[Groups]:
+        """Find, for each table, the groups of records that its cells are made of.
+
+        One table with all margins has none, unless they are asked for: its finest cells.
+        """
         requests = list(self.requests.values())
-        if len(requests) == 1 and requests[0].margins == "all":
+        if not of_one and len(requests) == 1 and requests[0].margins == "all":
             return []
         found = record_groups(self.source, requests, most=_MAX_GROUPS)
         if found is None:

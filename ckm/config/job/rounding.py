@@ -1,0 +1,45 @@
+"""The section ``[rounding]``: true counts to multiples of a base, so that tables add up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from ckm.config.job.suppression import add_problems_without_noise
+from ckm.config.section import Section, optional
+
+if TYPE_CHECKING:
+    from ckm.config.job.job import Job
+    from ckm.config.reading import Reading
+
+_WHERE = "[rounding]"
+
+
+class JobRounding(Section):
+    """Controlled rounding: all counts become multiples of a base, and add up."""
+
+    base: int = Field(ge=3, le=1000, description="Published numbers are multiples of it.")
+    bound: int | None = optional(
+        "How far a number may lie from the true count; below the base.", ge=1
+    )
+    exact: bool = optional(
+        "Find the table that deviates least, proven, for small tables.", default=False
+    )
+
+    def add_problems(self, reading: Reading) -> None:
+        """Note a bound that no count, or every one, is within."""
+        if self.bound is not None and not self.base // 2 <= self.bound < self.base:
+            text = f"bound must be from {self.base // 2} to {self.base - 1}, not {self.bound}."
+            reading.add(_WHERE, text, "without bound, numbers go as far as adding up needs")
+
+    def add_problems_beside(self, job: Job, reading: Reading) -> None:
+        """Note what noise has and rounding has not."""
+        add_problems_without_noise(_WHERE, job, reading)
+        if job.suppression is not None:
+            text = "stands beside [suppression]: true numbers beside rounded ones tell more."
+            reading.add(_WHERE, text, "write two jobs, and publish the tables of one of them")
+        for table in job.table:
+            if others := [measure for measure in table.measures if measure != "count"]:
+                text = f"is for counts, and table {table.name!r} shows {others[0]!r}."
+                reading.add(_WHERE, text, "publish it in a job with noise or suppression")
