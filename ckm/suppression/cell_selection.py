@@ -173,6 +173,7 @@ class Choice:
         """
         number, cells = list(self.tables).index(name), self.tables[name]
         hidden = self.hidden[self.relations.numbers[number]]
+        listed = hidden | (cells.count > 0)
         named = dict.fromkeys(column for axis in cells.axes for column in axis.columns)
         shown = {}
         for column, measure in measure_columns(self.requests[name].measures, named).items():
@@ -180,7 +181,8 @@ class Choice:
             masked = hidden | (_divisor(cells, measure) <= 0) if is_mean else hidden
             numbers = np.where(hidden, 0, _numbers(cells, measure))
             shown[column] = np.ma.array(np.append(0, numbers), mask=np.append(is_mean, masked))
-        return publish_masked(cells, shown, empty_cells=self.requests[name].empty_cells)
+        empty = self.requests[name].empty_cells
+        return publish_masked(cells, shown, listed=listed, empty_cells=empty)
 
 
 def choose_hidden(
@@ -330,6 +332,8 @@ def _solved(
         wish = wishes.of(measure, cells, is_shown)
         primary = _among(judged, is_shown, _primary(measure, amounts, rules))
         primary = wish.primary(primary, values, margin=rules.margin)
+        if rules.zero_cost is not None and np.any(primary.floor):
+            primary = replace(primary, floor=laid_out([_known_to_be_there(chosen[0])]))
         kept = None if is_given else wish.kept
         _require_open(primary, kept)
         before, prior = primary, rules.prior
@@ -338,6 +342,8 @@ def _solved(
         price = values if rules.costs == "value" else np.ones(len(values))
         if rules.costs not in {"value", "one"}:
             price = completed(laid_out([_numbers(c, rules.costs) for c in chosen]))
+        if rules.zero_cost is not None:
+            price = np.where(values == 0, rules.zero_cost, price)
         price = wish.costs(np.abs(price), preferred_cost=rules.preferred_cost)
         cost = np.where(hidden[cells], 0.0, price)
         problem = Problem(
@@ -348,6 +354,7 @@ def _solved(
             kept=kept,
             coalition=rules.coalition,
             unseen=~is_shown,
+            hides_zeros=rules.zero_cost is not None,
         )
         found = (
             _given(problem, hidden[cells])
@@ -409,6 +416,17 @@ def _searched(
         hint = way_out(problem, error.cells, names=named, known=known)
         hint = hint or subtracted(problem.relations, error.cells, tables) or error.hint
         raise UnprotectedError(error.cells, error.problem, hint=hint) from None
+
+
+def _known_to_be_there(cells: Cells) -> Floats:
+    """Return what readers know counts to be at least where any cell may be hidden.
+
+    Somebody is in every category that the records alone tell of, and stands in a list.
+    """
+    none = np.zeros(len(cells), np.int64)
+    below = sum((rank > 0 for rank in cells.ranks), none)
+    listed = sum((a.is_found[r] for a, r in zip(cells.axes, cells.ranks, strict=True)), none)
+    return np.where((below == 1) & (listed == 1) & (cells.count > 0), 1.0, 0.0)
 
 
 def _require_open(primary: Primary, kept: Flags | None) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ckm.engine.inputs import given_cells, open_records
+from ckm.engine.published_table import rows_of
 from ckm.engine.request_fitting import RequestFitter
 from ckm.errors import CheckFailedError, ConfigError
 from ckm.suppression.holdings import HOLDING, request_by_holding, with_holdings
@@ -83,6 +86,8 @@ class Originals:
         report_progress("scan", 100, 100)
         self._require_whole_contributors()
         held = self._by_holding(list(self.requests.values()), found)
+        if self.job.suppression is not None and self.job.suppression.zero_cost is not None:
+            held = list(map(_with_empty, held))
         return dict(zip(self.requests, held, strict=True))
 
     def _require_whole_contributors(self) -> None:
@@ -232,6 +237,23 @@ def _with_asked(sums: Sequence[str], source: Source) -> tuple[str, ...]:
     for variable in sums:
         source.require(asked_column(variable))
     return (*sums, *map(asked_column, sums))
+
+
+def _with_empty(cells: Cells) -> Cells:
+    """Add the empty cells of a table, which may be hidden like others."""
+    known = {"place": np.arange(1, len(cells) + 1)}
+    ranks, numbers = rows_of(cells, cells.count, known, "grid")
+    place = numbers["place"] - 1
+
+    def spread(part: Any) -> dict[str, Any]:
+        found = {f.name: getattr(part, f.name) for f in fields(part)}
+        arrays = {n: v[place] for n, v in found.items() if isinstance(v, np.ndarray)}
+        for array in arrays.values():
+            array[place < 0] = 0
+        return arrays
+
+    amounts = {n: replace(m, **spread(m)) for n, m in (cells.magnitudes or {}).items()}
+    return replace(cells, **spread(cells), ranks=tuple(ranks), magnitudes=amounts)
 
 
 def _wider(name: str, request: Request) -> Request:

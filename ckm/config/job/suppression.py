@@ -111,6 +111,9 @@ class JobSuppression(Section):
     preferred_cost: float = optional(
         "What hiding a preferred cell costs, as a share.", default=0.01, ge=0, le=1
     )
+    zero_cost: float | None = optional(
+        "What it costs to hide a cell of 0, of one table; without it they are published.", gt=0
+    )
     method: Literal["auto", "exact", "sequential"] = optional(
         "How secondary cells are chosen.", default="auto"
     )
@@ -150,6 +153,10 @@ class JobSuppression(Section):
         """Note what noise has and suppression has not, and rules without their numbers."""
         add_problems_without_noise(_WHERE, job, reading)
         self._add_problems_of_cells(job, reading)
+        margins = [table.margins for table in job.table]
+        if self.zero_cost is not None and margins != ["all"]:
+            text = "zero_cost is for one table with all its margins."
+            reading.add(_WHERE, text, "remove zero_cost: zeros are then published")
         measures = {measure for table in job.table for measure in table.measures}
         if any(map(quantile_of, measures)):
             text = "hides sums and counts: true quantiles would give single values away."
