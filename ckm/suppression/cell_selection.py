@@ -332,8 +332,8 @@ def _solved(
         wish = wishes.of(measure, cells, is_shown)
         primary = _among(judged, is_shown, _primary(measure, amounts, rules))
         primary = wish.primary(primary, values, margin=rules.margin)
-        if rules.zero_cost is not None and np.any(primary.floor):
-            primary = replace(primary, floor=laid_out([_known_to_be_there(chosen[0])]))
+        is_there = laid_out([_known_to_be_there(c, rules) for c in chosen])
+        primary = replace(primary, floor=primary.floor * is_there)
         kept = None if is_given else wish.kept
         _require_open(primary, kept)
         before, prior = primary, rules.prior
@@ -342,9 +342,8 @@ def _solved(
         price = values if rules.costs == "value" else np.ones(len(values))
         if rules.costs not in {"value", "one"}:
             price = completed(laid_out([_numbers(c, rules.costs) for c in chosen]))
-        if rules.zero_cost is not None:
-            price = np.where(values == 0, rules.zero_cost, price)
-        price = wish.costs(np.abs(price), preferred_cost=rules.preferred_cost)
+        price = np.where(values == 0, rules.zero_cost or 0.0, np.abs(price))
+        price = wish.costs(price, preferred_cost=rules.preferred_cost)
         cost = np.where(hidden[cells], 0.0, price)
         problem = Problem(
             relations=own,
@@ -418,15 +417,16 @@ def _searched(
         raise UnprotectedError(error.cells, error.problem, hint=hint) from None
 
 
-def _known_to_be_there(cells: Cells) -> Floats:
-    """Return what readers know counts to be at least where any cell may be hidden.
+def _known_to_be_there(cells: Cells, rules: JobSuppression) -> Flags:
+    """Tell which cells readers know not to be empty, of those that are not.
 
-    Somebody is in every category that the records alone tell of, and stands in a list.
+    All of them, unless zeros may be hidden: somebody is in every category that is listed, if
+    the records alone tell of it.
     """
     none = np.zeros(len(cells), np.int64)
     below = sum((rank > 0 for rank in cells.ranks), none)
     listed = sum((a.is_found[r] for a, r in zip(cells.axes, cells.ranks, strict=True)), none)
-    return np.where((below == 1) & (listed == 1) & (cells.count > 0), 1.0, 0.0)
+    return np.asarray((rules.zero_cost is None) | ((below == 1) & (listed == 1)))
 
 
 def _require_open(primary: Primary, kept: Flags | None) -> None:

@@ -194,9 +194,9 @@ class Problem:
 
     Notes
     -----
-    Unless `hides_zeros`, cells of value 0 are published: a reader who knows that no value is negative learns from a
-    hidden zero that it is free to rise alone, which protects nothing below it, and offices
-    keep their zeros.
+    Unless `hides_zeros`, cells of value 0 are published: a reader who knows that no value is
+    negative learns from a hidden zero that it is free to rise alone, which protects nothing
+    below it, and offices keep their zeros.
 
     Examples
     --------

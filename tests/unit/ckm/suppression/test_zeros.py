@@ -39,7 +39,7 @@ def write(folder, counts, job=JOB):
 
 
 def ends(folder):
-    """Bound every hidden count by programs over the finest cells, from the public file alone."""
+    """Bound hidden counts by programs over the finest cells, from the public file alone."""
     table = pd.read_csv(folder / "out/public/t.csv")
     finest = list(itertools.product(TOWNS.items(), BRANCHES))
     names = [{"region": r, "town": t, "branch": b} for (t, r), b in finest]
