@@ -55,7 +55,7 @@ def load_ptable(job: Job) -> PTable:
     """Read the p-table of a job, or solve it. Only solving loads a solver."""
     if job.ptable is None:
         raise ConfigError(
-            f"The job {job.path.name!r} has no noise: it hides or rounds numbers.",
+            f"The job {job.path.name!r} has no noise: it is one for suppression or rounding.",
             hint="with [suppression], ckm suppress takes it; with [rounding], ckm release",
         )
     from ptable import InfeasibleError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +13,8 @@ from ckm.engine.published_table import PublishedTable, encodings, publish
 from ckm.release.files.manifest import ROUNDING_KIND, record_file, write_manifest
 from ckm.release.suppressed import OriginalsRun
 from ckm.suppression.grid import Grid
-from ckm.suppression.linked import roll_up
+from ckm.suppression.linked import by_group
+from ckm.suppression.relations import finest_cells
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +40,6 @@ class RoundingRun(OriginalsRun):
         sums, leaf = _sums_of_groups(list(found.values()), opened.groups(of_one=True))
         counts = np.concatenate([cells.count for cells in found.values()])
         rounded = round_counts(sums, counts, leaf=leaf, **rules)
-        self.progress("rounding", 1, 1)
         tables: list[TableRecord] = []
         audited: list[FileFact] = []
         ends = np.cumsum([len(cells) for cells in found.values()])[:-1]
@@ -78,19 +78,14 @@ def _sums_of_groups(
     """
     from scipy import sparse
 
-    parts: list[Any] = []
-    start, first = 0, np.full(len(groups[0][0]), -1)
-    for cells, (is_in, ranks) in zip(tables, groups, strict=True):
-        grid, inside = Grid.of(cells), np.flatnonzero(is_in)
-        leaf = np.zeros(len(inside), np.int64)  # of a table without dimensions
-        if ranks:
-            leaf = grid.find([rank[inside].astype(np.int64) for rank in ranks])
-        shape = (len(cells), len(is_in))
-        own = sparse.csr_array((np.ones(len(inside)), (leaf, inside)), shape=shape)
-        parts.append(roll_up(grid, np.unique(leaf)) @ own)
-        first[inside] = np.where(first[inside] < 0, start + leaf, first[inside])
-        start += len(cells)
+    grids = [Grid.of(cells) for cells in tables]
+    leaves, start = finest_cells(grids, groups), 0
+    first = np.full(len(leaves[0]), -1)
+    for grid, leaf in zip(grids, leaves, strict=True):
+        first = np.where((first < 0) & (leaf >= 0), start + leaf, first)
+        start += len(grid)
     kept = np.flatnonzero(first >= 0)
+    parts = [by_group(grid, leaf) for grid, leaf in zip(grids, leaves, strict=True)]
     matrix = sparse.vstack(parts).tocsr()[:, kept].astype(np.float64)
     return TableSums(matrix=matrix, inner=np.arange(len(kept))), first[kept]
 

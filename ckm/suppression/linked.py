@@ -132,7 +132,7 @@ def remainders(
     groups = np.unique(np.stack([leaves[t] for t in chosen]), axis=1)
     rng = np.random.default_rng(1)
     mark = rng.integers(0, 2**62, groups.shape[1], np.int64)
-    inside = [_by_group(grids[t], leaf) for t, leaf in zip(chosen, groups, strict=True)]
+    inside = [by_group(grids[t], leaf) for t, leaf in zip(chosen, groups, strict=True)]
     marks = [matrix @ mark for matrix in inside]
     seen = {int(m) for part in marks for m in part}
     found: list[Sum] = []
@@ -152,7 +152,7 @@ def remainders(
     return found
 
 
-def _by_group(grid: Grid, leaf: Integers) -> Any:
+def by_group(grid: Grid, leaf: Integers) -> Any:
     """Return a sparse matrix of a table's cells by groups, 1 where a group is in a cell."""
     from scipy.sparse import csr_array
 

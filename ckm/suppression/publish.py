@@ -87,15 +87,14 @@ def publish_true_numbers(
         numbers = found.masked(values, table=table)
         shown[column] = np.ma.zeros(n + 1, numbers.dtype)
         shown[column][1:] = numbers
-    listed = np.ones(n, bool)
-    return publish_masked(cells, shown, listed=listed, empty_cells=empty_cells)
+    return publish_masked(cells, shown, empty_cells=empty_cells)
 
 
 def publish_masked(
     cells: Cells,
     columns: Mapping[str, np.ma.MaskedArray[Any, Any]],
     *,
-    listed: Flags,
+    listed: Flags | bool = True,
     empty_cells: str,
 ) -> PublishedTable:
     """Lay out columns of true numbers: one for cells not listed, then one for each cell."""

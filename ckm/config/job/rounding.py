@@ -20,18 +20,8 @@ class JobRounding(Section):
     """Controlled rounding: all counts become multiples of a base, and add up."""
 
     base: int = Field(ge=3, le=1000, description="Published numbers are multiples of it.")
-    bound: int | None = optional(
-        "How far a number may lie from the true count; below the base.", ge=1
-    )
-    exact: bool = optional(
-        "Find the table that deviates least, proven, for small tables.", default=False
-    )
-
-    def add_problems(self, reading: Reading) -> None:
-        """Note a bound that no count, or every one, is within."""
-        if self.bound is not None and not self.base // 2 <= self.bound < self.base:
-            text = f"bound must be from {self.base // 2} to {self.base - 1}, not {self.bound}."
-            reading.add(_WHERE, text, "without bound, numbers go as far as adding up needs")
+    bound: int | None = optional("How far a number may lie from the true count.", ge=1)
+    exact: bool = optional("Find the table that deviates least, if small.", default=False)
 
     def add_problems_beside(self, job: Job, reading: Reading) -> None:
         """Note what noise has and rounding has not."""
