@@ -23,6 +23,11 @@ class JobRounding(Section):
     bound: int | None = optional("How far a number may lie from the true count.", ge=1)
     exact: bool = optional("Find the table that deviates least, if small.", default=False)
 
+    def add_problems(self, reading: Reading) -> None:
+        """Note a bound that most counts are not within."""
+        if self.bound is not None and self.bound < self.base // 2:
+            reading.add(_WHERE, f"bound must be {self.base // 2} or more: half the base.")
+
     def add_problems_beside(self, job: Job, reading: Reading) -> None:
         """Note what noise has and rounding has not."""
         add_problems_without_noise(_WHERE, job, reading)

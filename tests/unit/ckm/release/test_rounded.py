@@ -120,7 +120,7 @@ def test_a_rounding_is_checked_before_it_is_made(folder):
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("bound = 4", "bound = 0", "bound must be"),
+        ("bound = 4", "bound = 1", "bound must be 2 or more"),
         ("base = 5", "base = 2", "base"),
         ('"sex"]', '"sex"]\nmeasures = ["sum:id"]', "is for counts"),
         ("hierarchies", "suppression = { threshold = 3 }\nhierarchies", "true numbers beside"),
