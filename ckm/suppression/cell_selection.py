@@ -175,6 +175,7 @@ class Choice:
         """
         number, cells = list(self.tables).index(name), self.tables[name]
         hidden = self.hidden[self.relations.numbers[number]]
+        listed = hidden | (cells.count > 0)
         named = dict.fromkeys(column for axis in cells.axes for column in axis.columns)
         shown = {}
         for column, measure in measure_columns(self.requests[name].measures, named).items():
@@ -182,7 +183,8 @@ class Choice:
             masked = hidden | (_divisor(cells, measure) <= 0) if is_mean else hidden
             numbers = np.where(hidden, 0, _numbers(cells, measure))
             shown[column] = np.ma.array(np.append(0, numbers), mask=np.append(is_mean, masked))
-        return publish_masked(cells, shown, empty_cells=self.requests[name].empty_cells)
+        empty = self.requests[name].empty_cells
+        return publish_masked(cells, shown, listed=listed, empty_cells=empty)
 
 
 def choose_hidden(
@@ -353,6 +355,8 @@ def _solved(
         primary = _among(judged, is_shown, _primary(measure, amounts, rules))
         primary = _with_held(primary, links.held.get(str(variable_of(measure))), own.numbers)
         primary = wish.primary(primary, values, margin=rules.margin)
+        is_there = laid_out([_known_to_be_there(c, rules) for c in chosen])
+        primary = replace(primary, floor=primary.floor * is_there)
         kept = None if is_given else wish.kept
         _require_open(primary, kept)
         before, prior = primary, rules.prior
@@ -361,7 +365,8 @@ def _solved(
         price = values if rules.costs == "value" else np.ones(len(values))
         if rules.costs not in {"value", "one"}:
             price = completed(laid_out([_numbers(c, rules.costs) for c in chosen]))
-        price = wish.costs(np.abs(price), preferred_cost=rules.preferred_cost)
+        price = np.where(values == 0, rules.zero_cost or 0.0, np.abs(price))
+        price = wish.costs(price, preferred_cost=rules.preferred_cost)
         cost = np.where(hidden[cells], 0.0, price)
         problem = Problem(
             relations=own,
@@ -371,6 +376,7 @@ def _solved(
             kept=kept,
             coalition=rules.coalition,
             unseen=~is_shown,
+            hides_zeros=rules.zero_cost is not None,
         )
         found = (
             _given(problem, hidden[cells])
@@ -432,6 +438,18 @@ def _searched(
         hint = way_out(problem, error.cells, names=named, known=known)
         hint = hint or subtracted(problem.relations, error.cells, tables) or error.hint
         raise UnprotectedError(error.cells, error.problem, hint=hint) from None
+
+
+def _known_to_be_there(cells: Cells, rules: JobSuppression) -> Flags:
+    """Tell which cells readers know not to be empty, of those that are not.
+
+    All of them, unless zeros may be hidden: somebody is in every category that is listed, if
+    the records alone tell of it.
+    """
+    none = np.zeros(len(cells), np.int64)
+    below = sum((rank > 0 for rank in cells.ranks), none)
+    listed = sum((a.is_found[r] for a, r in zip(cells.axes, cells.ranks, strict=True)), none)
+    return np.asarray((rules.zero_cost is None) | ((below == 1) & (listed == 1)))
 
 
 def _require_open(primary: Primary, kept: Flags | None) -> None:

@@ -136,7 +136,7 @@ def sums_of_groups(
     is_in = leaves[-1] >= 0
     own = numbers[-1][leaves[-1][is_in]]
     shown = list(zip(grids, [leaf[is_in] for leaf in leaves[:-1]], strict=False))
-    inside = vstack([_by_group(grid, leaf) for grid, leaf in shown]).tocsr()
+    inside = vstack([by_group(grid, leaf) for grid, leaf in shown]).tocsr()
     starts = np.cumsum([0, *(len(grid) for grid, _ in shown)])
     row = np.zeros(1 + max(int(number.max(initial=-1)) for number in numbers), np.int64)
     row[np.concatenate(numbers[:-1])] = np.arange(starts[-1])
@@ -172,7 +172,7 @@ def remainders(
     groups = np.unique(np.stack([leaves[t] for t in chosen]), axis=1)
     rng = np.random.default_rng(1)
     mark = rng.integers(0, 2**62, groups.shape[1], np.int64)
-    inside = [_by_group(grids[t], leaf) for t, leaf in zip(chosen, groups, strict=True)]
+    inside = [by_group(grids[t], leaf) for t, leaf in zip(chosen, groups, strict=True)]
     marks = [matrix @ mark for matrix in inside]
     seen = {int(m) for part in marks for m in part}
     found: list[Sum] = []
@@ -192,7 +192,7 @@ def remainders(
     return found
 
 
-def _by_group(grid: Grid, leaf: Integers) -> Any:
+def by_group(grid: Grid, leaf: Integers) -> Any:
     """Return a sparse matrix of a table's cells by groups, 1 where a group is in a cell."""
     from scipy.sparse import csr_array
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import itertools
 import logging
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ckm.engine.inputs import given_cells, open_records
+from ckm.engine.published_table import rows_of
 from ckm.engine.request_fitting import RequestFitter
 from ckm.errors import CheckFailedError, ConfigError
 from ckm.suppression.holdings import HOLDING, held_by_cell, request_by_holding, with_holdings
@@ -106,6 +107,8 @@ class Originals:
         report_progress("scan", 100, 100)
         self._require_whole_contributors()
         held = self._by_holding(list(self.requests.values()), found)
+        if self.job.suppression is not None and self.job.suppression.zero_cost is not None:
+            held = list(map(_with_empty, held))
         return dict(zip(self.requests, held, strict=True))
 
     def _require_whole_contributors(self) -> None:
@@ -132,10 +135,13 @@ class Originals:
         held = {n: with_holdings(found[n], own) for n, own in zip(wanted, apart, strict=True)}
         return [held.get(n, cells) for n, cells in enumerate(found)]
 
-    def groups(self) -> list[Groups]:
-        """Find, for each table, the groups of records that its cells are made of."""
+    def groups(self, *, of_one: bool = False) -> list[Groups]:
+        """Find, for each table, the groups of records that its cells are made of.
+
+        One table with all margins has none, unless they are asked for: its finest cells.
+        """
         requests = list(self.requests.values())
-        if len(requests) == 1 and requests[0].margins == "all":
+        if not of_one and len(requests) == 1 and requests[0].margins == "all":
             return []
         found = record_groups(self.source, requests, most=_MAX_GROUPS)
         if found is None:
@@ -288,6 +294,23 @@ def _with_asked(sums: Sequence[str], source: Source) -> tuple[str, ...]:
     for variable in sums:
         source.require(asked_column(variable))
     return (*sums, *map(asked_column, sums))
+
+
+def _with_empty(cells: Cells) -> Cells:
+    """Add the empty cells of a table, which may be hidden like others."""
+    known = {"place": np.arange(1, len(cells) + 1)}
+    ranks, numbers = rows_of(cells, cells.count, known, "grid")
+    place = numbers["place"] - 1
+
+    def spread(part: Any) -> dict[str, Any]:
+        found = {f.name: getattr(part, f.name) for f in fields(part)}
+        arrays = {n: v[place] for n, v in found.items() if isinstance(v, np.ndarray)}
+        for array in arrays.values():
+            array[place < 0] = 0
+        return arrays
+
+    amounts = {n: replace(m, **spread(m)) for n, m in (cells.magnitudes or {}).items()}
+    return replace(cells, **spread(cells), ranks=tuple(ranks), magnitudes=amounts)
 
 
 def _wider(name: str, request: Request) -> Request:

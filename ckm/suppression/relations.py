@@ -332,14 +332,7 @@ def additive_relations(
             "Linked tables need the groups of their records, one for each table.",
             hint="tables.record_groups finds them",
         )
-    leaves = [
-        np.where(
-            is_in,
-            grid.find([np.asarray(rank) for rank in ranks] or [np.zeros(1, np.int64)]),
-            -1,
-        )
-        for grid, (is_in, ranks) in zip(grids, groups, strict=True)
-    ]
+    leaves = finest_cells(grids, groups)
     numbers = same_cells(grids, leaves)
     linked = Relations.of_grids(grids, numbers=numbers)
     counts = linked.join([cells.count for cells in tables])
@@ -355,3 +348,17 @@ def additive_relations(
         raise InternalError("A sum between tables does not hold.")
     found = Relations.of_grids(grids, numbers=numbers, values=values, between=between + left)
     return replace(found, left=tuple(left), is_joint=has_finest)
+
+
+def finest_cells(
+    grids: Sequence[Grid], groups: Sequence[tuple[ArrayLike, Sequence[ArrayLike]]]
+) -> list[Integers]:
+    """Find, for each table, the finest cell of every group; -1 outside its filter."""
+    return [
+        np.where(
+            is_in,
+            grid.find([np.asarray(rank) for rank in ranks] or [np.zeros(1, np.int64)]),
+            -1,
+        )
+        for grid, (is_in, ranks) in zip(grids, groups, strict=True)
+    ]
