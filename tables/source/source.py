@@ -178,6 +178,10 @@ class Source:
                 if beside is not None:
                     self._connection.unregister(self.beside)
 
+    def far_files(self) -> dict[str, tuple[int, str]]:
+        """Return the files that lie on no disk of this machine: name → size, last change."""
+        return {}
+
     def aside(
         self,
         sql: str,
