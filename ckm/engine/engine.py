@@ -496,7 +496,6 @@ class Engine:
             self._fitter.fit({"": request})[""],
             place,
             protection=self._protection,
-            tolerates_missing_keys=self._checks == "warn",
             progress=_scan_progress(progress),
         )
 

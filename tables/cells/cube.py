@@ -185,7 +185,7 @@ def cell_table(source: Source, keys: RecordKeys, requests: Sequence[Request]) ->
 
 
 def all_cells(
-    source: Source, keys: RecordKeys, request: Request, *, tolerate_missing_keys: bool = False
+    source: Source, keys: RecordKeys, request: Request
 ) -> tuple[str, dict[str, object], int]:
     """Return the statement of all cells of a request, its parameters and the range of keys.
 
@@ -193,7 +193,7 @@ def all_cells(
     of weights ``w0`` and ``w0_n`` records with one, and ``g``, which has a bit, first column
     highest, where a column is summed over.
     """
-    require_records(source, keys, [request], tolerate_missing_keys=tolerate_missing_keys)
+    require_records(source, keys, [request])
     plan = _Plan(source, keys, [request])
     return plan.rolled_up(request), plan.parameters, plan.key_range
 

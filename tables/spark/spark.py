@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-_TICK_S = 0.2
 _T = TypeVar("_T")
 _groups = itertools.count()
 
@@ -53,6 +52,8 @@ class SparkSource(Source):
     root
         The folder below which names of folders are columns, if they are.
     """
+
+    packs = False
 
     def __init__(
         self,
@@ -198,7 +199,10 @@ class SparkSource(Source):
             reader = reader.option("basePath", f"file://{self._root}")
         places = [self._place] if self._place else map(_hadoop_path, self.files)
         records = reader.parquet(*places)
-        read = {os.path.realpath(_local_path(file)) for file in records.inputFiles()}
+        urls = records.inputFiles()
+        if any(re.search("=[^/]*%25[89A-F]", url, re.IGNORECASE) for url in urls):
+            _refuse("Spark reads names of folders with encoded letters beyond ASCII otherwise.")
+        read = {os.path.realpath(_local_path(url)) for url in urls}
         if not self._place and read != {os.path.realpath(file) for file in self.files}:
             raise SourceError(
                 f"Spark does not read every file of {self.label!r}.",
@@ -253,48 +257,34 @@ class SparkSource(Source):
     def _run(
         self, work: Callable[[], _T], progress: Callable[[float], None] | None = None
     ) -> _T:
-        """Let a thread wait for Spark, so that progress and Ctrl-C get a hearing meanwhile."""
-        group = f"ckm {next(_groups)}"
-        found: list[_T] = []
-        problems: list[BaseException] = []
+        """Let Spark work; what it says of a failure quotes records, and is not chained."""
+        self._group = f"ckm {next(_groups)}"
 
-        def settle() -> None:
-            try:
-                if self._context is None:
-                    self._session.addTag(group)
-                else:
-                    self._context.setJobGroup(group, "ckm", interruptOnCancel=True)
-                found.append(work())
-            except BaseException as error:  # noqa: BLE001  (explained here, raised below)
-                problems.append(explain(error, self.label))
+        def grouped() -> _T:
+            if self._context is None:
+                self._session.addTag(self._group)
+            else:
+                self._context.setJobGroup(self._group, "ckm", interruptOnCancel=True)
+            return work()
 
         with self._lock, quiet():
-            worker = threading.Thread(target=settle, daemon=True)
-            worker.start()
-            seen = 0.0
-            try:
-                while worker.is_alive():
-                    worker.join(_TICK_S)
-                    if progress is not None and worker.is_alive():
-                        seen = max(seen, self._share(group))
-                        progress(seen)
-            except BaseException:
-                if self._context is None:
-                    self._session.interruptTag(group)
-                else:
-                    self._context.cancelJobGroup(group)
-                worker.join()
-                raise
-        if problems:  # no chain: Spark's texts quote records
-            raise problems[0]
-        return found[0]
+            outcome = self._wait(grouped, progress)
+        if (error := outcome.exception()) is not None:
+            raise explain(error, self.label)
+        return outcome.result()
 
-    def _share(self, group: str) -> float:
+    def _interrupt(self) -> None:
+        if self._context is None:
+            self._session.interruptTag(self._group)
+        else:
+            self._context.cancelJobGroup(self._group)
+
+    def _share(self) -> float:
         """Return the share of the tasks done, of the tasks that Spark knows so far."""
         if self._context is None:
             return 0.0
         tracker = self._context.statusTracker()
-        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(self._group)]
         stages = [tracker.getStageInfo(s) for job in jobs if job for s in job.stageIds]
         total = sum(stage.numTasks for stage in stages if stage)
         done = sum(stage.numCompletedTasks for stage in stages if stage)

@@ -533,7 +533,7 @@ def test_an_interrupt_stops_the_work_and_spark_serves_on(tmp_path, master, monke
     def interrupt(_share):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tables.spark.spark._TICK_S", 0.001)
+    monkeypatch.setattr("tables.source.source._TICK_S", 0.001)
     with open_spark(path, master=master) as source:
         with pytest.raises(KeyboardInterrupt):
             cube(source, ID, [Request(dimensions=["x"])], progress=interrupt)
