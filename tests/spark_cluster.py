@@ -49,7 +49,6 @@ def plant(folder: Path, port: int) -> None:
     os.environ |= {
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_HOME": str(home),
-        "PYSPARK_PYTHON": sys.executable,
         "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }
     view, mounts = "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme", {}
@@ -161,8 +160,9 @@ def main(folder: Path, port: int) -> None:
     found = {"largest answer": largest}
     right["fetched"] = rows(opened[-1].tabulate_all({"": REQUEST})[""].to_arrow()) == wanted
     for engine in opened[::2]:
-        decoy = f"SELECT count(*) FROM ckm_records WHERE sex = X'{DECOY.hex()}'"
-        engine._source._session.sql(decoy).toArrow()
+        source = engine._source
+        decoy = f"SELECT count(*) FROM {source.relation} WHERE sex = X'{DECOY.hex()}'"
+        source._session.sql(decoy).toArrow()
     whole = Secret(SECRET)
     keys = [SECRET, mix_key(whole), whole.derive("ckm record key v2")[:16]]
     found["leaks"] = [str(path) for path in files_with(folder, keys)]

@@ -49,7 +49,7 @@ def _of_places(text: str, label: str) -> TablesError | None:
         )
     if "PATH_NOT_FOUND" in text or "UNABLE_TO_INFER_SCHEMA" in text:
         return SourceError(f"No file matches {label!r}.", hint="look at the path's spelling")
-    if "No module named 'ckm" in text:
+    if "No module named" in text:
         return SourceError(
             "The workers of Spark have no Python with this program.",
             hint="install the same version there: spark.pyspark.python names their Python",

@@ -11,6 +11,7 @@ import re
 import shutil
 import socket
 import subprocess
+import sys
 import threading
 import warnings
 from pathlib import Path
@@ -147,6 +148,8 @@ def _start(master: str) -> SparkContext:
             hint="is the master up, its version that of PySpark, and Java 17 or later?",
         )
     atexit.register(context.stop)
+    if master.startswith("local"):
+        context.pythonExec = sys.executable  # of workers
     return context
 
 

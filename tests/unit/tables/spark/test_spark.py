@@ -373,15 +373,16 @@ def test_neither_the_secret_nor_a_record_shows_in_a_plan_or_a_log(
     plans = []
     asked = open_spark.__globals__["SparkSource"]._ask
 
-    def ask(self, text, secrets, beside):
-        answer = asked(self, text, secrets, beside)
-        if secrets:
-            plan = self._session.sql(text)._jdf.queryExecution()
-            words = self._session._jvm.PythonSQLUtils
-            plans.extend([text, plan.toString()])
+    def ask(self, sql, given, take, **options):
+        def taken(rows, wanted):
+            answer = take(rows, wanted)
+            plan, words = rows._jdf.queryExecution(), self._session._jvm.PythonSQLUtils
+            plans.append(plan.toString())
             plans.extend(words.explainString(plan, mode) for mode in ("extended", "codegen"))
-            plans.extend(pad for (pad,) in secrets.values())
-        return answer
+            return answer
+
+        plans.extend(value for value in given.values() if isinstance(value, bytes))
+        return asked(self, sql, given, taken, **options)
 
     monkeypatch.setattr("tables.spark.spark.SparkSource._ask", ask)
     with open_spark(path, master=master) as source:
@@ -393,6 +394,7 @@ def test_neither_the_secret_nor_a_record_shows_in_a_plan_or_a_log(
     pads = [part for part in plans if isinstance(part, bytes)]
     texts = [part for part in plans if isinstance(part, str)]
     assert len(pads) >= 2
+    assert any("aes_encrypt" in text for text in texts)
     assert any("sha2" in text for text in texts)
     signed = [", ".join(str(b - 256 * (b > 127)) for b in pad[:6]) for pad in pads]
     forms = [*(pad[:6].hex() for pad in pads), *signed]
