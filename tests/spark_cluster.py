@@ -59,6 +59,7 @@ def plant(folder: Path, port: int) -> None:
         mounts[link] = f"file://{folder}/data"
     (folder / "events").mkdir()
     session._SETTINGS["private"] |= mounts | {
+        "spark.eventLog.compress": "false",
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": f"file://{folder}/events",
         "spark.log.level": "DEBUG",

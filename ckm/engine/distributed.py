@@ -46,7 +46,8 @@ def write_distributed(
     _require_cells_alone(request, built)
     if not isinstance(source, SparkSource):
         raise ConfigError("Workers of Spark write tables.", hint='engine = "spark"')
-    sql, parameters, key_range = all_cells(source, keys, built)
+    parameters: dict[str, object] = {}
+    sql, key_range = all_cells(source, keys, built, parameters)
     if protection.mixes and protection.secret is not None:
         sql = f"SELECT *, ${_KEY} AS {_KEY} FROM ({sql})"  # noqa: S608  (ours)
         parameters[_KEY] = mix_key(protection.secret)
@@ -62,7 +63,7 @@ def write_distributed(
         rounds_weighted=protection.rounds_weighted,
         labels=(built.missing_label, built.total_label),
     )
-    return source.write(
+    return source.write_changed(
         sql,
         parameters,
         place,
@@ -123,7 +124,7 @@ def _published(
         is_total = (bits >> len(columns) - 1 - place & 1).astype(bool)
         shown[column] = _texts(rows[f"d{place}"], column, is_total, labels)
     shown |= {name: pa.array(numbers[measure]) for name, measure in measures.items()}
-    return pa.table(shown).filter(pa.array(published > 0))
+    return pa.Table.from_pydict(shown).filter(pa.array(published > 0))
 
 
 def _texts(

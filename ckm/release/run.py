@@ -88,7 +88,7 @@ class InputFiles:
         self._far: Callable[[], Mapping[str, tuple[int, str]]] = dict
         self._before = self._states()
 
-    def add(self, far: Callable[[], Mapping[str, tuple[int, str]]]) -> None:
+    def include(self, far: Callable[[], Mapping[str, tuple[int, str]]]) -> None:
         """Add files that lie on no disk of this machine: name → size, last change."""
         self._far, self._before = far, (self._before[0], far())
 

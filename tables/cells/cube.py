@@ -185,9 +185,9 @@ def cell_table(source: Source, keys: RecordKeys, requests: Sequence[Request]) ->
 
 
 def all_cells(
-    source: Source, keys: RecordKeys, request: Request
-) -> tuple[str, dict[str, object], int]:
-    """Return the statement of all cells of a request, its parameters and the range of keys.
+    source: Source, keys: RecordKeys, request: Request, parameters: dict[str, object]
+) -> tuple[str, int]:
+    """Return the statement of all cells of a request and the range of keys; add parameters.
 
     Its columns are those of dimensions, ``d0`` and so on, ``n`` records, their ``key``, the sum
     of weights ``w0`` and ``w0_n`` records with one, and ``g``, which has a bit, first column
@@ -195,7 +195,8 @@ def all_cells(
     """
     require_records(source, keys, [request])
     plan = _Plan(source, keys, [request])
-    return plan.rolled_up(request), plan.parameters, plan.key_range
+    parameters |= plan.parameters
+    return plan.rolled_up(request), plan.key_range
 
 
 def require_records(

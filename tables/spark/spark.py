@@ -112,12 +112,12 @@ class SparkSource(Source):
         A table `beside` the records has the SQL name of that property meanwhile.
         """
 
-        def take(rows: DataFrame, wanted: pa.Schema) -> pa.Table:
+        def receive(rows: DataFrame, wanted: pa.Schema) -> pa.Table:
             return as_wanted(rows.toArrow(), wanted)
 
-        return self._ask(sql, parameters or {}, take, beside=beside, progress=progress)
+        return self._received(sql, parameters or {}, receive, beside=beside, progress=progress)
 
-    def write(
+    def write_changed(
         self,
         sql: str,
         parameters: Mapping[str, object],
@@ -147,7 +147,7 @@ class SparkSource(Source):
         """
         shape = ", ".join(f"{_quoted(name)} {kind}" for name, kind in columns.items())
 
-        def take(rows: DataFrame, wanted: pa.Schema) -> int:
+        def receive(rows: DataFrame, wanted: pa.Schema) -> int:
             def changed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                 for batch in batches:
                     rows_of_it = as_wanted(pa.Table.from_batches([batch]), wanted)
@@ -159,7 +159,7 @@ class SparkSource(Source):
             sorted_rows.write.option("compression", "zstd").parquet(_far(place))
             return self._session.read.parquet(_far(place)).count()
 
-        return self._ask(sql, parameters, take, progress=progress)
+        return self._received(sql, parameters, receive, progress=progress)
 
     def keyed_hash(self, column: str, key: bytes, parameters: dict[str, object]) -> str:
         """Return the SQL of a column's keyed hash, which Spark computes itself."""
@@ -220,11 +220,11 @@ class SparkSource(Source):
         states = zip(*(column.to_pylist() for column in found.columns), strict=True)
         return {path: (size, moment.isoformat()) for path, size, moment in sorted(states)}
 
-    def _ask(
+    def _received(
         self,
         sql: str,
         given: Mapping[str, object],
-        take: Callable[[DataFrame, pa.Schema], _T],
+        receive: Callable[[DataFrame, pa.Schema], _T],
         *,
         beside: pa.Table | None = None,
         progress: Callable[[float], None] | None = None,
@@ -238,14 +238,14 @@ class SparkSource(Source):
         ).schema
         text = spark_sql(sql, given, columns=self.columns)
         secrets = {name: [value] for name, value in given.items() if isinstance(value, bytes)}
-        views = {SECRETS: pa.table(secrets)} if secrets else {}
+        views = {SECRETS: pa.Table.from_pydict(secrets)} if secrets else {}
         if beside is not None:
             views[self.beside] = as_spark(beside)
 
         def work() -> _T:
             for name, table in views.items():
                 self._session.createDataFrame(table).createOrReplaceTempView(name)
-            return take(self._session.sql(text), wanted)
+            return receive(self._session.sql(text), wanted)
 
         with self._lock:
             try:
@@ -269,9 +269,11 @@ class SparkSource(Source):
 
         with self._lock, quiet():
             outcome = self._wait(grouped, progress)
-        if (error := outcome.exception()) is not None:
-            raise explain(error, self.label)
-        return outcome.result()
+            try:
+                return outcome.result()
+            except BaseException as error:  # noqa: BLE001  (explained)
+                problem = explain(error, self.label)
+        raise problem
 
     def _interrupt(self) -> None:
         if self._context is None:

@@ -41,7 +41,7 @@ def written(engine, request):
         found.extend(change(pa.Table.from_batches([part])) for part in parts)
         return sum(part.num_rows for part in found)
 
-    engine._source.write = write
+    engine._source.write_changed = write
     n = engine.write_distributed(request, "anywhere")
     table = pa.concat_tables(found)
     assert n == table.num_rows
@@ -73,7 +73,7 @@ def test_what_workers_are_given_holds_no_secret(monkeypatch):
             assert parameters["mix_key"].hex() not in sql
             return 0
 
-        engine._source.write = write
+        engine._source.write_changed = write
         engine.write_distributed(REQUEST, "anywhere")
 
 
@@ -161,5 +161,5 @@ def test_a_cluster_and_its_server_publish_the_same_and_write_no_secret_down(tmp_
     wrong = [what for what, is_right in found["right"].items() if is_right is not True]
     assert not wrong
     assert found["leaks"] == []
-    assert {"events", "home", "driver.log"} <= set(found["decoys"])
-    assert found["largest answer"] < 100
+    assert {"events", "driver.log"} <= set(found["decoys"])
+    assert found["largest answer"] <= 256 < found["rows"]  # of the look at the keys

@@ -371,11 +371,11 @@ def test_neither_the_secret_nor_a_record_shows_in_a_plan_or_a_log(
 ):
     path = written(tmp_path, id=["marker-4711", "b"], x=["a", "b"], w=[4.25e30, 1.0])
     plans = []
-    asked = open_spark.__globals__["SparkSource"]._ask
+    asked = open_spark.__globals__["SparkSource"]._received
 
-    def ask(self, sql, given, take, **options):
+    def ask(self, sql, given, receive, **options):
         def taken(rows, wanted):
-            answer = take(rows, wanted)
+            answer = receive(rows, wanted)
             plan, words = rows._jdf.queryExecution(), self._session._jvm.PythonSQLUtils
             plans.append(plan.toString())
             plans.extend(words.explainString(plan, mode) for mode in ("extended", "codegen"))
@@ -384,7 +384,7 @@ def test_neither_the_secret_nor_a_record_shows_in_a_plan_or_a_log(
         plans.extend(value for value in given.values() if isinstance(value, bytes))
         return asked(self, sql, given, taken, **options)
 
-    monkeypatch.setattr("tables.spark.spark.SparkSource._ask", ask)
+    monkeypatch.setattr("tables.spark.spark.SparkSource._received", ask)
     with open_spark(path, master=master) as source:
         cube(source, ID, [Request(dimensions=["x"])], sketch=1)
         with pytest.raises(DataError, match="too large to be added up exactly") as caught:
