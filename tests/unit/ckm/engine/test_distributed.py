@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -141,14 +142,19 @@ def test_folders_of_encoded_letters_are_refused(tmp_path, master):
         Engine(tmp_path / "people", engine="spark", master=master, **options)
 
 
+def is_free(port):
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", port)) != 0
+
+
 @pytest.mark.slow
 def test_a_cluster_and_its_server_publish_the_same_and_write_no_secret_down(tmp_path):
     pytest.importorskip("pyspark", reason="PySpark is not installed")
     pytest.importorskip("grpc", reason="gRPC, for Spark Connect, is not installed")
     if shutil.which("java") is None:
         pytest.skip("Java is not installed")
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
+    # None of those that the system gives to whoever asks: it would be gone when Spark is up.
+    port = next(port for port in range(20_000 + os.getpid() % 9_000, 32_000) if is_free(port))
     told = subprocess.run(
         [sys.executable, "-m", "tests.spark_cluster", str(tmp_path), str(port)],
         stdout=subprocess.PIPE,
