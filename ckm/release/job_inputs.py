@@ -227,9 +227,9 @@ def open_engine(
     """Open the data of a job with its keys and its p-table."""
     from ckm.engine.engine import Engine
 
-    data = job.data.local
+    data = job.data if job.data.is_distributed else job.data.local
     return Engine(
-        data.paths,
+        data.places,
         **{name: getattr(data, name) for name in _OF_DATA},
         secret=load_secret(job),
         ptable=ptable,

@@ -163,6 +163,7 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
                 progress=self.progress,
                 **resources,
             ) as opened:
+                self.inputs.include(opened.engine.far_files)
                 yield opened
 
     def fill(self, public: Path, internal: Path, opened: OpenedJob) -> list[TableRecord]:

@@ -205,7 +205,7 @@ def open_originals(
     job: Job, *, memory_limit: str | None = None, threads: int | None = None
 ) -> Iterator[Originals]:
     """Open the records of a job for the time of a block, and check that its tables fit."""
-    data = job.data.local
+    data = job.data if job.data.is_distributed else job.data.local
     cells = None
     if data.cells is not None:
         cells = given_cells(
@@ -217,7 +217,7 @@ def open_originals(
             labels=(job.output.total_label, job.output.missing_label),
         )
     source = open_records(
-        data.paths,
+        data.places,
         engine=data.engine,
         master=data.master,
         table=data.table,
