@@ -20,8 +20,8 @@ class Number:
         The bounds, from common knowledge and never from the data.
     cuts
         Public values at which the model may treat the number differently, such as ages of
-        majority and retirement. By default they are found in the records by noisy counts,
-        whose price is part of the plan; ``()`` is for none.
+        majority and retirement. By default they are found in the records of a classifier
+        by noisy counts, whose price is part of the plan; ``()`` is for none.
     may_be_missing
         Whether a value may be absent; absence becomes a feature of its own.
 
@@ -135,7 +135,9 @@ class Schema:
 
     @property
     def uncut(self) -> tuple[Number, ...]:
-        """The columns whose cuts are found in the records."""
+        """The columns whose cuts are found in the records; none where a number is predicted."""
+        if isinstance(self.target, Number):  # cuts cost a regressor more than they bring
+            return ()
         return tuple(c for c in self.columns if isinstance(c, Number) and c.cuts is None)
 
     def to_dict(self) -> dict[str, Any]:

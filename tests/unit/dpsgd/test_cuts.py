@@ -120,6 +120,8 @@ def test_a_budget_pays_for_cuts_and_the_card_says_so():
     assert 0.999 < plan.cost().epsilon <= 1
     assert "found" in card_of(plan).released
     assert "found" not in card_of(other).released
+    pay = Number(name="rich", low=0, high=1)
+    assert not Schema(columns=[AGE], target=pay).uncut
     assert Plan.from_json(plan.to_json()) == plan
 
 
