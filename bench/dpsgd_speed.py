@@ -219,6 +219,8 @@ def measured(
     for _ in range(repeats):
         for name, way in known.items():
             runs[name].append(in_a_child(partial(way, *data)))
+            spent, more = runs[name][-1]
+            print(f"{case.name:12} {name:16} {spent:7.2f} CPU s  +{more:.0f} MB", flush=True)
     return {name: (min(r)[0], max(m for _, m in r)) for name, r in runs.items() if r}
 
 
@@ -235,11 +237,8 @@ def speed(
         found = measured(case, known, repeats=repeats)
         plain = min(v for n, v in found.items() if n.startswith("plain"))
         rival = min((v for n, v in found.items() if n.startswith("opacus")), default=None)
-        for way, (spent, more) in found.items():
-            print(
-                f"{name:12} {way:16} {spent:7.2f} CPU s  {spent / plain[0]:5.2f} x  "
-                f"+{more:.0f} MB"
-            )
+        for way, (spent, _) in found.items():
+            print(f"{name:12} {way:16} {spent / plain[0]:5.2f} x the fastest plain")
         ours, more = found["ours"]
         lead = "" if rival is None else f"  {rival[0] / ours:.2f} x ahead of Opacus"
         print(

@@ -27,6 +27,11 @@ _TESTED = {
     True: "that records are treated each by itself was tried on five records only",
     False: "that records are treated each by itself was not tried",
 }
+#: What leaves, without and with cuts found in the records.
+_RELEASED = (
+    "the last model",
+    "the last model, with cuts of columns found by noisy counts that epsilon pays for",
+)
 _DEMONSTRATION = "a seed: a demonstration, not a release"
 
 #: What a card repeats of its plan.
@@ -107,7 +112,7 @@ class PrivacyCard:
     expected_batch: float
     records_per_unit: int = 1
     clipping: str = "flat"
-    released: str = "the last model"
+    released: str = _RELEASED[0]
     data: str = ""
     touches: tuple[str, ...] = ()
     trials: float = 1
@@ -229,6 +234,7 @@ def card_of(
         accounted_sampling=plan.sampling,
         **{name: getattr(plan, name) for name in _OF_THE_PLAN},
         clipping="flat" if plan.adaptive is None else "adaptive",
+        released=_RELEASED[plan.cuts_noise > 0],
         data=data,
         touches=touches,
         trials=trials,

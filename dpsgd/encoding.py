@@ -24,11 +24,19 @@ def features(table: Any, *, schema: Schema) -> NDArray[np.float32]:
     return rows / np.float32(len(pieces) ** 0.5)
 
 
+def widths(schema: Schema) -> list[int]:
+    """Return how many numbers each column becomes; one that is always 1 follows."""
+    return [
+        c.may_be_missing + (1 + len(c.cuts or ()) if isinstance(c, Number) else len(c.values))
+        for c in schema.columns
+    ]
+
+
 def targets(values: Any, *, column: Number | Category) -> NDArray[Any]:
     """Return the places of codes in their list, or numbers scaled from -1 to 1."""
     array = np.asarray(values, dtype=object)
     if isinstance(column, Number):
-        return _scaled(_numbers(array, column.name), column)
+        return scaled(_numbers(array, column.name), column)
     places: dict[str | None, int] = {
         str(value): place for place, value in enumerate(column.values)
     }
@@ -71,8 +79,8 @@ def _encoded(values: NDArray[Any], column: Number | Category) -> NDArray[np.floa
     if isinstance(column, Number):
         numbers = _numbers(values, column.name)
         is_missing = np.isnan(numbers)
-        scaled = _scaled(numbers, column)
-        pieces = [scaled, *((numbers >= cut).astype(np.float32) for cut in column.cuts)]
+        number = scaled(numbers, column)
+        pieces = [number, *((numbers >= cut).astype(np.float32) for cut in column.cuts or ())]
     else:
         texts = np.array([_text(value) for value in values], dtype=object)
         is_missing = np.array([text is None for text in texts], dtype=bool)
@@ -92,7 +100,8 @@ def _numbers(values: NDArray[Any], name: str) -> Floats:
         ) from None
 
 
-def _scaled(numbers: Floats, column: Number) -> NDArray[np.float32]:
+def scaled(numbers: Floats, column: Number) -> NDArray[np.float32]:
+    """Return numbers from -1 to 1, what is absent in the middle."""
     middle, half = (column.low + column.high) / 2, (column.high - column.low) / 2
     filled = np.where(np.isnan(numbers), middle, numbers)
     return ((np.clip(filled, column.low, column.high) - middle) / half).astype(np.float32)

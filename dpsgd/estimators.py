@@ -16,6 +16,7 @@ from torch.nn import functional
 from dp import BudgetLedger
 from dpsgd.accounting.cost import Cost
 from dpsgd.card import PrivacyCard, card_of
+from dpsgd.cuts import FoundCuts
 from dpsgd.encoding import column_of, features, targets
 from dpsgd.errors import DPSGDError, PlanError, TrainingDataError
 from dpsgd.files.model_file import read_model, write_model
@@ -129,7 +130,10 @@ class _Estimator:
     def _fit(self, x: Tensor, y: Tensor, *, callbacks: Callbacks) -> None:
         training = self._begun(x)
         network = training.model
-        callbacks.take(training, x, y, criterion=self._losses, settings=self._settings())
+        callbacks.take(
+            training, x, y, criterion=self._losses, settings=self._settings(),
+            prepare=lambda: self._find_cuts(training, x),
+        )  # fmt: skip
         if self.average:
             training.use_average()
         training.close()
@@ -154,6 +158,12 @@ class _Estimator:
         return PrivateTraining(
             self.plan, model=network, optimizer=optimizer, average=self.average
         )
+
+    def _find_cuts(self, training: PrivateTraining, x: Tensor) -> None:
+        schema, layer = self.plan.schema, next(iter(training.model.children()))
+        if schema is not None and isinstance(layer, FoundCuts):
+            scale = self.plan.cuts_noise * len(schema.uncut) ** 0.5
+            layer.find(x, schema=schema, scale=scale, noise=training.randomness.noise)
 
     def _settings(self) -> dict[str, Any]:
         """Return the settings but plan and device, as plain values."""
@@ -181,6 +191,11 @@ class _Estimator:
         outputs = self._outputs()
         if self.model == "images":
             return image_network(outputs)
+        schema = self.plan.schema
+        if self.model == "linear" and schema is not None and schema.uncut:
+            cuts = FoundCuts(schema)
+            network = linear_network(inputs + cuts.width, outputs, hidden=self.hidden)
+            return nn.Sequential(cuts, *network)
         if self.model == "linear":
             return linear_network(inputs, outputs, hidden=self.hidden)
         raise PlanError(

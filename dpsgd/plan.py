@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 from dp import Adjacency
+from dpsgd.accounting.accounts import cuts_noise
 from dpsgd.accounting.cost import Cost, Sampling, check_neighbours, cost_of, noise_for
 from dpsgd.errors import PlanError
 from dpsgd.schema import Schema
@@ -201,7 +202,8 @@ class Plan:
             epsilon=epsilon,
             **settings,
         )
-        sigma = noise_for(epsilon, steps=draft.steps, **_accounted(draft))
+        has_cuts = draft.schema is not None and bool(draft.schema.uncut)
+        sigma = noise_for(epsilon, steps=draft.steps, has_cuts=has_cuts, **_accounted(draft))
         return replace(draft, noise_multiplier=sigma)
 
     @classmethod
@@ -273,6 +275,15 @@ class Plan:
         return self.adaptive.gradient_noise(self.noise_multiplier)
 
     @property
+    def cuts_noise(self) -> float:
+        """Noise multiplier of the counts that find cuts of columns; 0 where none are found."""
+        if self.schema is None or not self.schema.uncut or not self.noise_multiplier:
+            return 0.0
+        return cuts_noise(
+            rate=self.sampling_rate, sigma=self.noise_multiplier, steps=self.steps
+        )
+
+    @property
     def id(self) -> str:
         """Digest of the whole content."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
@@ -296,10 +307,13 @@ class Plan:
         0.0
         """
         is_clipped = math.isfinite(self.clipping_norm)
+        taken = self.steps if steps is None else _integer(steps, "steps", minimum=0)
         return cost_of(
             noise_multiplier=self.noise_multiplier if is_clipped else 0.0,
-            steps=self.steps if steps is None else _integer(steps, "steps", minimum=0),
+            steps=taken,
             unit=self.unit,
+            cuts_noise=self.cuts_noise,
+            cuts_times=-(-taken // self.steps),
             **_accounted(self),
         )
 

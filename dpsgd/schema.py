@@ -20,7 +20,8 @@ class Number:
         The bounds, from common knowledge and never from the data.
     cuts
         Public values at which the model may treat the number differently, such as ages of
-        majority and retirement.
+        majority and retirement. By default they are found in the records of a classifier
+        by noisy counts, whose price is part of the plan; ``()`` is for none.
     may_be_missing
         Whether a value may be absent; absence becomes a feature of its own.
 
@@ -33,7 +34,7 @@ class Number:
     name: str
     low: float
     high: float
-    cuts: tuple[float, ...] = ()
+    cuts: tuple[float, ...] | None = None
     may_be_missing: bool = False
 
     def __post_init__(self) -> None:
@@ -45,12 +46,12 @@ class Number:
                 f"not {low:g} to {high:g}.",
                 hint="take them from common knowledge, such as 0 to 100 for ages",
             )
-        cuts = tuple(float(cut) for cut in self.cuts)
+        cuts = tuple(float(cut) for cut in self.cuts or ())
         if list(cuts) != sorted(set(cuts)) or not all(low < cut <= high for cut in cuts):
             raise PlanError(
                 f"The cuts of {self.name!r} must rise and lie between {low:g} and {high:g}."
             )
-        object.__setattr__(self, "cuts", cuts)
+        object.__setattr__(self, "cuts", None if self.cuts is None else cuts)
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
 
@@ -131,6 +132,13 @@ class Schema:
                 hint="leave records without it out before training, whatever they say",
             )
         object.__setattr__(self, "columns", columns)
+
+    @property
+    def uncut(self) -> tuple[Number, ...]:
+        """The columns whose cuts are found in the records; none where a number is predicted."""
+        if isinstance(self.target, Number):  # cuts cost a regressor more than they bring
+            return ()
+        return tuple(c for c in self.columns if isinstance(c, Number) and c.cuts is None)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the schema as plain values, for JSON.

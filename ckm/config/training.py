@@ -85,7 +85,9 @@ class ColumnSection(Section):
     name: Name = Field(description="Its name.")
     low: float | None = optional("Lower public bound, for numbers.")
     high: float | None = optional("Upper public bound, for numbers.")
-    cuts: Items[float] = optional("Public values that may matter.", default=())
+    cuts: Items[float] | None = optional(
+        "Public values that may matter; by default they are found, which is paid for."
+    )
     values: Items[bool | int | str] | None = optional("The list of codes, in place of bounds.")
     may_be_missing: bool = optional("Whether a value may be absent.", default=False)
 

@@ -12,6 +12,7 @@ _MAX_POINTS = 5e4
 _COARSEST = 1e-2
 _FAR = 10.0  # standard deviations
 _LARGEST = 700.0
+_TO_CUTS = 1 / 9  # of what the steps spend
 
 
 @lru_cache(maxsize=512)
@@ -24,17 +25,26 @@ def epsilon_of_run(
     adjacency: Adjacency,
     sampling: str,
     size: int | None,
+    cuts: tuple[float, int] = (0.0, 0),
 ) -> tuple[float, str]:
-    """Return the epsilon of a run and the name of the account that gave it."""
+    """Return the epsilon of a run and the name of the account that gave it.
+
+    Cuts are found by Gaussian noise on counts: its multiplier, and how many times.
+    """
     if sampling == "poisson" and rate < 1:
         grid = _grid(rate, sigma)
         step = PrivacyLoss.gaussian(sigma, sampling_rate=rate, adjacency=adjacency, grid=grid)
-        return (step * steps).epsilon(delta), "loss distribution"
+        whole = step * steps
+        if cuts[1]:
+            found = PrivacyLoss.gaussian(cuts[0], adjacency=adjacency, grid=grid)
+            whole = whole + found * cuts[1]
+        return whole.epsilon(delta), "loss distribution"
     # Several Gaussians are one of less noise; of such a sum the account is exact and quick.
     times = -(-steps // _batches(rate, size)) if sampling == "shuffled" else steps
     moved = 2.0 if adjacency == Adjacency.REPLACE else 1.0
-    plain = gaussian_epsilon(delta, mu=moved * math.sqrt(times) / sigma)
-    if sampling != "fixed":
+    square = times / sigma**2 + (cuts[1] / cuts[0] ** 2 if cuts[1] else 0.0)
+    plain = gaussian_epsilon(delta, mu=moved * math.sqrt(square))
+    if sampling != "fixed" or cuts[1]:
         return plain, "Gaussian curve"
     if size is None:
         raise PlanError("Batches of a fixed size need dataset_size.", hint="give it")
@@ -46,6 +56,12 @@ def epsilon_of_run(
         steps=steps,
     )
     return min((drawn, "Rényi orders"), (plain, "Gaussian curve"))
+
+
+def cuts_noise(*, rate: float, sigma: float, steps: int) -> float:
+    """Return the noise multiplier of the counts that find cuts: a tenth of all is theirs."""
+    spent = rate**2 * steps * math.expm1(min(1.0, sigma**-2)) if sigma else math.inf
+    return 1 / math.sqrt(_TO_CUTS * spent)
 
 
 def guessed_noise(epsilon: float, *, delta: float, rate: float, steps: int) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from dp import Adjacency, Guarantee
-from dpsgd.accounting.accounts import epsilon_of_run, guessed_noise
+from dpsgd.accounting.accounts import cuts_noise, epsilon_of_run, guessed_noise
 from dpsgd.errors import PlanError
 from footing.checks import require_number
 
@@ -50,6 +50,8 @@ class Cost:
         How many batches it counts.
     accountant
         The method: ``"loss distribution"``, ``"Rényi orders"`` or ``"Gaussian curve"``.
+    cuts_noise
+        Noise multiplier of the counts by which cuts were found, which it counts; 0 for none.
 
     Examples
     --------
@@ -65,6 +67,7 @@ class Cost:
     sampling: Sampling
     steps: int
     accountant: str
+    cuts_noise: float = 0.0
 
     @property
     def guarantee(self) -> Guarantee:
@@ -89,9 +92,10 @@ class Cost:
             promise = "no protection"
         else:
             promise = f"epsilon = {self.epsilon:.6g}, delta = {self.delta:g}"
+        cuts = f"; cuts found, noise {self.cuts_noise:.4g}" if self.cuts_noise else ""
         return (
             f"{promise} ({self.adjacency}, per {self.unit}; {self.sampling} batches, "
-            f"{self.steps} steps)"
+            f"{self.steps} steps{cuts})"
         )
 
 
@@ -105,6 +109,8 @@ def cost_of(
     sampling: Sampling = Sampling.POISSON,
     dataset_size: int | None = None,
     unit: str = "record",
+    cuts_noise: float = 0.0,
+    cuts_times: int = 1,
 ) -> Cost:
     """Return what a run costs.
 
@@ -124,6 +130,8 @@ def cost_of(
         How batches are drawn.
     dataset_size
         Number of records; for batches of a fixed size.
+    cuts_noise, cuts_times
+        Noise multiplier of the counts by which cuts were found, and how many times; 0 for none.
 
     Notes
     -----
@@ -154,6 +162,7 @@ def cost_of(
             adjacency=adjacency,
             sampling=str(sampling),
             size=dataset_size,
+            cuts=(float(cuts_noise), cuts_times if cuts_noise else 0),
         )
     return Cost(
         epsilon=epsilon,
@@ -163,6 +172,7 @@ def cost_of(
         sampling=sampling,
         steps=steps,
         accountant=accountant,
+        cuts_noise=cuts_noise,
     )
 
 
@@ -175,6 +185,7 @@ def noise_for(
     adjacency: Adjacency = Adjacency.ADD_REMOVE,
     sampling: Sampling = Sampling.POISSON,
     dataset_size: int | None = None,
+    has_cuts: bool = False,
 ) -> float:
     """Return a noise multiplier that keeps a budget, close to the least.
 
@@ -184,6 +195,8 @@ def noise_for(
         The budget; never exceeded by what is returned.
     sampling_rate, steps, delta, adjacency, sampling, dataset_size
         As for `cost_of`.
+    has_cuts
+        Whether the budget pays for finding cuts as well.
 
     Examples
     --------
@@ -200,6 +213,9 @@ def noise_for(
             adjacency=adjacency,
             sampling=sampling,
             dataset_size=dataset_size,
+            cuts_noise=cuts_noise(rate=sampling_rate, sigma=sigma, steps=steps)
+            if has_cuts
+            else 0.0,
         ).epsilon
 
     require_number(epsilon, "epsilon", error=PlanError, above=0)

@@ -69,11 +69,14 @@ class Callbacks:
         *data: Tensor,
         criterion: Callable[..., Tensor],
         settings: dict[str, Any],
+        prepare: Callable[[], None] | None = None,
     ) -> None:
-        """Take the steps that are left."""
+        """Take the steps that are left; before the first, prepare what is paid for."""
         losses = training.losses_with(criterion)  # what is refused is not paid for
         training.check(*data, losses_of=losses, criterion=criterion)
         self.begin(training, settings)
+        if prepare is not None and not training.steps_taken:
+            prepare()
         training.run(*data, criterion=criterion)
 
     def begin(self, training: PrivateTraining, settings: dict[str, Any]) -> None:

@@ -123,7 +123,7 @@ def _check_shared(model: nn.Module) -> None:
             if parameter.requires_grad and names.setdefault(id(parameter), name) != name:
                 raise UnsupportedLayerError(
                     f"{names[id(parameter)]!r} and {name!r} are one parameter.",
-                    hint="give each layer its own",
+                    hint="give each layer its own: b.weight = nn.Parameter(a.weight.clone())",
                 )
 
 

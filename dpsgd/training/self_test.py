@@ -133,8 +133,8 @@ def _check_gradients(
         raise UnsupportedLayerError(
             f"The gradients of records for {', '.join(map(repr, wrong[:3]))} are not those of "
             "the losses.",
-            hint="use a parameter through its layer alone, without F.linear beside it; no hook "
-            "may alter outputs; write other layers as products of torch.nn",
+            hint="use a parameter through its layer alone, without F.linear beside it; write "
+            "other layers as products of torch.nn",
         )
 
 

@@ -193,7 +193,10 @@ def _tuning(job: TrainingJob, found: Sequence[Outcome]) -> list[str]:
         return []
     plans = [job.plan(**changes_of(one.choices, is_private=True)) for one in runs]
     known = [_with_choices(one, plan) for one, plan in zip(runs, plans, strict=True)]
-    is_usual = all(p.sampling == "poisson" and p.adjacency == "add-remove" for p in plans)
+    is_usual = all(
+        p.sampling == "poisson" and p.adjacency == "add-remove" and not p.cuts_noise
+        for p in plans
+    )
     costs = cost_of_choosing(
         known,
         delta=plans[0].delta,

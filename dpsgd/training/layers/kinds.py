@@ -33,6 +33,8 @@ def maker_of(layer: nn.Module) -> Maker | None:
 
 
 def _is_unusual(layer: Any) -> bool:
+    if isinstance(layer, nn.Conv1d | nn.Conv2d):
+        return bool(layer.groups > 1)  # vectorised as fast as by hand
     if isinstance(layer, nn.Embedding | nn.EmbeddingBag):
         is_max = getattr(layer, "mode", "sum") == "max"
         return layer.scale_grad_by_freq or layer.sparse or is_max
@@ -118,7 +120,7 @@ def _linear(layer: Any, calls: Sequence[Call], copies: int) -> Part:
 
 def _convolution(layer: Any, calls: Sequence[Call], copies: int) -> Part:
     width, height = layer.weight[0].numel(), layer.out_channels
-    if layer.groups == 1 and not is_written(calls[0][1][0, 0].numel(), width, height):
+    if not is_written(calls[0][1][0, 0].numel(), width, height):
         inputs = _joined([_by_record(_patches(layer, a), copies) for a, _ in calls])
         outputs = _joined([_by_record(g.flatten(2).transpose(1, 2), copies) for _, g in calls])
         return Product(Affine(layer), inputs, outputs)
@@ -127,22 +129,13 @@ def _convolution(layer: Any, calls: Sequence[Call], copies: int) -> Part:
         outputs = g.flatten(2)
         if layer.weight.requires_grad:
             # Few at a time, so that patches stay near the processor.
-            size = max(1, _NEAR // (width * layer.groups * outputs.shape[2]))
+            size = max(1, _NEAR // (width * outputs.shape[2]))
             pairs = zip(a.split(size), outputs.split(size), strict=True)
-            _add(found, "weight", torch.cat([_kernels(layer, *pair) for pair in pairs]), copies)
+            rows = [torch.bmm(outputs, _patches(layer, inputs)) for inputs, outputs in pairs]
+            _add(found, "weight", torch.cat(rows).unflatten(2, layer.weight.shape[1:]), copies)
         if layer.bias is not None and layer.bias.requires_grad:
             _add(found, "bias", outputs.sum(2), copies)
     return Written(found)
-
-
-def _kernels(layer: Any, inputs: Tensor, outputs: Tensor) -> Tensor:
-    """Return the gradient of the weight for each row."""
-    patches, groups = _patches(layer, inputs), layer.groups
-    if groups == 1:
-        return torch.bmm(outputs, patches).view(len(inputs), *layer.weight.shape)
-    left, right = outputs.unflatten(1, (groups, -1)), patches.unflatten(2, (groups, -1))
-    product = torch.einsum("bgot,btgi->bgoi", left, right)
-    return product.reshape(len(inputs), *layer.weight.shape)
 
 
 def _patches(layer: Any, inputs: Tensor) -> Tensor:

@@ -45,6 +45,7 @@ values = ["no", "yes"]
 name = "age"
 low = 0
 high = 100
+cuts = []
 [[column]]
 name = "sex"
 values = ["F", "M"]
