@@ -68,7 +68,8 @@ def test_what_is_spent_never_exceeds_the_budget(rho, columns, records, near, see
         settings=QUICK,
     )
     assert math.fsum(spend.rho for spend in model.spends) <= rho
-    assert sum(spend.what == "margin" for spend in model.spends) == columns
+    telling = sum(size > 1 for size in sizes)  # a column of one code tells nothing
+    assert sum(spend.what == "margin" for spend in model.spends) == (telling or columns)
     assert model.sample(7, rng=rng).shape == (7, columns)
     for spend in model.spends:
         factor = 1 if adjacency == "add-remove" else 2

@@ -155,7 +155,7 @@ RULES = [
     "if age < 16 then status == 'single'",
     "if status == 'married' then age >= 16 and pay > 0.5",
     "age >= pay",
-    "age == pay * 2",
+    "pay * 2 == age",
     "missing(age) or age > 3",
     "level >= 'mid' or pay <= 2.5",
 ]
