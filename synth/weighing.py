@@ -14,7 +14,7 @@ from synth.schema.columns import Numeric
 if TYPE_CHECKING:
     import pandas as pd
 
-    from footing.arrays import Floats
+    from footing.arrays import Floats, Integers
     from synth.marginals.measuring import Neighbours, NoiseSource
     from synth.marginals.spending import Call
     from synth.methods import CodeModel
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 #: The share of the budget for the total.
 SHARE = 0.01
 _MOST = 2**20  # a record counts as this at most: sums stay exact on the lattice of the noise
-_FARTHEST = 2.0  # how many times the total of the model; what is farther is noise
+_STANDS_OUT = 4.0  # scales of its noise, from which on a total says something
+_FARTHEST = 1.5  # how many times the total of the model; what is farther has too wide bins
 
 
 def weight_of(schema: Schema) -> Numeric | None:
@@ -58,13 +59,14 @@ def with_total(
     how = neighbours.counting(rho, most=most // step)
     amounts = np.clip(grid_numbers(records[column.name], column) - low, 0, most) // step
     total = int(noise.add(np.array([amounts.sum()], np.int64), how)[0]) * step
-    mean, expected = total / engine.records, float(counts @ values) / engine.records
-    if expected / _FARTHEST < mean < expected * _FARTHEST:
-        engine = engine.tilted(place, values, mean=mean)
+    expected = float(counts @ values)
+    is_near = expected / _FARTHEST < total < expected * _FARTHEST
+    if total > _STANDS_OUT * how.scale * step and is_near:
+        engine = engine.tilted(place, values, mean=total / engine.records)
     return engine, calls_of([Spend.of("total", how, columns=(place,))], schema.names)
 
 
-def _cut_off(counts: Floats, ends: Floats, values: Floats, *, scale: float) -> int:
+def _cut_off(counts: Floats, ends: Integers, values: Floats, *, scale: float) -> int:
     """Return the end of a cell where loss and noise are least together."""
     tops = np.unique(ends[ends > 0])
     loss = [float(counts @ np.maximum(values - top, 0)) + scale * top for top in tops.tolist()]

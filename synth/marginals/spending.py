@@ -454,7 +454,7 @@ class Settings:
 
     margin_share: float = 0.3
     choice_share: float = 0.1
-    slack: float = 2.0
+    slack: float = 2.5
     margin_slack: float = 0.7
     softness: float = 4.0
     max_groups: int = 16
@@ -514,7 +514,7 @@ class Settings:
         >>> round(Settings().table_price(1.0, tables=7), 6)
         0.09
         """
-        part = min(size**LARGER, _MOST_TIMES)
+        part = min(float(size**LARGER), _MOST_TIMES)
         return self._round_price(rho, tables) * (1 - self.choice_share) * part
 
     def choice_price(self, rho: float, *, tables: int) -> float:

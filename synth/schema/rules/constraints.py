@@ -29,9 +29,9 @@ class Constraint:
         The rule.
     how
         ``"construction"``: no cell that the model can draw breaks it, or it says what a column
-        is, which is worked out from the others. ``"both"``: cells that always break it are not
-        drawn, records of other cells are drawn again. ``"redrawing"``: records that break it are
-        drawn again.
+        is, which is then worked out. ``"both"``: cells that always break it are not drawn,
+        records of other cells are drawn again. ``"redrawing"``: records that break it are drawn
+        again.
     table
         The forbidden combinations of codes, if there are any.
     """
@@ -59,8 +59,8 @@ def modelled_sizes(schema: Schema, method: str) -> list[int]:
 def identities_of(schema: Schema, method: str) -> dict[str, ParsedRule]:
     """Return the columns that follow from others, each after those that it follows from.
 
-    Only `tables` knows them. The first rule that says what a column is counts, unless it follows from itself then, or may
-    have to be missing and cannot.
+    Only `tables` knows them. The first rule that says what a column is counts, unless it would
+    follow from itself then, or would have to be missing and cannot.
     """
     found: dict[str, ParsedRule] = {}
     below: dict[str, set[str]] = {}
@@ -74,7 +74,8 @@ def identities_of(schema: Schema, method: str) -> dict[str, ParsedRule]:
         if name not in above and can_miss:
             found[name], below[name] = rule, above
             for other in below.values():
-                other |= above if name in other else set()
+                if name in other:
+                    other.update(above)
     return {name: found[name] for name in sorted(found, key=lambda one: len(below[one]))}
 
 

@@ -131,7 +131,7 @@ class Identity:
         """Tell where the column is what it should be."""
         factor, found = self.column.factor, self.amount(operands)
         low, high = (np.rint(end * factor) / factor for end in found[:2])
-        one = cast(Amount, operands[self.column.name])
+        one = cast("Amount", operands[self.column.name])
         return one.compare("==", Amount(low, high, found.missing))
 
 
