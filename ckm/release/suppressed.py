@@ -124,6 +124,7 @@ class SuppressionRun(ReleaseRun["Originals"]):
             rules=self.rules,
             groups=opened.groups(),
             whole=opened.whole(),
+            finest=opened.finest(),
             progress=self.progress,
         )
         audits = choice.audits(progress=self.progress) if self.rules.audit else {}
@@ -258,5 +259,8 @@ def _intervals(choice: Choice, number: int, system: System, audit: Audit) -> Any
             *(str(column[row]) for column in labels),
             system.measure,
             ("published", "primary", "secondary")[int(choice.status[cell])],
-            *(f"{value:.12g}" for value in (values[cell], *ends[cell])),
+            *(
+                "" if np.isnan(value) else f"{value:.12g}"
+                for value in (values[cell], *ends[cell])
+            ),
         ]

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import logging
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from ckm.engine.inputs import given_cells, open_records
 from ckm.engine.request_fitting import RequestFitter
 from ckm.errors import CheckFailedError, ConfigError
-from ckm.suppression.holdings import HOLDING, request_by_holding, with_holdings
+from ckm.suppression.holdings import HOLDING, held_by_cell, request_by_holding, with_holdings
 from tables import (
     HashedKeys,
     RequestError,
@@ -19,7 +23,7 @@ from tables import (
     cube,
     record_groups,
 )
-from tables.filtering.filters import quote
+from tables.filtering.filters import Filter, quote
 from tables.magnitudes.derived import (
     asked_column,
     asked_columns,
@@ -35,13 +39,32 @@ if TYPE_CHECKING:
 
     from ckm.config.job.job import Job
     from ckm.engine.engine import Progress
-    from footing.arrays import Codes, Flags
+    from footing.arrays import Codes, Flags, Floats, Integers
     from tables import Cells, Request, Source
 
     Groups = tuple[Flags, tuple[Codes, ...]]
 
+logger = logging.getLogger(__name__)
+
 _KEPT_LARGEST = 2
 _MAX_GROUPS = 2_000_000
+#: Groups of records that are cells of their own, which nobody sees.
+_MAX_FINEST = 2_000
+_TOO_MANY = (
+    "The columns and filters of all tables tell more than %s groups of records apart. Who "
+    "knows which of them are empty, or stands in several tables, is not protected against. "
+    "Release fewer tables together, or tables of fewer categories."
+)
+
+
+class Finest(NamedTuple):
+    """A cell for each group of records, which nobody sees; disclosive."""
+
+    cells: Cells
+    #: as `Originals.groups` gives them, those of these cells last
+    groups: list[Groups]
+    #: variable → numbers of holdings, of these cells, and what each gave to each
+    held: dict[str, tuple[Integers, Integers, Floats]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -123,6 +146,42 @@ class Originals:
                 hint="release fewer tables together, or tables of fewer categories",
             )
         return found
+
+    def finest(self) -> Finest | None:
+        """Tabulate what is linked by all its columns; None where groups are too many."""
+        requests, by_holding = list(self.requests.values()), HOLDING in self.source.columns
+        filtered = [r.where.columns for r in requests if isinstance(r.where, Filter)]
+        columns = dict.fromkeys(itertools.chain(*(r.columns for r in requests), *filtered))
+        if len(requests) == 1 and not by_holding:
+            return None
+        request = replace(
+            requests[0],
+            dimensions=list(columns),
+            hierarchies={},
+            categories={},
+            margins="none",
+            where=None,
+            sums=[*dict.fromkeys(name for r in requests for name in r.sums)],
+            top=max(r.top for r in requests),
+            missing_values="skip",
+        )
+        groups = record_groups(self.source, [*requests, request], most=_MAX_FINEST)
+        if groups is None:
+            logger.warning(_TOO_MANY, _MAX_FINEST, extra={"event": "groups left out"})
+            return None
+        if not groups[0][0].size:
+            return None
+        tolerate, held = self.job.checks == "warn", {}
+        wanted = [request, request_by_holding(request)] if by_holding else [request]
+        cells, *apart = cube(self.source, self.keys, wanted, tolerate_missing_keys=tolerate)
+        if apart and request.sums:
+            cells, held = with_holdings(cells, *apart), held_by_cell(cells, *apart)
+        places = np.concatenate([np.stack(cells.ranks), np.stack(groups.pop()[1])], axis=1)
+        number = np.unique(places, axis=1, return_inverse=True)[1].ravel()
+        own = np.full(len(number), -1, np.int32)  # there is none without a key
+        own[number[: len(cells)]] = np.arange(len(cells))
+        place = own[number[len(cells) :]]
+        return Finest(cells, [*groups, (place >= 0, (place,))], held)
 
     def whole(self) -> list[tuple[str, Cells]]:
         """Tabulate the margins between cells, shown by no table; inside use only."""
