@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from synth.baselines import copula_shirley, dp_copula, dp_histogram, priv_bayes
+from synth.baselines import copula_shirley, dp_copula, priv_bayes
 
 TOY = Path(__file__).resolve().parents[1] / "tests/unit/synth/baselines/toy.py"
 
@@ -35,9 +35,6 @@ def main() -> None:
         "PrivBayes eps=1": lambda: priv_bayes(data, epsilon=1, domains=None, rng=rng(1)),
         "PrivBayes legacy": lambda: priv_bayes(
             data, epsilon=1, domains=None, is_legacy=True, rng=rng(1)
-        ),
-        "DP-Histogram eps=1": lambda: dp_histogram(
-            data, epsilon=1, domains=None, mode="thesis", rng=rng(1)
         ),
     }
     show("data", toy.correlations(data), 0.0)

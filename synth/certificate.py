@@ -25,6 +25,7 @@ from synth.errors import CertificateError
 from synth.marginals.spending import Call
 from synth.methods import METHODS, is_unprotected, origin_of
 from synth.schema.discovery import is_unpaid
+from synth.schema.rules.constraints import modelled_sizes
 from synth.schema.schema import Schema
 
 if TYPE_CHECKING:
@@ -363,6 +364,10 @@ def _wrong_reach(found: Mapping[str, Any], calls: list[Call]) -> list[str]:
     counting = ("margin",) if found["method"] in METHODS else ("margin", "table")
     seen = {name for call in calls if call.what in counting for name in call.columns}
     seen |= {name for prior in found["priors"] for name in prior["columns"]}
+    # Of a column that follows from others, or has one code, nothing is counted.
+    schema = Schema.from_json(json.dumps(found["schema"]["declared"]))
+    sizes = zip(schema.names, modelled_sizes(schema, found["method"]), strict=True)
+    seen |= {name for name, size in sizes if size == 1}
     unseen = [one["column"] for one in found["domains"] if one["column"] not in seen]
     if unseen:
         named = ", ".join(map(repr, unseen))

@@ -18,7 +18,14 @@ from synth.methods import CodeModel, is_unprotected, reader_of
 from synth.sampling import Drawn, draw_kept
 from synth.schema.coding import draw_numbers, encode_column, grid_numbers
 from synth.schema.columns import Numeric, Plain
-from synth.schema.rules.constraints import constraints_of, judge_records, possible_codes
+from synth.schema.rules.constraints import (
+    constraints_of,
+    derive,
+    identities_of,
+    judge_records,
+    modelled_sizes,
+    possible_codes,
+)
 from synth.schema.rules.rules import EditRule, ParsedRule
 from synth.schema.schema import Schema
 
@@ -156,27 +163,36 @@ class Model:
         if np.asarray(number).dtype.kind not in "iu" or np.ndim(number) or number < 0:
             raise SynthError("The number of records is a whole number from 0.")
         allowed, fixed = self._conditions(conditions or {})
-        parsed = self._rules()
+        parsed, names = self._rules(), self.schema.names
+        derived = identities_of(self.schema, self.method)
         wish = self._wish(where)
         self._narrow(allowed, wish)
         source = np.random.default_rng(rng)
+        drawn_from = {
+            place: flags for place, flags in allowed.items() if names[place] not in derived
+        }
 
         def draw(size: int) -> Drawn:
             with np.errstate(invalid="ignore", divide="ignore"):
-                found = self.engine.sample(size, rng=source, allowed=allowed)
+                found = self.engine.sample(size, rng=source, allowed=drawn_from)
             numbers = {
                 column.name: draw_numbers(found[:, place], column, rng=source)
                 for place, column in enumerate(self.schema.columns)
                 if isinstance(column, Numeric)
             }
-            for name, exact in fixed.items():
-                numbers[name][:] = exact
-            return Drawn(np.asarray(found, np.int32), numbers)
+            for name in fixed.keys() - derived.keys():
+                numbers[name][:] = fixed[name]
+            codes = np.asarray(found, np.int32)
+            for one in derived.values():
+                derive(one, codes, numbers=numbers, columns=self.schema.columns)
+            return Drawn(codes, numbers)
 
         def is_kept(drawn: Drawn) -> Flags:
             kept = np.ones(len(drawn.codes), bool)
             for place, flags in allowed.items():
                 kept &= flags[drawn.codes[:, place]]
+            for name in fixed.keys() & derived.keys():
+                kept &= drawn.numbers[name] == fixed[name]
             for verdict in self._judged(parsed, drawn):
                 kept &= ~verdict.false
             for verdict in self._judged(wish, drawn):
@@ -199,11 +215,7 @@ class Model:
 
     def kept_rules(self) -> list[tuple[EditRule, str]]:
         """Return each rule with how it is kept: by construction, by redrawing, or by both."""
-        is_told = self.method == "tables"
-        return [
-            (one.rule, one.how if is_told else "redrawing")
-            for one in constraints_of(self.schema)
-        ]
+        return [(one.rule, one.how) for one in constraints_of(self.schema, method=self.method)]
 
     def report(self) -> dict[str, Any]:
         """Return facts about the fit, all of them public: bill, domains, rules, noise."""
@@ -313,8 +325,7 @@ class Model:
             raise SynthError("The file is of another format, or of a newer version.")
         schema = Schema.from_json(json.dumps(found["schema"]))
         engine = reader_of(found["method"])(json.dumps(found["engine"]))
-        sizes = [column.size for column in schema.columns]
-        if engine.sizes != sizes:
+        if engine.sizes != modelled_sizes(schema, found["method"]):
             raise SynthError("The model does not fit its schema.")
         if is_unprotected(found["method"]) != (getattr(engine, "account", None) is not None):
             raise SynthError("The model does not say what it cost.")

@@ -24,8 +24,9 @@ from synth.methods import SINGLE, CodeModel, fitter_of, is_unprotected
 from synth.schema.coding import check_names, encode
 from synth.schema.discovery import Discovery, discover, find_bins, stood_in, wide_columns
 from synth.schema.public import patterns_of
-from synth.schema.rules.constraints import constraints_of
+from synth.schema.rules.constraints import constraints_of, modelled_sizes
 from synth.schema.units import within_bound
+from synth.weighing import SHARE, weight_of, with_total
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -191,8 +192,13 @@ class Synthesizer:
         schema = schema.with_single_cells() if self.method in SINGLE else schema.cut_at_rules()
         noise.tell("fit", 0, _STEPS)
         terms = self._terms(schema, budget, found, aside, priors)
+        aside_rho = self._part_for_total(schema, terms)
         engine = self._engine(records, schema, noise, neighbours, terms)
-        calls = (*found, *calls_of(engine.spends, schema.names))
+        calls = [*found, *calls_of(engine.spends, schema.names)]
+        if aside_rho:
+            look: dict[str, Any] = {"neighbours": neighbours, "noise": noise}
+            engine, total = with_total(engine, records, schema, rho=aside_rho, **look)
+            calls += total
         noise.tell("fit", _STEPS, _STEPS)
         logger.info("model fitted", extra={"columns": len(schema.columns), "calls": len(calls)})
         return Model(
@@ -200,7 +206,7 @@ class Synthesizer:
             asked=self.schema.digest,
             engine=engine,
             method=self.method,
-            calls=calls,
+            calls=tuple(calls),
             budget={} if isinstance(budget, Claim) else budget.record(aside=aside),
             adjacency=str(adjacency),
             noise=noise.label,
@@ -217,9 +223,11 @@ class Synthesizer:
         terms: Mapping[str, Any],
     ) -> CodeModel:
         """Return what is fitted to the codes of the records."""
+        codes, sizes = encode(records, schema), modelled_sizes(schema, self.method)
+        codes[:, [place for place, size in enumerate(sizes) if size == 1]] = 0
         engine: CodeModel = fitter_of(self.method)(
-            encode(records, schema),
-            sizes=[column.size for column in schema.columns],
+            codes,
+            sizes=sizes,
             ordered=[column.is_ranked for column in schema.columns],
             noise=noise,
             neighbours=neighbours,
@@ -229,6 +237,14 @@ class Synthesizer:
             **terms,
         )
         return engine
+
+    def _part_for_total(self, schema: Schema, terms: dict[str, Any]) -> float:
+        """Take off what the total of the weights may cost."""
+        if self.method != "tables" or weight_of(schema) is None:
+            return 0.0
+        part = float(terms["rho"]) * SHARE
+        terms["rho"] -= part
+        return part * (1 - 1e-12)
 
     def _check_terms(
         self, budget: Budget | Claim, *, discovery: Discovery | None, priors: Sequence[Prior]
@@ -263,8 +279,9 @@ class Synthesizer:
         if isinstance(budget, Claim):
             return {"claim": budget}
         rho = budget.concentrated(aside=aside) - sum(call.rho for call in found)
-        rules = [one.table for one in constraints_of(schema) if one.table is not None]
-        _require_possible(rules, [column.size for column in schema.columns])
+        kept = constraints_of(schema, method=self.method)
+        rules = [one.table for one in kept if one.table is not None]
+        _require_possible(rules, modelled_sizes(schema, self.method))
         return {
             "rho": rho * (1 - 1e-12),
             "rules": rules,

@@ -5,7 +5,7 @@ what it really cost.
 """
 
 from synth.baselines.copulas.copula_shirley import copula_shirley, vine_without_privacy
-from synth.baselines.copulas.dp_copula import LEGACY_DEFECTS, dp_copula, dp_histogram
+from synth.baselines.copulas.dp_copula import LEGACY_DEFECTS, dp_copula
 from synth.baselines.copulas.encoders import Encoding, encode_glmm, encode_ordinal, encode_woe
 from synth.baselines.model import Account, BaselineModel, Charge
 from synth.baselines.networks.priv_bayes import priv_bayes
@@ -18,7 +18,6 @@ __all__ = [
     "Encoding",
     "copula_shirley",
     "dp_copula",
-    "dp_histogram",
     "encode_glmm",
     "encode_ordinal",
     "encode_woe",

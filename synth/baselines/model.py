@@ -33,13 +33,11 @@ class BaselineModel:
 
     Examples
     --------
-    >>> from synth.baselines.copulas.dp_copula import dp_histogram
+    >>> from synth.baselines.copulas.dp_copula import dp_copula
     >>> rng = np.random.default_rng(1)
-    >>> model = dp_histogram(
-    ...     {"sex": ["F", "M"] * 50}, epsilon=1, domains={"sex": "FM"}, rng=rng
-    ... )
+    >>> model = dp_copula({"sex": ["F", "M"] * 50}, epsilon=1, domains={"sex": "FM"}, rng=rng)
     >>> model.label, model.sample(7, rng).shape
-    ('DP-Histogram', (7, 1))
+    ('DP-Copula', (7, 1))
     """
 
     label: str
@@ -59,8 +57,8 @@ class BaselineModel:
 
         Examples
         --------
-        >>> from synth.baselines.copulas.dp_copula import dp_histogram
-        >>> model = dp_histogram({"sex": ["F"] * 9}, epsilon=1, domains={"sex": ["F"]})
+        >>> from synth.baselines.copulas.dp_copula import dp_copula
+        >>> model = dp_copula({"sex": ["F"] * 9}, epsilon=1, domains={"sex": ["F"]})
         >>> model.sample(2)["sex"].tolist()
         ['F', 'F']
         """
@@ -73,8 +71,8 @@ class BaselineModel:
 
         Examples
         --------
-        >>> from synth.baselines.copulas.dp_copula import dp_histogram
-        >>> dp_histogram({"a": ["F"]}, epsilon=1, domains={"a": ["F"]}).folds
+        >>> from synth.baselines.copulas.dp_copula import dp_copula
+        >>> dp_copula({"a": ["F"]}, epsilon=1, domains={"a": ["F"]}).folds
         {}
         """
         found: Mapping[str, Integers] = self.details.get("folds", {})

@@ -1,11 +1,18 @@
 """Records drawn from a calibrated network: spread evenly, shuffled, column by column."""
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from footing.arrays import Floats, Integers
 from synth.marginals.belief import Network
+
+_FEW = 2**17
+_WIDE = 2**62
+_GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 def draw_codes(
@@ -14,12 +21,12 @@ def draw_codes(
     """Draw the codes of each column, clique after clique.
 
     Among the records that agree on what a clique shares with its parent, the new columns are
-    drawn by systematic sampling: as many of each kind as expected, to within one. The records
-    are put in a fresh order for each clique; in the same order, columns that are independent
-    given others would not be.
+    drawn by systematic sampling: as many of each kind as expected, to within one. Where there
+    are not so many records that chance evens out, these kinds are also spread evenly over the
+    other columns that are known, the latest first: by multiples of the golden ratio.
     """
     codes = [np.zeros(number, np.int64) for _ in network.sizes]
-    known: set[int] = set()
+    known: list[int] = []
     for one in network.tree.order:
         clique = network.tree.cliques[one]
         given = [column for column in clique if column in known]
@@ -32,11 +39,28 @@ def draw_codes(
             rows += codes[column]
         axes = [clique.index(column) for column in given + new]
         high = int(np.prod([network.sizes[column] for column in given]))
-        cells = _systematic(beliefs[one].transpose(axes).reshape(high, -1), rows, rng)
+        others = [column for column in reversed(known) if column not in given]
+        kinds = _kinds(
+            codes, others if number <= _FEW else [], network.sizes, most=_WIDE // high
+        )
+        cells = _systematic(beliefs[one].transpose(axes).reshape(high, -1), rows, kinds, rng)
         for column in reversed(new):
             cells, codes[column] = np.divmod(cells, network.sizes[column])
-        known.update(new)
+        known += new
     return codes
+
+
+def _kinds(
+    codes: Sequence[Integers], columns: Sequence[int], sizes: Sequence[int], *, most: int
+) -> tuple[Integers, int]:
+    """Return a number for the codes of some columns, the first weighing most, and its range."""
+    width, kinds = 1, np.zeros(len(codes[0]), np.int64)
+    for column in columns:
+        if width * sizes[column] > most:
+            break
+        width *= sizes[column]
+        kinds = kinds * sizes[column] + codes[column]
+    return kinds, width
 
 
 def draw_within(
@@ -57,30 +81,49 @@ def draw_within(
     return np.asarray(order[_stay(found, starts[groups], last[groups], shares[order])])
 
 
-def _systematic(chances: Floats, rows: Integers, rng: np.random.Generator) -> Integers:
+def _systematic(
+    chances: Floats, rows: Integers, kinds: tuple[Integers, int], rng: np.random.Generator
+) -> Integers:
     """Draw a column of `chances` for each record, given its row."""
     width = chances.shape[1]
     totals = chances.sum(axis=1, keepdims=True)
     # A row without a chance has no records; it may hold anything.
     shares = np.divide(chances, totals, out=np.full(chances.shape, 1 / width), where=totals > 0)
     steps = np.cumsum(shares, axis=1) + np.arange(len(shares))[:, None]
-    places = _places(rows, len(shares), rng)
+    places = _places(rows, len(shares), rng, kinds=kinds)
     found = np.searchsorted(steps.ravel(), rows + places, side="right")
     first = rows * width
     return np.asarray(_stay(found, first, first + width - 1, shares.ravel()) - first)
 
 
-def _places(rows: Integers, high: int, rng: np.random.Generator) -> Floats:
-    """Return numbers in [0, 1), spread evenly over the records of each row, in random order."""
-    number = len(rows)
-    shuffled = rng.permutation(number)
-    small = rows.astype(np.uint16) if high <= 2**16 else rows
-    order = shuffled[np.argsort(small[shuffled], kind="stable")]
+def _places(
+    rows: Integers,
+    high: int,
+    rng: np.random.Generator,
+    *,
+    kinds: tuple[Integers, int] | None = None,
+) -> Floats:
+    """Return numbers in [0, 1), spread evenly over the records of each row, in random order.
+
+    Those of each kind are spread, too, if there are kinds.
+    """
     counts = np.bincount(rows, minlength=high)
-    ranks = np.empty(number, np.int64)
-    ranks[order] = np.arange(number)
-    ranks -= (np.cumsum(counts) - counts)[rows]
+    starts = (np.cumsum(counts) - counts)[rows]
+    shuffled = rng.permutation(len(rows))
+    codes, width = kinds or (rows, 1)
+    small = rows.astype(np.uint16) if high <= 2**16 else rows
+    ranks = _ranks(small if width == 1 else rows * width + codes, shuffled) - starts
+    if width > 1:
+        spread = (ranks * _GOLDEN + rng.random(high)[rows]) % 1
+        ranks = _ranks(rows + spread / 2, shuffled) - starts
     return np.asarray((ranks + rng.random(high)[rows]) / counts[rows])
+
+
+def _ranks(keys: NDArray[Any], shuffled: Integers) -> Integers:
+    """Return the rank of each key, equal ones in the order of `shuffled`."""
+    ranks = np.empty(len(keys), np.int64)
+    ranks[shuffled[np.argsort(keys[shuffled], kind="stable")]] = np.arange(len(keys))
+    return ranks
 
 
 def _stay(found: Integers, first: Integers, last: Integers, shares: Floats) -> Integers:

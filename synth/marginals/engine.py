@@ -9,9 +9,12 @@ McKenna, Miklau, Sheldon 2021 (a tree of pairs first); McKenna, Mullins, Sheldon
 (re-measure where the model errs, less what noise explains).
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
@@ -22,11 +25,12 @@ from synth.marginals.coarse import group_codes, onto_simplex, shrink_within
 from synth.marginals.draft import Draft
 from synth.marginals.measuring import Measurer, Neighbours, NoiseSource, SecureNoise
 from synth.marginals.model import TableModel
-from synth.marginals.spending import PrivacyAccountant, Settings
+from synth.marginals.spending import LARGER, PrivacyAccountant, Settings
 from synth.schema.public import Published, Rule, coarse_table, patterns_of, workload_weights
 
 _EXACT = 1 - 1e-9
 _WORTH = 0.02  # a share of the budget that is worth another round
+_LEAST = 8  # how many of the smallest tables cost as much as a usual one
 _Margin = tuple["Floats", float]
 
 
@@ -165,7 +169,8 @@ class _Job:
 
     def choose_and_measure(self, draft: Draft, weights: Mapping[Columns, float]) -> None:
         """Choose and measure tables, round by round, and fit the model to them."""
-        number = self._tables(draft.total)
+        prices = _Prices(self.settings, self.rho, self._tables(draft.total), draft.sizes)
+        number = prices.number
         most = self.settings.how_large(draft.total, rho=self.rho)
         candidates = Candidates(draft.sizes, weights, most_cells=most)
         first = min(len(self.sizes) - 1, number)
@@ -179,26 +184,26 @@ class _Job:
                 room = candidates.open(draft.sets, is_tree=step == 0)
                 if not room:
                     break
-                columns = self._choose(expected, room, weights, draft.total, number)
+                columns = self._choose(expected, room, weights, draft.total, prices)
                 candidates.close(columns)
-                price = self.settings.table_price(self.rho, tables=number)
-                counts, scale = self.measurer.table(columns, rho=price)
+                counts, scale = self.measurer.table(columns, rho=prices.pay(columns))
                 slack = self.settings.slack
                 draft.add(columns, counts, scale=scale, slack=slack, was_chosen=True)
             is_last = step == len(batches) - 1
             if is_last:
-                self._measure_again(draft)
+                self._measure_again(draft, prices)
             draft.fit(self.settings, steps=self.settings.steps * (3 if is_last else 1))
 
-    def _measure_again(self, draft: Draft) -> None:
+    def _measure_again(self, draft: Draft, prices: _Prices) -> None:
         """Spend on the tables of the model what was meant for tables that do not fit in it."""
         left = _EXACT * self.measurer.left
         again = [place for place, one in enumerate(draft.targets) if one.was_chosen]
         if left < _WORTH * self.rho or not again:
             return
-        for place in again:
+        parts = np.array([prices.of(draft.targets[place].columns) for place in again])
+        for place, price in zip(again, left * parts / parts.sum(), strict=True):
             columns = draft.targets[place].columns
-            counts, scale = self.measurer.table(columns, rho=left / len(again))
+            counts, scale = self.measurer.table(columns, rho=float(price))
             draft.combine(place, counts, scale=scale)
 
     def _choose(
@@ -207,30 +212,37 @@ class _Job:
         room: Mapping[Columns, float],
         weights: Mapping[Columns, float],
         total: float,
-        number: int,
+        prices: _Prices,
     ) -> Columns:
-        scale = self.measurer.scale_of(self.settings.table_price(self.rho, tables=number))
-        noise = math.sqrt(2 / math.pi) * scale  # expected size of the noise of a cell
+        noise = {  # expected size of the noise of a cell
+            one: math.sqrt(2 / math.pi) * self.measurer.scale_of(prices.of(one)) for one in room
+        }
         handicaps = {
-            one: noise * expected[one].size + self.settings.thrift * total * full
+            one: noise[one] * expected[one].size + self.settings.thrift * total * full
             for one, full in room.items()
         }
         return self.measurer.choose(
             {one: expected[one] for one in room},
             weights=weights,
             handicaps=handicaps,
-            rho=self.settings.choice_price(self.rho, tables=number),
+            rho=self.settings.choice_price(self.rho, tables=prices.number),
         )
 
     def _margins(self) -> list[_Margin]:
         known = {one.columns[0]: one for one in self.published if len(one.columns) == 1}
-        price = self.settings.margin_price(self.rho, margins=len(self.sizes) - len(known))
+        # A column of one code tells nothing but how many records there are: others do, too.
+        plain = [column for column, size in enumerate(self.sizes) if size == 1]
+        asked = [*({*range(len(self.sizes))} - {*known, *plain})] or plain
+        prices = self.settings.margin_prices(self.rho, sizes=[self.sizes[one] for one in asked])
+        price = dict(zip(asked, prices, strict=True))
         found: list[_Margin] = []
         for column in range(len(self.sizes)):
             if column in known:
                 found.append((known[column].counts, known[column].deviation))
+            elif column not in asked:
+                found.append((np.zeros(1), 1.0))
             else:
-                counts, scale = self.measurer.margin(column, rho=price)
+                counts, scale = self.measurer.margin(column, rho=price[column])
                 found.append((counts.astype(np.float64), scale))
         return found
 
@@ -254,8 +266,34 @@ class _Job:
         return self.settings.how_many(total, columns=len(self.sizes), rho=self.rho)
 
 
+class _Prices:
+    """What tables may cost, the more the more cells they have, as far as the budget goes."""
+
+    def __init__(
+        self, settings: Settings, rho: float, number: int, sizes: Sequence[int]
+    ) -> None:
+        self._settings, self._rho, self._sizes, self.number = settings, rho, sizes, number
+        pairs = [a * b for a, b in combinations([size for size in sizes if size > 1], 2)]
+        self._usual = float(np.mean(np.array(pairs or [1]) ** LARGER)) ** (1 / LARGER)
+        self._least = settings.table_price(rho, tables=number) / _LEAST
+        self._spare = number * (_LEAST - 1) * self._least
+
+    def of(self, columns: Columns) -> float:
+        """Return what a table may cost; `_least` is kept for each one that may follow."""
+        size = math.prod(self._sizes[column] for column in columns) / self._usual
+        full = self._settings.table_price(self._rho, tables=self.number, size=size)
+        return min(max(full, self._least), self._least + self._spare)
+
+    def pay(self, columns: Columns) -> float:
+        """Return the same, and take it off."""
+        price = self.of(columns)
+        self._spare -= price - self._least
+        return price
+
+
 def _total(margins: Sequence[tuple[Floats, float]]) -> float:
     """Return the number of records that noisy margins agree on, at least 1."""
+    margins = [one for one in margins if len(one[0]) > 1] or margins
     weights = [1 / (len(counts) * max(scale, 1e-3) ** 2) for counts, scale in margins]
     sums = [float(counts.sum()) for counts, _ in margins]
     return max(1.0, float(np.average(sums, weights=weights)))

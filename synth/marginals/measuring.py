@@ -65,20 +65,22 @@ class Neighbours:
         """How far one unit moves the sum of absolute differences of a table."""
         return self.rows * (1 if self.adjacency is Adjacency.ADD_REMOVE else 2)
 
-    def counting(self, rho: float) -> DiscreteGaussian:
-        """Return the noise of a table that costs rho.
+    def counting(self, rho: float, *, most: int = 1) -> DiscreteGaussian:
+        """Return the noise of a table, or of a sum, that costs rho.
 
         Parameters
         ----------
         rho
             What the table may cost.
+        most
+            What a record counts as at most.
 
         Examples
         --------
         >>> round(Neighbours().counting(0.02).scale, 3)
         5.0
         """
-        return _counting(self, rho)
+        return _counting(self, rho, most)
 
     def choosing(self, rho: float) -> Exponential:
         """Return the choice that costs rho, among misfits with weights of 1 at most.
@@ -267,9 +269,10 @@ class Measurer:
 
 
 @lru_cache(maxsize=256)
-def _counting(neighbours: Neighbours, rho: float) -> DiscreteGaussian:
+def _counting(neighbours: Neighbours, rho: float, most: int) -> DiscreteGaussian:
     """Calibrate once for each price: many tables have the same."""
     one = histogram(neighbours.adjacency).for_units(neighbours.rows, unit=neighbours.unit)
+    one = replace(one, l1=one.l1 * most, l2=one.l2 * most)
     return DiscreteGaussian(sensitivity=one, scale=gaussian_noise(one.l2, rho))
 
 

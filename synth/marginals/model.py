@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -17,6 +17,7 @@ from synth.marginals.spending import Spend
 from synth.methods import CodeModel
 from synth.schema.public import coarse_table
 
+_STEEPEST = 50.0  # of a tilt, from the least to the largest value of a column
 _CHUNK = 2**17  # rows drawn at a time: as much as stays in the cache
 
 
@@ -172,6 +173,54 @@ class TableModel(CodeModel):
         return np.asarray(
             self.records * fine * self.shares[first][:, None] * self.shares[second][None, :]
         )
+
+    def chances(self, column: int) -> Floats:
+        """Return how likely each code of a column is.
+
+        Parameters
+        ----------
+        column
+            The column.
+        """
+        _, beliefs = self.network.calibrate([table.potential for table in self.tables])
+        places = [table.columns for table in self.tables]
+        coarse = self.network.marginals(beliefs)[places.index((column,))]
+        return np.asarray(coarse[self.groups[column]] * self.shares[column])
+
+    def tilted(self, column: int, values: Floats, *, mean: float) -> Self:
+        """Return the model nearest to this one in which a column has a mean.
+
+        Nearest in relative entropy: each code is likelier by a factor of exp(its value times a
+        constant), and all else is as it was given the code.
+
+        Parameters
+        ----------
+        column
+            The column.
+        values
+            The value of each of its codes.
+        mean
+            The mean, between the least and the largest value.
+        """
+        from scipy.optimize import brentq
+
+        chances, groups = self.chances(column), self.groups[column]
+        scaled = (values - mean) / np.ptp(values)
+
+        def miss(tilt: float) -> float:
+            grown = chances * np.exp(tilt * scaled)
+            return float(grown @ scaled / grown.sum())
+
+        if not miss(-_STEEPEST) < 0 < miss(_STEEPEST):
+            return self
+        grown = self.shares[column] * np.exp(brentq(miss, -_STEEPEST, _STEEPEST) * scaled)
+        factors = np.bincount(groups, grown)
+        shares, tables = list(self.shares), list(self.tables)
+        shares[column] = grown / factors[groups]
+        place = [table.columns for table in tables].index((column,))
+        potential = tables[place].potential + np.log(factors)
+        tables[place] = replace(tables[place], potential=potential)
+        return replace(self, shares=tuple(shares), tables=tuple(tables))
 
     def coarse(self, columns: Columns, table: Floats) -> Floats:
         """Sum a table of codes over the groups of the model.

@@ -14,12 +14,15 @@ _EXACT = 1 - 1e-9  # shares of the budget are rounded; what they lose stays unsp
 GRAIN = 1024
 _BLUR = 2 / GRAIN  # see the proof: as much of the scale hides that the lattice is one
 _UP = 1 + 1e-12
+LARGER = 2 / 3
+_MOST_TIMES = 4.0  # the price of an average table
 _LAWS = {
     "margin": "fine discrete Gaussian",
     "table": "fine discrete Gaussian",
     "ranks": "fine discrete Gaussian",
     "bounds": "fine discrete Gaussian",
     "bins": "fine discrete Gaussian",
+    "total": "fine discrete Gaussian",
     "choice": "exponential",
 }
 
@@ -451,7 +454,7 @@ class Settings:
 
     margin_share: float = 0.3
     choice_share: float = 0.1
-    slack: float = 2.0
+    slack: float = 2.5
     margin_slack: float = 0.7
     softness: float = 4.0
     max_groups: int = 16
@@ -473,24 +476,28 @@ class Settings:
         if min(whole) < 1 or not 0 < self.softness < math.inf or (self.tables or 0) < 0:
             raise SynthError("Numbers of groups, cells, rounds and steps are positive.")
 
-    def margin_price(self, rho: float, *, margins: int) -> float:
-        """Return what one margin may cost.
+    def margin_prices(self, rho: float, *, sizes: Sequence[int]) -> list[float]:
+        """Return what each margin may cost, the more the more codes it has.
+
+        The noise of all cells is least in sum if prices go with the power 2/3 of their numbers.
 
         Parameters
         ----------
         rho
             The budget.
-        margins
-            How many margins are measured.
+        sizes
+            How many codes each column has.
 
         Examples
         --------
-        >>> round(Settings().margin_price(1.0, margins=3), 6)
-        0.1
+        >>> [round(price, 6) for price in Settings().margin_prices(1.0, sizes=[1, 8])]
+        [0.06, 0.24]
         """
-        return _EXACT * self.margin_share * rho / max(margins, 1)
+        parts = [size**LARGER for size in sizes]
+        share = _EXACT * self.margin_share * rho
+        return [share * part / math.fsum(parts) for part in parts]
 
-    def table_price(self, rho: float, *, tables: int) -> float:
+    def table_price(self, rho: float, *, tables: int, size: float = 1.0) -> float:
         """Return what one table may cost, without its choice.
 
         Parameters
@@ -499,13 +506,16 @@ class Settings:
             The budget.
         tables
             How many tables are measured.
+        size
+            How many times the cells of a usual one it has.
 
         Examples
         --------
         >>> round(Settings().table_price(1.0, tables=7), 6)
         0.09
         """
-        return self._round_price(rho, tables) * (1 - self.choice_share)
+        part = min(float(size**LARGER), _MOST_TIMES)
+        return self._round_price(rho, tables) * (1 - self.choice_share) * part
 
     def choice_price(self, rho: float, *, tables: int) -> float:
         """Return what the choice of one table may cost.

@@ -16,6 +16,7 @@ from synth.marginals.coarse import group_codes
 from synth.marginals.spending import Call, Spend, calls_of, range_of, range_price
 from synth.schema.coding import distinct_values, grid_numbers
 from synth.schema.columns import Category, Column, Date, Numeric, key_of
+from synth.schema.rules.constraints import identities_of
 from synth.schema.schema import with_starts
 
 if TYPE_CHECKING:
@@ -171,7 +172,9 @@ def find_bins(
 
 def wide_columns(schema: Schema) -> list[Numeric]:
     """Return the columns whose range is wide and has no bins, which `find_bins` finds."""
-    return [one for one in schema.columns if isinstance(one, Numeric) and one.is_uncut]
+    derived = identities_of(schema, "tables")
+    wide = (one for one in schema.columns if isinstance(one, Numeric) and one.is_uncut)
+    return [one for one in wide if one.name not in derived]
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,8 +87,9 @@ def _of_noise(schema: Schema, records: int, budget: Budget) -> Iterator[Finding]
     wide = {one.name for one in schema.columns if isinstance(one, Numeric) and one.is_uncut}
     rho = budget.concentrated() * (1 - Discovery().bins_share / number * len(wide))
     near = Neighbours(adjacency=budget.adjacency, rows=unit.most_records, unit=unit.name)
-    scale = near.counting(spending.margin_price(rho, margins=number)).scale
-    for one in schema.columns:
+    prices = spending.margin_prices(rho, sizes=[one.size for one in schema.columns])
+    for one, price in zip(schema.columns, prices, strict=True):
+        scale = near.counting(price).scale
         moved = min(one.size * scale / math.sqrt(2 * math.pi) / max(records, 1), 1.0)
         if one.name not in wide:
             yield _finding(

@@ -1,10 +1,11 @@
 """Edit rules on codes: forbidden cells for the engine, and verdicts on drawn records."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from footing.arrays import AnyIntegers, Flags, Integers
 from synth.errors import RuleError
@@ -27,9 +28,10 @@ class Constraint:
     rule
         The rule.
     how
-        ``"construction"``: no cell that the model can draw breaks it. ``"both"``: cells that
-        always break it are not drawn, records of other cells are drawn again. ``"redrawing"``:
-        records that break it are drawn again.
+        ``"construction"``: no cell that the model can draw breaks it, or it says what a column
+        is, which is then worked out. ``"both"``: cells that always break it are not drawn,
+        records of other cells are drawn again. ``"redrawing"``: records that break it are drawn
+        again.
     table
         The forbidden combinations of codes, if there are any.
     """
@@ -39,13 +41,51 @@ class Constraint:
     table: Rule | None = None
 
 
-def constraints_of(schema: Schema) -> list[Constraint]:
-    """Return how each rule of a schema is kept."""
-    return [_constraint(rule, schema) for rule in schema.rules]
+def constraints_of(schema: Schema, *, method: str = "tables") -> list[Constraint]:
+    """Return how each rule of a schema is kept by a method."""
+    derived = identities_of(schema, method)
+    found = [_constraint(rule, schema, derived) for rule in schema.rules]
+    if method == "tables":
+        return found
+    return [replace(one, how="redrawing") for one in found]
 
 
-def _constraint(rule: EditRule, schema: Schema) -> Constraint:
+def modelled_sizes(schema: Schema, method: str) -> list[int]:
+    """Return how many codes each column has in a model: 1 if it follows from others."""
+    derived = identities_of(schema, method)
+    return [1 if column.name in derived else column.size for column in schema.columns]
+
+
+def identities_of(schema: Schema, method: str) -> dict[str, ParsedRule]:
+    """Return the columns that follow from others, each after those that it follows from.
+
+    Only `tables` knows them. The first rule that says what a column is counts, unless it would
+    follow from itself then, or would have to be missing and cannot.
+    """
+    found: dict[str, ParsedRule] = {}
+    below: dict[str, set[str]] = {}
+    for rule in map(schema.parsed, schema.rules if method == "tables" else ()):
+        one = rule.identity
+        if one is None or one.column.name in found:
+            continue
+        name, parts = one.column.name, {part.name for part in one.parts}
+        above = set[str]().union(parts, *(below.get(part, ()) for part in parts))
+        can_miss = bool(one.column.missing) or not any(part.missing for part in one.parts)
+        if name not in above and can_miss:
+            found[name], below[name] = rule, above
+            for other in below.values():
+                if name in other:
+                    other.update(above)
+    return {name: found[name] for name in sorted(found, key=lambda one: len(below[one]))}
+
+
+def _constraint(
+    rule: EditRule, schema: Schema, derived: Mapping[str, ParsedRule]
+) -> Constraint:
     names = sorted(rule.columns, key=schema.names.index)
+    if {*names} & {*derived}:
+        is_told = any(rule is one.rule for one in derived.values())
+        return Constraint(rule=rule, how="construction" if is_told else "redrawing")
     columns = [schema.column(name) for name in names]
     if not names or math.prod(column.size for column in columns) > _MAX_CELLS:
         return Constraint(rule=rule, how="redrawing")
@@ -108,6 +148,50 @@ def _cells(column: Column, axis: int, axes: int) -> Amount | Codes:
     return Amount(low, high, codes >= column.domain_size, codes)
 
 
+def derive(
+    parsed: ParsedRule,
+    codes: NDArray[np.int32],
+    *,
+    numbers: dict[str, Integers],
+    columns: Sequence[Column],
+) -> None:
+    """Work out a column that follows from others, in place.
+
+    A number out of bounds is put at the bound: the record breaks the rule and is not kept.
+    """
+    identity = parsed.identity
+    if identity is None:
+        return
+    column, place = identity.column, [one.name for one in columns].index(identity.column.name)
+    found = identity.amount(_operands(identity.parts, codes, numbers, columns))
+    exact = np.rint(np.broadcast_to(found.low, len(codes)) * column.factor)
+    low, high = column.bounds
+    numbers[column.name] = np.clip(exact, low, high).astype(np.int64)
+    codes[:, place] = np.where(
+        found.missing, column.domain_size, column.grid.cell_of(numbers[column.name])
+    )
+
+
+def _operands(
+    wanted: Iterable[Column],
+    codes: AnyIntegers,
+    numbers: Mapping[str, Integers],
+    columns: Sequence[Column],
+) -> dict[str, Amount | Codes]:
+    operands: dict[str, Amount | Codes] = {}
+    names = {column.name for column in wanted}
+    for place, column in enumerate(columns):
+        if column.name not in names:
+            continue
+        coded = codes[:, place]
+        if isinstance(column, Numeric):
+            exact = numbers[column.name] / column.factor
+            operands[column.name] = Amount(exact, exact, coded >= column.domain_size, coded)
+        else:
+            operands[column.name] = Codes(coded)
+    return operands
+
+
 def judge_records(
     rules: Sequence[ParsedRule],
     codes: AnyIntegers,
@@ -116,16 +200,8 @@ def judge_records(
     columns: Sequence[Column],
 ) -> list[Verdict]:
     """Tell for each rule where it is true, false or neither."""
-    operands: dict[str, Amount | Codes] = {}
-    wanted = {name for parsed in rules for name in parsed.rule.columns}
-    for place, column in enumerate(columns):
-        if column.name not in wanted:
-            continue
-        coded = codes[:, place]
-        if isinstance(column, Numeric):
-            exact = numbers[column.name] / column.factor
-            operands[column.name] = Amount(exact, exact, coded >= column.domain_size, coded)
-        else:
-            operands[column.name] = Codes(coded)
+    names = {name for parsed in rules for name in parsed.rule.columns}
+    wanted = [column for column in columns if column.name in names]
+    operands = _operands(wanted, codes, numbers, columns)
     found = (parsed.judge(operands) for parsed in rules)
     return [Verdict(*(np.broadcast_to(one, len(codes)) for one in test)) for test in found]

@@ -11,7 +11,9 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
+
+import numpy as np
 
 from synth.errors import RuleError, SchemaError
 from synth.schema.columns import Category, Column, Date, Numeric, is_text, key_of
@@ -118,6 +120,22 @@ def code_hierarchy(child: str, parent: str, *, parents: Mapping[Any, Any]) -> li
 
 
 @dataclass(frozen=True, slots=True)
+class Identity:
+    """A column of numbers that follows from others, rounded to its decimals."""
+
+    column: Numeric
+    parts: tuple[Numeric, ...]
+    amount: Callable[[Mapping[str, Amount | Codes]], Amount]
+
+    def judge(self, operands: Mapping[str, Amount | Codes]) -> Verdict:
+        """Tell where the column is what it should be."""
+        factor, found = self.column.factor, self.amount(operands)
+        low, high = (np.rint(end * factor) / factor for end in found[:2])
+        one = cast("Amount", operands[self.column.name])
+        return one.compare("==", Amount(low, high, found.missing))
+
+
+@dataclass(frozen=True, slots=True)
 class ParsedRule:
     """A rule that knows its columns.
 
@@ -129,18 +147,23 @@ class ParsedRule:
         Tells what may hold.
     cuts
         Where the cells of columns of numbers should begin.
+    identity
+        What the rule says one column is, if it says that.
     """
 
     rule: EditRule
     judge: Test
     cuts: dict[str, set[int]] = field(default_factory=dict)
+    identity: Identity | None = None
 
 
 def parse_rule(rule: EditRule, columns: Mapping[str, Column]) -> ParsedRule:
     """Read a rule about declared columns."""
     tree, quoted = _tree(rule.text)
     reader = _Reader(rule, columns, quoted)
-    return ParsedRule(rule, reader.test(tree), reader.cuts)
+    identity = reader.identity(tree)
+    judge = reader.test(tree) if identity is None else identity.judge
+    return ParsedRule(rule, judge, reader.cuts, identity)
 
 
 @lru_cache(maxsize=512)
@@ -218,6 +241,21 @@ class _Reader:
             case ast.Call(func=ast.Name(id="missing"), args=args, keywords=[]):
                 return self._missing(args)
         raise self._wrong("It is not a comparison, nor made of comparisons.")
+
+    def identity(self, node: ast.expr) -> Identity | None:
+        """Return what `column == sum of others` says of the column."""
+        match node:
+            case ast.Compare(left=ast.Name() as left, ops=[ast.Eq()], comparators=[right]):
+                column = self._column(left)
+                inner = [
+                    self._column(one) for one in ast.walk(right) if isinstance(one, ast.Name)
+                ]
+                parts = tuple(one for one in inner if isinstance(one, Numeric))
+                is_plain = 0 < len(parts) == len(inner) and column not in parts
+                if isinstance(column, Numeric) and is_plain:
+                    day = column if isinstance(column, Date) else None
+                    return Identity(column, parts, self._amount(right, day))
+        return None
 
     def _missing(self, args: list[ast.expr]) -> Test:
         column = self._column(args[0]) if args else None

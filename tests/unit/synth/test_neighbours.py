@@ -131,8 +131,9 @@ DECLARED = Schema(
         Category(name="rank", values=[0, 1, 2], other=2),
         Real(name="pay", low=0, high=9, decimals=2, edges=[0, 1.02, 9], missing=MISSING),
     ],
-    rules=["if kind == 'a' then age < 90"],
+    rules=["if kind == 'a' then age < 90", "pay == age * 0.05"],
     unit=Unit(name="household", identifier="home", most_records=2),
+    weight="age",
 )
 OPEN = Schema(
     columns=[

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,8 +13,10 @@ from hypothesis import strategies as st
 from synth import (
     Budget,
     Category,
+    Certificate,
     Date,
     EditRule,
+    Model,
     Real,
     RuleError,
     Schema,
@@ -26,7 +29,7 @@ from synth import (
 from synth.sampling import Drawn, draw_kept
 from synth.schema.coding import draw_numbers
 from synth.schema.columns import Numeric
-from synth.schema.rules.constraints import constraints_of, judge_records
+from synth.schema.rules.constraints import constraints_of, identities_of, judge_records
 from synth.schema.rules.rules import parse_rule
 from tests.strategies import examples
 
@@ -155,7 +158,7 @@ RULES = [
     "if age < 16 then status == 'single'",
     "if status == 'married' then age >= 16 and pay > 0.5",
     "age >= pay",
-    "age == pay * 2",
+    "pay * 2 == age",
     "missing(age) or age > 3",
     "level >= 'mid' or pay <= 2.5",
 ]
@@ -262,3 +265,79 @@ def test_no_code_is_drawn_with_another_than_its_own_parent():
     drawn = model.sample(2000, rng=rng)
     assert (drawn["industry"].map(parents) == drawn["section"]).all()
     assert drawn["section"].nunique() == 3
+
+
+SUMS = [
+    Whole(name="total", low=0, high=60_000, bins=20),
+    Whole(name="one", low=0, high=50_000, bins=20),
+    Whole(name="two", low=0, high=3000, bins=10, missing={"none": None}),
+    Real(name="inch", low=0, high=30, decimals=1),
+    Real(name="cm", low=0, high=60, decimals=1),
+    Whole(name="half", low=0, high=30_000, bins=5, missing={"none": -1}),
+]
+SAID = ["half == total * 0.5", "cm == inch * 2.54", "one == total - two"]
+
+
+def sums(number=600):
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame(
+        {
+            "one": rng.integers(0, 50_000, number),
+            "two": rng.integers(0, 3000, number),
+            "inch": rng.integers(100, 200, number) / 10,
+        }
+    )
+    frame["total"] = frame["one"] + frame["two"]
+    frame["cm"] = (frame["inch"] * 2.54).round(1)
+    frame["half"] = np.rint(frame["total"] * 0.5).astype(int)
+    return frame[[column.name for column in SUMS]]
+
+
+def test_a_column_that_follows_from_others_is_worked_out_and_costs_nothing(tmp_path):
+    columns = [replace(one, missing={}) if one.name == "two" else one for one in SUMS]
+    schema = Schema(columns=columns, rules=["total == one + two", *SAID])
+    model = Synthesizer(schema=schema, settings=Settings(steps=5, rounds=2)).fit(
+        sums(), Budget(rho=0.1)
+    )
+    model.save(tmp_path / "model.json")
+    drawn = Model.load(tmp_path / "model.json").sample(500, rng=np.random.default_rng(1))
+    assert (drawn["total"] == drawn["one"] + drawn["two"]).all()
+    assert (drawn["half"] == np.rint(drawn["total"] * 0.5)).all()
+    np.testing.assert_allclose(drawn["cm"], (drawn["inch"] * 2.54).round(1))
+    assert {name for call in model.calls for name in call.columns} == {"one", "two", "inch"}
+    assert Certificate.of(model).verify() == []
+    how = {rule.text: kept for rule, kept in model.kept_rules()}
+    assert [how[rule.text] for rule in schema.rules] == ["construction"] * 3 + ["redrawing"]
+    some = model.sample(20, rng=np.random.default_rng(1), where="total < 20000 and two > 100")
+    assert some["total"].max() < 20_000
+    assert (some["total"] == some["one"] + some["two"]).all()
+
+
+@pytest.mark.parametrize(
+    ("rules", "derived"),
+    [
+        (["total == one + two"], []),  # two may be missing, total may not
+        (["half == two + one"], ["half"]),
+        (["one == total + 1", "total == one - 1"], ["one"]),
+        (["total == one * 2", "one == cm + 1", "cm == total"], ["one", "total"]),
+        (["one == one + 0"], []),
+        (["total >= one"], []),
+        (["if one > 3 then total == one"], []),
+    ],
+)
+def test_no_column_follows_from_itself_or_from_what_may_be_missing(rules, derived):
+    schema = Schema(columns=SUMS, rules=rules)
+    assert list(identities_of(schema, "tables")) == derived
+    assert not identities_of(schema, "histogram")
+
+
+def test_a_column_whose_parts_are_missing_is_missing():
+    frame = sums().assign(two=lambda one: one["two"].where(one["two"] > 1500))
+    schema = Schema(columns=SUMS, rules=["half == two + 1"])
+    model = Synthesizer(schema=schema, settings=Settings(steps=5, rounds=2)).fit(
+        frame.assign(half=-1), Budget(rho=0.1)
+    )
+    drawn = model.sample(300, rng=np.random.default_rng(1))
+    assert ((drawn["half"] == -1) == drawn["two"].isna()).all()
+    kept = drawn[drawn["two"].notna()]
+    assert (kept["half"] == kept["two"] + 1).all()

@@ -8,7 +8,6 @@ from synth import SynthError
 from synth.baselines import (
     copula_shirley,
     dp_copula,
-    dp_histogram,
     priv_bayes,
     vine_without_privacy,
 )
@@ -20,7 +19,6 @@ METHODS = {
     "published": lambda f, r: copula_shirley(f, epsilon=1, **FEW, rng=r),
     "indicators": lambda f, r: copula_shirley(f, epsilon=1, encoder="one-hot", **FEW, rng=r),
     "copula": lambda f, r: dp_copula(f, epsilon=1, domains=None, rng=r),
-    "histogram": lambda f, r: dp_histogram(f, epsilon=1, domains=None, rng=r),
     "network": lambda f, r: priv_bayes(f, epsilon=1, domains=None, rng=r),
     "ceiling": lambda f, r: vine_without_privacy(f, **FEW, rng=r),
 }
@@ -59,7 +57,7 @@ def test_a_type_does_not_tell_whether_a_declared_missing_value_occurred():
     types = set()
     for last in (2, None):
         frame = pd.DataFrame({"a": [1, 2] * 20 + [last]})
-        model = dp_histogram(frame, epsilon=50, domains={"a": [1, 2, None]}, rng=RNG(1))
+        model = dp_copula(frame, epsilon=50, domains={"a": [1, 2, None]}, rng=RNG(1))
         types.add(str(model.sample(9, RNG(2)).dtypes["a"]))
     assert types == {"float64"}
 
@@ -127,7 +125,7 @@ def test_columns_of_many_categories_are_handled(method):
 def test_a_domain_of_a_hundred_thousand_categories_is_handled():
     domains = {"id": range(100_000), "sex": ["F", "M"]}
     frame = {"id": RNG(1).integers(0, 100_000, 500), "sex": ["F", "M"] * 250}
-    for fit in (dp_copula, dp_histogram, priv_bayes):
+    for fit in (dp_copula, priv_bayes):
         assert fit(frame, epsilon=1, domains=domains, rng=RNG(1)).sample(9, RNG(1)).shape == (
             9,
             2,
@@ -229,7 +227,7 @@ def test_a_value_outside_its_domain_does_not_show_in_the_message():
 
 @pytest.mark.parametrize("n", [0, -1, 2.5, None, True])
 def test_a_number_of_records_that_makes_no_sense_is_refused(n):
-    model = dp_histogram({"a": [1, 2]}, epsilon=1, domains={"a": [1, 2]})
+    model = dp_copula({"a": [1, 2]}, epsilon=1, domains={"a": [1, 2]})
     with pytest.raises(SynthError, match="an integer"):
         model.sample(n)
 
