@@ -86,8 +86,8 @@ class TableService:
         shared = durable = None
         if service.ledger is not None:
             opened = partial(open_store, service.ledger.target, create=False)
-            shared = opened(timeout_s=_WAIT_S, writers=1, is_durable=False)
-            durable = opened(writers=2) if service.has_accounts_in_ledger else None
+            shared = opened(timeout_s=_WAIT_S, is_quick=True)
+            durable = opened() if service.has_accounts_in_ledger else None
         self._rates = Rates(access.budgets or shared or folder / "budgets.db", key=key)
         self._sessions = Sessions(shared or folder / "sessions.db", key=key)
         self._projects: Projects | None = None

@@ -22,10 +22,8 @@ class Postgres(Database):
         How long to wait for it, and for another writer.
     create
         Make the tables if there are none; None takes the database as it is.
-    writers
-        Writers of another number do not wait for these.
-    is_durable
-        Whether what was written outlives a loss of power.
+    is_quick
+        Writers do not wait for those of the ledger, nor for the disk.
     """
 
     _mark = "%s"
@@ -38,13 +36,11 @@ class Postgres(Database):
         *,
         timeout_s: float = 30.0,
         create: bool | None = None,
-        writers: int = 0,
-        is_durable: bool = True,
+        is_quick: bool = False,
     ) -> None:
         super().__init__()
         self._url = url
-        self._key = _LOCK + writers
-        self._is_durable = is_durable
+        self._is_quick = is_quick
         self._timeout_s = timeout_s
         self._is_writing = False
         self._connect()
@@ -100,8 +96,8 @@ class Postgres(Database):
                 fallback_application_name="ckm",
             )
             self._connection.execute(f"SET lock_timeout = {wait_ms}")
-            is_on = "on" if self._is_durable else "off"
-            self._connection.execute(f"SET synchronous_commit = {is_on}")
+            is_waiting = "off" if self._is_quick else "on"
+            self._connection.execute(f"SET synchronous_commit = {is_waiting}")
             # A server that lost its power must not hold the lock for hours.
             self._connection.execute(f"SET idle_in_transaction_session_timeout = {4 * wait_ms}")
 
@@ -121,7 +117,7 @@ class Postgres(Database):
         self.run("BEGIN ISOLATION LEVEL READ COMMITTED")
         self._is_writing = True
         try:
-            self.run("SELECT pg_advisory_xact_lock(?)", (self._key,))
+            self.run("SELECT pg_advisory_xact_lock(?)", (_LOCK + self._is_quick,))
         except LedgerError:
             with contextlib.suppress(LedgerError):
                 self.run("ROLLBACK")

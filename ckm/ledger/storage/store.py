@@ -53,27 +53,24 @@ def open_store(
     *,
     create: bool = True,
     timeout_s: float = 30.0,
-    writers: int = 0,
-    is_durable: bool = True,
+    is_quick: bool = False,
 ) -> Database:
     """Open the database of a ledger, or make it.
 
-    In PostgreSQL those with other numbers of `writers` do not wait for each other. What is not
-    durable may be lost with the power.
+    `is_quick` is for other tables than the ledger's: what is written last may be lost with the
+    power, and in PostgreSQL its writers do not wait for those of the ledger.
     """
     text = os.fspath(target)
     if _is_postgres(text):
         from ckm.ledger.storage.postgres import Postgres
 
-        return Postgres(
-            text, timeout_s=timeout_s, create=create, writers=writers, is_durable=is_durable
-        )
+        return Postgres(text, timeout_s=timeout_s, create=create, is_quick=is_quick)
     if re.match(r"^[a-z][a-z0-9+]*://", text):
         raise LedgerError(
             "A ledger is a file or a database postgresql://…, nothing else.",
             hint="for example ledger = 'ledger.db'",
         )
-    return _Sqlite(Path(text), timeout_s, create=create, is_durable=is_durable)
+    return _Sqlite(Path(text), timeout_s, create=create, is_quick=is_quick)
 
 
 def has_ledger(target: str | os.PathLike[str]) -> bool:
@@ -267,7 +264,7 @@ class SqliteDatabase(Database):
 
 
 class _Sqlite(SqliteDatabase):
-    def __init__(self, path: Path, timeout_s: float, *, create: bool, is_durable: bool) -> None:
+    def __init__(self, path: Path, timeout_s: float, *, create: bool, is_quick: bool) -> None:
         if not path.parent.is_dir():
             raise LedgerError(
                 f"The ledger {path.name!r} cannot be made: its folder does not exist.",
@@ -282,14 +279,14 @@ class _Sqlite(SqliteDatabase):
         try:
             self._require_ledger()
             require_private(path, "ledger", error=LedgerError)
-            self._prepare(is_durable=is_durable)
+            self._prepare(is_quick=is_quick)
         except BaseException:
             self._connection.close()
             raise
 
-    def _prepare(self, *, is_durable: bool) -> None:
+    def _prepare(self, *, is_quick: bool) -> None:
         self.run("PRAGMA journal_mode = WAL")
-        self.run(f"PRAGMA synchronous = {'FULL' if is_durable else 'NORMAL'}")
+        self.run(f"PRAGMA synchronous = {'NORMAL' if is_quick else 'FULL'}")
         self.run("PRAGMA secure_delete = ON")
         with self.writing():
             self._require_ledger()

@@ -63,7 +63,6 @@ class SqliteFile:
         if isinstance(place, Database):
             place.make_table(self.table, self.columns, index=self.index)
             return place
-        called = f"The file of {self.name} {place and place.name!r}"
         try:
             if place is not None:  # made here, so that nobody else can read it for a moment
                 os.close(os.open(place, os.O_RDWR | os.O_CREAT, 0o600))
@@ -73,22 +72,20 @@ class SqliteFile:
             except BaseException:
                 database.close()
                 raise
-        except OSError as error:
-            raise ConfigError(
-                f"{called} cannot be written: {error.strerror}.",
-                hint=f"{self.name} in [access] names a file in a folder that the service may "
-                "write",
-            ) from None
-        except LedgerError as error:
-            if isinstance(error.__context__, sqlite3.OperationalError):
-                raise ConfigError(
-                    f"{called} cannot be written.",
-                    hint="it needs a local disk, and a folder that the service may write",
-                ) from None
-            raise ConfigError(
-                f"{called} is damaged, or no file of {self.name}.", hint=self.cure
-            ) from None
+        except (OSError, LedgerError) as error:
+            raise self._explained(error, "" if place is None else place.name) from None
         return database
+
+    def _explained(self, error: OSError | LedgerError, name: str) -> ConfigError:
+        called = f"The file of {self.name} {name!r}"
+        if isinstance(error, OSError) or isinstance(
+            error.__context__, sqlite3.OperationalError
+        ):
+            return ConfigError(
+                f"{called} cannot be written.",
+                hint="it needs a local disk, and a folder that the service may write",
+            )
+        return ConfigError(f"{called} is damaged, or no file of {self.name}.", hint=self.cure)
 
     def _prepare(self, database: Database) -> None:
         ((owner,),) = database.fetch("PRAGMA application_id")
