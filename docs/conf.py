@@ -5,7 +5,8 @@ import re
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+DOCS = Path(__file__).resolve().parent
+sys.path.insert(0, str(DOCS.parent))
 
 project = "ckm"
 author = "the ckm developers"
@@ -24,11 +25,17 @@ autodoc_member_order = "bysource"
 suppress_warnings = ["ref.python"]
 
 
-def _name_files_outside(_app, _docname, source):
+def _name_files_outside(_app, docname, source):
     """Name files of the source that are no page, instead of linking to them."""
-    source[0] = re.sub(
-        r"\[([^\]]+)\]\((?:\.\./)+([^)]+)\)", r"\1 (`\2` in the source)", source[0]
-    )
+    folder = (DOCS / docname).parent
+
+    def named(link):
+        file = (folder / link[2]).resolve()
+        if file.is_relative_to(DOCS):
+            return link[0]
+        return f"{link[1]} (`{file.relative_to(DOCS.parent)}` in the source)"
+
+    source[0] = re.sub(r"\[([^\]]+)\]\(((?:\.\./)+[^)#]+)(?:#[^)]*)?\)", named, source[0])
 
 
 def _escape_numpy_names(_app, _what, _name, _object, _options, lines):

@@ -39,7 +39,7 @@ _PER_VALUE = 10  # with fewer records for a value, columns nest by chance
 _MOST_TABLES = 4
 _LABELS = {"Total", "(missing)"}
 _PTABLE = """
-[ptable]                       # decide: how much noise; see docs/choosing-noise.md
+[ptable]                       # decide: how much noise; see docs/howto/choosing-noise.md
 max_noise = 5                  # no published count is further than this from the truth
 variance = 3.0                 # how much noise there is
 small = 2                      # no published count is 1 or 2
@@ -250,7 +250,7 @@ def _text(found: Draft, path: str, *, table: str | None, folder: Path) -> str:
         lines += ["[[table]]", f'name = "{name}"']
         lines += [_line(f"dimensions = {_quoted(dimensions)}", f"{cells}; decide"), ""]
     lines.append(
-        "# The columns of the data (sums also need [[magnitude]]: docs/magnitudes.md):"
+        "# The columns of the data (sums need [[magnitude]]: docs/explanation/magnitudes.md):"
     )
     lines += [f"# {one}" for one in _columns(found, used)]
     return "\n".join(lines) + "\n"

@@ -26,10 +26,10 @@ _MAX_BYTES = 1_000_000
 _EXAMPLE = "examples/job.toml shows a whole job; ckm job init drafts one from data"
 _EXAMPLES = {
     "design": "examples/qpv/designs.toml is such a file; ckm demo makes one",
-    "plan": "docs/dp-release.md shows a whole plan",
-    "swap": "docs/swapping.md shows a whole file",
-    "sweep": "docs/synth-evaluation.md shows a whole file",
-    "training": "docs/dpsgd.md shows a whole file",
+    "plan": "docs/reference/privacy/dp-release.md shows a whole plan",
+    "swap": "docs/reference/swapping.md shows a whole file",
+    "sweep": "docs/explanation/privacy/synth-evaluation.md shows a whole file",
+    "training": "docs/reference/privacy/dpsgd.md shows a whole file",
 }
 
 

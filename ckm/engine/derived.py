@@ -135,7 +135,7 @@ def changes(
     Notes
     -----
     The change is known to readers of both tables. Where nearly the same people are in both,
-    it tells of those who came or went: see docs/risk.md.
+    it tells of those who came or went: see docs/explanation/risk.md.
 
     Examples
     --------

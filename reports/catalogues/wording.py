@@ -98,7 +98,7 @@ class WordLists:
     """The lists of one file, each a table of names.
 
     A sentence is a text, or a table of its ``text``, the ``kinds`` of its numbers, where they
-    are not those of the file, and the ``claim`` of docs/assurance.md that it belongs to.
+    are not those of the file, and its ``claim`` of docs/explanation/assurance.md.
 
     Parameters
     ----------

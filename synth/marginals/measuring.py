@@ -1,7 +1,7 @@
 """The only door to the confidential records: counts with noise, and noisy choices.
 
-Whatever else the engine does, it does with what comes out of here. The proof in
-`docs/synth-proof.md` has one paragraph for each public method of `Measurer`.
+Whatever else the engine does, it does with what comes out of here. The proof has one paragraph
+for each public method of `Measurer` (`docs/explanation/privacy/synth-proof.md`).
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ def discover(
     References
     ----------
     Korolova et al. 2009; Bun, Steinke 2016, lemma 8.8: (epsilon, delta) is pure privacy
-    but for a chance of delta; see `docs/synth-proof.md` for its price.
+    but for a chance of delta; see `docs/explanation/privacy/synth-proof.md` for its price.
 
     Examples
     --------

@@ -4,7 +4,7 @@ A sketch adds up like a count, so margins and complements follow from finest cel
 records by their keys into ``width + 1`` partitions. Two sets that differ by at most ``width``
 records agree in at least one whole partition: that is how near sets are found. Sums of powers
 decide how many records differ. Sets so small that a partition is empty also name their members
-with the smallest keys. `docs/ledger.md` has the arithmetic.
+with the smallest keys. `docs/reference/ledger.md` has the arithmetic.
 """
 
 from __future__ import annotations

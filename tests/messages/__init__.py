@@ -65,7 +65,7 @@ def extracted() -> Catalog:
         _ROOT, _METHODS, _OPTIONS, keywords=_KEYWORDS, comment_tags=("claim ",)
     )
     for file, _, message, comments, context in sorted(messages, key=lambda line: line[:2]):
-        # The claim of docs/assurance.md that a promising message belongs to; see CONTRIBUTING.
+        # The claim of the assurance case that a promising message belongs to; see CONTRIBUTING.
         claims = [f"claim {text.removeprefix('claim').strip()}" for text in comments]
         found.add(message, None, [(f"reports/{file}", 1)], (), claims, context=context)
     for path in sorted((_ROOT / "catalogues").glob("*.toml")):

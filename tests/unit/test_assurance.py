@@ -31,7 +31,7 @@ def test_no_page_message_or_command_promises_what_the_case_does_not_hold():
     reviewed = set(assurance.reviewed())
     loose = sorted({s.line for s in found if not s.claims and s.line not in reviewed})
     assert not loose, (
-        "sentences that may promise something: link the claim in docs/assurance.md "
+        "sentences that may promise something: link the claim in docs/explanation/assurance.md "
         "(docs: assurance.md#id; messages and code: a comment `claim id`), or, when they "
         "promise nothing to anybody, add the line to tests/not_promises.txt"
     )

@@ -67,8 +67,8 @@ def test_every_key_of_the_service_file_is_in_its_reference():
     from ckm.config.section import keys_of
     from ckm.config.service.service import Service
 
-    page = (ROOT / "docs" / "service.md").read_text(encoding="utf-8")
-    page += (ROOT / "docs" / "job-file.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "service.md").read_text(encoding="utf-8")
+    page += (ROOT / "docs" / "reference" / "job-file.md").read_text(encoding="utf-8")
     for keys in keys_of(Service).values():
         for key in keys:
             assert f"`{key}`" in page or f"[{key}]" in page, key
@@ -77,7 +77,7 @@ def test_every_key_of_the_service_file_is_in_its_reference():
 def test_every_key_of_the_swap_file_is_in_its_reference():
     from ckm.config.swap import swap_schema
 
-    page = (ROOT / "docs" / "swapping.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "swapping.md").read_text(encoding="utf-8")
     schema = swap_schema()
     keys = [key for part in (schema, *schema["$defs"].values()) for key in part["properties"]]
     assert len(keys) > 10
@@ -88,7 +88,7 @@ def test_every_key_of_the_swap_file_is_in_its_reference():
 def test_every_key_of_the_training_file_is_in_its_reference():
     from ckm.config.training import training_schema
 
-    page = (ROOT / "docs" / "dpsgd.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "privacy" / "dpsgd.md").read_text(encoding="utf-8")
     schema = training_schema()
     keys = [key for part in (schema, *schema["$defs"].values()) for key in part["properties"]]
     assert len(keys) > 20
@@ -100,7 +100,7 @@ def test_every_key_of_the_job_file_is_in_its_reference():
     from ckm.config import job_schema
 
     schema = job_schema()
-    page = (ROOT / "docs" / "job-file.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "job-file.md").read_text(encoding="utf-8")
     sections = [schema, *schema.get("$defs", {}).values()]
     for section in sections:
         for key in section.get("properties", {}):

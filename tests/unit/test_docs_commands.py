@@ -159,14 +159,14 @@ def write_settings() -> None:
     """Put the settings that pages print under the names that commands use."""
     for name, page, word in (
         ("job.toml", "README.md", "jobseekers"),
-        ("hiding.toml", "docs/suppression.md", "[suppression]"),
-        ("protecting.toml", "docs/job-file.md", "cells = ["),
-        ("swap.toml", "docs/swapping.md", "[swap]"),
-        ("plan.toml", "docs/dpsgd.md", "[plan]"),
-        ("tables.toml", "docs/dp-release.md", "[privacy]"),
-        ("service.toml", "docs/service.md", "[service]"),
-        ("sweep.toml", "docs/synth-evaluation.md", "[[ways]]"),
-        ("methods.toml", "docs/criteria.md", "[methods."),
+        ("hiding.toml", "docs/reference/suppression.md", "[suppression]"),
+        ("protecting.toml", "docs/reference/job-file.md", "cells = ["),
+        ("swap.toml", "docs/reference/swapping.md", "[swap]"),
+        ("plan.toml", "docs/reference/privacy/dpsgd.md", "[plan]"),
+        ("tables.toml", "docs/reference/privacy/dp-release.md", "[privacy]"),
+        ("service.toml", "docs/reference/service.md", "[service]"),
+        ("sweep.toml", "docs/explanation/privacy/synth-evaluation.md", "[[ways]]"),
+        ("methods.toml", "docs/explanation/criteria.md", "[methods."),
     ):
         Path(name).write_text(toml(page, word), encoding="utf-8")
     # The page's sweep takes hours: two folds of its first method do here.
@@ -193,24 +193,24 @@ def write_ptables() -> None:
 #: Page → the reader's own files, beside settings; then what earlier pages have the reader make.
 OWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "README.md": (("people.parquet",), ()),
-    "docs/choosing-noise.md": ((), ()),
-    "docs/criteria.md": (
+    "docs/howto/choosing-noise.md": ((), ()),
+    "docs/explanation/criteria.md": (
         ("people.parquet", "synthetic.parquet"),
         ("ckm keys secret secret.key",),
     ),
-    "docs/dp.md": ((), ()),
-    "docs/dp-release.md": (("people.parquet",), ()),
-    "docs/dpsgd.md": (("people.csv", "new.csv", "others.csv"), ()),
-    "docs/from-the-slides.md": ((), ()),
-    "docs/job-file.md": (("people.parquet",), ("ckm keys secret secret.key",)),
-    "docs/ledger.md": (
+    "docs/explanation/privacy/dp.md": ((), ()),
+    "docs/reference/privacy/dp-release.md": (("people.parquet",), ()),
+    "docs/reference/privacy/dpsgd.md": (("people.csv", "new.csv", "others.csv"), ()),
+    "docs/tutorial/from-the-slides.md": ((), ()),
+    "docs/reference/job-file.md": (("people.parquet",), ("ckm keys secret secret.key",)),
+    "docs/reference/ledger.md": (
         ("people.parquet",),
         ("ckm keys secret secret.key", "ckm release ledger.toml -o out"),
     ),
-    "docs/method.md": (("people.parquet",), ("ckm keys secret secret.key",)),
-    "docs/ptable-files.md": ((), ()),
-    "docs/rappor.md": (("people.csv",), ()),
-    "docs/risk.md": (
+    "docs/explanation/method.md": (("people.parquet",), ("ckm keys secret secret.key",)),
+    "docs/reference/ptable-files.md": ((), ()),
+    "docs/reference/privacy/rappor.md": (("people.csv",), ()),
+    "docs/explanation/risk.md": (
         ("people.parquet",),
         (
             "ckm keys secret secret.key",
@@ -218,10 +218,10 @@ OWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "ckm release job.toml -o out/2027",
         ),
     ),
-    "docs/service.md": (("people.parquet",), ()),
-    "docs/suppression.md": (("people.parquet",), ()),
-    "docs/tutorial.md": (("people.parquet",), ()),
-    "docs/synth-evaluation.md": (
+    "docs/reference/service.md": (("people.parquet",), ()),
+    "docs/reference/suppression.md": (("people.parquet",), ()),
+    "docs/tutorial/first-release.md": (("people.parquet",), ()),
+    "docs/explanation/privacy/synth-evaluation.md": (
         ("people.parquet", "train.parquet", "test.parquet"),
         (
             "ckm synth fit train.parquet --schema schema.json --epsilon 1 --delta 1e-6 -o m1",
@@ -231,12 +231,12 @@ OWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "ckm synth sample m8 -n 600 -o eps8.parquet",
         ),
     ),
-    "docs/synth.md": (("people.parquet",), ()),
+    "docs/reference/privacy/synth.md": (("people.parquet",), ()),
 }
 
 
 def test_every_page_with_commands_is_run():
-    pages = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+    pages = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
     assert {p.relative_to(ROOT).as_posix() for p in pages if commands(p)} == set(OWN)
 
 
@@ -246,7 +246,7 @@ def test_every_page_with_commands_is_run():
 def test_the_commands_of_a_page_run_in_their_order(page, folder):
     records, earlier = OWN[page]
     asked = (*earlier, *commands(ROOT / page))
-    has_classes = page == "docs/synth-evaluation.md"
+    has_classes = page == "docs/explanation/privacy/synth-evaluation.md"
     write_records(*records, has_classes=has_classes)
     write_settings()
     write_schema(has_classes=has_classes)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "dp-course.md"
+PAGE = ROOT / "docs" / "tutorial" / "dp-course.md"
 RUN = re.compile(r"```\npython (\S+)\n```\n\n```text\n(.*?)```", re.DOTALL)
 PROGRAMS = RUN.findall(PAGE.read_text(encoding="utf-8"))
 

@@ -31,7 +31,7 @@ _GRID = tuple(place / 40 for place in range(41))
 def explained(meaning: Meaning, *, adjacency: str, unit: str, language: str) -> list[str]:
     """Return what a guarantee means, a sentence a line.
 
-    Each sentence is a theorem; docs/dp.md has the proofs.
+    Each sentence is a theorem; docs/explanation/privacy/dp.md has the proofs.
     """
     words, numbers = LANGUAGES[language], Numbers(language)
     unit = unit_of(words_of(language), unit)

@@ -1,4 +1,4 @@
-"""The figures of docs/risk.md are those of the code."""
+"""The figures of docs/explanation/risk.md are those of the code."""
 
 import math
 import re
@@ -27,7 +27,9 @@ from risk.attacks import (
 from risk.inference.accuracy import accuracy_of_noise, accuracy_table
 from risk.utility import DEFINITIONS
 
-PAGE = (Path(__file__).resolve().parents[3] / "docs" / "risk.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[3] / "docs" / "explanation" / "risk.md").read_text(
+    encoding="utf-8"
+)
 DESIGNS = ((2, 1.0), (5, 3.0))
 
 
@@ -133,7 +135,7 @@ def test_the_result_of_the_attack_on_the_engine_is_that_of_the_page(capsys):
     (block,) = [
         b for b in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL) if "find_slivers" in b
     ]
-    exec(compile(block, "docs/risk.md", "exec"), {})  # noqa: S102
+    exec(compile(block, "docs/explanation/risk.md", "exec"), {})  # noqa: S102
     told = capsys.readouterr().out.strip()
     comment = block.split("print(result.words)  # ")[1].splitlines()[0]
     assert told.startswith(comment)

@@ -82,7 +82,7 @@ def test_attached_keys_are_those_of_the_standard_library(identifiers, tmp_path):
 
 
 def test_the_vectors_of_the_method_are_those_of_attached_keys(tmp_path):
-    text = (ROOT / "docs" / "method.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "explanation" / "method.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(.*)` \| (\d+) \| `([0-9a-f]{16})` \|$", text, re.MULTILINE)
     assert len(rows) == 9
     found = attached([name for name, _, _ in rows], tmp_path, Secret(bytes(range(32))))

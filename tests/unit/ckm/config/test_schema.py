@@ -65,7 +65,7 @@ def printed():
     for folder in ("examples", "ckm/demo/files"):
         for file in sorted((ROOT / folder).rglob("*.toml")):
             yield file.name, file.read_text(encoding="utf-8")
-    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
         for text in re.findall(
             r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL
         ):

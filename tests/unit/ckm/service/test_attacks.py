@@ -264,7 +264,7 @@ def carriers(table_service, person, who, number):
 def test_refusals_and_tables_with_both_sides_tell_a_person_where_filters_are_not_judged(
     tmp_path,
 ):
-    """The ledger does not protect from those who write filters: docs/ledger.md says so.
+    """The ledger does not protect from who writes filters: docs/reference/ledger.md says so.
 
     With refusals one request for each category is enough; with both sides in one table
     nothing is refused, since equal numbers mean an empty difference.
@@ -591,7 +591,7 @@ def test_a_file_that_others_can_read_stops_the_service(tmp_path, name):
 
 @pytest.mark.slow
 def test_who_filters_finds_true_counts_by_averaging_and_no_ledger_stops_it(tmp_path):
-    """Two parts of a group have noise of their own: docs/ledger.md gives the number."""
+    """Parts of a group have noise of their own: docs/reference/ledger.md gives the number."""
     path, people = file_of(tmp_path, ledger=STORE)
     true = people.groupby(["area", "sex"]).size().to_dict()
     sums = dict.fromkeys(true, 0)

@@ -1,11 +1,11 @@
-"""The figures of docs/mechanisms.md are those that its last block prints."""
+"""The figures of docs/explanation/mechanisms.md are those that its last block prints."""
 
 import contextlib
 import io
 import re
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parents[4] / "docs" / "mechanisms.md"
+PAGE = Path(__file__).resolve().parents[4] / "docs" / "explanation" / "mechanisms.md"
 
 
 def test_the_figures_of_the_page_are_computed():

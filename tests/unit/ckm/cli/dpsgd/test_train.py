@@ -733,7 +733,9 @@ def test_every_verb_has_an_example_and_completion(folder):
 
 @pytest.mark.slow
 def test_the_commands_of_the_page_run(tmp_path, monkeypatch):
-    page = (Path(__file__).resolve().parents[5] / "docs" / "dpsgd.md").read_text("utf-8")
+    page = (
+        Path(__file__).resolve().parents[5] / "docs" / "reference" / "privacy" / "dpsgd.md"
+    ).read_text("utf-8")
     monkeypatch.chdir(tmp_path)
     Path("plan.toml").write_text(re.findall(r"```toml\n(.*?)```", page, re.DOTALL)[0])
     for name in ("people.csv", "new.csv", "others.csv"):

@@ -131,7 +131,7 @@ def test_every_option_can_be_given_on_the_command_line(folder, spec):
 
 @pytest.mark.slow
 def test_the_guide_shows_what_the_adviser_says():
-    page = (ROOT / "docs" / "choosing-noise.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "howto" / "choosing-noise.md").read_text(encoding="utf-8")
     shown = re.findall(r"```text\n\$ (ckm ptable advise .*?)\n(.*?)```", page, re.DOTALL)
     assert len(shown) == 2
     for line, text in shown:
