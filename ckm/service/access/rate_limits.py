@@ -133,22 +133,18 @@ class Rates:
     ) -> Budget:
         """Count a request, unless a window has no room for it."""
         limits = {"hour": limit} | ({} if per_day is None else {"day": per_day})
-        with self._counting(is_written=cost > 0):
+        with self._database.writing() if cost else contextlib.nullcontext():
             return self._take(self._digest(caller), limits, cost)
 
     @busy_without("budgets")
     def charge(self, caller: str, *, cost: int) -> None:
         """Take more from a caller's budget, even more than is left."""
         caller = self._digest(caller)
-        with self._counting(is_written=True):
+        with self._database.writing():
             self._put(caller, self._counts(caller, _WINDOWS, self._clock()), cost)
 
     def _digest(self, caller: str) -> str:
         return hashlib.blake2b(caller.encode(), key=self._key, digest_size=16).hexdigest()
-
-    def _counting(self, *, is_written: bool) -> contextlib.AbstractContextManager[None]:
-        """Let nobody else count meanwhile."""
-        return self._database.writing() if is_written else contextlib.nullcontext()
 
     def _take(self, caller: str, limits: Mapping[str, int], cost: int) -> Budget:
         now = self._clock()
