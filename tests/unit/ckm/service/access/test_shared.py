@@ -29,7 +29,7 @@ from tests.unit.ckm.service.page.test_sign_in import TABLE, Browser, said
 DATA = "/tables/jobseekers/data?valuecodes[sex]=*"
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def target(request, tmp_path):
     """Make a ledger, and return where it is kept."""
     if request.param == "sqlite":
