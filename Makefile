@@ -18,7 +18,7 @@ test lowest check: export OPENBLAS_NUM_THREADS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format lowest versions docs dist check bench clean
+.PHONY: help setup demo test lint format lowest versions pictures docs dist check bench clean
 
 help: ## list the recipes
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,7 +77,10 @@ lowest: $(LOWEST)/.made ## run a choice of tests on the lowest versions that pyp
 versions: setup ## run a choice of tests on the wheel with each newer Python that is on this machine
 	$(BIN)/python -m tests.versions
 
-docs: setup ## build the pages, every command and the Python packages into a searchable site: docs/_build
+pictures: setup ## draw the pictures of the documentation from the demonstration, where Chromium is installed
+	$(BIN)/python docs/pictures/draw.py
+
+docs: pictures ## build the pages, every command and the Python packages into a searchable site: docs/_build
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going docs docs/_build
 
 # What is in a package is told by the tools that others check it with, in an environment of its own.

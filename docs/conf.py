@@ -5,14 +5,19 @@ import re
 import sys
 from pathlib import Path
 
+from bs4 import BeautifulSoup
+
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS.parent))
 
 project = "ckm"
 author = "the ckm developers"
+html_show_copyright = False
 release = importlib.metadata.version("ckm-engine")
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_click"]
 exclude_patterns = ["_build"]
+html_static_path = ["static"]
+html_css_files = ["docs.css"]
 html_theme = "furo"
 html_title = f"ckm {release}"
 html_copy_source = False
@@ -43,7 +48,47 @@ def _escape_numpy_names(_app, _what, _name, _object, _options, lines):
     lines[:] = [line.replace("object_", "object\\_") for line in lines]
 
 
+#: What the theme says on a page, in French.
+FRENCH = {
+    "Contents": "Sommaire",
+    "Home": "Accueil",
+    "Next": "Suivant",
+    "On this page": "Sur cette page",
+    "Previous": "Précédent",
+    "Search": "Rechercher",
+    "Skip to content": "Aller au contenu",
+    "Toggle Light / Dark / Auto color theme": "Clair, sombre ou automatique",
+    "Toggle site navigation sidebar": "Ouvrir le menu du site",
+    "Toggle table of contents sidebar": "Ouvrir le sommaire de la page",
+    "Back to top": "Haut de page",
+    "Menu": "Menu",
+}
+
+
+def _show_in_its_language(app, pagename, _template, context, _doctree):
+    """Give a page its language, the menu of that language and a link to the other."""
+    is_french = pagename.startswith("fr/")
+    other = pagename.removeprefix("fr/") if is_french else f"fr/{pagename}"
+    if other not in app.env.found_docs:
+        other = "index" if is_french else "fr/index"
+    code, name = ("en", "English") if is_french else ("fr", "Français")
+    link = f'<a href="{context["pathto"](other)}" lang="{code}" hreflang="{code}">{name}</a>'
+    context["body"] = f'<p class="other-language">{link}</p>{context.get("body", "")}'
+    if is_french:
+        context["language"] = "fr"
+        for word in ("_", "gettext"):
+            context[word] = lambda text: FRENCH.get(text, text)
+    menu = BeautifulSoup(context.get("furo_navigation_tree", ""), "html.parser")
+    parts = menu.find_all(["p", "ul"], recursive=False)
+    for before, part in zip([None, *parts], parts, strict=False):
+        is_captioned = "p" in (part.name, before and before.name)
+        if is_captioned == is_french:
+            part.extract()
+    context["furo_navigation_tree"] = str(menu)
+
+
 def setup(app):
     """Register what is done to each page."""
     app.connect("autodoc-process-docstring", _escape_numpy_names, priority=600)
     app.connect("source-read", _name_files_outside)
+    app.connect("html-page-context", _show_in_its_language, priority=900)

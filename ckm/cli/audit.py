@@ -32,14 +32,14 @@ _OTHERS = 3
 _FOUND: tuple[tuple[str, Callable[[Exposure], str]], ...] = (
     ("variables", lambda one: str(one.n_variables)),
     ("tables", lambda one: str(one.n_tables)),
-    ("cells", lambda one: f"{one.n_cells:,}"),
-    ("small", lambda one: f"{one.together.n_small:,}"),
+    ("all cells", lambda one: f"{one.n_cells:,}"),
+    ("small counts", lambda one: f"{one.together.n_small:,}"),
     ("found alone", lambda one: f"{one.alone.share:.1%}"),
-    ("together", lambda one: f"{one.together.share:.1%}"),
+    ("found together", lambda one: f"{one.together.share:.1%}"),
     ("of guesses", lambda one: f"{one.together.guessed:,}"),
-    ("sure", lambda one: f"{one.together.sure:,}"),
-    ("wrongly", lambda one: f"{one.together.sure_wrong:,}"),
-    ("certain", lambda one: f"{one.together.certain:,}"),
+    ("sure guesses", lambda one: f"{one.together.sure:,}"),
+    ("of them wrong", lambda one: f"{one.together.sure_wrong:,}"),
+    ("certain counts", lambda one: f"{one.together.certain:,}"),
 )
 _BY_POSTERIOR: tuple[tuple[str, Callable[[FoundByPosterior], str]], ...] = (
     ("small", lambda one: f"{one.n_small:,}"),
@@ -138,14 +138,12 @@ def audit(
     from ckm.audit.audit import open_space
     from ckm.audit.breakdown import exposure_facts, growth_of, parts_of
     from ckm.audit.job_tables import open_release
-    from ckm.cli.serve import require_web
     from ckm.config.read import read_job
     from ckm.config.service.sections import ServiceAudit
     from ckm.config.service.service import is_service_file, read_service
     from ckm.release.audit_gate import digests_of
     from ckm.release.run import InputFiles
 
-    require_web()
     is_release = not is_service_file(file)
     if is_release and areas is not None:
         raise click.BadParameter("a release is audited whole.", param_hint="--areas")

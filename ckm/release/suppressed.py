@@ -258,5 +258,8 @@ def _intervals(choice: Choice, number: int, system: System, audit: Audit) -> Any
             *(str(column[row]) for column in labels),
             system.measure,
             ("published", "primary", "secondary")[int(choice.status[cell])],
-            *(f"{value:.12g}" for value in (values[cell], *ends[cell])),
+            *(
+                "" if np.isnan(value) else f"{value:.12g}"
+                for value in (values[cell], *ends[cell])
+            ),
         ]

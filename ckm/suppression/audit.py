@@ -21,6 +21,8 @@ from risk.reconstruction.search import Search, tightened
 #: Intervals are computed in units of which the largest hidden value has so many.
 _UNITS = 1e6
 _TOLERANCE = 1e-6
+#: In larger parts only demands are looked at: two programs a cell would take an hour.
+MOST_INTERVALS = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -33,7 +35,8 @@ class Audit:
         The hidden cells.
     low, high
         The least and the largest value of each over all tables that agree with what is
-        published and have no value below its floor; infinite where nothing bounds it.
+        published and have no value below its floor; infinite where nothing bounds it, NaN where
+        more than ``MOST_INTERVALS`` hidden cells are linked and none was computed.
     is_exact
         Which of them have one value only: they are hidden in vain.
     under_protected
@@ -122,7 +125,8 @@ def audit(problem: Problem, hidden: ArrayLike, *, changes: Sequence[Change] = ()
     that satisfy every relation and equal the published values where these are. Hidden cells
     that no chain of relations links are looked at apart. Whether a demand is met, programs in
     units of the demand tell, whatever the size of other numbers; whether a cell is exact, the
-    directions in which it can move at all.
+    directions in which it can move at all. Both are told of every cell, also where too many are
+    linked for their intervals.
 
     Examples
     --------
@@ -152,9 +156,10 @@ def audit(problem: Problem, hidden: ArrayLike, *, changes: Sequence[Change] = ()
     parts = list(_parts(problem, mask))
     low, high, slack, n_programs = _intervals(problem, parts)
     moves = _Moves(problem, mask, [cells for cells, _ in parts])
-    doubtful = np.flatnonzero(mask & (high - low <= slack))
-    is_exact = moves.are_fixed(doubtful)
     under, exposed = moves.unmet(changes)
+    is_unknown = np.isnan(low) & ~moves.seen_to_move()
+    doubtful = np.flatnonzero(mask & (is_unknown | (high - low <= slack)))
+    is_exact = moves.are_fixed(doubtful)
     cells = np.flatnonzero(mask)
     fixed = doubtful[is_exact]
     return Audit(
@@ -174,6 +179,7 @@ class _Moves:
     def __init__(self, problem: Problem, hidden: Flags, parts: Sequence[Integers]) -> None:
         self.problem, self.hidden, self.parts = problem, hidden, parts
         self.incidence, self.n_programs = Incidence(problem.relations), 0
+        self.seen: list[Change] = []
         self.part_of = np.full(len(hidden), -1)
         for number, cells in enumerate(parts):
             self.part_of[cells] = number
@@ -181,9 +187,7 @@ class _Moves:
 
     def are_fixed(self, cells: Integers) -> Flags:
         """Tell which cells cannot move in any direction."""
-        room, rise = self.problem.room[self.hidden], self.problem.rise[self.hidden]
-        least = np.concatenate([room[room > 0], rise[rise > 0], [1.0]]).min() / FARTHEST
-        need = np.full(len(cells), least)
+        need = np.full(len(cells), self._least())
         demands = Demands.of_outsider(cells, lower=need, upper=need)
         move = self._mover(demands)
         sides = ((1, self.problem.rise[cells] > 0), (-1, self.problem.room[cells] > 0))
@@ -193,10 +197,23 @@ class _Moves:
         ]
         return np.array(found, bool)
 
+    def seen_to_move(self) -> Flags:
+        """Tell which cells a change moves that `unmet` had or found."""
+        found, least = np.zeros(len(self.hidden), bool), self._least()
+        for change in self.seen:
+            moved = np.abs(change.moves) * max(change.reach(self.problem))
+            found[change.cells[moved >= least]] = True
+        return found
+
+    def _least(self) -> float:
+        """Return by how much a cell moves at least that is not fixed."""
+        room, rise = self.problem.room[self.hidden], self.problem.rise[self.hidden]
+        return float(np.concatenate([room[room > 0], rise[rise > 0], [1.0]]).min() / FARTHEST)
+
     def unmet(self, changes: Sequence[Change]) -> tuple[Integers, Integers]:
         """List the cells that an outsider, and that a contributor, comes too near."""
         demands, attackers = self.problem.demands, Attackers(self.problem)
-        seen = [c for c in changes if _holds(self.problem, self.hidden, c)]
+        self.seen = seen = [c for c in changes if _holds(self.problem, self.hidden, c)]
         under: set[int] = set()
         exposed: set[int] = set()
         while True:
@@ -241,6 +258,9 @@ def _intervals(
     slack = np.zeros(len(low))
     cap = 4 * float(np.abs(problem.value).sum()) + 1
     for cells, rows in parts:
+        if len(cells) > MOST_INTERVALS:
+            low[cells] = high[cells] = np.nan
+            continue
         largest = float(np.abs(problem.value[cells]).max(initial=0.0))
         scale = _UNITS / max(1.0, largest, cap / _UNITS**2)
         scale = min(scale, 1.0)

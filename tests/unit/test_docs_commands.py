@@ -25,8 +25,8 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-#: Installing, serving until somebody stops it, and clusters are tested elsewhere.
-NOT_HERE = ("pip ", "make", "ckm serve", ". .venv")
+#: Installing, serving until somebody stops it, tokens and clusters are tested elsewhere.
+NOT_HERE = ("pip ", "make", "ckm serve", "ckm token", ". .venv")
 
 
 def fenced(page: Path) -> list[tuple[str, str]]:
@@ -159,7 +159,7 @@ def write_settings() -> None:
     """Put the settings that pages print under the names that commands use."""
     for name, page, word in (
         ("job.toml", "README.md", "jobseekers"),
-        ("hiding.toml", "docs/reference/suppression.md", "[suppression]"),
+        ("hiding.toml", "docs/howto/suppress.md", "[suppression]"),
         ("protecting.toml", "docs/reference/job-file.md", "cells = ["),
         ("swap.toml", "docs/reference/swapping.md", "[swap]"),
         ("plan.toml", "docs/reference/privacy/dpsgd.md", "[plan]"),
@@ -207,6 +207,7 @@ OWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("people.parquet",),
         ("ckm keys secret secret.key", "ckm release ledger.toml -o out"),
     ),
+    "docs/howto/suppress.md": (("people.parquet",), ()),
     "docs/explanation/method.md": (("people.parquet",), ("ckm keys secret secret.key",)),
     "docs/reference/ptable-files.md": ((), ()),
     "docs/reference/privacy/rappor.md": (("people.csv",), ()),
@@ -235,9 +236,30 @@ OWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 
 
-def test_every_page_with_commands_is_run():
-    pages = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
-    assert {p.relative_to(ROOT).as_posix() for p in pages if commands(p)} == set(OWN)
+def test_every_command_of_a_page_is_run():
+    """A page may show commands that another page runs: a how-to those of its reference."""
+    run_here = {command for page in OWN for command in commands(ROOT / page)}
+    for page in (ROOT / "README.md", *sorted(DOCS.rglob("*.md"))):
+        assert set(commands(page)) <= run_here, page
+    assert all(commands(ROOT / page) for page in OWN)
+
+
+def test_a_french_page_has_the_commands_and_files_of_its_english_one():
+    pages = sorted((DOCS / "fr").rglob("*.md"))
+    assert len(pages) > 10
+    for page in pages:
+        english = DOCS / page.relative_to(DOCS / "fr")
+        assert set(commands(page)) <= set(commands(english)), page
+        texts = [
+            [plain_toml(text) for kind, text in fenced(p) if kind == "toml"]
+            for p in (page, english)
+        ]
+        assert all(text in texts[1] for text in texts[0]), page
+
+
+def plain_toml(text: str) -> str:
+    """Leave out the comments of settings."""
+    return re.sub(r" *#.*", "", text)
 
 
 @pytest.mark.parametrize("page", OWN)

@@ -38,6 +38,14 @@ class Change:
     cells: Integers
     moves: Floats
 
+    def reach(self, problem: Problem) -> tuple[float, float]:
+        """Tell how often it may be taken away, and added, before a cell leaves its bounds."""
+        size, is_up = np.abs(self.moves), self.moves > 0
+        down, up = problem.room[self.cells] / size, problem.rise[self.cells] / size
+        rises = np.where(is_up, up, down).min(initial=np.inf)
+        falls = np.where(is_up, down, up).min(initial=np.inf)
+        return float(falls), float(rises)
+
     def __repr__(self) -> str:
         return f"Change({len(self.cells)} cells)"
 
@@ -85,11 +93,7 @@ class Cover:
     def proven_by(self, change: Change) -> list[Side]:
         """List the demands, up (1) and down (-1), that a change proves met."""
         numbers, place = self.demands.of_cells(change.cells)
-        room, rise, size = self.problem.room, self.problem.rise, np.abs(change.moves)
-        is_up = change.moves > 0
-        down, up = room[change.cells] / size, rise[change.cells] / size
-        rises = np.where(is_up, up, down).min(initial=np.inf)
-        falls = np.where(is_up, down, up).min(initial=np.inf)
+        falls, rises = change.reach(self.problem)
         own = change.moves[place]
         far = np.abs(own) * (1 + _TOLERANCE)
         found: list[Side] = []

@@ -194,7 +194,10 @@ def test_a_job_without_counts_or_without_noise_is_named(tmp_path):
         open_release(job)
 
 
-def test_the_command_names_the_tables_and_what_to_leave_out(tmp_path):
+def test_the_command_names_the_tables_and_what_to_leave_out_without_what_a_service_needs(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("ckm.cli.serve._WEB", ("no_such_package",))
     job = write_job(tmp_path)
     page, audit = tmp_path / "audit.html", ["audit", str(job)]
     done = CliRunner().invoke(app, [*audit, "--small", "9", "--limit", "0", "-o", str(page)])

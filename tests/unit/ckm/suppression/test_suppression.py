@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -528,6 +529,28 @@ def test_the_audit_solves_no_program_for_ends_that_sums_pass_on_and_a_table_atta
     hidden = np.outer(np.arange(6) > 0, np.arange(6) > 0).ravel()
     problem = Problem(relations=relations, values=values, primary=primary)
     assert audit(problem, hidden).n_programs < 12  # of 50 ends; 28 without
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_audit_without_intervals_judges_as_the_one_with_them_does(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    relations, values = with_margins(rng.integers(0, 6, (5, 6)))
+    problem = Problem(
+        relations=relations,
+        values=values,
+        primary=primary_cells([Frequency(least=3)], counts=values),
+    )
+    found = suppress(problem)
+    for hidden in (problem.primary.is_primary, found.hidden):
+        full = audit(problem, hidden, changes=found.changes)
+        monkeypatch.setattr(sys.modules["ckm.suppression.audit"], "MOST_INTERVALS", 0)
+        short = audit(problem, hidden, changes=found.changes)
+        monkeypatch.undo()
+        assert np.isnan(short.low).all()
+        assert np.isfinite(full.low).all()
+        np.testing.assert_array_equal(short.is_exact, full.is_exact)
+        np.testing.assert_array_equal(short.under_protected, full.under_protected)
+    assert short.is_safe
 
 
 def test_the_audit_finds_what_primary_suppression_alone_gives_away():

@@ -1,0 +1,77 @@
+"""Draw the pictures of the documentation from the demonstration: `make pictures`.
+
+The page of a service and the report of a release, in both languages, as Chromium shows them
+today. Without Chromium the pictures in the repository stay as they are.
+"""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
+CKM = (sys.executable, "-m", "ckm")
+LANGUAGES = {"en": "", "fr": "-fr"}
+
+
+def shot(url: str, name: str) -> None:
+    """Write what a window shows, unless the picture there has the same bytes."""
+    window = ["--window-size=1240,900", f"--screenshot={name}", url]
+    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
+    subprocess.run([*command, *window], check=True, capture_output=True, timeout=300)
+    new, old = Path(name).read_bytes(), HERE / name
+    if not old.exists() or old.read_bytes() != new:
+        old.write_bytes(new)
+        print(f"drawn: {name}")
+
+
+def draw_service(folder: str) -> None:
+    """Draw the page of the demonstration's service."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    address = f"http://127.0.0.1:{port}"
+    command = [*CKM, "serve", f"{folder}/service.toml", "--port", port, "--quiet"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as server:
+        try:
+            for _ in range(600):
+                try:
+                    urllib.request.urlopen(f"{address}/health").read()
+                    break
+                except OSError:
+                    time.sleep(0.5)
+            for language, ending in LANGUAGES.items():
+                asked = "codelist%5Bgeo%5D=geo.region&codelist%5Bsex%5D=sex"
+                shot(f"{address}/?{asked}&lang={language}", f"page{ending}.png")
+        finally:
+            server.terminate()
+
+
+def main() -> None:
+    """Draw all pictures."""
+    if BROWSER is None:
+        print("no Chromium here: the pictures of the documentation stay as they are")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        demo = ["demo", "--persons", "20000", "--out", f"{folder}/demo", "--quiet"]
+        subprocess.run([*CKM, *demo], check=True)
+        for language, ending in LANGUAGES.items():
+            report = Path(folder) / f"demo/out/internal/report-internal.{language}.html"
+            # The moment of the run would make another picture each time.
+            page = re.sub(r" · [^·<]*UTC", "", report.read_text(encoding="utf-8"))
+            report.write_text(page, encoding="utf-8")
+            shot(report.as_uri(), f"report{ending}.png")
+        draw_service(f"{folder}/demo")
+
+
+if __name__ == "__main__":
+    main()
