@@ -274,7 +274,13 @@ class _Sqlite(SqliteDatabase):
             raise LedgerError(
                 f"There is no ledger {path.name!r}.", hint="look at the name and the folder"
             )
-        _make_private(path)
+        try:
+            make_private(path)
+        except OSError as error:
+            raise LedgerError(
+                f"The ledger {path.name!r} cannot be opened: {error.strerror}.",
+                hint="look at the file's permissions",
+            ) from None
         super().__init__(path, timeout_s)
         try:
             self._require_ledger()
@@ -303,12 +309,10 @@ class _Sqlite(SqliteDatabase):
             )
 
 
-def _make_private(path: Path) -> None:
-    """Make the file before SQLite does, so that nobody else can ever read it."""
-    try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    except OSError as error:
-        raise LedgerError(
-            f"The ledger {path.name!r} cannot be opened: {error.strerror}.",
-            hint="look at the file's permissions",
-        ) from None
+def make_private(path: Path) -> None:
+    """Make a file before SQLite does, so that nobody else can ever read it.
+
+    One that is there is not touched: to close it would take away the locks of this process.
+    """
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))

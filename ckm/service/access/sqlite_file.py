@@ -2,7 +2,6 @@
 
 import contextlib
 import logging
-import os
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from pathlib import Path
 
 from ckm.errors import ConfigError
 from ckm.ledger import LedgerError
-from ckm.ledger.storage.store import Database, SqliteDatabase
+from ckm.ledger.storage.store import Database, SqliteDatabase, make_private
 from ckm.service.answering.messages import ClientError
 
 logger = logging.getLogger(__name__)
@@ -64,8 +63,8 @@ class SqliteFile:
             place.make_table(self.table, self.columns, index=self.index)
             return place
         try:
-            if place is not None:  # made here, so that nobody else can read it for a moment
-                os.close(os.open(place, os.O_RDWR | os.O_CREAT, 0o600))
+            if place is not None:
+                make_private(place)
             database = SqliteDatabase(place, max(5, self.wait_s))
             try:
                 self._prepare(database)
