@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -233,6 +235,20 @@ def test_a_ledger_that_is_replaced_under_its_users_is_written_no_more(tmp_path):
         Ledger.open(path, secret=Secret(SECRET)).close()
         with pytest.raises(LedgerError, match="replaced"), ledger._store.writing():
             pass
+
+
+def test_a_second_connection_leaves_the_first_its_locks(tmp_path):
+    """Else another process takes itself for the last, and deletes what is not yet in the file."""
+    path = tmp_path / "ledger.db"
+    with Ledger.open(path, secret=Secret(SECRET)):
+        store = open_store(path, create=False, is_quick=True)
+        code = (
+            "import sqlite3, sys; other = sqlite3.connect(sys.argv[1])\n"
+            "other.execute('SELECT * FROM ckm_ledger').fetchall(); other.close()"
+        )
+        subprocess.run([sys.executable, "-c", code, path], check=True)
+        assert path.with_name("ledger.db-wal").exists()
+        store.close()
 
 
 def test_a_ledger_keeps_account_of_projects_and_a_file_of_old_is_read(tmp_path):
