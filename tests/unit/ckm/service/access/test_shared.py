@@ -238,7 +238,7 @@ def test_a_ledger_that_is_replaced_under_its_users_is_written_no_more(tmp_path):
 
 
 def test_a_second_connection_leaves_the_first_its_locks(tmp_path):
-    """Else another process takes itself for the last, and deletes what is not yet in the file."""
+    """Else another process takes itself for the last and deletes what was written last."""
     path = tmp_path / "ledger.db"
     with Ledger.open(path, secret=Secret(SECRET)):
         store = open_store(path, create=False, is_quick=True)
