@@ -4,7 +4,8 @@ Records are lognormal, the rule is p % with p = 10, axes have trees. Every patte
 theirs, is audited here: primary cells that an outsider comes too near, and those that a
 contributor does. ``CKM_TAU_ARGUS`` names a Python that has `pytauargus`; packages of R are
 those of ``bench/peers``. With ``--quick`` the two small tables, against outsiders alone; with
-``--scale`` two large ones, ours against outsiders alone.
+``--scale`` two large ones, ours against outsiders alone, and with ``--cells 20000 100000`` the
+least tables with as many. Lines are printed as they come, and what is done meanwhile.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,6 +44,8 @@ TABLES: dict[str, tuple[list[list[int]], int, float, int]] = {
 }
 #: name → the most CPU seconds of search and audit, of tables that ``--scale`` takes
 _LARGE = {"20,761 cells": 120.0, "102,902 cells": 900.0}
+#: Every so many seconds of a search, what it does is told.
+_OFTEN_S = 30.0
 _MOST_MB = 4_000.0
 #: Also protected against contributors, which takes longer.
 _CONTRIBUTORS = ("1,423 cells",)
@@ -137,7 +141,16 @@ def ours(name: str, coalition: int) -> dict[str, Any]:
     from ckm.suppression import suppress
 
     problem = Turnover(name).problem(coalition)
-    cpu, found = best_cpu(lambda: suppress(problem, limit_s=3600.0), 1)
+    told = time.monotonic()
+
+    def tell(stage: str, done: int, of: int) -> None:
+        nonlocal told
+        if time.monotonic() - told > _OFTEN_S:
+            told = time.monotonic()
+            text = f"{name}: {stage} {done:,} of {of:,}, {time.process_time():.0f} CPU s"
+            print(text, file=sys.stderr, flush=True)
+
+    cpu, found = best_cpu(lambda: suppress(problem, limit_s=3600.0, progress=tell), 1)
     audit_cpu, seen = best_cpu(found.audit, 1)
     return {
         "cpu": cpu,
@@ -226,9 +239,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--scale", action="store_true")
+    parser.add_argument("--cells", type=int, nargs="+", metavar="N")
     given = parser.parse_args()
-    if given.scale:
-        _scale()
+    if given.scale or given.cells:
+        _scale(list(dict.fromkeys(map(large_enough, given.cells or []))) or list(_LARGE))
     else:
         _compare(is_quick=given.quick)
 
@@ -241,6 +255,7 @@ def _compare(*, is_quick: bool) -> None:
     for name in [name for name in TABLES if name not in _LARGE][: 2 if is_quick else None]:
         coalition = int(name in _CONTRIBUTORS and not is_quick)
         own = in_process(ours, name, 0)
+        print(f"{name}: ours, {own['cpu']:.3g} CPU s and {own['audit']:.3g} audit", flush=True)
         patterns = {
             "ours, outsiders": own,
             "ours, contributors": in_process(ours, name, 1) if coalition else None,
@@ -265,21 +280,29 @@ def _compare(*, is_quick: bool) -> None:
     report("Secondary suppression, ours against outsiders, audit included", lines)
 
 
-def _scale() -> None:
-    """Suppress and audit large tables."""
+def large_enough(cells: int) -> str:
+    """Name the least table with so many cells or more, or the largest."""
+    sizes = {name: int(name.split(" ")[0].replace(",", "")) for name in TABLES}
+    return min(sizes, key=lambda name: (sizes[name] < cells, abs(sizes[name] - cells)))
+
+
+def _scale(names: list[str]) -> None:
+    """Suppress and audit tables, and print the lines of each as soon as it is done."""
     columns = ["primary", "exact", "under", "programs", "audit", "cpu", "MB"]
-    rows, lines = list[list[object]](), list[Line]()
-    for name, most in _LARGE.items():
+    for name in names:
         found = in_process(ours, name, 0)
-        rows.append([name, len(found["hidden"]), *(found[c] for c in columns)])
+        row = [name, len(found["hidden"]), *(found[c] for c in columns)]
+        show(f"Against outsiders, {name}", ["table", "hidden", *columns], [row], ours="")
         cpu = found["cpu"] + found["audit"]
-        lines += [
-            Line(f"search and audit, {name}", cpu, "CPU s", goal=most),
-            Line(f"peak memory, {name}", found["MB"], "MB", goal=_MOST_MB),
-            Line(f"under-protected, {name}", found["under"], "cells", goal=0.0),
-        ]
-    show("Large tables, against outsiders", ["table", "hidden", *columns], rows, ours="")
-    report("Large tables: search and audit", lines)
+        memory = _MOST_MB if name in _LARGE else None
+        report(
+            f"Search and audit, {name}",
+            [
+                Line(f"search and audit, {name}", cpu, "CPU s", goal=_LARGE.get(name)),
+                Line(f"peak memory, {name}", found["MB"], "MB", goal=memory),
+                Line(f"under-protected, {name}", found["under"], "cells", goal=0.0),
+            ],
+        )
 
 
 def _lines(name: str, cpu: float, seen: dict[str, dict[str, Any]]) -> list[Line]:

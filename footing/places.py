@@ -11,6 +11,8 @@ from pathlib import Path
 STANDARD_INPUT = "-"
 #: Scheme of a database's URI → its ADBC driver.
 DRIVERS = {"postgresql": "postgresql", "postgres": "postgresql", "sqlite": "sqlite"}
+#: Schemes of stores that a Spark cluster reads by itself.
+DISTRIBUTED = frozenset({"s3", "s3a", "hdfs", "abfs", "abfss", "gs"})
 _SECRET = re.compile(r"\w*(password|secret\w*|token)\s*=", re.IGNORECASE)
 
 

@@ -80,17 +80,11 @@ class Restorer:
     job
         The job. Its code trees are read at once.
     ptable
-        The p-table of counts. Where it rounds to a base, numbers stay multiples of that,
-        unless the job names another.
+        The p-table of counts. Where it rounds to a base, numbers stay multiples of that.
     """
 
     def __init__(self, job: Job, *, ptable: PTable) -> None:
         self._job, self._max_noise, self._base = job, ptable.max_noise, rounding_base(ptable)
-        self._rounding: dict[str, Any] = {}
-        if not isinstance(job.output.additive, bool):
-            how = job.output.additive
-            self._base = how.base or self._base
-            self._rounding = {"bound": how.bound, "exact": how.exact}
         self._trees = {
             name: CodeTree.read(given if isinstance(given, Path) else Path(given["tree"]))
             for name, given in job.hierarchies.items()
@@ -138,13 +132,11 @@ class Restorer:
                 base=self._base,
                 trees=trees,
                 total_label=total,
-                **self._rounding,
             )
         except ReleaseError as error:
             raise ReleaseError(
                 f"Table {name!r} cannot be made to add up: {error.problem}",
-                hint=(self._rounding and error.hint)
-                or "publish it in a job without [output] additive, or with empty_cells = "
+                hint="publish it in a job without [output] additive, or with empty_cells = "
                 '"grid" if all of its parts are 0',
             ) from None
         effect = None

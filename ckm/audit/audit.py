@@ -1,9 +1,8 @@
 """How many small counts somebody finds who asks for all tables that the rules permit."""
 
-import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial, reduce
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,18 +21,10 @@ from risk.reconstruction.counts import possible_origins
 from risk.reconstruction.lattice import (
     Found,
     Guesses,
-    Lattice,
     guessed_counts,
     most_probable_counts,
 )
 from risk.reconstruction.lattice_bounds import CountBounds, count_bounds, equal_siblings
-from risk.reconstruction.posterior import (
-    FoundByPosterior,
-    Posterior,
-    exact_posterior,
-    found_by,
-    sample_posterior,
-)
 
 _ENOUGH = 100
 
@@ -52,8 +43,6 @@ class Exposure:
         What the table of a cell tells by itself.
     together
         What it tells beside all other tables.
-    posterior
-        What the posterior tells given all tables, where it was asked for.
     """
 
     n_variables: int
@@ -61,7 +50,6 @@ class Exposure:
     n_cells: int
     alone: Found
     together: Found
-    posterior: FoundByPosterior | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -117,8 +105,6 @@ class Audit:
         What is found of single persons.
     remainders
         By pair of tables, what is found of the sets that they differ by; sets are its cells.
-    draws
-        How many each chain has of the posterior; 0 where it is exact, or was not asked for.
     """
 
     small: int
@@ -129,7 +115,6 @@ class Audit:
     exposures: tuple[Exposure, ...]
     attributes: FoundAttributes
     remainders: tuple[Remaining, ...] = ()
-    draws: int = 0
 
     @property
     def whole(self) -> Exposure:
@@ -143,24 +128,19 @@ class Audit:
         The attack that finds most counts. A size is a number of variables; fewer than 100 small
         counts of one tell too little by themselves.
         """
-        return max([self.fitted_share, *self._shares("posterior")])
-
-    @property
-    def fitted_share(self) -> float:
-        """The largest share found without the posterior."""
         return max(*self._shares("alone"), *self._shares("together"))
 
     def _shares(self, attack: str) -> list[float]:
         enough = [one for one in self.exposures if one.together.n_small >= _ENOUGH]
-        told = [getattr(one, attack) for one in (self.whole, summed(self.remainders), *enough)]
-        return [one.share for one in told if one is not None]
+        told = (self.whole, summed(self.remainders), *enough)
+        return [getattr(one, attack).share for one in told]
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures, as JSON has them; for the office alone."""
         whole = asdict(self.whole)
         return {
             **asdict(self),
-            **{name: whole[name] for name in ("alone", "together", "posterior")},
+            **{name: whole[name] for name in ("alone", "together")},
             "remaining": asdict(summed(self.remainders)),
             "largest_share": self.largest_share,
         }
@@ -214,23 +194,16 @@ class Auditor:
         space: QuerySpace,
         *,
         seed: int = 0,
-        draws: int = 0,
         progress: Callable[[int, int], None] | None = None,
     ) -> tuple[Audit, tuple[Attacked, ...]]:
-        """Attack all tables as `audit` does, and tell of each table, too, what is found.
-
-        With `draws`, so many of each chain tell what the posterior of every count says, unless
-        it can be had exactly.
-        """
+        """Attack all tables as `audit` does, and tell of each table, too, what is found."""
         fitted = most_probable_counts(
             space.lattice, space.shown, variance=self.variance, progress=progress
         )
         truth = space.lattice.sums(space.joint)
-        posteriors = self._posteriors(space, seed=seed, draws=draws, progress=progress)
-        is_exact = all(np.isinf(one.n_effective).all() for one in posteriors.values())
         origins = partial(possible_origins, self.ptable)
         bounds = count_bounds(space.lattice, space.shown, origins=origins, equal_noise=True)
-        attacked = self._attacked(space, truth, fitted, bounds, posteriors)
+        attacked = self._attacked(space, truth, fitted, bounds)
         by_size: dict[int, list[Attacked]] = {}
         for one in attacked:
             by_size.setdefault(one.n_variables, []).append(one)
@@ -252,7 +225,6 @@ class Auditor:
                 fitted=fitted,
                 axes=space.attributes,
             ),
-            draws=0 if is_exact else draws,
         )
         return audit, attacked
 
@@ -262,7 +234,6 @@ class Auditor:
         truth: Mapping[Levels, Integers],
         fitted: Mapping[Levels, Floats],
         bounds: Mapping[Levels, CountBounds],
-        posteriors: Mapping[Levels, Posterior],
     ) -> tuple[Attacked, ...]:
         """Tell of each table which small counts are found."""
         beside = equal_siblings(space.lattice, space.shown)
@@ -277,7 +248,6 @@ class Auditor:
                 bounds=limits,
                 clues=[beside[table][kept], limits[0] > 0],
             )
-            known = posteriors.get(table)
             found.append(
                 Attacked(
                     table=table,
@@ -286,9 +256,6 @@ class Auditor:
                     n_cells=int(kept.sum()),
                     alone=alone.found,
                     together=together.found,
-                    posterior=None
-                    if known is None
-                    else found_by(known, truth[table], kept, confidence=self.confidence),
                     places=np.flatnonzero(kept)[alone.is_small],
                     is_found_alone=alone.is_right[alone.is_small],
                     is_found_together=together.is_right[alone.is_small],
@@ -344,50 +311,15 @@ class Auditor:
         guess = partial(guessed_counts, truth, small=self.small, confidence=self.confidence)
         return guess(seen, [clue]), guess(near, every, bounds=bounds)
 
-    def _posteriors(
-        self,
-        space: QuerySpace,
-        *,
-        seed: int,
-        draws: int,
-        progress: Callable[[int, int], None] | None,
-    ) -> dict[Levels, Posterior]:
-        """Tell how probable every count is: exactly where that is possible, or from draws."""
-        if not draws:
-            return {}
-        lattice, shown = space.lattice, space.shown
-        given: dict[str, Any] = {"ptable": self.ptable, "small": self.small}
-        exact = exact_posterior(lattice, shown, **given)
-        if exact is not None:
-            return exact
-        finest = (0,) * len(lattice.shape)
-        whole = Lattice(lattice.groups, [*lattice.tables, finest])
-        fitted = most_probable_counts(whole, shown, variance=self.variance)[finest]
-        area = space.area
-        if area is not None and len(area.levels) != len(space.level_names[area.axis]):
-            area = None
-        return sample_posterior(
-            lattice,
-            shown,
-            draws=draws,
-            fitted=fitted,
-            area=None if area is None else area.axis,
-            seed=seed,
-            progress=progress,
-            **given,
-        )
-
 
 def summed(some: Sequence[Exposure]) -> Exposure:
     """Sum up what is found of tables, whatever the number of their variables."""
-    posteriors = [one.posterior for one in some if one.posterior is not None]
     return Exposure(
         n_variables=0,
         n_tables=sum(one.n_tables for one in some),
         n_cells=sum(one.n_cells for one in some),
         alone=sum((one.alone for one in some), Found()),
         together=sum((one.together for one in some), Found()),
-        posterior=reduce(operator.add, posteriors) if posteriors else None,
     )
 
 

@@ -160,9 +160,7 @@ def exposure_facts(
     release: ReleaseTables | None = None,
 ) -> ExposureFacts:
     """Gather all that the page of an audit says, of a service or of a release."""
-    named = ("small", "confidence", "n_areas", "n_areas_drawn", "seed", "draws")
-    told = [*((str(one.n_variables), one.posterior) for one in found.exposures)]
-    told += [("", found.whole.posterior)]
+    named = ("small", "confidence", "n_areas", "n_areas_drawn", "seed")
     given: dict[str, Any] = {name: getattr(found, name) for name in named}
     of_all = ("guessed", "sure", "sure_wrong", "certain")
     given |= {name: getattr(found.whole.together, name) for name in of_all}
@@ -177,7 +175,6 @@ def exposure_facts(
         differences=_worst(_part(one.name, one) for one in found.remainders),
         persons=found.attributes,
         sizes=tuple(_part(str(one.n_variables), one) for one in found.exposures),
-        posterior=tuple((name, one) for name, one in told if one is not None),
         **parts,
         growth=growth,
         advice=tuple(one.chosen for one in steps),

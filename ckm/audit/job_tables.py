@@ -102,7 +102,7 @@ def open_release(
     job = read_job(path)
     if job.ptable is None:
         raise ConfigError(
-            f"The job {path.name!r} has no noise: it is one for suppression.",
+            f"The job {path.name!r} has no noise: it is one for suppression or rounding.",
             hint="ckm suppress audits its own tables; ckm audit takes jobs with [ptable]",
         )
     release = _release(path, job)

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ckm.audit.audit import Audit, Exposure
     from ckm.cli.terminal.console import Terminal
     from reports.facts.exposure import ClosureFact, ExposureFacts
-    from risk.reconstruction.posterior import FoundByPosterior
 
 _PATH = click.Path(path_type=Path)
 _OTHERS = 3
@@ -40,16 +39,6 @@ _FOUND: tuple[tuple[str, Callable[[Exposure], str]], ...] = (
     ("sure guesses", lambda one: f"{one.together.sure:,}"),
     ("of them wrong", lambda one: f"{one.together.sure_wrong:,}"),
     ("certain counts", lambda one: f"{one.together.certain:,}"),
-)
-_BY_POSTERIOR: tuple[tuple[str, Callable[[FoundByPosterior], str]], ...] = (
-    ("small", lambda one: f"{one.n_small:,}"),
-    ("found", lambda one: f"{one.share:.1%}"),
-    ("of guesses", lambda one: f"{one.guessed:,}"),
-    ("sure", lambda one: f"{one.sure:,}"),
-    ("wrongly", lambda one: f"{one.sure_wrong:,}"),
-    ("sure it is small", lambda one: f"{one.sure_small:,}"),
-    ("wrongly", lambda one: f"{one.sure_small_wrong:,}"),
-    ("chains differ", lambda one: f"{one.n_unmixed / max(one.n_cells, 1):.1%}"),
 )
 
 
@@ -83,14 +72,6 @@ def _finite(_context: click.Context, _option: click.Parameter, value: float | No
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the draws."
 )
 @click.option(
-    "--draws",
-    type=click.IntRange(0, 10_000),
-    default=0,
-    show_default=True,
-    help="Draw so many times from all counts that fit, in each of 16 chains, and tell how "
-    "probable small counts are; takes minutes.",
-)
-@click.option(
     "--limit",
     type=click.FloatRange(0, 1),
     callback=_finite,
@@ -113,7 +94,6 @@ def audit(
     confidence: float | None,
     areas: int | None,
     seed: int,
-    draws: int,
     limit: float | None,
     output: Path | None,
     lang: str | None,
@@ -126,7 +106,6 @@ def audit(
     ckm audit service.toml
     ckm audit service.toml --small 3 -o audit.html    a page, and audit.json beside it
     ckm audit service.toml --areas 50 --seed 1        a sample of areas, for many records
-    ckm audit service.toml --draws 200                how probable small counts are, in minutes
     ckm audit service.toml --limit 0.1                what to close until 10 % are found
     ckm audit job.toml -o audit.html                  the tables of a release, and earlier ones
 
@@ -176,7 +155,6 @@ def audit(
         found, attacked = auditor.attacked(
             space,
             seed=seed,
-            draws=draws,
             progress=partial(report_progress, "all tables together"),
         )
         is_over = limit is not None and found.largest_share > limit
@@ -185,10 +163,9 @@ def audit(
             if output is not None and output != _beside(output)
             else None
         )
-        is_advised = limit is not None and found.fitted_share > limit
         again: dict[str, Any] = {"limit": limit, "progress": report_progress}
-        steps = advise(space, auditor, is_release=is_release, **again) if is_advised else ()
-        noise = stronger_noise(space, auditor, seed=seed, **again) if is_advised else ()
+        steps = advise(space, auditor, is_release=is_release, **again) if is_over else ()
+        noise = stronger_noise(space, auditor, seed=seed, **again) if is_over else ()
     facts = exposure_facts(
         plan,
         found,
@@ -216,13 +193,11 @@ def audit(
         raise CheckFailedError(
             "More small counts are found, of all tables, of those of one number of variables, "
             f"or of what two tables differ by, than the limit of {limit:.1%}.",
-            hint=_way_out(found, steps, limit=limit),
+            hint=_way_out(steps, limit=limit),
         )
 
 
-def _way_out(found: Audit, steps: Sequence[Step], *, limit: float) -> str:
-    if found.fitted_share <= limit:
-        return "the draws alone find more: without --draws, a lower --limit gives advice"
+def _way_out(steps: Sequence[Step], *, limit: float) -> str:
     if steps and steps[-1].chosen.share <= limit:
         return "close what the table above names, in that order"
     return "no closures lead there: offer coarser levels, or more noise"
@@ -296,19 +271,6 @@ def _show_found(terminal: Terminal, found: Audit) -> None:
         "guesses that a cell is small; sure: where 20 other cells look alike; certain: no "
         "other count fits. Other attacks may find more.",
     )
-    told = [(str(one.n_variables), one.posterior) for one in found.exposures]
-    told.append(("all", found.whole.posterior))
-    rows = [
-        [name, *(of(one) for _, of in _BY_POSTERIOR)] for name, one in told if one is not None
-    ]
-    if rows:
-        terminal.table(
-            ["variables", *(name for name, _ in _BY_POSTERIOR)],
-            rows,
-            title="From the probability of each count, given all tables and the p-table",
-            caption=f"sure: {found.confidence:.0%} or more, of one count or of any small one; "
-            "chains differ: in so many cells (R-hat above 1.05); more draws tell more.",
-        )
 
 
 def _tell(terminal: Terminal, facts: ExposureFacts, reasons: Mapping[str, str]) -> None:

@@ -107,6 +107,7 @@ def _check_job(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) ->
     from ckm.config.job.output import common_texts
     from ckm.release.files.table_files import TableFiles
     from ckm.release.perturbed import NoiseRun
+    from ckm.release.rounded import RoundingRun
     from ckm.release.suppressed import SuppressionRun
     from ptable import NoiseSpec, feasible
 
@@ -128,7 +129,7 @@ def _check_job(terminal: Terminal, file: Path, *, quick: bool, **limits: Any) ->
             terminal.warn("caution", caution)
     if not quick:
         tell_limit(terminal, plan)
-    kind = NoiseRun if plan.suppression is None else SuppressionRun
+    kind = NoiseRun if plan.has_noise else RoundingRun if plan.rounding else SuppressionRun
     with terminal.progress() as report_progress:
         run = kind(plan, progress=report_progress, is_kept=False)
         run.rehearse(quick=quick, step=terminal.step, **limits)

@@ -128,6 +128,11 @@ def release(terminal: Terminal, /, **options: Any) -> None:
     ckm release job.toml -o out/2027-03 --force --memory-limit 3GB
     ckm release job.toml -o out/2027-03 --format px --format json-stat2
 
+    In job.toml, instead of [ptable], for controlled rounding of counts without noise
+    --------------------------------------------------------------------------------
+    [rounding]
+    base = 5
+
     Formats: csv, csv-labels, parquet, xlsx, json-stat2, px, sdmx-csv, sdmx-csv-1, csvw
 
     The folder holds public/, which may be published, and internal/, which may not.

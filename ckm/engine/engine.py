@@ -459,6 +459,50 @@ class Engine:
                 progress("scan", int(100 * share), 100)
         return spool.table()
 
+    def write_distributed(
+        self, request: TableRequest, place: str, *, progress: Progress | None = None
+    ) -> int:
+        """Tabulate, protect and write a table where the records are, by the workers of Spark.
+
+        Its rows are those of `tabulate`, in the order of each file alone. No cell comes to this
+        machine, so that there is no ledger, no report and no check of them.
+
+        Parameters
+        ----------
+        request
+            The table: counts and weighted counts.
+        place
+            A folder that is not there yet, as workers know it: ``"s3a://bucket/table"``.
+        progress
+            As for `tabulate_all`.
+
+        Returns
+        -------
+        int
+            How many rows were written.
+
+        Raises
+        ------
+        tables.TablesError, ConfigError
+            If the request is wrong, the data do not fit it, or it cannot be written.
+        """
+        from ckm.engine.distributed import write_distributed
+
+        self._protection.require_keys([request], quality=self.check_keys())
+        return write_distributed(
+            self._source,
+            self._keys,
+            request,
+            self._fitter.fit({"": request})[""],
+            place,
+            protection=self._protection,
+            progress=_scan_progress(progress),
+        )
+
+    def far_files(self) -> dict[str, tuple[int, str]]:
+        """Return the files that lie on no disk of this machine: name → size, last change."""
+        return self._source.far_files()
+
     def count_histogram(
         self,
         requests: Mapping[str, TableRequest],
@@ -532,16 +576,13 @@ class Engine:
     def _cells(
         self, built: Sequence[Request], progress: Progress | None, *, sketch: int = 0
     ) -> list[Cells]:
-        scan = (
-            None if progress is None else lambda share: progress("scan", int(100 * share), 100)
-        )
         return cube(
             self._source,
             self._keys,
             built,
             tolerate_missing_keys=self._checks == "warn",
             sketch=sketch,
-            progress=scan,
+            progress=_scan_progress(progress),
         )
 
     def prepare(
@@ -648,3 +689,7 @@ class Engine:
         """Return the tables in which named cells are looked up, and their requests of cells."""
         wanted = named_requests(requests.values(), self._protection.noises)
         return list(zip(wanted.values(), self._fitter.fit(wanted).values(), strict=True))
+
+
+def _scan_progress(progress: Progress | None) -> Callable[[float], None] | None:
+    return None if progress is None else lambda share: progress("scan", int(100 * share), 100)

@@ -24,7 +24,12 @@ _START = np.array(
 _HALVES = (0, 1, 0, 1)
 
 
-def mix_keys(cell_keys: Words, *, secret: Secret) -> NDArray[np.uint32]:
+def mix_key(secret: Secret) -> bytes:
+    """Return the key of the mix."""
+    return secret.derive(_PURPOSE)[:16]
+
+
+def mix_keys(cell_keys: Words, *, secret: Secret | bytes) -> NDArray[np.uint32]:
     """Mix cell keys with a secret into uniform 32-bit keys for the lookup.
 
     Parameters
@@ -32,7 +37,7 @@ def mix_keys(cell_keys: Words, *, secret: Secret) -> NDArray[np.uint32]:
     cell_keys
         Sums of record keys, uint64.
     secret
-        The secret of the release.
+        The secret of the release, or the key of the mix.
 
     Returns
     -------
@@ -56,7 +61,7 @@ def mix_keys(cell_keys: Words, *, secret: Secret) -> NDArray[np.uint32]:
     >>> mix_keys(np.array([1, 2, 1], np.uint64), secret=Secret(bytes(16)))
     array([1243329329, 1511959724, 1243329329], dtype=uint32)
     """
-    key = np.frombuffer(secret.derive(_PURPOSE)[:16], "<u8")
+    key = np.frombuffer(secret if isinstance(secret, bytes) else mix_key(secret), "<u8")
     return (siphash(cell_keys, key) >> np.uint64(32)).astype(np.uint32)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tables import Cells, Secret
 
 
-def perturb(cells: Cells, *, ptable: PTable, secret: Secret | None) -> Integers:
+def perturb(cells: Cells, *, ptable: PTable, secret: Secret | bytes | None) -> Integers:
     """Return the published count of every cell.
 
     Parameters
@@ -25,8 +25,8 @@ def perturb(cells: Cells, *, ptable: PTable, secret: Secret | None) -> Integers:
     ptable
         The perturbation table.
     secret
-        The secret that mixes the cell keys before the lookup; None looks them up as they
-        are, which replays other tools.
+        The secret that mixes the cell keys before the lookup, or the key of the mix; None
+        looks them up as they are, which replays other tools.
 
     Returns
     -------

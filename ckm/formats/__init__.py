@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ckm.errors import FormatError
     from ckm.formats.about import TableAbout
-    from ckm.formats.files import read_about, read_table, stream, to_bytes, write_table
+    from ckm.formats.files import read_about, read_table, to_bytes, write_table
     from ckm.formats.registry import FORMATS, Format
 
 __all__ = [
@@ -32,7 +32,6 @@ __all__ = [
     "TableAbout",
     "read_about",
     "read_table",
-    "stream",
     "to_bytes",
     "write_table",
 ]
@@ -42,7 +41,7 @@ FORMAT_NAMES = (
     *("csv", "csv-labels", "parquet", "xlsx", "json-stat2", "px"),
     *("sdmx-csv", "sdmx-csv-1", "csvw"),
 )
-_FILES = ("read_about", "read_table", "stream", "to_bytes", "write_table")
+_FILES = ("read_about", "read_table", "to_bytes", "write_table")
 
 __getattr__, __dir__ = lazy(
     __name__,

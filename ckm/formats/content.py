@@ -97,12 +97,6 @@ def masked(values: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[Any]:
     return np.ma.array(np.where(mask, 0, values).astype(values.dtype), mask=mask)
 
 
-def texts_of(table: PublishedTable, column: str) -> list[str]:
-    """Return the texts of a dimension, row by row."""
-    codes, categories = table.dimensions[column]
-    return list(np.array([*categories, ""], object)[codes])
-
-
 def encoded(texts: Sequence[str]) -> tuple[NDArray[np.int32], list[str]]:
     """Code texts by first appearance."""
     places: dict[str, int] = {}

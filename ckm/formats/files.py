@@ -6,9 +6,8 @@ import io
 import os
 import re
 import secrets
-import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
@@ -18,8 +17,6 @@ from ckm.formats.about import TableAbout
 from ckm.formats.content import checked
 from ckm.formats.csvw import METADATA_SUFFIX
 from ckm.formats.registry import FORMATS, Format, format_named, format_of
-
-_IN_MEMORY = 1 << 24
 
 
 def write_table(
@@ -163,70 +160,6 @@ def to_bytes(
     file = io.BytesIO()
     _write_stream(checked(table), file, format_named(format), _said(about))
     return file.getvalue()
-
-
-def stream(
-    table: PublishedTable,
-    format: str,  # noqa: A002
-    *,
-    about: TableAbout | None = None,
-    chunk_bytes: int = 1 << 18,
-) -> Iterator[bytes]:
-    r"""Return the bytes of a file in pieces, for a large table.
-
-    The file is made before this returns, beyond 16 MiB on the disk: a table that does not
-    fit raises here, not after half of it was sent.
-
-    Parameters
-    ----------
-    table, format, about
-        See `to_bytes`.
-    chunk_bytes
-        Size of a piece.
-
-    Raises
-    ------
-    FormatError
-        If the format cannot hold the table.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ckm import PublishedTable
-    >>> table = PublishedTable(dimensions={}, measures={"count": np.array([12])})
-    >>> list(stream(table, "csv", chunk_bytes=8))
-    [b'"count"\n', b'12\n']
-    """
-    file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115  (sent later)
-    pieces = _Pieces(file, chunk_bytes)
-    _write_stream(checked(table), file, format_named(format), _said(about))
-    file.seek(0)
-    return pieces
-
-
-class _Pieces:
-    """The pieces of a file, which is closed at the end, or when nobody wants them any more."""
-
-    def __init__(self, file: tempfile.SpooledTemporaryFile[bytes], size: int) -> None:
-        self._file = file
-        self._size = size
-
-    def __iter__(self) -> Iterator[bytes]:
-        return self
-
-    def __next__(self) -> bytes:
-        piece = b"" if self._file.closed else self._file.read(self._size)
-        if not piece:
-            self.close()
-            raise StopIteration
-        return piece
-
-    def close(self) -> None:
-        """Give the file back."""
-        self._file.close()
-
-    def __del__(self) -> None:
-        self.close()
 
 
 def _write_stream(

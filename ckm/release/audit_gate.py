@@ -38,7 +38,7 @@ _ELSEWHERE: Any = {
     "data": {"path", "database"},
     "keys": {"secret", "checks"},
 }
-_WORDS = {"labels", "levels", "categories", "codelist", "boundaries", "boundary_code", "title"}
+_WORDS = {"labels", "levels", "categories", "codelist", "title"}
 _WORDS |= {"dataflow"}
 
 

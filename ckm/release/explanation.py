@@ -119,8 +119,8 @@ def explain(
 
 
 def _require_explained(job: Job, table: str, cell: Mapping[str, str], measure: str) -> None:
-    if job.suppression is not None or job.output.additive:
-        what = "hides cells" if job.suppression else "makes counts additive after the noise"
+    if not job.has_noise or job.output.additive:
+        what = "hides cells" if job.suppression else "makes counts add up"
         raise ConfigError(
             f"The job {job.path.name!r} {what}: ckm explain tells of noise alone.",
             hint="internal/ in the folder of the release tells what was done",

@@ -55,8 +55,8 @@ def load_ptable(job: Job) -> PTable:
     """Read the p-table of a job, or solve it. Only solving loads a solver."""
     if job.ptable is None:
         raise ConfigError(
-            f"The job {job.path.name!r} has no noise: it is one for suppression.",
-            hint="ckm suppress takes it; ckm release needs [ptable] instead of [suppression]",
+            f"The job {job.path.name!r} has no noise: it is one for suppression or rounding.",
+            hint="with [suppression], ckm suppress takes it; with [rounding], ckm release",
         )
     from ptable import InfeasibleError
 
@@ -227,9 +227,9 @@ def open_engine(
     """Open the data of a job with its keys and its p-table."""
     from ckm.engine.engine import Engine
 
-    data = job.data.local
+    data = job.data if job.data.is_distributed else job.data.local
     return Engine(
-        data.paths,
+        data.places,
         **{name: getattr(data, name) for name in _OF_DATA},
         secret=load_secret(job),
         ptable=ptable,

@@ -29,6 +29,7 @@ from ckm.release.files.manifest import (
 from ckm.release.files.output_folder import resolve_target
 from ckm.release.job_inputs import load_secret, opened_job, zero_sums_caution
 from ckm.release.pages.report_pages import LeakCheck, write_report
+from ckm.release.rounded import RoundingRun
 from ckm.release.run import ReleaseRun
 from ckm.release.verdict import judge
 from ckm.release.warnings_log import captured_warnings
@@ -118,10 +119,12 @@ def release(
     >>> from ckm.config import read_job
     >>> release(read_job("job.toml"), "out/")  # doctest: +SKIP
     """
-    run = NoiseRun(job, formats=formats, progress=progress, is_kept=not dry_run)
-    run.is_full = full
-    words = ["ckm", "release", job.path.name, "-o", resolve_target(out).name]
-    run.command = shlex.join(words) + run.options if command is None else command
+    kind = NoiseRun if job.rounding is None else RoundingRun
+    run = kind(job, formats=formats, progress=progress, is_kept=not dry_run)
+    if isinstance(run, NoiseRun):
+        run.is_full = full
+        words = ["ckm", "release", job.path.name, "-o", resolve_target(out).name]
+        run.command = shlex.join(words) + run.options if command is None else command
     return run.release(out, force=force, memory_limit=memory_limit, threads=threads)
 
 
@@ -160,6 +163,7 @@ class NoiseRun(ReleaseRun["OpenedJob"]):
                 progress=self.progress,
                 **resources,
             ) as opened:
+                self.inputs.include(opened.engine.far_files)
                 yield opened
 
     def fill(self, public: Path, internal: Path, opened: OpenedJob) -> list[TableRecord]:

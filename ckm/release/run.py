@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
+import math
 import time
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ from ckm.release.files.output_folder import check_target, new_folder, resolve_ta
 from ckm.release.files.table_files import TableFiles, in_formats, refuse_foreign, refuse_overlap
 from ckm.release.job_inputs import silent
 from ckm.versions import versions
+from reports.facts.release import FileFact, StatedFile
 from tables.source.spill import SpillFolder
 
 if TYPE_CHECKING:
@@ -36,12 +38,12 @@ if TYPE_CHECKING:
     from ckm.config.job.job import Job
     from ckm.engine.published_table import PublishedTable
     from ckm.release.job_inputs import Resources, Step
-    from reports.facts.release import FileFact
 
     Progress = Callable[[str, int, int], None]
 
 logger = logging.getLogger(__name__)
 
+_MOST_HASHED = 1 << 30  # bytes of a file for Spark
 _Opened = TypeVar("_Opened")
 
 
@@ -77,15 +79,29 @@ class InputFiles:
     ----------
     names
         The files → what a manifest calls them.
+    most
+        Larger files are not hashed: their size and their last change stand for them.
     """
 
-    def __init__(self, names: Mapping[Path, str]) -> None:
-        self._names = names
+    def __init__(self, names: Mapping[Path, str], *, most: float = math.inf) -> None:
+        self._names, self._most = names, most
+        self._far: Callable[[], Mapping[str, tuple[int, str]]] = dict
         self._before = self._states()
 
+    def include(self, far: Callable[[], Mapping[str, tuple[int, str]]]) -> None:
+        """Add files that lie on no disk of this machine: name → size, last change."""
+        self._far, self._before = far, (self._before[0], far())
+
     def record(self, progress: Progress) -> tuple[FileFact, ...]:
-        """Hash the files."""
-        total, done = sum(size for _, size in self._before), 0
+        """Hash the files, or state the size and the last change of what is large or far."""
+        local, far = self._before
+        stated = {
+            name: (size, dt.datetime.fromtimestamp(changed / 1e9, dt.UTC).isoformat())
+            for name, (changed, size) in zip(self._names.values(), local, strict=True)
+            if size > self._most
+        }
+        hashed = {path: name for path, name in self._names.items() if name not in stated}
+        total, done = sum(size for _, size in local if size <= self._most), 0
 
         def add(size: int) -> None:
             nonlocal done
@@ -93,8 +109,12 @@ class InputFiles:
             progress("fingerprint of the input", done // 1024, total // 1024)
 
         with _reading():
-            return tuple(
-                record_file(path, name=name, progress=add) for path, name in self._names.items()
+            return (
+                *(record_file(path, name=name, progress=add) for path, name in hashed.items()),
+                *(
+                    StatedFile(file=name, bytes=size, modified=changed)
+                    for name, (size, changed) in {**stated, **far}.items()
+                ),
             )
 
     def require_rest(self) -> None:
@@ -105,10 +125,10 @@ class InputFiles:
                 hint="run it again when the data are at rest",
             )
 
-    def _states(self) -> list[tuple[int, int]]:
+    def _states(self) -> tuple[list[tuple[int, int]], Mapping[str, tuple[int, str]]]:
         with _reading():
             stats = [path.stat() for path in self._names]
-        return [(stat.st_mtime_ns, stat.st_size) for stat in stats]
+        return [(stat.st_mtime_ns, stat.st_size) for stat in stats], self._far()
 
 
 @contextmanager
@@ -172,7 +192,9 @@ class ReleaseRun(ABC, Generic[_Opened]):
         self.is_kept = is_kept
         self.files = TableFiles(self.job)
         self.files.require_fit()
-        self.inputs = InputFiles({path: job.shown(path) for path in job.input_files()})
+        names = {path: job.shown(path) for path in job.input_files()}
+        most = _MOST_HASHED if job.data.engine == "spark" else math.inf
+        self.inputs = InputFiles(names, most=most)
         self.measures: tuple[Mapping[str, Any], ...] = ()
 
     @abstractmethod

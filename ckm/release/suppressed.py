@@ -93,7 +93,24 @@ def release_true_numbers(
     return run.release(out, force=force, memory_limit=memory_limit, threads=threads)
 
 
-class SuppressionRun(ReleaseRun["Originals"]):
+class OriginalsRun(ReleaseRun["Originals"]):
+    """A release that begins with true numbers and adds no noise."""
+
+    @contextmanager
+    def opened(self, *, step: Step, **resources: Unpack[Resources]) -> Iterator[Originals]:
+        """Open the records."""
+        with open_originals(self.job, **resources) as originals:
+            self.inputs.include(originals.source.far_files)
+            step("columns checked", "the data have every column, with types that fit")
+            yield originals
+
+    def tell_keys(self, step: Step) -> None:
+        """Tell that the records were looked at, unless the job checks none."""
+        if self.job.checks != "skip":
+            step("records checked", "no record is there twice")
+
+
+class SuppressionRun(OriginalsRun):
     """A release by suppression."""
 
     kind, event, is_original = SUPPRESSION_KIND, "suppression complete", True
@@ -108,13 +125,6 @@ class SuppressionRun(ReleaseRun["Originals"]):
         self.rules: JobSuppression = job.suppression
         super().__init__(job, **options)
 
-    @contextmanager
-    def opened(self, *, step: Step, **resources: Unpack[Resources]) -> Iterator[Originals]:
-        """Open the records."""
-        with open_originals(self.job, **resources) as originals:
-            step("columns checked", "the data have every column, with types that fit")
-            yield originals
-
     def fill(self, public: Path, internal: Path, opened: Originals) -> list[TableRecord]:
         """Write the tables, the manifests and what readers can work out of hidden cells."""
         inputs = self.inputs.record(self.progress)
@@ -124,6 +134,7 @@ class SuppressionRun(ReleaseRun["Originals"]):
             rules=self.rules,
             groups=opened.groups(),
             whole=opened.whole(),
+            finest=opened.finest(),
             progress=self.progress,
         )
         audits = choice.audits(progress=self.progress) if self.rules.audit else {}
@@ -157,11 +168,6 @@ class SuppressionRun(ReleaseRun["Originals"]):
             inside={"inside": [asdict(file) for file in audited]},
         )
         return tables
-
-    def tell_keys(self, step: Step) -> None:
-        """Tell that the records were looked at, unless the job checks none."""
-        if self.job.checks != "skip":
-            step("records checked", "no record is there twice")
 
 
 def _require_safe(choice: Choice, audits: Mapping[str, Audit]) -> None:
@@ -259,7 +265,7 @@ def _intervals(choice: Choice, number: int, system: System, audit: Audit) -> Any
             system.measure,
             ("published", "primary", "secondary")[int(choice.status[cell])],
             *(
-                "" if np.isnan(value) else f"{value:.12g}"
+                "" if np.isnan(value) else f"{value + 0.0:.12g}"  # no -0
                 for value in (values[cell], *ends[cell])
             ),
         ]

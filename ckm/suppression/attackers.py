@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from ckm.suppression.primary import Contributions
 from ckm.suppression.relations import Relations
 from ckm.suppression.secondary.cover import Change
 from ckm.suppression.secondary.problem import Demands, Problem
-from footing.arrays import Flags, Floats, Integers
+from ckm.suppression.secondary.region import Attack
+from footing.arrays import Floats, Integers
 
-#: a contributor: a finest cell, and 0 for the largest in it or 1 for the second
+#: a contributor: a finest cell, and 0 for the largest in it or 1 for the second; or the number
+#: of a holding, and -1
 Who: TypeAlias = tuple[int, int]
 
 _EXACT = 1e-9
+_LEAST = 1e-6
 
 
 class Attackers:
@@ -36,6 +41,8 @@ class Attackers:
         self.problem = problem
         self.over = _containing(problem.relations)
         self.under = self.over.T.tocsr()
+        #: what every holding gave to every cell, and the other way round
+        self.held, self.holders = _by_holding(problem.primary.contributions, self.over)
         self.asked: set[tuple[int, tuple[Who, ...]]] = set()
         #: for cells and directions, changes in one or another of which everybody else believes
         self.enough: dict[tuple[int, int], list[Change]] = {}
@@ -65,21 +72,30 @@ class Attackers:
                 found += new
         return self._demands(found) if found else None
 
-    def is_under(self, who: Who, cells: Integers) -> Flags:
-        """Tell which cells a contributor stands in."""
-        part = self.over.indices[self.over.indptr[who[0]] : self.over.indptr[who[0] + 1]]
-        place = np.minimum(np.searchsorted(part, cells), len(part) - 1)
-        return np.asarray(part[place] == cells)
-
-    def leaves(self, cell: int) -> Integers:
-        """List the finest cells of a cell."""
-        part = slice(self.under.indptr[cell], self.under.indptr[cell + 1])
-        return np.asarray(self.under.indices[part], np.int64)
-
-    def gave(self, who: Who) -> float:
-        """Return what a contributor gave."""
+    def gifts(self, who: Who) -> tuple[Integers, Any]:
+        """List the cells of a contributor, and what he gave to each."""
+        of_holding = who[1] < 0
+        matrix = self.held if of_holding else self.over
+        part = slice(matrix.indptr[who[0]], matrix.indptr[who[0] + 1])
         given: Any = self.problem.primary.contributions
-        return float((given.second if who[1] else given.first)[who[0]])
+        single = given.second if who[1] else given.first
+        amounts = matrix.data[part] if of_holding else single[who[0]]
+        return matrix.indices[part], np.broadcast_to(amounts, part.stop - part.start)
+
+    def largest(self, cell: int, least: float = -1.0) -> list[Who]:
+        """List the contributors of a cell who gave more to it than something, largest first."""
+        if self.held is not None:
+            part = slice(self.holders.indptr[cell], self.holders.indptr[cell + 1])
+            gave, units = self.holders.data[part], self.holders.indices[part]
+            order = np.argsort(-gave, kind="stable")
+            return [(int(units[i]), -1) for i in order.tolist() if gave[i] > least]
+        given: Any = self.problem.primary.contributions
+        leaves = self.under.indices[self.under.indptr[cell] : self.under.indptr[cell + 1]]
+        both = np.stack([given.first[leaves], given.second[leaves]], axis=1)
+        place, k = np.nonzero(both > least)
+        order = np.argsort(-both[place, k], kind="stable")
+        found = zip(leaves[place[order]].tolist(), k[order].tolist(), strict=True)
+        return list(found)
 
     def needs(self, cell: int, group: tuple[Who, ...]) -> tuple[float, float]:
         """Return how far below and above its value a group must believe a cell possible."""
@@ -87,28 +103,34 @@ class Attackers:
         inside = [who for who in group if self._is_in(who, cell)]
         if len(inside) > 1:  # the rules think of one contributor of the cell itself
             return 0.0, 0.0
-        own = sum(map(self.gave, inside))
+        own = sum(self.gave(who, cell) for who in inside)
         room = min(self.problem.room[cell], self.problem.value[cell] - own)
         lower, upper = given.levels(cell, own)
         rest = self.problem.primary
         return min(lower, rest.lower[cell], room), min(upper, float(rest.upper[cell]))
 
+    def gave(self, who: Who, cell: int) -> float:
+        """Return what a contributor gave to a cell."""
+        cells, amounts = self.gifts(who)
+        return float(amounts[min(np.searchsorted(cells, cell), len(cells) - 1)])
+
     def _is_in(self, who: Who, cell: int) -> bool:
         """Tell whether a contributor stands in a cell; in another table, by his amount."""
-        if self.is_under(who, np.array([cell]))[0]:
+        if cell in self.gifts(who)[0]:
             return True
         given: Any = self.problem.primary.contributions
-        is_other = len(self.problem.relations.grids) > 1 and not np.any(
-            self.problem.primary.floor
-        )
-        return is_other and self.gave(who) in {given.first[cell], given.second[cell]}
+        relations, floor = self.problem.relations, self.problem.primary.floor
+        is_other = len(relations.grids) > 1 and not relations.is_joint and not np.any(floor)
+        return is_other and self.gave(who, cell) in {given.first[cell], given.second[cell]}
 
     def known(self, group: tuple[Who, ...], cells: Integers) -> tuple[Floats, Integers]:
         """Return what a group gave to each of some cells, and how many of it did."""
         gave, number = np.zeros(len(cells)), np.zeros(len(cells), np.int64)
         for who in group:
-            is_in = self.is_under(who, cells)
-            gave[is_in] += self.gave(who)
+            part, amounts = self.gifts(who)
+            place = np.minimum(np.searchsorted(part, cells), len(part) - 1)
+            is_in = part[place] == cells
+            gave[is_in] += amounts[place[is_in]]
             number[is_in] += 1
         return gave, number
 
@@ -116,11 +138,8 @@ class Attackers:
         given: Any = self.problem.primary.contributions
         parts: list[tuple[Integers, Floats, Floats]] = []
         for cell, group in found:
-            above = [
-                self.over.indices[self.over.indptr[who[0]] : self.over.indptr[who[0] + 1]]
-                for who in group
-            ]
-            cells = np.unique(np.concatenate(above)).astype(np.int64)
+            every = [self.gifts(who)[0] for who in group]
+            cells = np.unique(np.concatenate(every)).astype(np.int64)
             cells = cells[cells != cell]
             gave, number = self.known(group, cells)
             is_whole = number >= given.number[cells]
@@ -129,7 +148,7 @@ class Attackers:
             rise = np.where(is_whole, 0.0, np.inf)
             parts.append((cells[is_told], fall[is_told], rise[is_told]))
         needs = np.array([self.needs(cell, group) for cell, group in found])
-        return Demands(
+        asked = Demands(
             cell=np.array([cell for cell, _ in found]),
             lower=needs[:, 0],
             upper=needs[:, 1],
@@ -138,6 +157,26 @@ class Attackers:
             fall=np.concatenate([part[1] for part in parts]),
             rise=np.concatenate([part[2] for part in parts]),
         )
+        is_told = np.any(self.problem.primary.floor) and np.any(self.problem.unseen)
+        return self._without_floors(asked) if is_told else asked
+
+    def _without_floors(self, asked: Demands) -> Demands:
+        """Ask for no less than each reader knows a cell to be at least, were all hidden.
+
+        Who is in a part that no table shows knows of one more than readers of the other parts.
+        """
+        attack, lower = Attack(self.problem.relations), asked.lower.copy()
+        can_move = self.problem.value != 0
+        room = np.where(can_move, self.problem.room, 0.0)
+        rise = np.where(can_move, self.problem.rise, 0.0)
+        for d in np.flatnonzero(lower > 0).tolist():
+            down, up = asked.limited(d, room, rise)
+            cell, most = int(asked.cell[d]), float(lower[d])
+            reach = attack.reach(cell, sign=-1, down=down, up=up, most=most)
+            lower[d] = (
+                max(reach.distance, 0.0) if reach.distance < most * (1 - _LEAST) else most
+            )
+        return replace(asked, lower=np.where(lower > _LEAST, lower, 0.0))
 
 
 class _Side:
@@ -157,11 +196,7 @@ class _Side:
         for change in changes:
             own = float(change.moves[np.searchsorted(change.cells, cell)])
             self.ways.append((change.cells, change.moves * (sign / own)))
-        leaves = attackers.leaves(cell)
-        self.own = sorted(
-            ((leaf, k) for leaf in leaves.tolist() for k in (0, 1)),
-            key=lambda who: -attackers.gave(who),
-        )[:2]
+        self.own = attackers.largest(cell)[:2]
 
     def unguarded(self) -> Iterator[tuple[Who, ...]]:
         """Find contributors, and pairs, who believe in none of the changes.
@@ -207,7 +242,7 @@ class _Side:
                 yield who, partner
 
     def _is_inside(self, who: Who) -> bool:
-        return bool(self.attackers.is_under(who, np.array([self.cell]))[0])
+        return self.cell in self.attackers.gifts(who)[0]
 
     def _needs(self, group: tuple[Who | None, ...]) -> float:
         known = tuple(who for who in group if who is not None)
@@ -215,7 +250,7 @@ class _Side:
 
     def _is_unguarded(self, group: tuple[Who, ...]) -> bool:
         need = self._needs(group)
-        is_one = len({leaf for leaf, _ in group}) < len(group)
+        is_one = len({place for place, _ in group}) < len(group)
         return need > 0 and not is_one and self._first(group, need) is None
 
     def _first(self, group: tuple[Who, ...], need: float) -> tuple[Integers, Floats] | None:
@@ -261,12 +296,10 @@ class _Side:
 
     def _above(self, cell: int, least: float) -> Iterator[Who]:
         """Yield the contributors of a cell who gave more than something."""
-        leaves = self.attackers.leaves(cell)
-        for leaf in leaves[self.given.first[leaves] > least].tolist():
-            yield (leaf, 0)
+        for who in self.attackers.largest(cell, least):
             # of the contributors of a cell elsewhere, the largest knows most
-            if self.given.second[leaf] > least and self._is_inside((leaf, 1)):
-                yield (leaf, 1)
+            if who[1] < 1 or self._is_inside(who):
+                yield who
 
     def _together(self, way: tuple[Integers, Floats], need: float) -> Iterator[tuple[Who, Who]]:
         """Yield pairs in one cell that moves, of whom one alone may believe in the change."""
@@ -280,8 +313,24 @@ class _Side:
             cells[doubtful].tolist(), rest[doubtful], left[doubtful], strict=True
         ):
             for one, other in itertools.combinations(sorted(self._above(cell, least)), 2):
-                if not least or self.attackers.gave(one) + self.attackers.gave(other) > most:
+                if (
+                    not least
+                    or sum(self.attackers.gave(who, cell) for who in (one, other)) > most
+                ):
                     yield one, other
+
+
+def _by_holding(given: Contributions | None, over: Any) -> tuple[Any, Any]:
+    """Return what every holding gave to every cell, by holding and by cell, if any attack."""
+    from scipy.sparse import csr_array
+
+    if given is None or given.held is None:
+        return None, None
+    units, cells, amounts = given.held
+    shape = (int(units.max(initial=-1)) + 1, over.shape[0])
+    found = (csr_array((amounts, (units, cells)), shape=shape) @ over).tocsr()
+    found.sort_indices()
+    return found, found.T.tocsr()
 
 
 def _containing(relations: Relations) -> Any:

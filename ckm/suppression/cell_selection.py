@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ckm.config.job.suppression import JobSuppression
     from ckm.engine.engine import Progress
     from ckm.engine.request import TableRequest
+    from ckm.suppression.original_cells import Finest
     from footing.arrays import Codes, Flags, Floats, Integers
     from tables import Cells, Magnitudes
 
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     Groups = tuple[Flags, tuple[Codes, ...]]
 
 _MAX_NAMED = 5
+_MANY = 2**31
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -173,6 +175,7 @@ class Choice:
         """
         number, cells = list(self.tables).index(name), self.tables[name]
         hidden = self.hidden[self.relations.numbers[number]]
+        listed = hidden | (cells.count > 0)
         named = dict.fromkeys(column for axis in cells.axes for column in axis.columns)
         shown = {}
         for column, measure in measure_columns(self.requests[name].measures, named).items():
@@ -180,7 +183,8 @@ class Choice:
             masked = hidden | (_divisor(cells, measure) <= 0) if is_mean else hidden
             numbers = np.where(hidden, 0, _numbers(cells, measure))
             shown[column] = np.ma.array(np.append(0, numbers), mask=np.append(is_mean, masked))
-        return publish_masked(cells, shown, empty_cells=self.requests[name].empty_cells)
+        empty = self.requests[name].empty_cells
+        return publish_masked(cells, shown, listed=listed, empty_cells=empty)
 
 
 def choose_hidden(
@@ -190,6 +194,7 @@ def choose_hidden(
     rules: JobSuppression,
     groups: Sequence[Groups] = (),
     whole: Sequence[tuple[str, Cells]] = (),
+    finest: Finest | None = None,
     pattern: Flags | None = None,
     progress: Progress | None = None,
 ) -> Choice:
@@ -206,10 +211,8 @@ def choose_hidden(
     With a `pattern`, these cells of the first table are hidden, and no other is looked for.
     """
     report_progress = progress or (lambda _stage, _done, _total: None)
-    every = [*tables.values(), *(cells for _, cells in whole)]
-    of_table = dict(zip(tables, groups, strict=True)) if groups else {}
-    links = _Links(every, [*groups, *(of_table[name] for name, _ in whole)])
-    relations = links.of(range(len(every)))
+    links = _Links(tables, groups, whole, finest)
+    relations = links.of(range(len(links.tables)))
     status = np.zeros(relations.n_cells, np.int8)
     if pattern is not None:
         status[relations.numbers[0][pattern]] = SECONDARY
@@ -223,7 +226,11 @@ def choose_hidden(
         report_progress("suppression", done, len(wanted))
         system = _solved(
             measure,
-            (*members, *(len(tables) + i for i, m in enumerate(above) if m in members)),
+            (
+                *members,
+                *(len(tables) + i for i, m in enumerate(above) if m in members),
+                *(() if _is_signed(measure, tables.values()) else links.finest),
+            ),
             links,
             rules,
             wishes,
@@ -249,8 +256,23 @@ def choose_hidden(
 class _Links:
     """How the cells of some of the tables are linked, found once for each choice of tables."""
 
-    def __init__(self, tables: Sequence[Cells], groups: Sequence[Groups]) -> None:
-        self.tables, self.groups = tables, groups
+    def __init__(
+        self,
+        tables: Mapping[str, Cells],
+        groups: Sequence[Groups],
+        whole: Sequence[tuple[str, Cells]],
+        finest: Finest | None,
+    ) -> None:
+        groups = groups if finest is None else finest.groups
+        self.held = {} if finest is None else finest.held
+        of_table = dict(zip(tables, groups, strict=False)) if groups else {}
+        self.tables = [*tables.values(), *(cells for _, cells in whole)]
+        self.groups = [*of_table.values(), *(of_table[name] for name, _ in whole)]
+        #: the number of a table of the groups themselves, which nobody sees
+        self.finest = () if finest is None else (len(self.tables),)
+        if finest is not None:
+            self.tables.append(finest.cells)
+            self.groups.append(groups[-1])
         self._found: dict[tuple[int, ...], Relations] = {}
 
     def of(self, members: Sequence[int]) -> Relations:
@@ -259,6 +281,7 @@ class _Links:
             self._found[chosen] = additive_relations(
                 *(self.tables[m] for m in chosen),
                 groups=[self.groups[m] for m in chosen] if self.groups else (),
+                has_finest=bool({*self.finest} & {*chosen}),
             )
         return self._found[chosen]
 
@@ -298,6 +321,7 @@ def _solved(
     whole = links.of(range(len(links.tables)))
     cells[number] = np.concatenate([whole.numbers[m] for m in members])
     is_shown = np.isin(np.arange(len(cells)), np.concatenate(own.numbers[: len(names)]))
+    of_nobody = own.numbers[-1][~is_shown[own.numbers[-1]]] if own.is_joint else number[:0]
     judged = is_shown.copy()  # what a reader subtracts is as good as published
     for cell, _ in own.left:
         cells[cell[-1]], judged[cell[-1]] = cells[cell[0]], True
@@ -321,7 +345,7 @@ def _solved(
 
     def known(times: int) -> Primary:
         less = tuple(times * percent for percent in prior or (0.0, 0.0))
-        return _known_before(before, values, size, (less[0], less[1]))
+        return _known_before(before, values, size, (less[0], less[1]), of_nobody)
 
     try:
         amounts = _joined(measure, chosen, laid_out, values, completed(contributors))
@@ -329,16 +353,20 @@ def _solved(
         amounts = replace(amounts, total=size)
         wish = wishes.of(measure, cells, is_shown)
         primary = _among(judged, is_shown, _primary(measure, amounts, rules))
+        primary = _with_held(primary, links.held.get(str(variable_of(measure))), own.numbers)
         primary = wish.primary(primary, values, margin=rules.margin)
+        is_there = laid_out([_known_to_be_there(c, rules) for c in chosen])
+        primary = replace(primary, floor=primary.floor * is_there)
         kept = None if is_given else wish.kept
         _require_open(primary, kept)
         before, prior = primary, rules.prior
         if prior is not None:
-            primary = _known_before(before, values, size, prior)
+            primary = known(1)
         price = values if rules.costs == "value" else np.ones(len(values))
         if rules.costs not in {"value", "one"}:
             price = completed(laid_out([_numbers(c, rules.costs) for c in chosen]))
-        price = wish.costs(np.abs(price), preferred_cost=rules.preferred_cost)
+        price = np.where(values == 0, rules.zero_cost or 0.0, np.abs(price))
+        price = wish.costs(price, preferred_cost=rules.preferred_cost)
         cost = np.where(hidden[cells], 0.0, price)
         problem = Problem(
             relations=own,
@@ -348,6 +376,7 @@ def _solved(
             kept=kept,
             coalition=rules.coalition,
             unseen=~is_shown,
+            hides_zeros=rules.zero_cost is not None,
         )
         found = (
             _given(problem, hidden[cells])
@@ -411,6 +440,18 @@ def _searched(
         raise UnprotectedError(error.cells, error.problem, hint=hint) from None
 
 
+def _known_to_be_there(cells: Cells, rules: JobSuppression) -> Flags:
+    """Tell which cells readers know not to be empty, of those that are not.
+
+    All of them, unless zeros may be hidden: somebody is in every category that is listed, if
+    the records alone tell of it.
+    """
+    none = np.zeros(len(cells), np.int64)
+    below = sum((rank > 0 for rank in cells.ranks), none)
+    listed = sum((a.is_found[r] for a, r in zip(cells.axes, cells.ranks, strict=True)), none)
+    return np.asarray((rules.zero_cost is None) | ((below == 1) & (listed == 1)))
+
+
 def _require_open(primary: Primary, kept: Flags | None) -> None:
     """Refuse to publish what the rules call unsafe, unless the office calls it safe."""
     both = np.flatnonzero(primary.is_primary & (False if kept is None else kept))
@@ -423,9 +464,17 @@ def _require_open(primary: Primary, kept: Flags | None) -> None:
 
 
 def _among(judged: Flags, is_shown: Flags, primary: Primary) -> Primary:
-    """Leave out margins that nobody sees; that a remainder is not empty, no table tells."""
+    """Leave out margins that nobody sees; that a remainder is not empty, no table tells.
+
+    Nor does anybody know that he is alone in what no table shows.
+    """
+    given = primary.contributions
+    if given is not None:
+        number = np.where(is_shown, given.number, _MANY)
+        given = replace(given, number=number)
     return replace(
         primary,
+        contributions=given,
         is_primary=primary.is_primary & judged,
         lower=np.where(is_shown, primary.lower, 0.0),
         upper=np.where(judged, primary.upper, 0.0),
@@ -433,15 +482,30 @@ def _among(judged: Flags, is_shown: Flags, primary: Primary) -> Primary:
     )
 
 
+def _with_held(primary: Primary, held: Any, numbers: Sequence[Integers]) -> Primary:
+    """Let holdings attack, which give to several of the cells of the last table."""
+    if held is None or primary.contributions is None:
+        return primary
+    unit, row, amount = held
+    given = replace(primary.contributions, held=(unit, numbers[-1][row], amount))
+    return replace(primary, contributions=given)
+
+
 def _known_before(
-    primary: Primary, values: Floats, size: Floats, prior: tuple[float, float]
+    primary: Primary,
+    values: Floats,
+    size: Floats,
+    prior: tuple[float, float],
+    of_nobody: Integers,
 ) -> Primary:
     """Tell within what readers know every number beforehand, in per cent of absolute sums."""
     below, above = prior
     floor = values - below / 100 * size
     if (values == size).all():
         floor = np.maximum(primary.floor, floor)
-    return replace(primary, floor=floor, ceiling=values + above / 100 * size)
+    ceiling = values + above / 100 * size
+    floor[of_nobody], ceiling[of_nobody] = 0.0, np.inf
+    return replace(primary, floor=floor, ceiling=ceiling)
 
 
 def _joined(
@@ -454,8 +518,7 @@ def _joined(
     variable = variable_of(measure)
     if variable is None:
         return Amounts(total=values, contributors=contributors)
-    own = size_column(variable)
-    is_signed = all(own in (c.magnitudes or {}) for c in tables)
+    own, is_signed = size_column(variable), _is_signed(measure, tables)
     held = [_magnitudes(c, own if is_signed else variable) for c in tables]
     if any((m.low < 0).any() for m in held):
         raise ConfigError(
@@ -472,6 +535,13 @@ def _joined(
         records=laid_out([m.records for m in held]),
         asked=_asked(variable, tables, laid_out),
     )
+
+
+def _is_signed(measure: str, tables: Iterable[Cells]) -> bool:
+    """Tell whether amounts may be below 0: then no group bounds what it is a part of."""
+    variable = variable_of(measure)
+    size = variable and size_column(variable)
+    return all(size in (c.magnitudes or {}) for c in tables)
 
 
 def _asked(

@@ -45,6 +45,14 @@ def with_holdings(cells: Cells, apart: Cells) -> Cells:
     return replace(cells, magnitudes=found)
 
 
+def held_by_cell(cells: Cells, apart: Cells) -> dict[str, tuple[Integers, Integers, Floats]]:
+    """Return for each variable holdings, finest cells, and what each gave to each."""
+    place = Grid.of(cells).find([np.asarray(rank) for rank in apart.ranks[:-1]])
+    own = {name: amounts.total for name, amounts in (apart.magnitudes or {}).items()}
+    holding = np.asarray(apart.ranks[-1], np.int64)
+    return {v: (holding[t != 0], place[t != 0], t[t != 0]) for v, t in own.items()}
+
+
 def _largest(place: Integers, amounts: Floats, shape: tuple[int, int]) -> Floats:
     """Return the largest amounts of each cell, falling."""
     order = np.lexsort((-np.abs(amounts), place))

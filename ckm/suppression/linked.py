@@ -121,18 +121,58 @@ def sums_between(
     return found
 
 
+def sums_of_groups(
+    grids: Sequence[Grid],
+    leaves: Sequence[Integers],
+    numbers: Sequence[Integers],
+    left: Sequence[Sum],
+) -> list[Sum]:
+    """Write finest cells and remainders as sums of groups, the cells of the last table.
+
+    All sums between tables follow from these, and that no group holds less than nothing.
+    """
+    from scipy.sparse import csr_array, vstack
+
+    is_in = leaves[-1] >= 0
+    own = numbers[-1][leaves[-1][is_in]]
+    shown = list(zip(grids, [leaf[is_in] for leaf in leaves[:-1]], strict=False))
+    inside = vstack([by_group(grid, leaf) for grid, leaf in shown]).tocsr()
+    starts = np.cumsum([0, *(len(grid) for grid, _ in shown)])
+    row = np.zeros(1 + max(int(number.max(initial=-1)) for number in numbers), np.int64)
+    row[np.concatenate(numbers[:-1])] = np.arange(starts[-1])
+    finest = [
+        np.unique(leaf[leaf >= 0]) + s for (_, leaf), s in zip(shown, starts, strict=False)
+    ]
+    whole = np.concatenate(numbers[:-1])[np.concatenate(finest)]
+    parts = [(int(cell), inside[[row[cell]]]) for cell in np.unique(whole).tolist()]
+    parts += [
+        (int(cell[-1]), csr_array(weight[None, :-1]) @ inside[row[cell[:-1]]])
+        for cell, weight in left
+    ]
+    found = []
+    for cell, groups in parts:
+        part = own[groups.indices[groups.data != 0]]
+        if part.tolist() != [cell]:
+            cells = np.append(cell, np.sort(part))
+            found.append((cells, np.array([1] + [-1] * len(part))))
+    return found
+
+
 def remainders(
-    grids: Sequence[Grid], leaves: Sequence[Integers], numbers: Sequence[Integers]
+    grids: Sequence[Grid],
+    leaves: Sequence[Integers],
+    numbers: Sequence[Integers],
+    *,
+    n_cells: int,
 ) -> list[Sum]:
     """Find what is left of the cells of a table without those of another that lie in them."""
-    n_cells = 1 + max((int(number.max(initial=-1)) for number in numbers), default=-1)
     chosen = _needed(leaves, numbers)
     if len(chosen) < 2 or not leaves[0].size:
         return []
     groups = np.unique(np.stack([leaves[t] for t in chosen]), axis=1)
     rng = np.random.default_rng(1)
     mark = rng.integers(0, 2**62, groups.shape[1], np.int64)
-    inside = [_by_group(grids[t], leaf) for t, leaf in zip(chosen, groups, strict=True)]
+    inside = [by_group(grids[t], leaf) for t, leaf in zip(chosen, groups, strict=True)]
     marks = [matrix @ mark for matrix in inside]
     seen = {int(m) for part in marks for m in part}
     found: list[Sum] = []
@@ -152,7 +192,7 @@ def remainders(
     return found
 
 
-def _by_group(grid: Grid, leaf: Integers) -> Any:
+def by_group(grid: Grid, leaf: Integers) -> Any:
     """Return a sparse matrix of a table's cells by groups, 1 where a group is in a cell."""
     from scipy.sparse import csr_array
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+import itertools
+import logging
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from ckm.engine.inputs import given_cells, open_records
+from ckm.engine.published_table import rows_of
 from ckm.engine.request_fitting import RequestFitter
 from ckm.errors import CheckFailedError, ConfigError
-from ckm.suppression.holdings import HOLDING, request_by_holding, with_holdings
+from ckm.suppression.holdings import HOLDING, held_by_cell, request_by_holding, with_holdings
 from tables import (
     HashedKeys,
     RequestError,
@@ -19,7 +24,7 @@ from tables import (
     cube,
     record_groups,
 )
-from tables.filtering.filters import quote
+from tables.filtering.filters import Filter, quote
 from tables.magnitudes.derived import (
     asked_column,
     asked_columns,
@@ -35,13 +40,32 @@ if TYPE_CHECKING:
 
     from ckm.config.job.job import Job
     from ckm.engine.engine import Progress
-    from footing.arrays import Codes, Flags
+    from footing.arrays import Codes, Flags, Floats, Integers
     from tables import Cells, Request, Source
 
     Groups = tuple[Flags, tuple[Codes, ...]]
 
+logger = logging.getLogger(__name__)
+
 _KEPT_LARGEST = 2
 _MAX_GROUPS = 2_000_000
+#: Groups of records that are cells of their own, which nobody sees.
+_MAX_FINEST = 2_000
+_TOO_MANY = (
+    "The columns and filters of all tables tell more than %s groups of records apart. Who "
+    "knows which of them are empty, or stands in several tables, is not protected against. "
+    "Release fewer tables together, or tables of fewer categories."
+)
+
+
+class Finest(NamedTuple):
+    """A cell for each group of records, which nobody sees; disclosive."""
+
+    cells: Cells
+    #: as `Originals.groups` gives them, those of these cells last
+    groups: list[Groups]
+    #: variable → numbers of holdings, of these cells, and what each gave to each
+    held: dict[str, tuple[Integers, Integers, Floats]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -83,6 +107,8 @@ class Originals:
         report_progress("scan", 100, 100)
         self._require_whole_contributors()
         held = self._by_holding(list(self.requests.values()), found)
+        if self.job.suppression is not None and self.job.suppression.zero_cost is not None:
+            held = list(map(_with_empty, held))
         return dict(zip(self.requests, held, strict=True))
 
     def _require_whole_contributors(self) -> None:
@@ -109,10 +135,13 @@ class Originals:
         held = {n: with_holdings(found[n], own) for n, own in zip(wanted, apart, strict=True)}
         return [held.get(n, cells) for n, cells in enumerate(found)]
 
-    def groups(self) -> list[Groups]:
-        """Find, for each table, the groups of records that its cells are made of."""
+    def groups(self, *, of_one: bool = False) -> list[Groups]:
+        """Find, for each table, the groups of records that its cells are made of.
+
+        One table with all margins has none, unless they are asked for: its finest cells.
+        """
         requests = list(self.requests.values())
-        if len(requests) == 1 and requests[0].margins == "all":
+        if not of_one and len(requests) == 1 and requests[0].margins == "all":
             return []
         found = record_groups(self.source, requests, most=_MAX_GROUPS)
         if found is None:
@@ -123,6 +152,42 @@ class Originals:
                 hint="release fewer tables together, or tables of fewer categories",
             )
         return found
+
+    def finest(self) -> Finest | None:
+        """Tabulate what is linked by all its columns; None where groups are too many."""
+        requests, by_holding = list(self.requests.values()), HOLDING in self.source.columns
+        filtered = [r.where.columns for r in requests if isinstance(r.where, Filter)]
+        columns = dict.fromkeys(itertools.chain(*(r.columns for r in requests), *filtered))
+        if len(requests) == 1 and not by_holding:
+            return None
+        request = replace(
+            requests[0],
+            dimensions=list(columns),
+            hierarchies={},
+            categories={},
+            margins="none",
+            where=None,
+            sums=[*dict.fromkeys(name for r in requests for name in r.sums)],
+            top=max(r.top for r in requests),
+            missing_values="skip",
+        )
+        groups = record_groups(self.source, [*requests, request], most=_MAX_FINEST)
+        if groups is None:
+            logger.warning(_TOO_MANY, _MAX_FINEST, extra={"event": "groups left out"})
+            return None
+        if not groups[0][0].size:
+            return None
+        tolerate, held = self.job.checks == "warn", {}
+        wanted = [request, request_by_holding(request)] if by_holding else [request]
+        cells, *apart = cube(self.source, self.keys, wanted, tolerate_missing_keys=tolerate)
+        if apart and request.sums:
+            cells, held = with_holdings(cells, *apart), held_by_cell(cells, *apart)
+        places = np.concatenate([np.stack(cells.ranks), np.stack(groups.pop()[1])], axis=1)
+        number = np.unique(places, axis=1, return_inverse=True)[1].ravel()
+        own = np.full(len(number), -1, np.int32)  # there is none without a key
+        own[number[: len(cells)]] = np.arange(len(cells))
+        place = own[number[len(cells) :]]
+        return Finest(cells, [*groups, (place >= 0, (place,))], held)
 
     def whole(self) -> list[tuple[str, Cells]]:
         """Tabulate the margins between cells, shown by no table; inside use only."""
@@ -140,7 +205,7 @@ def open_originals(
     job: Job, *, memory_limit: str | None = None, threads: int | None = None
 ) -> Iterator[Originals]:
     """Open the records of a job for the time of a block, and check that its tables fit."""
-    data = job.data.local
+    data = job.data if job.data.is_distributed else job.data.local
     cells = None
     if data.cells is not None:
         cells = given_cells(
@@ -152,7 +217,7 @@ def open_originals(
             labels=(job.output.total_label, job.output.missing_label),
         )
     source = open_records(
-        data.paths,
+        data.places,
         engine=data.engine,
         master=data.master,
         table=data.table,
@@ -229,6 +294,23 @@ def _with_asked(sums: Sequence[str], source: Source) -> tuple[str, ...]:
     for variable in sums:
         source.require(asked_column(variable))
     return (*sums, *map(asked_column, sums))
+
+
+def _with_empty(cells: Cells) -> Cells:
+    """Add the empty cells of a table, which may be hidden like others."""
+    known = {"place": np.arange(1, len(cells) + 1)}
+    ranks, numbers = rows_of(cells, cells.count, known, "grid")
+    place = numbers["place"] - 1
+
+    def spread(part: Any) -> dict[str, Any]:
+        found = {f.name: getattr(part, f.name) for f in fields(part)}
+        arrays = {n: v[place] for n, v in found.items() if isinstance(v, np.ndarray)}
+        for array in arrays.values():
+            array[place < 0] = 0
+        return arrays
+
+    amounts = {n: replace(m, **spread(m)) for n, m in (cells.magnitudes or {}).items()}
+    return replace(cells, **spread(cells), ranks=tuple(ranks), magnitudes=amounts)
 
 
 def _wider(name: str, request: Request) -> Request:

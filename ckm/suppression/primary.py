@@ -65,6 +65,8 @@ class Contributions:
         How far below and above its value every cell must seem possible, in four lines: to a
         contributor of other cells; to the largest of its own; to another one of its own; and
         to the second largest, less by as much as another one gave less.
+    held
+        Numbers of holdings, finest cells and what each gave to each, where holdings attack.
 
     Examples
     --------
@@ -87,6 +89,7 @@ class Contributions:
     second: Floats
     lower: Floats
     upper: Floats
+    held: tuple[Integers, Integers, Floats] | None = None
 
     def levels(self, cell: int, own: float) -> tuple[float, float]:
         """Return how far below and above a cell must seem possible to who gave so much to it.

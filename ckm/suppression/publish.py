@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from ckm.engine.published_table import PublishedTable, measure_columns, publish
 from ckm.errors import ConfigError
 from ckm.suppression.secondary.search import Suppression
+from footing.arrays import Flags
 from tables import Cells
 
 
@@ -90,13 +91,17 @@ def publish_true_numbers(
 
 
 def publish_masked(
-    cells: Cells, columns: Mapping[str, np.ma.MaskedArray[Any, Any]], *, empty_cells: str
+    cells: Cells,
+    columns: Mapping[str, np.ma.MaskedArray[Any, Any]],
+    *,
+    listed: Flags | bool = True,
+    empty_cells: str,
 ) -> PublishedTable:
-    """Lay out columns of true numbers: one for empty cells, then one for each cell."""
+    """Lay out columns of true numbers: one for cells not listed, then one for each cell."""
     # published in the place of counts, the cells' own numbers tell how the table is ordered
     frame = publish(
         cells,
-        np.arange(1, len(cells) + 1),
+        np.where(listed, np.arange(1, len(cells) + 1), 0),
         measures=["count"],
         empty_cells=empty_cells,
         round_weighted=False,

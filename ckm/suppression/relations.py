@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ckm.errors import ConfigError, InternalError
 from ckm.suppression.grid import Grid
-from ckm.suppression.linked import Sum, remainders, same_cells, sums_between
+from ckm.suppression.linked import Sum, remainders, same_cells, sums_between, sums_of_groups
 from footing.arrays import Floats, Integers
 from tables import Cells
 
@@ -38,6 +38,9 @@ class Relations:
         For each table, the number of each of its cells.
     left
         The relations whose last cell is a remainder, which no table shows, see `remainders`.
+    is_joint
+        Whether the last table has a cell for each group of records, so that all others are
+        sums of its cells.
 
     Examples
     --------
@@ -52,6 +55,7 @@ class Relations:
     grids: tuple[Grid, ...]
     numbers: tuple[Integers, ...]
     left: tuple[Sum, ...] = ()
+    is_joint: bool = False
 
     def __post_init__(self) -> None:
         is_there = (self.cells >= 0) & (self.cells < self.n_cells)
@@ -266,7 +270,9 @@ class Relations:
 
 
 def additive_relations(
-    *tables: Cells, groups: Sequence[tuple[ArrayLike, Sequence[ArrayLike]]] = ()
+    *tables: Cells,
+    groups: Sequence[tuple[ArrayLike, Sequence[ArrayLike]]] = (),
+    has_finest: bool = False,
 ) -> Relations:
     """Find which cells add up to which, over all margins, hierarchies and tables.
 
@@ -277,6 +283,9 @@ def additive_relations(
         knows them to be zero.
     groups
         For several tables, the groups of their records, from `tables.record_groups`.
+    has_finest
+        Whether the last table has a cell for each group of them, whose category in `groups` is
+        its number, on one axis.
 
     Returns
     -------
@@ -313,7 +322,9 @@ def additive_relations(
     >>> additive_relations(*cells, groups=groups)
     Relations(2 tables, 3 cells, 1 relations)
     """
-    grids = [Grid.of(cells) for cells in tables]
+    grids = [Grid.of(cells) for cells in tables[: len(tables) - has_finest]]
+    if has_finest:
+        grids.append(Grid.full([[-1] * len(tables[-1])]))
     if not groups and len(tables) == 1:
         return Relations.of_grids(grids, values=tables[0].count)
     if len(groups) != len(tables):
@@ -321,7 +332,29 @@ def additive_relations(
             "Linked tables need the groups of their records, one for each table.",
             hint="tables.record_groups finds them",
         )
-    leaves = [
+    leaves = finest_cells(grids, groups)
+    numbers = same_cells(grids, leaves)
+    linked = Relations.of_grids(grids, numbers=numbers)
+    counts = linked.join([cells.count for cells in tables])
+    seen = slice(len(tables) - has_finest)
+    left = remainders(grids[seen], leaves[seen], numbers[seen], n_cells=linked.n_cells)
+    linked = replace(linked, n_cells=linked.n_cells + len(left), left=tuple(left))
+    values = linked.with_remainders(counts)
+    if has_finest:
+        between = sums_of_groups(grids, leaves, numbers, left)
+    else:
+        between = sums_between(grids, leaves, numbers)
+    if any(weight @ values[cell] for cell, weight in between):
+        raise InternalError("A sum between tables does not hold.")
+    found = Relations.of_grids(grids, numbers=numbers, values=values, between=between + left)
+    return replace(found, left=tuple(left), is_joint=has_finest)
+
+
+def finest_cells(
+    grids: Sequence[Grid], groups: Sequence[tuple[ArrayLike, Sequence[ArrayLike]]]
+) -> list[Integers]:
+    """Find, for each table, the finest cell of every group; -1 outside its filter."""
+    return [
         np.where(
             is_in,
             grid.find([np.asarray(rank) for rank in ranks] or [np.zeros(1, np.int64)]),
@@ -329,14 +362,3 @@ def additive_relations(
         )
         for grid, (is_in, ranks) in zip(grids, groups, strict=True)
     ]
-    numbers = same_cells(grids, leaves)
-    linked = Relations.of_grids(grids, numbers=numbers)
-    counts = linked.join([cells.count for cells in tables])
-    between, left = sums_between(grids, leaves, numbers), remainders(grids, leaves, numbers)
-    if any(weight @ counts[cell] for cell, weight in between):
-        raise InternalError("A sum between tables does not hold.")
-    linked = replace(linked, n_cells=linked.n_cells + len(left), left=tuple(left))
-    found = Relations.of_grids(
-        grids, numbers=numbers, values=linked.with_remainders(counts), between=between + left
-    )
-    return replace(found, left=tuple(left))

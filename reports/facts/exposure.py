@@ -9,7 +9,6 @@ from reports.facts.release import Text
 
 if TYPE_CHECKING:
     from risk.reconstruction.attributes import FoundAttributes
-    from risk.reconstruction.posterior import FoundByPosterior
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,9 +112,6 @@ class ExposureFacts:
         Tables by the number of their variables, and those that show a variable.
     areas, tables
         Those of which most small counts are found.
-    posterior, draws
-        What the probability of each count finds, by number of variables, then of all; empty
-        where that was not asked for. How many draws each chain has; 0 where it is exact.
     growth
         None where there are too few tables, or no small counts.
     advice
@@ -150,8 +146,6 @@ class ExposureFacts:
     areas: tuple[PartFact, ...]
     tables: tuple[PartFact, ...]
     differences: tuple[PartFact, ...] = ()
-    posterior: tuple[tuple[str, FoundByPosterior], ...] = ()
-    draws: int = 0
     growth: GrowthFact | None = None
     advice: tuple[ClosureFact, ...] = ()
     noise: tuple[ClosureFact, ...] = ()

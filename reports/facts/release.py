@@ -58,6 +58,14 @@ class FileFact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StatedFile(FileFact):
+    """A file that nobody hashed: its name, its size and when it changed last."""
+
+    sha256: str = ""
+    modified: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableFact:
     """A released table, as the office knows it.
 
@@ -542,7 +550,7 @@ class ReproductionFacts:
 
     command: str
     job: FileFact
-    inputs: tuple[FileFact, ...]
+    inputs: tuple[FileFact | StatedFile, ...]
     secret: str
     versions: Mapping[str, str]
     started: str

@@ -236,24 +236,6 @@ class Grid:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MapArea:
-    """An area of a map: its path, its name and number; no number where it is not shown."""
-
-    path: str
-    label: str
-    number: float | None = None
-    is_withheld: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MapFacts:
-    """A map of a table of areas, and its width and height."""
-
-    areas: tuple[MapArea, ...]
-    size: tuple[float, float]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Download:
     """A file of the table; `is_common` where most people can open it."""
 
@@ -344,8 +326,8 @@ class PageFacts:
         What is not published, and why.
     restrictions
         Who is counted: a variable and its categories, in words.
-    grid, map
-        The table, and the map of it.
+    grid
+        The table.
     downloads, permalink
         Addresses of files and of the page itself.
     notes, notice, audit
@@ -379,7 +361,6 @@ class PageFacts:
     withheld: tuple[Withheld, ...] = ()
     restrictions: tuple[tuple[str, str], ...] = ()
     grid: Grid | None = None
-    map: MapFacts | None = None
     downloads: tuple[Download, ...] = ()
     permalink: str = ""
     notes: tuple[str, ...] = field(default=())

@@ -14,6 +14,7 @@ from reports.facts.release import (
     PublicTableFact,
     RiskFacts,
     ScenarioFacts,
+    StatedFile,
     TableFact,
 )
 from reports.i18n.languages import Words
@@ -77,12 +78,17 @@ def has_failed(outcomes: Collection[Outcome]) -> bool:
     return any(outcome in ("failed", "not computed") for outcome in outcomes)
 
 
+def _digest_of(file: FileFact) -> str:
+    """Return the hash of a file; of one that nobody hashed, when it changed last."""
+    return f"– ({file.modified})" if isinstance(file, StatedFile) else file.sha256
+
+
 def file_columns(lines: Lines[_Item], file_of: Callable[[_Item], FileFact]) -> Lines[_Item]:
     """Add name, size and hash of a file."""
     return (
         lines.text("File", lambda item: Cell(text=file_of(item).file, is_code=True))
         .number("Bytes", lambda item: file_of(item).bytes, "count")
-        .text("SHA-256", lambda item: Cell(text=file_of(item).sha256, is_code=True))
+        .text("SHA-256", lambda item: Cell(text=_digest_of(file_of(item)), is_code=True))
     )
 
 

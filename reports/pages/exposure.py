@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from reports.facts.exposure import ClosureFact, ExposureFacts, GrowthFact, PartFact
     from reports.i18n.languages import Words
     from reports.parts import Table
-    from risk.reconstruction.posterior import FoundByPosterior
 
 _WORDS = WordLists("exposure")
 _SAID, _PICTURES = _WORDS.sentences("sentences"), _WORDS.pictures()
@@ -24,7 +23,7 @@ _HEADINGS, _CAPTIONS, _DIGESTS = map(_WORDS.texts, ("headings", "captions", "dig
 
 def exposure_page(words: Words, facts: ExposureFacts) -> tuple[str, dict[str, Any]]:
     """Arrange what was found in all tables of a service."""
-    parts = ("growth", "posterior", "advice")
+    parts = ("growth", "advice")
     without = [name for name in parts if not getattr(facts, name)]
     verdict, *remarks = findings(words, facts)
     return "exposure.html", {
@@ -38,7 +37,6 @@ def exposure_page(words: Words, facts: ExposureFacts) -> tuple[str, dict[str, An
         "sure": words.numbers.share(facts.confidence),
         "sizes": _parts(words, facts, "sizes"),
         "picture": None if facts.growth is None else _picture(words, facts, facts.growth),
-        "posterior": _posterior(words, facts),
         "places": _places(words, facts),
         "advice": _advice(words, facts),
         "digests": _digests(words, facts),
@@ -85,12 +83,6 @@ def _remarks(words: Words, facts: ExposureFacts) -> list[str]:
     """Say what is certain, and what is found of persons."""
     told, persons, remaining = [], facts.persons, facts.remaining
     if facts.whole.n_small:
-        told += [
-            _SAID["posterior"].say(
-                words, {"share": one.share, "sure": one.sure, "wrong": one.sure_wrong}
-            )
-            for _, one in facts.posterior[-1:]
-        ]
         told.append(
             words.say_many(
                 "Of %(n)s small count no other count fits what is published.",
@@ -133,45 +125,6 @@ def _parts(words: Words, facts: ExposureFacts, name: str) -> Table:
         .number("Found together", lambda part: found(part, "together"))
         .table(name, words.say(_CAPTIONS[name]))
     )
-
-
-def _posterior(words: Words, facts: ExposureFacts) -> list[Table]:
-    """List what the probability of each count finds, and how often it holds what it says."""
-    numbers, say = words.numbers, words.say
-
-    def share(part: int, whole: int) -> Cell:
-        small = numbers.share(part / whole) if whole else ""
-        return Cell(text=numbers.count(part), small=small)
-
-    def sure(one: FoundByPosterior, name: str) -> Cell:
-        small = say("%(n)s wrongly", n=numbers.count(getattr(one, f"{name}_wrong")))
-        small = small.replace(" ", "\N{NO-BREAK SPACE}")
-        return Cell(text=numbers.count(getattr(one, name)), small=small)
-
-    if not facts.posterior:
-        return []
-    found = (
-        Lines(words, facts.posterior)
-        .text("Variables", lambda one: one[0] or say("total"))
-        .number("Small counts", lambda one: one[1].n_small, "count")
-        .number("Found together", lambda one: share(one[1].right, one[1].n_small))
-        .number("Guesses", lambda one: one[1].guessed, "count")
-        .number("Sure", lambda one: sure(one[1], "sure"))
-        .number("Sure it is small", lambda one: sure(one[1], "sure_small"))
-        .number("Cells where chains differ", lambda of: share(of[1].n_unmixed, of[1].n_cells))
-        .table("probable", say("Small counts, by their probability given all tables"))
-    )
-    whole = facts.posterior[-1][1]
-    counted = zip(whole.said, whole.kept, strict=True)
-    tenths = [(at, n, right) for at, (n, right) in enumerate(counted) if n]
-    kept = (
-        Lines(words, tenths)
-        .text("Probability of the guess", lambda one: f"{10 * one[0]}–{10 * one[0] + 10} %")
-        .number("Guesses", lambda one: one[1], "count")
-        .number("Right", lambda one: share(one[2], one[1]))
-        .table("kept", say("How often a guess is right, by its probability"))
-    )
-    return [found, kept]
 
 
 def _picture(words: Words, facts: ExposureFacts, growth: GrowthFact) -> Row:

@@ -4,7 +4,6 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
-from reports.charts.areas import area_chart
 from reports.charts.service import charts
 from reports.errors import ReportError
 from reports.facts.service import Grid, PageFacts, SignInFacts, Try
@@ -51,7 +50,6 @@ def service_page(facts: PageFacts, *, language: str) -> str:
             versions=_versions(),
             try_words=lambda other: _try_words(words, other),
             pictures=() if facts.grid is None else _charts(words, facts.grid),
-            map=_map(words, facts),
         )
     )
     return without_controls(html)
@@ -59,14 +57,6 @@ def service_page(facts: PageFacts, *, language: str) -> str:
 
 def _charts(words: Words, grid: Grid) -> tuple[str, ...]:
     return charts(words, grid.chart, title=grid.caption, margin=grid.margin)
-
-
-def _map(words: Words, facts: PageFacts) -> str:
-    if facts.map is None or facts.grid is None:
-        return ""
-    return area_chart(
-        words, facts.map, title=f"{facts.grid.caption} – {facts.grid.columns[0].heading}"
-    )
 
 
 def sign_in_page(facts: SignInFacts, *, language: str) -> str:

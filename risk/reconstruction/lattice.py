@@ -8,7 +8,6 @@ joint cells.
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
@@ -225,10 +224,8 @@ def _tables(values: Floats, shown: Mapping[Levels, Shown]) -> dict[Levels, Float
     return found
 
 
-def independent_shares(
-    lattice: Lattice, shown: Mapping[Levels, Shown]
-) -> tuple[list[Floats], float]:
-    """Return the share of each category of each variable, and the total, as published."""
+def _independent(lattice: Lattice, shown: Mapping[Levels, Shown]) -> Floats:
+    """Return the joint cells of independent variables, from the tables of one variable each."""
     tops = tuple(len(one) - 1 for one in lattice.groups)
     of_one = [
         [
@@ -246,12 +243,6 @@ def independent_shares(
         for one, codes in of_one[axis] * _PASSES:  # levels that do not nest are fitted in turn
             part *= (_wanted(one, added(part, codes, axis=0), total))[codes]
         shares.append(part / part.sum())
-    return shares, total
-
-
-def _independent(lattice: Lattice, shown: Mapping[Levels, Shown]) -> Floats:
-    """Return the joint cells of independent variables, from the tables of one variable each."""
-    shares, total = independent_shares(lattice, shown)
     return functools.reduce(np.multiply.outer, shares, np.array(total))
 
 
@@ -269,20 +260,16 @@ class Tally:
     """Numbers of what is found, which add up one by one."""
 
     def __add__(self, other: Self) -> Self:
-        pairs = {f.name: (getattr(self, f.name), getattr(other, f.name)) for f in fields(self)}
-        return type(self)(
-            **{
-                name: tuple(map(operator.add, *both))
-                if isinstance(both[0], tuple)
-                else operator.add(*both)
-                for name, both in pairs.items()
-            }
-        )
+        names = [field.name for field in fields(self)]
+        return type(self)(**{n: getattr(self, n) + getattr(other, n) for n in names})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SmallCounts(Tally):
-    """How many small counts are guessed.
+class Found(Tally):
+    """How many small counts are found from cells that look alike.
+
+    Of a cell with fewer than 20 others like it nobody is taken to be sure, though some of these
+    are guessed best.
 
     Parameters
     ----------
@@ -295,6 +282,8 @@ class SmallCounts(Tally):
     sure, sure_wrong
         How often somebody is sure enough that a cell is small, and names its count; how often
         wrongly.
+    certain
+        Of how many small ones no other count fits what is published.
     """
 
     n_small: int = 0
@@ -302,27 +291,12 @@ class SmallCounts(Tally):
     right: int = 0
     sure: int = 0
     sure_wrong: int = 0
+    certain: int = 0
 
     @property
     def share(self) -> float:
         """The share of small counts that the best guess has right."""
         return self.right / self.n_small if self.n_small else 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found(SmallCounts):
-    """How many small counts are found from cells that look alike.
-
-    Of a cell with fewer than 20 others like it nobody is taken to be sure, though some of these
-    are guessed best.
-
-    Parameters
-    ----------
-    certain
-        Of how many small ones no other count fits what is published.
-    """
-
-    certain: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

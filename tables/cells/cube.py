@@ -184,6 +184,21 @@ def cell_table(source: Source, keys: RecordKeys, requests: Sequence[Request]) ->
     return table.replace_schema_metadata({"key_range": str(plan.key_range), **version})
 
 
+def all_cells(
+    source: Source, keys: RecordKeys, request: Request, parameters: dict[str, object]
+) -> tuple[str, int]:
+    """Return the statement of all cells of a request and the range of keys; add parameters.
+
+    Its columns are those of dimensions, ``d0`` and so on, ``n`` records, their ``key``, the sum
+    of weights ``w0`` and ``w0_n`` records with one, and ``g``, which has a bit, first column
+    highest, where a column is summed over.
+    """
+    require_records(source, keys, [request])
+    plan = _Plan(source, keys, [request])
+    parameters |= plan.parameters
+    return plan.rolled_up(request), plan.key_range
+
+
 def require_records(
     source: Source,
     keys: RecordKeys,
@@ -432,6 +447,30 @@ class _Plan:
         sizes = tuple(axis.levels[0].size for axis in axes)
         is_distinct = self._wanted(request) in self._sets
         return axes, group(cells, sizes, self.key_range, is_distinct=is_distinct)
+
+    def rolled_up(self, request: Request) -> str:
+        """Return the statement of the only request's cells at all of its levels."""
+        depths = [len(request.columns_of(d)) for d in request.dimensions]
+        sets = []
+        for levels in request.level_sets([depth + 1 for depth in depths]):
+            steps = zip(request.dimensions, depths, levels, strict=True)
+            shown = [c for d, n, level in steps for c in request.columns_of(d)[: n - level]]
+            sets.append(f"({', '.join(self._column_alias[c] for c in shown)})")
+        names = list(self._column_alias.values())
+        selected = [
+            *names,
+            "sum(n)::BIGINT AS n",
+            f"{modulo_sql('coalesce(sum(key), 0)', self.key_range)} AS key",
+            *(
+                f"sum({w}) AS {w}, sum({w}_n)::BIGINT AS {w}_n"
+                for w in self._weight_alias.values()
+            ),
+            f"grouping({', '.join(names)}) AS g",
+        ]
+        return (
+            f"SELECT {', '.join(selected)} FROM ({self.sql}) "
+            f"GROUP BY GROUPING SETS ({', '.join(sets)}) HAVING sum(n) > 0"
+        )
 
     def named(self, request: Request, rows: pa.Table) -> list[tuple[str, Any]]:
         """Return the columns of the answer to one request, see `cell_table`."""

@@ -25,7 +25,11 @@ def pack(source: Source, aliases: Mapping[str, str]) -> tuple[str, dict[str, str
         The number in SQL, and for each name that is part of it its value, read from the
         number ``p``; nothing where there are not two such columns.
     """
-    if not source.files or not all(file.endswith(".parquet") for file in source.files):
+    if (
+        not source.packs
+        or not source.files
+        or not all(file.endswith(".parquet") for file in source.files)
+    ):
         return "", {}
     found = {c: a for c, a in aliases.items() if source.columns[c] in _WHOLE}
     if len(found) > 1:

@@ -34,10 +34,15 @@ def find_files(paths: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(files))
 
 
+def common_folder(paths: Sequence[str]) -> str:
+    """Return what all paths have in common, before their wildcards."""
+    fixed = [path if Path(path).exists() else before_wildcards(path) for path in paths]
+    return os.path.commonpath([os.path.abspath(path) for path in fixed])  # noqa: PTH100
+
+
 def find_partitions(paths: Sequence[str], files: Sequence[str]) -> tuple[str, ...]:
     """Return the keys of folders such as ``region=A``, below what all paths have in common."""
-    fixed = [path if Path(path).exists() else before_wildcards(path) for path in paths]
-    root = os.path.commonpath([os.path.abspath(path) for path in fixed])  # noqa: PTH100
+    root = common_folder(paths)
     shapes: set[tuple[str, ...]] = set()
     for file in files:
         below = Path(os.path.relpath(file, root)).parts[:-1]

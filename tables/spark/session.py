@@ -9,13 +9,16 @@ import logging
 import os
 import re
 import shutil
+import socket
 import subprocess
+import sys
 import threading
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from footing.data_files import read_data
+from footing.places import masked
 from tables.errors import SourceError
 
 if TYPE_CHECKING:
@@ -27,8 +30,9 @@ if TYPE_CHECKING:
 LOCAL = "local[*]"
 _MASTER = re.compile(
     r"local(\[(\*|[1-9]\d*)(,\s*\d+)?\])?|local-cluster\[\d+,\s*\d+,\s*\d+\]|yarn"
-    r"|spark://[\w.-]+:\d+(,[\w.-]+:\d+)*|k8s://\S+"
+    r"|spark://[\w.-]+:\d+(,[\w.-]+:\d+)*|k8s://\S+|sc://[\w.-]+(:\d+)?(/\S*)?"
 )
+_PORT, _WAIT_S = 15002, 60  # of Spark Connect
 _STARTING = threading.Lock()
 _SETTINGS = read_data("tables.spark", "spark.toml")
 
@@ -43,15 +47,41 @@ def open_session(master: str) -> SparkSession:
     if not is_master(master):
         raise SourceError(
             f"{master!r} is no master of Spark.",
-            hint='write "local[*]", "spark://host:7077", "yarn" or "k8s://…"',
+            hint='write "local[*]", "spark://host:7077", "yarn", "k8s://…" or "sc://host"',
         )
     with _STARTING, quiet():
-        context = _running(master) or _start(master)
-        from pyspark.sql import SparkSession
-
-    session = SparkSession(context).newSession()
+        session = _connect(master) if is_served(master) else _own(master)
     for name, value in _SETTINGS["exact"].items():
         session.conf.set(name, value)
+    return session
+
+
+def is_served(master: str) -> bool:
+    """Tell whether a master is a server of Spark Connect, which other programs use too."""
+    return master.startswith("sc://")
+
+
+def _connect(master: str) -> Any:
+    """Open a session on a server; it has its own logs, pages and memory."""
+    _require_packages("pyspark", "sqlglot", "grpc")
+    host, _, port = master[len("sc://") :].partition("/")[0].partition(":")
+    try:
+        socket.create_connection((host, int(port or _PORT)), timeout=_WAIT_S).close()
+    except OSError as error:  # gRPC would try again for many minutes
+        raise SourceError(
+            f"No Spark Connect server answers at {masked(master)!r} ({type(error).__name__}).",
+            hint="is it up, and its port open?",
+        ) from None
+    from pyspark.sql.connect.session import SparkSession
+
+    return SparkSession.builder.remote(master).create()
+
+
+def _own(master: str) -> SparkSession:
+    context = _running(master) or _start(master)
+    from pyspark.sql import SparkSession
+
+    session = SparkSession(context).newSession()
     if master.startswith("local"):
         session.conf.set("spark.sql.shuffle.partitions", context.defaultParallelism)
     return session
@@ -73,12 +103,16 @@ def _running(master: str) -> SparkContext | None:
     return context
 
 
-def _require_installed() -> None:
-    if any(importlib.util.find_spec(name) is None for name in ("pyspark", "sqlglot")):
+def _require_packages(*names: str) -> None:
+    if any(importlib.util.find_spec(name) is None for name in names):
         raise SourceError(
             'engine = "spark" needs PySpark and SQLGlot, which are not installed.',
             hint="in the project's folder: pip install '.[spark]'",
         )
+
+
+def _require_installed() -> None:
+    _require_packages("pyspark", "sqlglot")
     home = os.environ.get("JAVA_HOME")
     if home is None and shutil.which("java") is None:
         raise SourceError(
@@ -114,6 +148,8 @@ def _start(master: str) -> SparkContext:
             hint="is the master up, its version that of PySpark, and Java 17 or later?",
         )
     atexit.register(context.stop)
+    if master.startswith("local"):
+        context.pythonExec = sys.executable  # of workers
     return context
 
 

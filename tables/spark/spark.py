@@ -16,19 +16,20 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import pyarrow as pa
 
+from footing.places import DISTRIBUTED, masked, scheme_of
 from tables.errors import SourceError
 from tables.keyed_hash import plaintext_sql
-from tables.source.files import file_format
+from tables.source.files import common_folder, file_format
 from tables.source.source import Source, open_source
+from tables.spark.explaining import explain
 from tables.spark.session import LOCAL, open_session, quiet
 from tables.spark.types import SECRETS, as_spark, as_wanted, kept_as, read_as
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
-_TICK_S = 0.2
 _T = TypeVar("_T")
 _groups = itertools.count()
 
@@ -42,16 +43,32 @@ class SparkSource(Source):
     Parameters
     ----------
     described
-        The same files, opened by DuckDB; nothing but their schema is read there.
+        The same files, or no records of the same columns, opened by DuckDB; nothing but their
+        schema is read there.
     session
         The session of Spark.
+    place
+        Where the records lie, if not in files of this machine.
+    root
+        The folder below which names of folders are columns, if they are.
     """
 
-    def __init__(self, described: Source, *, session: SparkSession) -> None:
+    packs = False
+
+    def __init__(
+        self,
+        described: Source,
+        *,
+        session: SparkSession,
+        place: str | None = None,
+        root: str | None = None,
+    ) -> None:
         # Not that of Source: the columns are already described.
         self._described = described
         self._session = session
-        self._context = session.sparkContext
+        self._place, self._root = place, root
+        is_own = hasattr(session, "_jsparkSession")  # a server of others tells no progress
+        self._context = session.sparkContext if is_own else None
         self._lock = threading.RLock()
         self._sweep = described.close
         self._numbers = itertools.count()
@@ -94,22 +111,55 @@ class SparkSource(Source):
 
         A table `beside` the records has the SQL name of that property meanwhile.
         """
-        from tables.spark.sql import spark_sql
 
-        given = parameters or {}
-        nothing = None if beside is None else beside.slice(0, 0)
-        wanted = self._described.arrow(
-            f"SELECT * FROM ({sql}) LIMIT 0", given, beside=nothing
-        ).schema
-        text = spark_sql(sql, given, columns=self.columns)
-        secrets = {name: [value] for name, value in given.items() if isinstance(value, bytes)}
-        with self._lock:
-            try:
-                answer = self._run(lambda: self._ask(text, secrets, beside), progress)
-            finally:
-                for view in (SECRETS, self.beside):
-                    self._session.catalog.dropTempView(view)
-        return as_wanted(answer, wanted)
+        def receive(rows: DataFrame, wanted: pa.Schema) -> pa.Table:
+            return as_wanted(rows.toArrow(), wanted)
+
+        return self._received(sql, parameters or {}, receive, beside=beside, progress=progress)
+
+    def write_changed(
+        self,
+        sql: str,
+        parameters: Mapping[str, object],
+        place: str,
+        *,
+        change: Callable[[pa.Table], pa.Table],
+        columns: Mapping[str, str],
+        order: Sequence[str],
+        progress: Callable[[float], None] | None = None,
+    ) -> int:
+        """Write the answer of a query as Parquet files, changed where it is; count their rows.
+
+        Parameters
+        ----------
+        sql, parameters
+            The query.
+        place
+            A folder that is not there yet, as workers know it.
+        change
+            Makes other columns of some rows of the answer.
+        columns
+            Their names → Spark's types.
+        order
+            Columns by which the rows of a file are sorted.
+        progress
+            As for `arrow`.
+        """
+        shape = ", ".join(f"{_quoted(name)} {kind}" for name, kind in columns.items())
+
+        def receive(rows: DataFrame, wanted: pa.Schema) -> int:
+            def changed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+                for batch in batches:
+                    rows_of_it = as_wanted(pa.Table.from_batches([batch]), wanted)
+                    yield from change(rows_of_it).to_batches()
+
+            sorted_rows = rows.mapInArrow(changed, shape).sortWithinPartitions(
+                *map(_quoted, order)
+            )
+            sorted_rows.write.option("compression", "zstd").parquet(_far(place))
+            return self._session.read.parquet(_far(place)).count()
+
+        return self._received(sql, parameters, receive, progress=progress)
 
     def keyed_hash(self, column: str, key: bytes, parameters: dict[str, object]) -> str:
         """Return the SQL of a column's keyed hash, which Spark computes itself."""
@@ -142,11 +192,18 @@ class SparkSource(Source):
 
     def _name_records(self) -> None:
         """Name the records in the session, after a check that Spark reads the same ones."""
-        quoted = {name: "`" + name.replace("`", "``") + "`" for name in self._types}
+        quoted = {name: _quoted(name) for name in self._types}
         shape = ", ".join(f"{q} {self._types[name]}" for name, q in quoted.items())
-        records = self._session.read.schema(shape).parquet(*map(_hadoop_path, self.files))
-        read = {os.path.realpath(_local_path(file)) for file in records.inputFiles()}
-        if read != {os.path.realpath(file) for file in self.files}:
+        reader = self._session.read.schema(shape)
+        if self._root is not None:
+            reader = reader.option("basePath", f"file://{self._root}")
+        places = [self._place] if self._place else map(_hadoop_path, self.files)
+        records = reader.parquet(*places)
+        urls = records.inputFiles()
+        if any(re.search("=[^/]*%25[89A-F]", url, re.IGNORECASE) for url in urls):
+            _refuse("Spark reads names of folders with encoded letters beyond ASCII otherwise.")
+        read = {os.path.realpath(_local_path(url)) for url in urls}
+        if not self._place and read != {os.path.realpath(file) for file in self.files}:
             raise SourceError(
                 f"Spark does not read every file of {self.label!r}.",
                 hint="it skips names that begin with _ or a full stop: rename these files",
@@ -154,54 +211,82 @@ class SparkSource(Source):
         kept = [f"{kept_as(q, self.columns[name])} AS {q}" for name, q in quoted.items()]
         records.selectExpr(*kept).createOrReplaceTempView(self._relation)
 
-    def _ask(
-        self, text: str, secrets: Mapping[str, list[bytes]], beside: pa.Table | None
-    ) -> pa.Table:
+    def far_files(self) -> dict[str, tuple[int, str]]:
+        """Return the files that lie on no disk of this machine: name → size, last change."""
+        if self._place is None:
+            return {}
+        listed = self._session.read.format("binaryFile").load(self._place)
+        found = self._run(listed.select("path", "length", "modificationTime").toArrow)
+        states = zip(*(column.to_pylist() for column in found.columns), strict=True)
+        return {path: (size, moment.isoformat()) for path, size, moment in sorted(states)}
+
+    def _received(
+        self,
+        sql: str,
+        given: Mapping[str, object],
+        receive: Callable[[DataFrame, pa.Schema], _T],
+        *,
+        beside: pa.Table | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> _T:
         """Ask Spark; secrets and the table beside go there as data, not in the text."""
-        views = {SECRETS: pa.table(dict(secrets))} if secrets else {}
+        from tables.spark.sql import spark_sql
+
+        nothing = None if beside is None else beside.slice(0, 0)
+        wanted = self._described.arrow(
+            f"SELECT * FROM ({sql}) LIMIT 0", given, beside=nothing
+        ).schema
+        text = spark_sql(sql, given, columns=self.columns)
+        secrets = {name: [value] for name, value in given.items() if isinstance(value, bytes)}
+        views = {SECRETS: pa.Table.from_pydict(secrets)} if secrets else {}
         if beside is not None:
             views[self.beside] = as_spark(beside)
-        for name, table in views.items():
-            self._session.createDataFrame(table).createOrReplaceTempView(name)
-        return self._session.sql(text).toArrow()
+
+        def work() -> _T:
+            for name, table in views.items():
+                self._session.createDataFrame(table).createOrReplaceTempView(name)
+            return receive(self._session.sql(text), wanted)
+
+        with self._lock:
+            try:
+                return self._run(work, progress)
+            finally:
+                for view in (SECRETS, self.beside):
+                    self._session.catalog.dropTempView(view)
 
     def _run(
         self, work: Callable[[], _T], progress: Callable[[float], None] | None = None
     ) -> _T:
-        """Let a thread wait for Spark, so that progress and Ctrl-C get a hearing meanwhile."""
-        group = f"ckm {next(_groups)}"
-        found: list[_T] = []
-        problems: list[BaseException] = []
+        """Let Spark work; what it says of a failure quotes records, and is not chained."""
+        self._group = f"ckm {next(_groups)}"
 
-        def settle() -> None:
-            try:
-                self._context.setJobGroup(group, "ckm", interruptOnCancel=True)
-                found.append(work())
-            except BaseException as error:  # noqa: BLE001  (explained here, raised below)
-                problems.append(_explain(error, self.label))
+        def grouped() -> _T:
+            if self._context is None:
+                self._session.addTag(self._group)
+            else:
+                self._context.setJobGroup(self._group, "ckm", interruptOnCancel=True)
+            return work()
 
         with self._lock, quiet():
-            worker = threading.Thread(target=settle, daemon=True)
-            worker.start()
-            seen = 0.0
+            outcome = self._wait(grouped, progress)
             try:
-                while worker.is_alive():
-                    worker.join(_TICK_S)
-                    if progress is not None and worker.is_alive():
-                        seen = max(seen, self._share(group))
-                        progress(seen)
-            except BaseException:
-                self._context.cancelJobGroup(group)
-                worker.join()
-                raise
-        if problems:  # no chain: Spark's texts quote records
-            raise problems[0]
-        return found[0]
+                return outcome.result()
+            except BaseException as error:  # noqa: BLE001  (explained)
+                problem = explain(error, self.label)
+        raise problem
 
-    def _share(self, group: str) -> float:
+    def _interrupt(self) -> None:
+        if self._context is None:
+            self._session.interruptTag(self._group)
+        else:
+            self._context.cancelJobGroup(self._group)
+
+    def _share(self) -> float:
         """Return the share of the tasks done, of the tasks that Spark knows so far."""
+        if self._context is None:
+            return 0.0
         tracker = self._context.statusTracker()
-        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(self._group)]
         stages = [tracker.getStageInfo(s) for job in jobs if job for s in job.stageIds]
         total = sum(stage.numTasks for stage in stages if stage)
         done = sum(stage.numCompletedTasks for stage in stages if stage)
@@ -209,37 +294,70 @@ class SparkSource(Source):
 
 
 def open_spark(path: object, *, master: str = LOCAL) -> SparkSource:
-    """Open Parquet files for tabulation by Spark."""
+    """Open Parquet files for tabulation by Spark, of this machine or of a store of others."""
+    if isinstance(path, str) and scheme_of(path) in DISTRIBUTED:
+        return _open_far(path, open_session(master))
     described = open_source(path, threads=1)
     try:
-        _require_plain(described)
-        return SparkSource(described, session=open_session(master))
+        root = _require_plain(described, path)
+        return SparkSource(described, session=open_session(master), root=root)
     except BaseException:
         described.close()
         raise
 
 
-def _require_plain(described: Source) -> None:
-    """Raise unless the files are Parquet, with the names of columns that DuckDB tells."""
+def _open_far(path: str, session: SparkSession) -> SparkSource:
+    """Open files that Spark alone can read; it tells their columns."""
+    place, problem = _far(path), None
+    try:
+        with quiet():
+            columns = session.read.parquet(place).limit(0).toArrow()
+    except Exception as error:  # noqa: BLE001  (explained)
+        problem = explain(error, masked(path))
+    if problem is not None:  # no chain: Spark's texts quote records
+        raise problem
+    described = open_source(columns, threads=1)
+    described.label = masked(path)
+    return SparkSource(described, session=session, place=place)
+
+
+def _require_plain(described: Source, path: object) -> str | None:
+    """Raise unless the files are Parquet, with the names of columns that DuckDB tells.
+
+    Return the folder below which names of folders are columns.
+    """
     import pyarrow.parquet as pq
 
+    names: list[str] = []
     for file in described.files:
         if file_format(file) != "parquet":
             raise SourceError(
                 "Spark reads Parquet files alone here.",
                 hint='write the records to Parquet, or use engine = "duckdb"',
             )
-        if pq.read_schema(file).names != list(described.columns):
+        names = pq.read_schema(file).names
+        if names != list(described.columns)[: len(names)]:
             raise SourceError(
-                f"Columns of {Path(file).name!r} differ in upper and lower case alone, or are "
-                "names of folders.",
+                f"Columns of {Path(file).name!r} differ in upper and lower case alone.",
                 hint='rename them, or use engine = "duckdb"',
             )
+    paths = [path] if isinstance(path, (str, os.PathLike)) else path
+    has_folders = len(names) < len(described.columns)
+    return common_folder([os.fspath(p) for p in paths]) if has_folders else None  # type: ignore[attr-defined]
 
 
 def _hadoop_path(file: str) -> str:
     """Write a path so that no character of it stands for others, nor for another system."""
     return "file://" + re.sub(r"([\\*?{}\[\]])", r"\\\1", os.path.abspath(file))  # noqa: PTH100
+
+
+def _far(path: str) -> str:
+    """Write a path as Spark's own connectors know it: S3 goes by s3a."""
+    return re.sub("^s3://", "s3a://", path, flags=re.IGNORECASE)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _local_path(url: str) -> str:
@@ -248,30 +366,3 @@ def _local_path(url: str) -> str:
 
 def _refuse(problem: str) -> NoReturn:
     raise SourceError(problem, hint='use engine = "duckdb" for this')
-
-
-def _explain(error: BaseException, label: str) -> BaseException:
-    """Say what Spark could not do, without its text."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
-    if not isinstance(error, (PySparkException, Py4JError, OSError)) or isinstance(
-        error, SourceError
-    ):
-        return error
-    text = str(error)
-    if "OutOfMemory" in text or "maxResultSize" in text:
-        return SourceError(
-            "The work does not fit into Spark's memory.",
-            hint="raise spark.driver.memory and spark.driver.maxResultSize in "
-            "spark-defaults.conf, or ask for fewer dimensions",
-        )
-    if re.search(r"CAST_OVERFLOW|OUT_OF_RANGE|ARITHMETIC_OVERFLOW|CAST_INVALID_INPUT", text):
-        what = "holds values that do not fit their column's type"
-    elif "INVALID_UTF8_STRING" in text:
-        what = "is damaged or not of its format"
-    else:
-        what = f"cannot be tabulated by Spark ({type(error).__name__})"
-    return SourceError(
-        f"The source {label!r} {what}.", hint='try engine = "duckdb" on a part of the files'
-    )

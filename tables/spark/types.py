@@ -5,6 +5,7 @@ import pyarrow as pa
 
 from footing.data_files import read_data
 
+RESERVED = "CKM_RESERVED_WORD"  # what workers say of a category that is called like a total
 SECRETS = "ckm_secrets"  # a view of one row, with a column for every parameter of bytes
 
 _READ_AS: dict[str, str] = read_data("tables.spark", "spark.toml")["read_as"]

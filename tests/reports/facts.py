@@ -67,7 +67,6 @@ from reports.facts.training import (
     TuningFact,
 )
 from risk.reconstruction.attributes import FoundAttributes
-from risk.reconstruction.posterior import FoundByPosterior
 
 LAW = {-5: 0.004, -4: 0.022, -3: 0.07, -2: 0.14, -1: 0.17, 0: 0.188}
 LAW |= {-noise: share for noise, share in LAW.items()}
@@ -975,19 +974,6 @@ def exposure(**changes) -> ExposureFacts:
     def part(name, *numbers):
         return PartFact(name=name, **dict(zip(names, numbers, strict=True)))
 
-    posterior = FoundByPosterior(
-        n_cells=18_891,
-        n_unmixed=9068,
-        n_small=2256,
-        guessed=1900,
-        right=900,
-        sure=4,
-        sure_wrong=1,
-        sure_small=30,
-        sure_small_wrong=2,
-        said=(0, 0, 0, 260, 1022, 522, 95, 52, 47, 34),
-        kept=(0, 0, 0, 81, 397, 202, 40, 35, 34, 29),
-    )
     points = [(1, 20, None), (4, 90, 60), (12, 300, 80), (20, 630, 75)]
     facts = ExposureFacts(
         title={"en": "Job seekers", "fr": "Demandeurs d'emploi"},
@@ -1013,8 +999,6 @@ def exposure(**changes) -> ExposureFacts:
         variables=(part("geo", 16, 13_620, 1735, 31, 462),),
         areas=(part("D06", 16, 681, 106, 3, 34), part("D07", 16, 681, 0, 0, 0)),
         tables=(part("geo (region), age10", 1, 2600, 381, 0, 110), part("", 1, 1, 0, 0, 0)),
-        posterior=(("3", posterior), ("", posterior)),
-        draws=200,
         growth=GrowthFact(
             n_first=4,
             n_small_first=570,

@@ -38,6 +38,7 @@ _STAGES = {
     "protect": "adding noise",
     "methods": "methods",
     "suppression": "hiding cells",
+    "rounding": "rounding",
     "publish again": "publishing cells again",
     "optimum": "looking for the cheapest choice",
     "audit": "auditing hidden cells",

@@ -8,7 +8,7 @@ from pydantic import Field, PrivateAttr
 
 from ckm.config.reading import Reading
 from ckm.config.section import Items, Name, ReadAs, Section, Some, optional
-from footing.places import has_password, is_elsewhere, list_files
+from footing.places import DISTRIBUTED, has_password, is_elsewhere, list_files, scheme_of
 
 
 def _places(given: str | tuple[str, ...], reading: Reading) -> Path | str | tuple[Path, ...]:
@@ -83,6 +83,9 @@ class Records(Section):
         """Return what a file of a copy stands for; None for other files."""
         return self._copies[0].names.get(str(file)) if self._copies else None
 
+    def _can_be(self, place: str, key: str) -> bool:
+        return bool(re.match(_PLACES[key], place, re.IGNORECASE))
+
     def add_problems(self, reading: Reading) -> None:
         """Note a place that cannot be, and files that are not there."""
         for path in self.paths:
@@ -94,7 +97,7 @@ class Records(Section):
         elif isinstance(place, str) and has_password(place):  # not echoed
             hint = "PostgreSQL finds it in ~/.pgpass or in PGPASSWORD, S3 in AWS_… or ~/.aws"
             reading.add("[data]", f"{key} must not hold a password.", hint)
-        elif isinstance(place, str) and not re.match(_PLACES[key], place, re.IGNORECASE):
+        elif isinstance(place, str) and not self._can_be(place, key):
             hint = "files, s3://… and - are a path, postgresql://… is a database"
             reading.add("[data]", f"{key} names no place that can be read.", hint)
         if self.query is not None and self.database is None:
@@ -131,6 +134,22 @@ class JobData(Records):
     )
     master: Name | None = optional('For spark: "local[*]" or "spark://host:7077".')
 
+    @property
+    def is_distributed(self) -> bool:
+        """Whether Spark alone reads the records, from a store that its workers see."""
+        is_far = isinstance(self.path, str) and scheme_of(self.path) in DISTRIBUTED
+        return self.engine == "spark" and is_far
+
+    @property
+    def places(self) -> str | tuple[Path, ...]:
+        """What an engine opens: the store, or files of this machine."""
+        is_far = self.is_distributed and isinstance(self.path, str)
+        return str(self.path) if is_far else self.local.paths
+
+    def files(self) -> tuple[Path, ...]:
+        """Return the files on this machine that hold the records, sorted."""
+        return () if self.is_distributed else super().files()
+
     def add_problems(self, reading: Reading) -> None:
         """Note keys that do not go together, and files that are not there."""
         where = "[data]"
@@ -159,6 +178,9 @@ class JobData(Records):
         """Whether there are keys to perturb with."""
         return self.cells is None or self.cell_key is not None
 
+    def _can_be(self, place: str, key: str) -> bool:
+        return self.is_distributed or super()._can_be(place, key)
+
     def _add_problems_of_cells(self, where: str, reading: Reading) -> None:
         if self.id is not None or self.record_key is not None:
             text = "has cells beside the keys of records."
@@ -172,8 +194,11 @@ class JobData(Records):
         if self.table is not None and self.database is None:
             hint = "write the table to Parquet, and name its files as path"
             reading.add(where, "table goes with DuckDB files, which Spark cannot read.", hint)
-        if self.master is not None and not is_master(self.master):
-            hint = 'write "local[*]", "spark://host:7077", "yarn" or "k8s://…"'
+        if self.master is not None and has_password(self.master):  # not echoed
+            hint = "Spark Connect finds it in SPARK_CONNECT_AUTHENTICATE_TOKEN"
+            reading.add(where, "master must not hold a token.", hint)
+        elif self.master is not None and not is_master(self.master):
+            hint = 'write "local[*]", "spark://host:7077", "yarn", "k8s://…" or "sc://host"'
             reading.add(where, f"{self.master!r} is no master of Spark.", hint)
 
 

@@ -13,6 +13,7 @@ from ckm.config.job.magnitude import JobMagnitude
 from ckm.config.job.noise import JobNoise
 from ckm.config.job.output import JobOutput
 from ckm.config.job.report import JobReport
+from ckm.config.job.rounding import JobRounding
 from ckm.config.job.suppression import JobSuppression
 from ckm.config.job.table import JobTable
 from ckm.config.job.variable import JobVariable, add_problems_of_variables
@@ -70,10 +71,13 @@ class Job(SettingsFile):
     )
     data: JobData
     keys: JobKeys = JobKeys()
-    ptable: JobNoise | None = optional("The noise; needed where there is no [suppression].")
+    ptable: JobNoise | None = optional(
+        "The noise; needed where there is no [suppression] or [rounding]."
+    )
     suppression: JobSuppression | None = optional(
         "For ckm suppress: which cells are hidden, instead of noise."
     )
+    rounding: JobRounding | None = optional("Controlled rounding of counts, instead of noise.")
     hierarchies: Hierarchies = Field(default={})
     categories: Categories = Field(default={})
     variable: Items[JobVariable] = optional(
@@ -146,13 +150,18 @@ class Job(SettingsFile):
     @property
     def checks(self) -> Literal["stop", "warn", "skip"]:
         """What defects of keys do; a table of cells may have none, or none that matter."""
-        is_idle = self.suppression is not None and self.data.cells is not None
+        is_idle = not self.has_noise and self.data.cells is not None
         return "skip" if is_idle or not self.data.has_keys else self.keys.checks
+
+    @property
+    def has_noise(self) -> bool:
+        """Whether counts are changed by chance, and neither hidden nor rounded instead."""
+        return self.suppression is None and self.rounding is None
 
     @property
     def needs_secret(self) -> bool:
         """Whether the job cannot run without a secret."""
-        if self.suppression is not None:
+        if not self.has_noise:
             return False
         own = any(magnitude.rules == "ckm" for magnitude in self.magnitudes.values())
         own = own or any(quantile_of(m) for table in self.table for m in table.measures)
@@ -190,17 +199,19 @@ class Job(SettingsFile):
                 text = "the name occurs more than once."
                 text = text if magnitude.name else "a second one for all."
                 reading.add(magnitude.place, text, "give every variable one section")
-        if self.output.publish_noise and (self.suppression or self.output.additive):
+        if self.output.publish_noise and (not self.has_noise or self.output.additive):
             is_additive = self.output.additive
             what = "additive changes them again" if is_additive else "there is none"
             text = f"publish_noise tells how far noise takes counts, and {what}."
             reading.add("[output]", text, "remove publish_noise")
-        if self.suppression is not None:
-            self.suppression.add_problems_beside(self, reading)
-            return
-        if self.data.amounts:
+        if self.data.amounts and self.suppression is None:
             text = "amounts are read for suppression alone."
             reading.add("[data]", text, "remove amounts")
+        for instead in (self.suppression, self.rounding):
+            if instead is not None:
+                instead.add_problems_beside(self, reading)
+        if not self.has_noise:
+            return
         if self.ptable is None:
             hint = "[ptable] is for noise; a job for ckm suppress has [suppression] instead"
             reading.add("[ptable]", "is missing: which noise protects the tables?", hint)

@@ -36,16 +36,6 @@ _Formats = Annotated[
 ]
 
 
-class AdditiveSection(Section):
-    """Controlled rounding: how published counts are changed until tables add up."""
-
-    base: int | None = optional(
-        "Numbers are multiples of it; without it, that of the p-table, or 1.", ge=1
-    )
-    bound: float | None = optional("How far a number may move at most.", ge=0)
-    exact: bool = optional("Find the nearest table, for small tables.", default=False)
-
-
 class JobOutput(Section):
     """The files that a release writes of each table, and what all of them say."""
 
@@ -62,8 +52,8 @@ class JobOutput(Section):
     missing_label: Name = optional(
         "What missing categories are called in the tables.", default="(missing)"
     )
-    additive: bool | AdditiveSection = optional(
-        "Change published counts again until tables add up; true, or how.", default=False
+    additive: bool = optional(
+        "Change published counts again until tables add up.", default=False
     )
     publish_noise: bool = optional(
         "Say in every file how far counts may lie from the true ones.", default=False

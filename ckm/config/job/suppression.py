@@ -111,6 +111,9 @@ class JobSuppression(Section):
     preferred_cost: float = optional(
         "What hiding a preferred cell costs, as a share.", default=0.01, ge=0, le=1
     )
+    zero_cost: float | None = optional(
+        "What it costs to hide a cell of 0, of one table; without it they are published.", gt=0
+    )
     method: Literal["auto", "exact", "sequential"] = optional(
         "How secondary cells are chosen.", default="auto"
     )
@@ -148,21 +151,12 @@ class JobSuppression(Section):
 
     def add_problems_beside(self, job: Job, reading: Reading) -> None:
         """Note what noise has and suppression has not, and rules without their numbers."""
-        if job.ptable is not None:
-            hint = "write two jobs, and publish the tables of one of them"
-            text = "stands beside [ptable]: true numbers beside noisy ones give the noise away."
-            reading.add(_WHERE, text, hint)
-        if job.ledger is not None:
-            hint = "remove [ledger]; link tables by writing them into the same job"
-            reading.add(_WHERE, "stands beside [ledger], which knows noisy tables alone.", hint)
-        if job.output.additive:
-            text = "additive is for noise: suppressed tables add up."
-            reading.add("[output]", text, "remove additive")
-        for key in ("limits", "exceptions", "designs", "sensitive"):
-            if getattr(job.report, key) != type(job.report).model_fields[key].default:
-                text = f"{key} is for noise, and a suppression has none."
-                reading.add("[report]", text, f"remove {key}")
+        add_problems_without_noise(_WHERE, job, reading)
         self._add_problems_of_cells(job, reading)
+        margins = [table.margins for table in job.table]
+        if self.zero_cost is not None and margins != ["all"]:
+            text = "zero_cost is for one table with all its margins."
+            reading.add(_WHERE, text, "remove zero_cost: zeros are then published")
         measures = {measure for table in job.table for measure in table.measures}
         if any(map(quantile_of, measures)):
             text = "hides sums and counts: true quantiles would give single values away."
@@ -237,3 +231,21 @@ class JobSuppression(Section):
             text = f"costs are no measure {self.costs!r} that all tables show."
             hint = '"value", "one", "count", "weighted", or "sum:…" of every table'
             reading.add(_WHERE, text, hint)
+
+
+def add_problems_without_noise(where: str, job: Job, reading: Reading) -> None:
+    """Note what noise has, and a job that adds none has not."""
+    if job.ptable is not None:
+        hint = "write two jobs, and publish the tables of one of them"
+        text = "stands beside [ptable]: the same numbers in two ways give the noise away."
+        reading.add(where, text, hint)
+    if job.ledger is not None:
+        hint = "remove [ledger]; link tables by writing them into the same job"
+        reading.add(where, "stands beside [ledger], which knows noisy tables alone.", hint)
+    if job.output.additive:
+        text = f"additive is for noise: the tables of {where} add up."
+        reading.add("[output]", text, "remove additive")
+    for key in ("limits", "exceptions", "designs", "sensitive"):
+        if getattr(job.report, key) != type(job.report).model_fields[key].default:
+            text = f"{key} is for noise, and {where} has none."
+            reading.add("[report]", text, f"remove {key}")

@@ -1,17 +1,15 @@
 """The sections of a service file that a job has not."""
 
 import datetime as dt
-from functools import partial
 from typing import Annotated, Literal, TypeAlias, get_args
 
-from pydantic import Field, PrivateAttr
+from pydantic import Field
 
 from ckm.config.job.ledger import JobLedger
 from ckm.config.job.output import CsvFormulas, Languages
 from ckm.config.job.variable import JobVariable
 from ckm.config.reading import Reading
 from ckm.config.section import FilePath, Items, Name, ReadAs, Section, Words, optional, texts_of
-from ckm.config.service.boundaries import Rings, read_boundaries
 from tables import FilterError, parse_filter
 
 Role: TypeAlias = Literal["public", "researcher", "officer"]
@@ -61,25 +59,10 @@ class OfferedVariable(JobVariable):
     name: Name = Field(description="A column, or the name of a hierarchy.")
     is_area: bool = optional("Rules are judged area by area.", default=False)
     is_sensitive: bool = optional("Looked at for group disclosure.", default=False)
-    boundaries: FilePath | None = optional("A GeoJSON file of the areas, for a map.")
-    boundary_code: Name = optional("Its property that is the code of an area.", default="code")
-    _rings: dict[str, Rings] = PrivateAttr(default_factory=dict)
-
-    @property
-    def rings(self) -> dict[str, Rings]:
-        """Code of an area → its boundary."""
-        return self._rings
 
     def add_problems(self, reading: Reading) -> None:
         """Let the name stand for labels that are not there."""
         super().add_problems(reading)
-        if self.boundaries is not None:
-            where = f"[[variable]] {self.name!r}:"
-            if not self.is_area:
-                reading.add(where, "has boundaries and is no area.", "add is_area = true")
-            reading.require_file(where, "boundaries", self.boundaries)
-            add = partial(reading.add, where)
-            self._rings = read_boundaries(self.boundaries, self.boundary_code, add=add)
         if not self.labels:
             object.__setattr__(self, "labels", texts_of(self.name))
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 KIND = "ckm-release"
 SUPPRESSION_KIND = "ckm-suppression"
+ROUNDING_KIND = "ckm-rounding"
 _CHUNK = 1 << 22
 METHODS = read_data("ckm.release", "methods.toml")
 

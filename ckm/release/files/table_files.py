@@ -19,7 +19,7 @@ from ckm.formats import FORMATS, to_bytes, without_repeats
 from ckm.formats.about import with_noise
 from ckm.formats.csv_text import formulas, is_formula, without_formulas
 from ckm.formats.registry import format_named
-from ckm.release.files.manifest import KIND, SUPPRESSION_KIND
+from ckm.release.files.manifest import KIND, ROUNDING_KIND, SUPPRESSION_KIND
 from ckm.release.files.table_metadata import TableWords
 from ckm.release.pages.report_pages import FILES, is_draft
 from footing.places import is_matched
@@ -191,6 +191,7 @@ def _require_streamable(job: Job) -> None:
         "[ledger]": job.ledger,
         'engine = "spark"': job.data.engine == "spark",
         "[suppression]": job.suppression,
+        "[rounding]": job.rounding,
         "additive = true": job.output.additive,
         "a quantile": any(t.quantiles for t in job.tables.values()),
         "a table without dimensions": not all(t.dimensions for t in job.tables.values()),
@@ -243,7 +244,7 @@ def refuse_foreign(folder: Path) -> None:
         ours |= {"internal/pt.parquet", *(f"public/{f['file']}" for f in manifest["public"])}
         ours |= {f"{place}/{name}" for place, names in FILES.items() for name in names}
         ours |= {f"internal/{name}" for name in _inside(manifest)}
-        is_release = manifest["kind"] in {KIND, SUPPRESSION_KIND}
+        is_release = manifest["kind"] in {KIND, SUPPRESSION_KIND, ROUNDING_KIND}
     except (OSError, ValueError, KeyError, TypeError):
         is_release, ours = False, set()
     if not is_release:

@@ -111,6 +111,8 @@ class TableWords:
         """Return the key of the words for what protects the counts."""
         if self._job.suppression is not None:
             return "suppression"
+        if self._job.rounding is not None:
+            return "rounding"
         return "additive" if self._job.output.additive else "method"
 
     def _hierarchies(self, columns: Mapping[str, str]) -> dict[str, list[str]]:

@@ -18,7 +18,6 @@ from ckm.service.answering.messages import (
 )
 from ckm.service.answering.render import file_name, named_by
 from ckm.service.page.alternatives import starts_of, tries_of
-from ckm.service.page.area_map import map_of
 from ckm.service.page.form import (
     across_choices,
     example_of,
@@ -144,7 +143,6 @@ def page_facts(view: View, outcome: Outcome, visitor: Visitor) -> PageFacts:
         facts,
         grid=grid_of(outcome.answer, view),
         notes=(*facts.notes, *noise_notes(outcome.answer.margin, view.language)),
-        map=map_of(view.area_map, outcome.answer, view.variables, view.language),
         withheld=_withheld(outcome.answer, view),
         restrictions=_restrictions(outcome.answer, view),
         downloads=_downloads(outcome.answer, view),

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from ckm.config.service.service import Service
     from ckm.service.answering.variables import Variable
-    from ckm.service.page.area_map import AreaMap
     from ckm.service.table_service import TableService
 
 _DEEP = re.compile(r"(valuecodes|codelist|find)\[([^\[\]]{1,2000})\]")
@@ -152,7 +151,6 @@ class View:
     table_service: TableService
     asked: PageState
     language: str
-    area_map: AreaMap | None = None
 
     @property
     def service(self) -> Service:

@@ -16,7 +16,6 @@ from ckm.service.http.middleware import language_of
 from ckm.service.http.request_context import RequestContext
 from ckm.service.http.request_parsing import format_of
 from ckm.service.http.responses import answered
-from ckm.service.page.area_map import area_map
 from ckm.service.page.facts import Outcome, Visitor, page_facts
 from ckm.service.page.page_state import PageState, View, asked_of, query_of
 from ckm.service.page.sign_in import SignIn, session_of
@@ -48,7 +47,6 @@ class Page:
     def __init__(self, context: RequestContext) -> None:
         self._context = context
         self._table_service = context.table_service
-        self._area_map = area_map(self._table_service.variables.values())
 
     def routes(self) -> list[Route]:
         """Return the routes of the page."""
@@ -101,7 +99,7 @@ class Page:
             self._context.note_mistake(request, wrong_one)
         may_filter = who is not None and self._table_service.may_filter(who)
         outcome = replace(outcome, may_filter=may_filter)
-        view = View(self._table_service, asked, language, self._area_map)
+        view = View(self._table_service, asked, language)
         visitor = self._visitor(request, who)
         html = await self._context.work(
             request,

@@ -167,15 +167,11 @@ def rehearse_service(
     **resources: Unpack[Resources],
 ) -> None:
     """Open a service as `run` does, and answer nobody."""
-    from ckm.service.page.area_map import area_map
-
     with open_answerer(service, is_kept=False, quick=quick, step=step, **resources) as answerer:
         _require_access(service)
         if not quick:
-            made = answerer()
+            answerer()
             step("records checked", "the records and their keys are sound")
-            if (drawn := area_map(made.variables.values())) is not None:
-                step("boundaries checked", drawn.summary)
     _require_comparison(service)
 
 

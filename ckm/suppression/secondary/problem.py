@@ -184,6 +184,8 @@ class Problem:
         outsiders; `ckm.suppression.attackers` finds those of contributors.
     unseen
         Cells that no table shows, which only link others.
+    hides_zeros
+        Cells of value 0 may be hidden, too.
 
     Raises
     ------
@@ -192,9 +194,9 @@ class Problem:
 
     Notes
     -----
-    Cells of value 0 are published: a reader who knows that no value is negative learns from a
-    hidden zero that it is free to rise alone, which protects nothing below it, and offices
-    keep their zeros.
+    Unless `hides_zeros`, cells of value 0 are published: a reader who knows that no value is
+    negative learns from a hidden zero that it is free to rise alone, which protects nothing
+    below it, and offices keep their zeros.
 
     Examples
     --------
@@ -217,6 +219,7 @@ class Problem:
     coalition: int = 0
     insiders: Demands | None = None
     unseen: ArrayLike | None = None
+    hides_zeros: bool = False
     value: Floats = field(init=False)
     #: how far readers believe each cell may fall, and rise
     room: Floats = field(init=False)
@@ -289,7 +292,8 @@ class Problem:
         object.__setattr__(self, "rise", ceiling - value)
         object.__setattr__(self, "cost", np.where(unseen, 0.0, cost))
         object.__setattr__(self, "must_hide", must_hide)
-        object.__setattr__(self, "is_open", (value != 0) & ~kept & ~must_hide)
+        is_open = ((value != 0) | self.hides_zeros) & ~kept & ~must_hide
+        object.__setattr__(self, "is_open", is_open)
         object.__setattr__(self, "demands", self._demands())
 
     def _floor(self) -> Floats:

@@ -26,7 +26,6 @@ from ckm.service.process.server import open_answerer, open_table_service
 from ptable import NoiseSpec, solve
 from risk.reconstruction.attributes import FoundAttributes
 from risk.reconstruction.lattice import Found, Lattice, Shown, most_probable_counts
-from risk.reconstruction.posterior import Posterior, found_by
 from tables import Secret
 from tests.strategies import worked_ptable
 from tests.unit.ckm.service.conftest import write_service
@@ -589,42 +588,18 @@ def test_the_largest_share_is_that_of_the_attack_that_finds_most(space):
     audit = Formula().audit(space)
     few = Found(n_small=99, guessed=99, right=99, sure=0, sure_wrong=0)
     some, many = (replace(audit.exposures[0].alone, right=right) for right in (200, 300))
-    none = Posterior(chances=np.zeros((0, 4)), rhat=np.zeros(0), n_effective=np.zeros(0))
-    drawn = found_by(none, np.zeros(0, int), np.zeros(0, bool), confidence=0.9)
-    drawn = replace(drawn, n_small=1000, right=400)
 
     def shares(**attacks):
         row = replace(audit.exposures[0], **{"alone": some, "together": some, **attacks})
         whole = replace(audit, exposures=(row,))
-        return whole.fitted_share, whole.largest_share
+        return whole.largest_share
 
-    assert shares() == (0.2, 0.2)
-    assert shares(alone=many) == shares(together=many) == (0.3, 0.3)
-    assert shares(posterior=drawn) == (0.2, 0.4)
+    assert shares() == 0.2
+    assert shares(alone=many) == shares(together=many) == 0.3
     rare = replace(audit.exposures[0], alone=few, together=few)
     rows = (rare, replace(rare, alone=some, together=some))
     assert replace(audit, exposures=rows).largest_share == 299 / 1099
-    over = replace(audit, exposures=(replace(audit.exposures[0], posterior=drawn),))
-    assert "draws alone" in _way_out(over, (), limit=0.3)
-    assert "offer coarser" in _way_out(over, (), limit=0.1)
-
-
-@pytest.mark.slow
-def test_draws_tell_how_probable_small_counts_are(tmp_path):
-    service_file = write_service(tmp_path, more=SMALL_AREAS, persons=500)
-    done = run("audit", service_file, "--draws", 4, "-o", tmp_path / "a.json")
-    assert done.exit_code == 0, done.stderr
-    told = json.loads((tmp_path / "a.json").read_text())
-    found = told["posterior"]
-    assert found["n_small"] == told["together"]["n_small"]
-    assert found["n_cells"] == sum(one["n_cells"] for one in told["exposures"])
-    assert found["guessed"] >= found["right"] > 0
-    assert found["guessed"] >= sum(found["said"]) >= sum(found["kept"])
-    assert told["draws"] == 4
-    assert "chains differ" in done.stdout
-    without = run("audit", service_file, "-o", tmp_path / "b.json")
-    assert json.loads((tmp_path / "b.json").read_text())["posterior"] is None
-    assert "chains differ" not in without.stdout
+    assert "offer coarser" in _way_out((), limit=0.1)
 
 
 def test_above_the_limit_the_command_fails_with_advice(tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -226,23 +225,3 @@ def test_the_page_says_whether_the_limit_is_kept_and_what_was_drawn(language):
     bare = text(growth=None, advice=(), whole=replace(made.exposure().whole, n_small=0))
     assert {"en": "nothing to find", "fr": "rien à trouver"}[language] in bare
     assert "tables-asked" not in bare
-
-
-@pytest.mark.parametrize("language", ["en", "fr"])
-def test_the_page_says_how_probable_counts_are_and_how_often_that_holds(language):
-    def text(**changes):
-        page = exposure_report(made.exposure(**changes), language=language).html
-        return " ".join(re.sub("<[^>]+>", " ", page).split())
-
-    drawn, exact, found, wrongly = {
-        "en": ("200 draws of each", "it is exact", "39.9 % are found", "30 2 wrongly"),
-        "fr": ("200 tirages de", "elle est exacte", "39,9 % sont trouvés", "30 2 à tort"),
-    }[language]
-    whole = text()
-    for said in (drawn, found, wrongly, "90\N{EN DASH}100 % 34 29"):
-        assert said in whole
-    assert exact not in whole
-    assert "0\N{EN DASH}10 %" not in whole
-    assert exact in text(draws=0)
-    none = text(posterior=(), draws=0)
-    assert (exact in none, wrongly in none) == (False, False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import gc
 import os
 import zipfile
 
@@ -13,7 +12,7 @@ import pytest
 import ckm
 import ckm.formats
 from ckm import PublishedTable, ReleaseError
-from ckm.formats import FORMATS, FormatError, TableAbout, stream, to_bytes
+from ckm.formats import FORMATS, FormatError, TableAbout, to_bytes
 from ckm.formats import write_table as write
 from tests.reading import read_about, read_table
 
@@ -62,7 +61,6 @@ def test_the_same_table_gives_the_same_bytes_whoever_asks_and_when(
     monkeypatch.setattr("time.time", lambda: 4e9)
     monkeypatch.setattr("time.localtime", lambda *_: (2050, 1, 1, 0, 0, 0, 0, 1, 0))
     assert to_bytes(table, name, about=about) == first
-    assert b"".join(stream(table, name, about=about, chunk_bytes=7)) == first
     assert str(tmp_path).encode() not in first
 
 
@@ -164,35 +162,6 @@ def test_a_format_that_is_only_written_is_refused_before_it_is_opened(name, tabl
         with pytest.raises(FormatError, match="not read from it") as caught:
             read(tmp_path / name)
         assert caught.value.hint == "read the release from csv or parquet"
-
-
-def test_a_stream_refuses_before_its_first_byte():
-    huge = PublishedTable(dimensions={}, measures={"count": np.array([2**53 + 1])})
-    with pytest.raises(FormatError, match=r"up to 2\^53"):
-        stream(huge, "json-stat2")
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("error")
-def test_a_stream_that_nobody_reads_leaves_nothing_open(table):
-    stream(table, "csv")
-    pieces = stream(table, "csv", chunk_bytes=10)
-    next(pieces)
-    del pieces
-    gc.collect()
-
-
-@pytest.mark.slow
-def test_a_large_stream_waits_on_the_disk_and_comes_in_pieces(table):
-    size = 1_200_000
-    large = PublishedTable(
-        dimensions={"x": (np.zeros(size, np.int32), ["a text of some length"])},
-        measures={"count": np.arange(size)},
-    )
-    pieces = list(stream(large, "csv", chunk_bytes=1 << 20))
-    assert len(pieces) > 20
-    assert {len(piece) for piece in pieces[:-1]} == {1 << 20}
-    assert b"".join(pieces) == to_bytes(large, "csv")
 
 
 @pytest.mark.parametrize("name", ["csv", "parquet"])

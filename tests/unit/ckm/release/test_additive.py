@@ -297,33 +297,6 @@ def test_rounded_tables_add_up_in_multiples_of_their_base(folder, ties):
     assert "Do not add up published cells" not in english
 
 
-@pytest.mark.slow
-def test_a_job_may_ask_for_controlled_rounding(folder, ptable):
-    text = (folder / "job.toml").read_text()
-    how = "{ base = 3, bound = 9, exact = true }"
-    (folder / "job.toml").write_text(text.replace("additive = true", f"additive = {how}"))
-    release(read_job(folder / "job.toml"), folder / "out")
-    (folder / "job.toml").write_text(text.replace("additive = true", ""))
-    release(read_job(folder / "job.toml"), folder / "noisy")
-    for name in ("places", "jobs"):
-        found, noisy = (
-            pd.read_parquet(folder / out / "public" / f"{name}.parquet")["count"]
-            for out in ("out", "noisy")
-        )
-        assert (found % 3 == 0).all()
-        assert (found - noisy).abs().max() <= 9
-        near = (noisy - 3 * (noisy / 3).round()).abs().sum()
-        assert near <= (found - noisy).abs().sum() < 3 * near + 30
-    inside = json.loads((folder / "out" / "internal" / "manifest.json").read_text())
-    assert inside["additivity"]["places"]["changed"] > 0
-    (folder / "job.toml").write_text(
-        text.replace("additive = true", "additive = { bound = 0 }")
-    )
-    with pytest.raises(ReleaseError, match=r"cannot be made to add up.*\n.*widen the bound"):
-        release(read_job(folder / "job.toml"), folder / "tight")
-    assert not (folder / "tight").exists()
-
-
 def test_a_base_is_found_where_every_count_is_rounded_and_only_there(ptable):
     assert rounding_base(Mechanism.rounding(5, threshold=10).build()) == 5
     assert rounding_base(Mechanism.random_rounding(3).build()) == 3

@@ -371,19 +371,20 @@ def test_neither_the_secret_nor_a_record_shows_in_a_plan_or_a_log(
 ):
     path = written(tmp_path, id=["marker-4711", "b"], x=["a", "b"], w=[4.25e30, 1.0])
     plans = []
-    asked = open_spark.__globals__["SparkSource"]._ask
+    asked = open_spark.__globals__["SparkSource"]._received
 
-    def ask(self, text, secrets, beside):
-        answer = asked(self, text, secrets, beside)
-        if secrets:
-            plan = self._session.sql(text)._jdf.queryExecution()
-            words = self._session._jvm.PythonSQLUtils
-            plans.extend([text, plan.toString()])
+    def ask(self, sql, given, receive, **options):
+        def taken(rows, wanted):
+            answer = receive(rows, wanted)
+            plan, words = rows._jdf.queryExecution(), self._session._jvm.PythonSQLUtils
+            plans.append(plan.toString())
             plans.extend(words.explainString(plan, mode) for mode in ("extended", "codegen"))
-            plans.extend(pad for (pad,) in secrets.values())
-        return answer
+            return answer
 
-    monkeypatch.setattr("tables.spark.spark.SparkSource._ask", ask)
+        plans.extend(value for value in given.values() if isinstance(value, bytes))
+        return asked(self, sql, given, taken, **options)
+
+    monkeypatch.setattr("tables.spark.spark.SparkSource._received", ask)
     with open_spark(path, master=master) as source:
         cube(source, ID, [Request(dimensions=["x"])], sketch=1)
         with pytest.raises(DataError, match="too large to be added up exactly") as caught:
@@ -393,6 +394,7 @@ def test_neither_the_secret_nor_a_record_shows_in_a_plan_or_a_log(
     pads = [part for part in plans if isinstance(part, bytes)]
     texts = [part for part in plans if isinstance(part, str)]
     assert len(pads) >= 2
+    assert any("aes_encrypt" in text for text in texts)
     assert any("sha2" in text for text in texts)
     signed = [", ".join(str(b - 256 * (b > 127)) for b in pad[:6]) for pad in pads]
     forms = [*(pad[:6].hex() for pad in pads), *signed]
@@ -533,7 +535,7 @@ def test_an_interrupt_stops_the_work_and_spark_serves_on(tmp_path, master, monke
     def interrupt(_share):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tables.spark.spark._TICK_S", 0.001)
+    monkeypatch.setattr("tables.source.source._TICK_S", 0.001)
     with open_spark(path, master=master) as source:
         with pytest.raises(KeyboardInterrupt):
             cube(source, ID, [Request(dimensions=["x"])], progress=interrupt)

@@ -388,42 +388,6 @@ def test_a_simulation_repeats_by_its_seed(ckm, folder):
     assert "exists" in err
 
 
-@pytest.mark.slow
-def test_ways_to_share_places_are_compared(ckm, tmp_path):
-    sizes = ("--people", 30, "--population", 2000, "--days", 2, "--levels", "1,3")
-    file = tmp_path / "places.json"
-    code, out, _ = ckm("location", "--seed", 1, *sizes, "--cap", 3, "-o", file)
-    assert code == 0
-    assert "withheld" in out
-    found = json.loads(file.read_text())
-    assert [level["cells"] for level in found["map"]] == [4, 64]
-    assert found["ways"][-1]["name"] == "RAPPOR"
-    assert found["ways"][-1]["loss"] <= 3
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        ("--levels", "x"),
-        ("--levels", "3,1"),
-        ("--f", "nan"),
-        ("--size", "-1"),
-        ("--size", "inf"),
-        ("--epsilon", "nan"),
-        ("--epsilon", "inf"),
-        ("--people", 6000),
-        ("--cap", "nan"),
-        ("--alpha", 0),
-        ("-o", "places.txt"),
-    ],
-)
-def test_experiments_that_cannot_be_end_with_a_hint(ckm, more):
-    sizes = ("--people", 30, "--population", 50, "--days", 2, "--levels", "1,2")
-    code, _, err = ckm("location", "--seed", 1, *sizes, *more)
-    assert code == 2
-    assert "bug" not in err
-
-
 @pytest.mark.parametrize("row", ["a,", ",1", '"",""'])
 def test_empty_cells_are_refused(ckm, folder, row):
     (folder / "gaps.csv").write_text(f"person,page\nb,2\n{row}\n")

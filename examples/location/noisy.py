@@ -3,17 +3,16 @@
 import math
 
 import numpy as np
-
-from dp.mechanisms.planar import PlanarLaplace
-from footing.arrays import Flags, Floats
-from rappor.client.bernoulli import bytes_source, flip
-from rappor.client.permanent import SecretKey, permanent, permanent_key
-from rappor.errors import RapporError
-from rappor.location.areas import Grid
-from rappor.location.collect import Collection, charged, collect, sampled_hours
-from rappor.location.map import finest_shares, population_map
-from rappor.location.outcome import Outcome, Seen, judge, shares_of
-from rappor.location.people import HOURS, Traces
+from ckm_engine.dp.mechanisms.planar import PlanarLaplace
+from ckm_engine.footing.arrays import Flags, Floats
+from ckm_engine.rappor.client.bernoulli import bytes_source, flip
+from ckm_engine.rappor.client.permanent import SecretKey, permanent, permanent_key
+from ckm_engine.rappor.errors import RapporError
+from ckm_engine.rappor.location.areas import Grid
+from ckm_engine.rappor.location.collect import Collection, charged, collect, sampled_hours
+from ckm_engine.rappor.location.map import finest_shares, population_map
+from outcome import Outcome, Seen, judge, shares_of
+from people import HOURS, Traces
 
 _POINTS = 64  # of the grid of reports along the side of a finest cell
 
@@ -43,16 +42,6 @@ def geo_indistinguishable(
     References
     ----------
     Andrés, Bordenabe, Chatzikokolakis, Palamidessi: Geo-indistinguishability, CCS 2013.
-
-    Examples
-    --------
-    >>> from rappor.location.areas import Grid
-    >>> from rappor.location.people import moving_people
-    >>> rng = np.random.default_rng(1)
-    >>> grid = Grid(west=0, south=0, east=16, north=16, levels=(2, 4))
-    >>> people = moving_people(60, n_days=14, grid=grid, rng=rng)
-    >>> round(geo_indistinguishable(people, grid=grid, epsilon=0.5, rng=rng).loss, 6)
-    7.0
     """
     if not epsilon > 0:
         raise RapporError(f"epsilon must be above 0, not {epsilon!r}.")
@@ -107,20 +96,6 @@ def rappor_cells(
     -----
     The attacker holds reports of the finest level from everybody, more than the collection
     gives. The loss is that of the person who reported most different cells.
-
-    Examples
-    --------
-    >>> from tables import Secret
-    >>> from rappor.location.areas import Grid
-    >>> from rappor.location.people import moving_people
-    >>> rng = np.random.default_rng(1)
-    >>> grid = Grid(west=0, south=0, east=16, north=16, levels=(2, 4))
-    >>> people = moving_people(60, n_days=14, grid=grid, rng=rng)
-    >>> design = Collection(areas=grid.areas(), f=0.5, p=0.25, q=0.75)
-    >>> secret = Secret(bytes(16))
-    >>> found = rappor_cells(people, collection=design, secret=secret, rng=rng)
-    >>> found.homes_found < 0.5
-    True
     """
     parameters = collection.parameters[-1]
     when = sampled_hours(traces.n_people, n_periods=traces.n_days, hours=HOURS, rng=rng)

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-
-from footing.arrays import Flags, Floats, Integers
-from rappor.location.attacks import best_guess, linked
-from rappor.location.people import Traces
+from attacks import best_guess, linked
+from ckm_engine.footing.arrays import Flags, Floats, Integers
+from people import Traces
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,13 +26,6 @@ class Outcome:
         Share of people whose two halves of the time an attacker joins without names.
     map_error
         Half the sum of differences between the map and where people truly were, 0 to 1.
-
-    Examples
-    --------
-    >>> Outcome(
-    ...     name="none", guarantee="none", loss=None, homes_found=1, linked=1, map_error=0
-    ... ).name
-    'none'
     """
 
     name: str

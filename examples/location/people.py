@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-
-from footing.arrays import Flags, Floats, Integers
-from rappor.errors import RapporError
-from rappor.location.areas import Grid
+from ckm_engine.footing.arrays import Flags, Floats, Integers
+from ckm_engine.rappor.errors import RapporError
+from ckm_engine.rappor.location.areas import Grid
 
 HOURS = 24
 _EVENING, _MORNING = 22, 6  # the hours between are night
@@ -29,14 +28,6 @@ class Traces:
         The finest cells of these points.
     homes
         The finest cell of everybody's home.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rappor.location.areas import Grid
-    >>> grid = Grid(west=0, south=0, east=16, north=16, levels=(2, 4))
-    >>> moving_people(5, n_days=7, grid=grid, rng=np.random.default_rng(1)).cells.shape
-    (5, 168)
     """
 
     x: Floats
@@ -75,16 +66,6 @@ def moving_people(
         Where they live.
     rng
         Source of chance: same seed, same people.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rappor.location.areas import Grid
-    >>> grid = Grid(west=0, south=0, east=16, north=16, levels=(2, 4))
-    >>> people = moving_people(100, n_days=7, grid=grid, rng=np.random.default_rng(1))
-    >>> at_home = people.cells[:, people.is_night] == people.homes[:, None]
-    >>> bool(at_home.all())
-    True
     """
     if n_people < 1 or n_days < 1:
         raise RapporError("A simulation needs at least one person and one day.")

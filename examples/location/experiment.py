@@ -4,18 +4,17 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-
-from footing.arrays import Floats
-from rappor.client.permanent import SecretKey
-from rappor.errors import RapporError
-from rappor.location.areas import Grid
-from rappor.location.attacks import averaging_attack
-from rappor.location.collect import Collection, collect
-from rappor.location.map import LevelMap, finest_shares, population_map
-from rappor.location.noisy import geo_indistinguishable, rappor_cells
-from rappor.location.outcome import Outcome, shares_of
-from rappor.location.people import HOURS, Traces, moving_people
-from rappor.location.strategies import cloaking, dummies, mix_zones, open_traces
+from attacks import averaging_attack
+from ckm_engine.footing.arrays import Floats
+from ckm_engine.rappor.client.permanent import SecretKey
+from ckm_engine.rappor.errors import RapporError
+from ckm_engine.rappor.location.areas import Grid
+from ckm_engine.rappor.location.collect import Collection, collect
+from ckm_engine.rappor.location.map import LevelMap, finest_shares, population_map
+from noisy import geo_indistinguishable, rappor_cells
+from outcome import Outcome, shares_of
+from people import HOURS, Traces, moving_people
+from strategies import cloaking, dummies, mix_zones, open_traces
 
 _REPORTS = (1, 10, 30, 100, 300)
 _ATTACKED = 300
@@ -33,11 +32,6 @@ class LevelFigures:
         How many cells it has, and how many are shown; the others are withheld.
     held
         Share of the shown cells' intervals that hold the true share; None where none is shown.
-
-    Examples
-    --------
-    >>> LevelFigures(cells=16, shown=9, held=1.0).cells
-    16
     """
 
     cells: int
@@ -64,11 +58,6 @@ class Experiment:
         Half the sum of differences between map and truth over the finest cells.
     silenced
         Share of reports that were not sent, because a person's loss would have passed the cap.
-
-    Examples
-    --------
-    >>> Experiment.__slots__[0]
-    'outcomes'
     """
 
     outcomes: tuple[Outcome, ...]
@@ -79,15 +68,7 @@ class Experiment:
     silenced: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Give all of it as plain values; withheld cells are None.
-
-        Examples
-        --------
-        >>> Experiment(
-        ...     outcomes=(), averaging={}, levels=(), figures=(), map_error=0.0, silenced=0.0
-        ... ).to_dict()["map"]
-        []
-        """
+        """Give all of it as plain values; withheld cells are None."""
         return {
             "ways": [asdict(outcome) for outcome in self.outcomes],
             "averaging": [
@@ -143,24 +124,6 @@ def experiment(
     ------
     RapporError
         If a number is out of range, or the simulation would not fit into memory.
-
-    Examples
-    --------
-    >>> from tables import Secret
-    >>> from rappor.location.areas import Grid
-    >>> from rappor.location.collect import Collection
-    >>> grid = Grid(west=0, south=0, east=16, north=16, levels=(1, 3))
-    >>> found = experiment(
-    ...     grid,
-    ...     collection=Collection(areas=grid.areas(), f=0.5, p=0.25, q=0.75),
-    ...     secret=Secret(bytes(16)),
-    ...     rng=np.random.default_rng(1),
-    ...     n_people=30,
-    ...     population=500,
-    ...     n_days=2,
-    ... )
-    >>> [figures.cells for figures in found.figures]
-    [4, 64]
     """
     areas = collection.areas
     n_cells = areas.n_cells(areas.n_levels - 1)
@@ -222,21 +185,6 @@ def compare(
         Number of dummies a report.
     epsilon
         Loss of one geo-indistinguishable report per unit of distance.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tables import Secret
-    >>> from rappor.location.areas import Grid
-    >>> from rappor.location.collect import Collection
-    >>> from rappor.location.people import moving_people
-    >>> rng = np.random.default_rng(1)
-    >>> grid = Grid(west=0, south=0, east=16, north=16, levels=(2, 3))
-    >>> people = moving_people(40, n_days=7, grid=grid, rng=rng)
-    >>> design = Collection(areas=grid.areas(), f=0.5, p=0.25, q=0.75)
-    >>> found = compare(people, grid=grid, collection=design, secret=Secret(bytes(16)), rng=rng)
-    >>> [outcome.name for outcome in found][-2:]
-    ['geo-indistinguishability', 'RAPPOR']
     """
     return (
         open_traces(traces, grid=grid, rng=rng),

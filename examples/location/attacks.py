@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-
-from footing.arrays import Floats, Integers
-from rappor.client.bernoulli import bytes_source, flip
-from rappor.client.permanent import permanent
-from rappor.errors import RapporError
-from rappor.parameters import Parameters
+from ckm_engine.footing.arrays import Floats, Integers
+from ckm_engine.rappor.client.bernoulli import bytes_source, flip
+from ckm_engine.rappor.client.permanent import permanent
+from ckm_engine.rappor.errors import RapporError
+from ckm_engine.rappor.parameters import Parameters
 
 
 def averaging_attack(
@@ -40,20 +39,6 @@ def averaging_attack(
     -------
     dict
         The share of people whose cell is the best guess, by number of reports.
-
-    Examples
-    --------
-    >>> from rappor import Parameters
-    >>> cells = Parameters.basic(64, f=0.5, p=0.25, q=0.75)
-    >>> found = averaging_attack(
-    ...     cells,
-    ...     reports=[1, 300],
-    ...     n_people=200,
-    ...     rng=np.random.default_rng(1),
-    ...     is_memoised=False,
-    ... )
-    >>> found[300]
-    1.0
     """
     steps = list(reports)
     if not steps or steps[0] < 1 or any(a >= b for a, b in pairwise(steps)):
@@ -110,13 +95,6 @@ def linkage_attack(
         Number of people; guessing links one in so many.
     rng
         Source of chance.
-
-    Examples
-    --------
-    >>> from rappor import Parameters
-    >>> cells = Parameters.basic(64, f=0.5, p=0.25, q=0.75)
-    >>> linkage_attack(cells, reports=30, n_people=50, rng=np.random.default_rng(1)) > 0.9
-    True
     """
     bloom = np.zeros((n_people, parameters.n_bits), bool)
     bloom[:, 0] = True

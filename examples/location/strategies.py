@@ -1,12 +1,11 @@
 """Ways to share places that hide people in crowds, areas or fakes."""
 
 import numpy as np
-
-from footing.arrays import Flags
-from rappor.errors import RapporError
-from rappor.location.areas import Grid
-from rappor.location.outcome import Outcome, Seen, judge, seen_cells, shares_of
-from rappor.location.people import Traces
+from ckm_engine.footing.arrays import Flags
+from ckm_engine.rappor.errors import RapporError
+from ckm_engine.rappor.location.areas import Grid
+from outcome import Outcome, Seen, judge, seen_cells, shares_of
+from people import Traces
 
 
 def open_traces(traces: Traces, *, grid: Grid, rng: np.random.Generator) -> Outcome:
@@ -20,16 +19,6 @@ def open_traces(traces: Traces, *, grid: Grid, rng: np.random.Generator) -> Outc
         The cells.
     rng
         Source of chance.
-
-    Examples
-    --------
-    >>> from rappor.location.areas import Grid
-    >>> from rappor.location.people import moving_people
-    >>> rng = np.random.default_rng(1)
-    >>> grid = Grid(west=0, south=0, east=16, north=16, levels=(2, 4))
-    >>> people = moving_people(60, n_days=14, grid=grid, rng=rng)
-    >>> open_traces(people, grid=grid, rng=rng).homes_found
-    1.0
     """
     n_cells = grid.areas().n_cells(len(grid.levels) - 1)
     seen = seen_cells(
@@ -56,16 +45,6 @@ def mix_zones(traces: Traces, *, grid: Grid, n_zones: int, rng: np.random.Genera
     -----
     The attacker holds each person's longest stretch between two zones, in each half of the
     time.
-
-    Examples
-    --------
-    >>> from rappor.location.areas import Grid
-    >>> from rappor.location.people import moving_people
-    >>> rng = np.random.default_rng(1)
-    >>> grid = Grid(west=0, south=0, east=16, north=16, levels=(2, 4))
-    >>> people = moving_people(60, n_days=14, grid=grid, rng=rng)
-    >>> mix_zones(people, grid=grid, n_zones=8, rng=rng).homes_found > 0.5
-    True
     """
     n_cells = grid.areas().n_cells(len(grid.levels) - 1)
     busiest = np.argsort(-np.bincount(traces.cells.ravel(), minlength=n_cells), kind="stable")
@@ -93,16 +72,6 @@ def cloaking(traces: Traces, *, grid: Grid, k: int, rng: np.random.Generator) ->
         Size of the crowd to hide in.
     rng
         Source of chance.
-
-    Examples
-    --------
-    >>> from rappor.location.areas import Grid
-    >>> from rappor.location.people import moving_people
-    >>> rng = np.random.default_rng(1)
-    >>> grid = Grid(west=0, south=0, east=16, north=16, levels=(2, 4))
-    >>> people = moving_people(60, n_days=14, grid=grid, rng=rng)
-    >>> cloaking(people, grid=grid, k=5, rng=rng).map_error > 0.1
-    True
     """
     if not 1 <= k <= traces.n_people:
         raise RapporError(f"k must lie in 1..{traces.n_people}, not {k}.")
@@ -151,16 +120,6 @@ def dummies(traces: Traces, *, grid: Grid, n_dummies: int, rng: np.random.Genera
         Cells drawn besides the true one.
     rng
         Source of chance.
-
-    Examples
-    --------
-    >>> from rappor.location.areas import Grid
-    >>> from rappor.location.people import moving_people
-    >>> rng = np.random.default_rng(1)
-    >>> grid = Grid(west=0, south=0, east=16, north=16, levels=(2, 4))
-    >>> people = moving_people(60, n_days=14, grid=grid, rng=rng)
-    >>> dummies(people, grid=grid, n_dummies=5, rng=rng).homes_found > 0.9
-    True
     """
     n_cells = grid.areas().n_cells(len(grid.levels) - 1)
     always = np.ones(traces.cells.shape, bool)

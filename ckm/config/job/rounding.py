@@ -1,0 +1,40 @@
+"""The section ``[rounding]``: true counts to multiples of a base, so that tables add up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from ckm.config.job.suppression import add_problems_without_noise
+from ckm.config.section import Section, optional
+
+if TYPE_CHECKING:
+    from ckm.config.job.job import Job
+    from ckm.config.reading import Reading
+
+_WHERE = "[rounding]"
+
+
+class JobRounding(Section):
+    """Controlled rounding: all counts become multiples of a base, and add up."""
+
+    base: int = Field(ge=3, le=1000, description="Published numbers are multiples of it.")
+    bound: int | None = optional("How far a number may lie from the true count.", ge=1)
+    exact: bool = optional("Find the table that deviates least, if small.", default=False)
+
+    def add_problems(self, reading: Reading) -> None:
+        """Note a bound that most counts are not within."""
+        if self.bound is not None and self.bound < self.base // 2:
+            reading.add(_WHERE, f"bound must be {self.base // 2} or more: half the base.")
+
+    def add_problems_beside(self, job: Job, reading: Reading) -> None:
+        """Note what noise has and rounding has not."""
+        add_problems_without_noise(_WHERE, job, reading)
+        if job.suppression is not None:
+            text = "stands beside [suppression]: true numbers beside rounded ones tell more."
+            reading.add(_WHERE, text, "write two jobs, and publish the tables of one of them")
+        for table in job.table:
+            if others := [measure for measure in table.measures if measure != "count"]:
+                text = f"is for counts, and table {table.name!r} shows {others[0]!r}."
+                reading.add(_WHERE, text, "publish it in a job with noise or suppression")

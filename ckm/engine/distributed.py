@@ -1,0 +1,138 @@
+"""Published tables that the workers of a Spark cluster make and write; no cell comes back."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from ckm.engine.key_mixing import mix_key
+from ckm.engine.perturbation import perturb
+from ckm.engine.published_table import measure_columns, published_numbers
+from ckm.errors import ConfigError
+from tables import Cells
+from tables.cells.axes import encode
+from tables.cells.cube import all_cells
+from tables.magnitudes.limbs import from_limbs, limbs_of
+from tables.spark.spark import SparkSource
+from tables.spark.types import RESERVED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ckm.engine.protection import Protection
+    from ckm.engine.request import TableRequest
+    from footing.arrays import Flags
+    from ptable import PTable
+    from tables import Request, Source
+    from tables.keys import RecordKeys
+
+_KEY = "mix_key"  # a parameter of bytes, and a column: it goes as data, never in a text
+
+
+def write_distributed(
+    source: Source,
+    keys: RecordKeys,
+    request: TableRequest,
+    built: Request,
+    place: str,
+    *,
+    protection: Protection,
+    progress: Callable[[float], None] | None,
+) -> int:
+    """Tabulate, protect and write a table by the workers; return how many rows it has."""
+    _require_cells_alone(request, built)
+    if not isinstance(source, SparkSource):
+        raise ConfigError("Workers of Spark write tables.", hint='engine = "spark"')
+    parameters: dict[str, object] = {}
+    sql, key_range = all_cells(source, keys, built, parameters)
+    if protection.mixes and protection.secret is not None:
+        sql = f"SELECT *, ${_KEY} AS {_KEY} FROM ({sql})"  # noqa: S608  (ours)
+        parameters[_KEY] = mix_key(protection.secret)
+    wanted = [m for m in ("count", "weighted") if m in request.measures]
+    measures = measure_columns(wanted, dict.fromkeys(built.columns))
+    kinds = {n: "BIGINT" if m == "count" else "DOUBLE" for n, m in measures.items()}
+    change = partial(
+        _published,
+        columns=built.columns,
+        measures=measures,
+        ptable=protection.ptable,
+        key_range=key_range,
+        rounds_weighted=protection.rounds_weighted,
+        labels=(built.missing_label, built.total_label),
+    )
+    return source.write_changed(
+        sql,
+        parameters,
+        place,
+        change=change,
+        columns=dict.fromkeys(built.columns, "STRING") | kinds,
+        order=built.columns,
+        progress=progress,
+    )
+
+
+def _require_cells_alone(request: TableRequest, built: Request) -> None:
+    """Refuse tables that depend on more than their cells, one by one."""
+    has_trees = any(nested.tree is not None for nested in built.hierarchies.values())
+    if (
+        not built.dimensions
+        or {*request.measures} - {"count", "weighted"}
+        or request.empty_cells == "grid"
+        or built.categories
+        or has_trees
+    ):
+        raise ConfigError(
+            "Workers of Spark write counts and weighted counts of tables with dimensions, "
+            "without declared categories, code trees and empty cells.",
+            hint="leave them out, or use tabulate",
+        )
+
+
+def _published(
+    rows: pa.Table,
+    *,
+    columns: Sequence[str],
+    measures: Mapping[str, str],
+    ptable: PTable,
+    key_range: int,
+    rounds_weighted: bool,
+    labels: tuple[str, str],
+) -> pa.Table:
+    """Make published rows of cells; workers have this and what it is given: no secret."""
+    is_weighted, is_mixed = (name in rows.column_names for name in ("w0", _KEY))
+    cells = Cells(
+        axes=(),
+        ranks=(),
+        count=rows["n"].to_numpy().astype(np.int64),
+        cell_key=rows["key"].to_numpy().astype(np.uint64),
+        key_range=key_range,
+        weight=from_limbs(limbs_of(rows["w0"])) if is_weighted else None,
+        weighted_count=rows["w0_n"].to_numpy() if is_weighted else None,
+        level_sets=(),
+    )
+    published = perturb(
+        cells, ptable=ptable, secret=rows[_KEY][0].as_py() if is_mixed else None
+    )
+    numbers = published_numbers(
+        cells, published, measures=list(measures.values()), round_weighted=rounds_weighted
+    )
+    bits, shown = rows["g"].to_numpy().astype(np.int64), {}
+    for place, column in enumerate(columns):
+        is_total = (bits >> len(columns) - 1 - place & 1).astype(bool)
+        shown[column] = _texts(rows[f"d{place}"], column, is_total, labels)
+    shown |= {name: pa.array(numbers[measure]) for name, measure in measures.items()}
+    return pa.Table.from_pydict(shown).filter(pa.array(published > 0))
+
+
+def _texts(
+    values: pa.ChunkedArray, column: str, is_total: Flags, labels: tuple[str, str]
+) -> pa.Array:
+    """Spell categories out as a table of this machine would."""
+    texts, codes = encode(values, column)
+    if {*texts} & {*labels}:
+        raise ValueError(RESERVED)
+    codes = np.where(codes < 0, len(texts) + is_total, codes)  # a total has no value either
+    return pa.array([*texts, *labels], pa.string()).take(pa.array(codes))

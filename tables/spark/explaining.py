@@ -1,0 +1,62 @@
+"""What Spark could not do, in words of ours: its own texts quote records."""
+
+import re
+
+from tables.errors import RequestError, SourceError, TablesError
+from tables.spark.types import RESERVED
+
+
+def explain(error: BaseException, label: str) -> BaseException:
+    """Say what Spark could not do, without its text."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    if isinstance(error, SourceError) or not isinstance(
+        error, (PySparkException, Py4JError, OSError)
+    ):
+        return error
+    text = str(error)
+    if (found := _of_places(text, label)) is not None:
+        return found
+    if "OutOfMemory" in text or "maxResultSize" in text:
+        return SourceError(
+            "The work does not fit into Spark's memory.",
+            hint="raise spark.driver.memory and spark.driver.maxResultSize in "
+            "spark-defaults.conf, or ask for fewer dimensions",
+        )
+    if re.search(r"CAST_OVERFLOW|OUT_OF_RANGE|ARITHMETIC_OVERFLOW|CAST_INVALID_INPUT", text):
+        what = "holds values that do not fit their column's type"
+    elif "INVALID_UTF8_STRING" in text:
+        what = "is damaged or not of its format"
+    else:
+        what = f"cannot be tabulated by Spark ({type(error).__name__})"
+    return SourceError(
+        f"The source {label!r} {what}.", hint='try engine = "duckdb" on a part of the files'
+    )
+
+
+def _of_places(text: str, label: str) -> TablesError | None:
+    """Tell what is wrong with a place that workers read or write, or with a word in it."""
+    if RESERVED in text:
+        return RequestError(
+            "A category is called like the totals, or like missing categories.",
+            hint="choose other names with total_label and missing_label",
+        )
+    if "PATH_ALREADY_EXISTS" in text:
+        return SourceError(
+            "There is something where the table is to be written.",
+            hint="write to a folder that is not there yet",
+        )
+    if "PATH_NOT_FOUND" in text or "UNABLE_TO_INFER_SCHEMA" in text:
+        return SourceError(f"No file matches {label!r}.", hint="look at the path's spelling")
+    if "No module named" in text:
+        return SourceError(
+            "The workers of Spark have no Python with this program.",
+            hint="install the same version there: spark.pyspark.python names their Python",
+        )
+    if re.search("No FileSystem for scheme|ClassNotFoundException", text):
+        return SourceError(
+            f"Spark has no connector for {label!r}.",
+            hint="put hadoop-aws or hadoop-azure, of its Hadoop's version, on its path",
+        )
+    return None
