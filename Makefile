@@ -18,7 +18,7 @@ test lowest check: export OPENBLAS_NUM_THREADS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format lowest pictures docs dist check bench clean
+.PHONY: help setup demo test lint format lowest versions pictures docs dist check bench clean
 
 help: ## list the recipes
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,6 +73,10 @@ $(LOWEST)/.made: pyproject.toml constraints.txt
 lowest: $(LOWEST)/.made ## run a choice of tests on the lowest versions that pyproject.toml admits
 	$(LOWEST)/bin/python -m pytest $(PYTEST_ARGS) -m "not slow" $(LOWEST_TESTS)
 
+# With uv, which fetches each version of a library once for all environments of this machine.
+versions: setup ## run a choice of tests on the wheel with each newer Python that is on this machine
+	$(BIN)/python -m tests.versions
+
 pictures: setup ## draw the pictures of the documentation from the demonstration, where Chromium is installed
 	$(BIN)/python docs/pictures/draw.py
 
@@ -85,13 +89,15 @@ dist: setup ## build the wheel and the sources, and list what an installation br
 	$(PYTHON) -m venv --clear .venv-dist
 	.venv-dist/bin/python $(INSTALL) --constraint constraints.txt dist/*.whl
 	.venv-dist/bin/ckm --version
-	$(PYTHON) -m venv --clear .venv-tools && .venv-tools/bin/python $(INSTALL) twine cyclonedx-bom
+	$(PYTHON) -m venv --clear .venv-tools && .venv-tools/bin/python $(INSTALL) twine cyclonedx-bom pip-licenses
 	.venv-tools/bin/twine check --strict dist/*
 	.venv-tools/bin/cyclonedx-py environment --gather-license-texts --output-reproducible \
 	    --pyproject pyproject.toml -o dist/ckm-engine.cdx.json .venv-dist/bin/python
+	.venv-tools/bin/pip-licenses --python .venv-dist/bin/python --with-license-file --no-license-path \
+	    --format plain-vertical --output-file dist/licences.txt
 
-check: ## all that CI runs: lint, lowest versions, the tests with more and other examples, then what is slow
-	$(MAKE) --jobs=2 lint lowest docs
+check: ## all that CI runs: lint, lowest versions, newer Pythons, the tests with more and other examples, then what is slow
+	$(MAKE) --jobs=2 lint lowest docs versions
 	$(MANY) $(MAKE) test
 	$(MANY) $(BIN)/python -m pytest $(SLOW_ARGS) --durations=25 -m slow tests
 

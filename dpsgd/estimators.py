@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -47,6 +47,41 @@ class _Estimator:
     inputs_: int = field(init=False)
     steps_taken_: int = field(init=False)
     checkpoint_: Path | None = field(init=False, default=None)
+    feature_names_in_: NDArray[Any] = field(init=False)
+    _is_copy: ClassVar[bool] = False
+
+    @property
+    def n_features_in_(self) -> int:
+        """How many features the records have that the model was trained on."""
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError("The model is not trained.")
+        schema = self.plan.schema
+        return self.inputs_ if schema is None else len(schema.columns)
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn what the estimator is."""
+        from sklearn.utils import ClassifierTags, RegressorTags, Tags, TargetTags
+
+        is_classifier = isinstance(self, DPClassifier)
+        tags = Tags(
+            estimator_type="classifier" if is_classifier else "regressor",
+            target_tags=TargetTags(required=self.plan.schema is None),
+            classifier_tags=ClassifierTags() if is_classifier else None,
+            regressor_tags=None if is_classifier else RegressorTags(),
+        )
+        tags.non_deterministic = self.plan.seed is None
+        tags.input_tags.string = tags.input_tags.allow_nan = self.plan.schema is not None
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Tell scikit-learn whether the model is trained."""
+        return hasattr(self, "network_")
+
+    def __sklearn_clone__(self) -> Self:
+        """Return an untrained copy: another run, which somebody pays for."""
+        copy = type(self)(**self.get_params())
+        vars(copy)["_is_copy"] = True
+        return copy
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002, FBT001, FBT002
         """Return the settings by name."""
@@ -80,7 +115,15 @@ class _Estimator:
         is_resumed: bool = False,
         progress: Callable[[int, int], None] | None = None,
     ) -> Self:
-        """Train, once; every step of the plan is taken."""
+        """Train, once; every step of the plan is taken.
+
+        Copies that scikit-learn makes train too where a ledger pays: each costs as much again.
+        """
+        if self._is_copy and ledger is None and not self.plan.is_demonstration:
+            raise PlanError(
+                "Each copy of a model looks at the records again, and nobody pays for it.",
+                hint="cross_val_score(…, params={'ledger': ledger, 'who': '…'}) pays for each",
+            )
         callbacks = Callbacks(
             ledger=ledger,
             who=who,
@@ -97,7 +140,10 @@ class _Estimator:
         """Refuse what cannot be trained on; return the numbers that training reads."""
         self._check()
         goal = targets(self._target(table, y), column=self._column())
+        self.__dict__.pop("feature_names_in_", None)
         x = self._inputs(table)
+        if (names := self._names(table)) is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
         if len(x) != len(goal):
             raise TrainingDataError("Records and targets must be equally many.")
         check_size(self.plan, len(x))
@@ -203,16 +249,42 @@ class _Estimator:
             hint="known: 'linear' (with hidden layers), 'images'",
         )
 
-    def _inputs(self, table: Any) -> Tensor:
+    def _names(self, table: Any) -> list[str] | None:
+        """Return the names of features: those of the schema, or of a data frame."""
         if self.plan.schema is not None:
-            return torch.from_numpy(features(table, schema=self.plan.schema))
+            return [column.name for column in self.plan.schema.columns]
+        names = list(getattr(table, "columns", ()))
+        return names if names and all(isinstance(name, str) for name in names) else None
+
+    def _inputs(self, table: Any) -> Tensor:
+        schema, names = self.plan.schema, self._names(table)
+        if schema is not None:
+            if isinstance(table, np.ndarray) and table.ndim == 2:
+                self._require_features(table.shape[1], len(schema.columns))
+                table = dict(zip(names or (), table.T, strict=True))
+            return torch.from_numpy(features(table, schema=schema))
+        known = getattr(self, "feature_names_in_", None)
+        if names is not None and known is not None and names != known.tolist():
+            raise TrainingDataError(
+                "The feature names should match those that were passed during fit.",
+                hint=f"the model has {', '.join(known)}, in this order",
+            )
         array = np.asarray(table)
         if array.dtype.kind not in "fiub" or array.ndim < 2:
             raise TrainingDataError(
                 "Without a schema in the plan the data must be an array of numbers.",
                 hint="declare a schema: columns, bounds and codes",
             )
+        if self.__sklearn_is_fitted__():
+            self._require_features(array.shape[1], self.inputs_)
         return torch.from_numpy(np.ascontiguousarray(array, dtype=np.float32))
+
+    def _require_features(self, given: int, wanted: int) -> None:
+        if given != wanted:
+            raise TrainingDataError(
+                f"X has {given} features, but {type(self).__name__} is expecting {wanted} "
+                "features as input."
+            )
 
     def _raw(self, table: Any) -> NDArray[np.float32]:
         inputs, network = self._inputs(table), self._fitted().network_

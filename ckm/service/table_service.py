@@ -9,6 +9,8 @@ from pathlib import Path
 
 from ckm.config.service.service import Service
 from ckm.errors import FormatError
+from ckm.ledger.storage.store import open_store
+from ckm.release.job_inputs import load_secret
 from ckm.service.access.audit_log import AuditLog, shape_of
 from ckm.service.access.projects import Projects
 from ckm.service.access.rate_limits import Budget, Rates
@@ -36,6 +38,7 @@ _SPENT = Finding(
 
 # Wrong tokens in an hour: of one address where people sign in, of one token from anywhere.
 _MAX_ATTEMPTS = 20
+_WAIT_S = 2.0  # how long sessions and counts wait for the ledger's database
 
 
 class TableService:
@@ -64,17 +67,34 @@ class TableService:
         self.rendered: Cache[Rendered] = Cache(
             limits.cache_bytes // 2, size=lambda r: len(r.body) + 1000
         )
-        self._rates = Rates(service.access.budgets or folder / "budgets.db")
+        self._open_shared(folder)
         self._audit = AuditLog(service.access.audit)
-        projects = service.access.projects
-        self._projects = None if projects is None else Projects(projects)
         self._filtered_sets = FilteredSets(
             answerer.planner, answerer.variables, service=service
         )
         path = service.access.tokens
         self._tokens = None if path is None else Tokens(TokenFile(path))
-        self._sessions = Sessions(folder / "sessions")
         self._watch()
+
+    def _open_shared(self, folder: Path) -> None:
+        """Open what all servers share: in the ledger's database, or in files."""
+        service, access = self.service, self.service.access
+        secret = load_secret(service.job)
+        key = (
+            b"" if secret is None else secret.derive(f"ckm service callers {service.about.id}")
+        )
+        shared = durable = None
+        if service.ledger is not None:
+            opened = partial(open_store, service.ledger.target, create=False)
+            shared = opened(timeout_s=_WAIT_S, is_quick=True)
+            durable = opened() if service.has_accounts_in_ledger else None
+        self._rates = Rates(access.budgets or shared or folder / "budgets.db", key=key)
+        self._sessions = Sessions(shared or folder / "sessions.db", key=key)
+        self._projects: Projects | None = None
+        if access.projects is not None:
+            self._projects = Projects(access.projects)
+        elif durable is not None:
+            self._projects = Projects(durable, service=service.about.id)
 
     @property
     def variables(self) -> dict[str, Variable]:
@@ -297,6 +317,7 @@ class TableService:
         """End the job under way, drop those that wait, and close the files."""
         self.jobs.close(seconds=0)  # nobody can fetch what it would still make
         self._rates.close()
+        self._sessions.close_all()
         if self._projects is not None:
             self._projects.close()
         self._audit.close()

@@ -67,16 +67,17 @@ def built(tmp_path_factory):
     pytest.importorskip("build", reason="build is not installed")
     folder = tmp_path_factory.mktemp("dist")
     command = [sys.executable, "-m", "build", "--no-isolation", str(ROOT), "--outdir"]
-    for more in ([folder / "released"], [folder / "again", "--wheel"]):
+    for more in ([folder / "released"], [folder / "again", "--wheel", "--sdist"]):
         subprocess.run([*command, *more], check=True, capture_output=True)
     return folder
 
 
 @pytest.mark.slow
-def test_the_wheel_is_one_package_and_the_same_bytes_when_built_again(built):
+def test_the_wheel_is_one_package_and_with_the_sources_the_same_bytes_when_built_again(built):
     (wheel,), (source,) = (list((built / "released").glob(g)) for g in ("*.whl", "*.gz"))
-    (again,) = (built / "again").glob("*.whl")
+    (again,), (anew,) = (list((built / "again").glob(g)) for g in ("*.whl", "*.gz"))
     assert wheel.read_bytes() == again.read_bytes()
+    assert source.read_bytes() == anew.read_bytes()
     with zipfile.ZipFile(wheel) as archive, tarfile.open(source) as sources:
         names = archive.namelist()
         held = {name.split("/")[1] for name in sources.getnames() if "/" in name}

@@ -141,10 +141,11 @@ class ServiceAccess(Section):
     tokens: FilePath | None = optional("The file of hashed tokens.")
     audit: FilePath | None = optional("The file of the audit log.")
     budgets: FilePath | None = optional(
-        "The file of used budgets, so that a restart keeps them."
+        "The file of used budgets, where the ledger's database does not keep them."
     )
     projects: FilePath | None = optional(
-        "The file of the filters that projects used, kept as long as the data are served."
+        "The file of the filters that projects used, kept as long as the data are served; by "
+        "default in the ledger's database."
     )
     trusted_proxies: Items[Name] = optional(
         "Addresses whose X-Forwarded-For is believed.", default=()
@@ -169,6 +170,13 @@ class ServiceAccess(Section):
     def has_accounts(self) -> bool:
         """Whether there can be a caller whose filters are accounted."""
         return self.has_filters and self.filters != "officer"
+
+    @property
+    def lacks_account(self) -> bool:
+        """Whether callers below officer may filter, and neither a file nor words say how."""
+        is_open = self.mode == "open" and self.filters == "public"
+        is_said = is_open or self.accepts_reconstruction or self.projects is not None
+        return self.has_accounts and not is_said
 
     def add_problems(self, reading: Reading) -> None:
         """Note files that cannot be, and what opens the true counts to strangers."""
@@ -196,9 +204,6 @@ class ServiceAccess(Section):
             words = f'accepts_reconstruction = "{RECONSTRUCTION}"'
             hint = f"leave filters out, or accept it in these words: {words}"
             reading.add(where, text, hint)
-        elif self.has_accounts and self.projects is None and not self.accepts_reconstruction:
-            text = "callers below officer may filter, and no account is kept of it."
-            reading.add(where, text, 'name a file to keep it in: projects = "projects.sqlite"')
 
 
 class ServiceAudit(Section):

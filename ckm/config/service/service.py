@@ -91,6 +91,11 @@ class Service(SettingsFile):
         return self.access.mode == "open" and self.audit.report is None
 
     @property
+    def has_accounts_in_ledger(self) -> bool:
+        """Whether the ledger's database keeps account of projects."""
+        return self.access.lacks_account and self.ledger is not None
+
+    @property
     def area(self) -> str | None:
         """The variable of areas."""
         return next((v.name for v in self.variables.values() if v.is_area), None)
@@ -121,7 +126,7 @@ class Service(SettingsFile):
             can = (
                 "whoever may filter can reconstruct the true counts from some hundred tables, "
                 "with a ledger too"
-                if self.access.projects is None
+                if self.access.projects is None and not self.has_accounts_in_ledger
                 else "the account bounds what each project finds by itself, not what several "
                 "find together"
             )
@@ -133,6 +138,7 @@ class Service(SettingsFile):
         add_problems_of_dimensions(self.hierarchies, self.categories, reading)
         add_problems_of_variables(self.variable, self.hierarchies, reading)
         self._add_problems_of_populations(reading)
+        self._add_problems_of_accounts(reading)
         names = list(self.variables)
         for section in ("hierarchies", "categories"):
             for name in getattr(self, section):
@@ -162,6 +168,12 @@ class Service(SettingsFile):
         for name, times in Counter(p.name for p in self.population).items():
             if times > 1:
                 reading.add("[[population]]", f"the name {name!r} occurs more than once.")
+
+    def _add_problems_of_accounts(self, reading: Reading) -> None:
+        if self.access.lacks_account and self.ledger is None:
+            text = "callers below officer may filter, and no account is kept of it."
+            hint = 'name a file to keep it in: projects = "projects.sqlite"; or a [ledger]'
+            reading.add("[access]", text, hint)
 
     def _levels_of(self, names: Iterable[str]) -> Sequence[str]:
         """Return the columns behind variables."""

@@ -22,6 +22,8 @@ class Postgres(Database):
         How long to wait for it, and for another writer.
     create
         Make the tables if there are none; None takes the database as it is.
+    is_quick
+        Writers do not wait for those of the ledger, nor for the disk.
     """
 
     _mark = "%s"
@@ -29,10 +31,16 @@ class Postgres(Database):
     _bytes = "BYTEA"
 
     def __init__(
-        self, url: str, *, timeout_s: float = 30.0, create: bool | None = None
+        self,
+        url: str,
+        *,
+        timeout_s: float = 30.0,
+        create: bool | None = None,
+        is_quick: bool = False,
     ) -> None:
         super().__init__()
         self._url = url
+        self._is_quick = is_quick
         self._timeout_s = timeout_s
         self._is_writing = False
         self._connect()
@@ -46,7 +54,7 @@ class Postgres(Database):
     @property
     def is_made(self) -> bool:
         """Whether the tables of a ledger are there."""
-        (name,) = self._fetch("SELECT to_regclass('ckm_ledger_entry')::text")[0]
+        (name,) = self.fetch("SELECT to_regclass('ckm_ledger_entry')::text")[0]
         return name is not None
 
     @contextlib.contextmanager
@@ -88,30 +96,31 @@ class Postgres(Database):
                 fallback_application_name="ckm",
             )
             self._connection.execute(f"SET lock_timeout = {wait_ms}")
-            self._connection.execute("SET synchronous_commit = on")
+            is_waiting = "off" if self._is_quick else "on"
+            self._connection.execute(f"SET synchronous_commit = {is_waiting}")
             # A server that lost its power must not hold the lock for hours.
             self._connection.execute(f"SET idle_in_transaction_session_timeout = {4 * wait_ms}")
 
-    def _run(self, sql: str, values: Sequence[object] = ()) -> Any:
+    def run(self, sql: str, values: Sequence[object] = ()) -> Any:
         """Run a statement; outside a transaction, again on a new connection if need be."""
         with self._lock:
             try:
-                return super()._run(sql, values)
+                return super().run(sql, values)
             except LedgerError:
                 if self._is_writing or not self._connection.closed:
                     raise
             self._connect()
-            return super()._run(sql, values)
+            return super().run(sql, values)
 
     def _begin(self) -> None:
         # Whoever waited for the lock must see what was written meanwhile.
-        self._run("BEGIN ISOLATION LEVEL READ COMMITTED")
+        self.run("BEGIN ISOLATION LEVEL READ COMMITTED")
         self._is_writing = True
         try:
-            self._run("SELECT pg_advisory_xact_lock(?)", (_LOCK,))
+            self.run("SELECT pg_advisory_xact_lock(?)", (_LOCK + self._is_quick,))
         except LedgerError:
             with contextlib.suppress(LedgerError):
-                self._run("ROLLBACK")
+                self.run("ROLLBACK")
             raise
 
     def _explain(self, error: BaseException) -> LedgerError:

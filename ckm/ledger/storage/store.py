@@ -49,20 +49,28 @@ class Row:
 
 
 def open_store(
-    target: str | os.PathLike[str], *, create: bool = True, timeout_s: float = 30.0
+    target: str | os.PathLike[str],
+    *,
+    create: bool = True,
+    timeout_s: float = 30.0,
+    is_quick: bool = False,
 ) -> Database:
-    """Open the database of a ledger, or make it."""
+    """Open the database of a ledger, or make it.
+
+    `is_quick` is for other tables than the ledger's: what is written last may be lost with the
+    power, and in PostgreSQL its writers do not wait for those of the ledger.
+    """
     text = os.fspath(target)
     if _is_postgres(text):
         from ckm.ledger.storage.postgres import Postgres
 
-        return Postgres(text, timeout_s=timeout_s, create=create)
+        return Postgres(text, timeout_s=timeout_s, create=create, is_quick=is_quick)
     if re.match(r"^[a-z][a-z0-9+]*://", text):
         raise LedgerError(
             "A ledger is a file or a database postgresql://…, nothing else.",
             hint="for example ledger = 'ledger.db'",
         )
-    return _Sqlite(Path(text), timeout_s, create=create)
+    return _Sqlite(Path(text), timeout_s, create=create, is_quick=is_quick)
 
 
 def has_ledger(target: str | os.PathLike[str]) -> bool:
@@ -92,14 +100,23 @@ class Database:
     def __init__(self) -> None:
         self._lock = threading.RLock()
 
+    def make_table(self, name: str, columns: str, *, index: str) -> None:
+        """Make a table beside those of the ledger, unless it is there."""
+        try:
+            self.fetch(f"SELECT 1 FROM {name} LIMIT 1")  # noqa: S608
+        except LedgerError:
+            with self.writing():
+                self.run(f"CREATE TABLE IF NOT EXISTS {name} ({columns})")
+                self.run(f"CREATE INDEX IF NOT EXISTS {name}_{index} ON {name} ({index})")
+
     def settings(self) -> dict[str, str]:
         """Return the settings written when the ledger was made; none in a new one."""
-        return dict(self._fetch("SELECT name, content FROM ckm_ledger"))
+        return dict(self.fetch("SELECT name, content FROM ckm_ledger"))
 
     def write_settings(self, settings: dict[str, str]) -> None:
         """Write settings, in the place of older ones of these names."""
         for item in settings.items():
-            self._run(
+            self.run(
                 "INSERT INTO ckm_ledger (name, content) VALUES (?, ?) "
                 "ON CONFLICT (name) DO UPDATE SET content = excluded.content",
                 item,
@@ -110,7 +127,7 @@ class Database:
         opened = (row.history, row.digest, row.definition, row.published_at)
         values = (row.number, *opened, row.sealed, row.link)
         marks = ", ".join("?" * len(values))
-        self._run(
+        self.run(
             f"INSERT INTO ckm_ledger_entry (number, {_COLUMNS}) VALUES ({marks})",  # noqa: S608
             values,
         )
@@ -120,13 +137,13 @@ class Database:
     ) -> Iterator[Row]:
         """Yield entries in order: later ones, or one; `is_open` leaves what is sealed out."""
         where, value = ("number = ?", number) if number is not None else ("number > ?", after)
-        numbers = self._fetch(
+        numbers = self.fetch(
             f"SELECT number FROM ckm_ledger_entry WHERE {where} ORDER BY number",  # noqa: S608
             (value,),
         )
         columns = _OPEN_COLUMNS if is_open else _COLUMNS
         for (one,) in numbers:  # one after the other: entries may be large
-            found = self._fetch(
+            found = self.fetch(
                 f"SELECT {columns} FROM ckm_ledger_entry WHERE number = ?",  # noqa: S608
                 (one,),
             )
@@ -148,7 +165,7 @@ class Database:
     def numbers(self, history: str, digest: bytes) -> tuple[int, ...]:
         """Return the numbers of a history's entries of this definition, in order."""
         sql = "SELECT number FROM ckm_ledger_entry WHERE history = ? AND digest = ?"
-        found = self._fetch(f"{sql} ORDER BY number", (history, digest))
+        found = self.fetch(f"{sql} ORDER BY number", (history, digest))
         return tuple(int(number) for (number,) in found)
 
     def close(self) -> None:
@@ -157,17 +174,19 @@ class Database:
             self._connection.close()
 
     def _make(self) -> None:
-        self._run(_META)
-        self._run(_ENTRIES.format(number=self._number, bytes=self._bytes))
-        self._run(_LOOKUP)
+        self.run(_META)
+        self.run(_ENTRIES.format(number=self._number, bytes=self._bytes))
+        self.run(_LOOKUP)
 
-    def _run(self, sql: str, values: Sequence[object] = ()) -> Any:
+    def run(self, sql: str, values: Sequence[object] = ()) -> Any:
+        """Run a statement, its values marked by ``?``."""
         with self._lock, self._explained():
             return self._connection.execute(sql.replace("?", self._mark), tuple(values))
 
-    def _fetch(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
+    def fetch(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
+        """Run a statement and return its rows."""
         with self._lock, self._explained():
-            return list(self._run(sql, values).fetchall())
+            return list(self.run(sql, values).fetchall())
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
@@ -190,60 +209,38 @@ class Database:
             self._begin()
             try:
                 yield
-                self._run("COMMIT")
+                self.run("COMMIT")
             except BaseException:
                 with contextlib.suppress(LedgerError):
-                    self._run("ROLLBACK")
+                    self.run("ROLLBACK")
                 raise
 
 
-class _Sqlite(Database):
-    def __init__(self, path: Path, timeout_s: float, *, create: bool) -> None:
+class SqliteDatabase(Database):
+    """A database in a file, or in memory; one that is replaced is not written any more."""
+
+    def __init__(self, path: Path | None, timeout_s: float) -> None:
         super().__init__()
-        self._name = path.name
-        self._timeout_s = timeout_s
-        if not path.parent.is_dir():
-            raise LedgerError(
-                f"The ledger {path.name!r} cannot be made: its folder does not exist.",
-                hint="make the folder, or choose another",
-            )
-        if not create and not path.exists():
-            raise LedgerError(
-                f"There is no ledger {path.name!r}.", hint="look at the name and the folder"
-            )
-        _make_private(path)
+        self._path, self._timeout_s = path, timeout_s
+        self._name = "" if path is None else path.name
         with self._explained():
             self._connection = sqlite3.connect(
-                path, timeout=timeout_s, isolation_level=None, check_same_thread=False
+                path or ":memory:",
+                timeout=timeout_s,
+                isolation_level=None,
+                check_same_thread=False,
             )
-        try:
-            self._require_ledger()
-            require_private(path, "ledger", error=LedgerError)
-            self._prepare()
-        except BaseException:
-            self._connection.close()
-            raise
-
-    def _prepare(self) -> None:
-        self._run("PRAGMA journal_mode = WAL")
-        self._run("PRAGMA synchronous = FULL")
-        self._run("PRAGMA secure_delete = ON")
-        with self.writing():
-            self._require_ledger()
-            self._make()
-            self._run(f"PRAGMA application_id = {_APPLICATION}")
-
-    def _require_ledger(self) -> None:
-        (application,) = self._fetch("PRAGMA application_id")[0]
-        has_tables = self._fetch("SELECT 1 FROM sqlite_master LIMIT 1")
-        if application != _APPLICATION and (application or has_tables):
-            raise LedgerError(
-                f"The file {self._name!r} is a database, but no ledger.",
-                hint="choose another name; the file was left as it is",
-            )
+        self._inode = None if path is None else path.stat().st_ino
 
     def _begin(self) -> None:
-        self._run("BEGIN IMMEDIATE")
+        if self._path is not None and (
+            not self._path.exists() or self._path.stat().st_ino != self._inode
+        ):
+            raise LedgerError(
+                f"The file {self._name!r} was replaced or deleted while it was in use.",
+                hint="put it back and start again; nothing was published",
+            )
+        self.run("BEGIN IMMEDIATE")
 
     def _explain(self, error: BaseException) -> LedgerError:
         code = getattr(error, "sqlite_errorname", "") or ""
@@ -266,12 +263,56 @@ class _Sqlite(Database):
         )
 
 
-def _make_private(path: Path) -> None:
-    """Make the file before SQLite does, so that nobody else can ever read it."""
-    try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    except OSError as error:
-        raise LedgerError(
-            f"The ledger {path.name!r} cannot be opened: {error.strerror}.",
-            hint="look at the file's permissions",
-        ) from None
+class _Sqlite(SqliteDatabase):
+    def __init__(self, path: Path, timeout_s: float, *, create: bool, is_quick: bool) -> None:
+        if not path.parent.is_dir():
+            raise LedgerError(
+                f"The ledger {path.name!r} cannot be made: its folder does not exist.",
+                hint="make the folder, or choose another",
+            )
+        if not create and not path.exists():
+            raise LedgerError(
+                f"There is no ledger {path.name!r}.", hint="look at the name and the folder"
+            )
+        try:
+            make_private(path)
+        except OSError as error:
+            raise LedgerError(
+                f"The ledger {path.name!r} cannot be opened: {error.strerror}.",
+                hint="look at the file's permissions",
+            ) from None
+        super().__init__(path, timeout_s)
+        try:
+            self._require_ledger()
+            require_private(path, "ledger", error=LedgerError)
+            self._prepare(is_quick=is_quick)
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _prepare(self, *, is_quick: bool) -> None:
+        self.run("PRAGMA journal_mode = WAL")
+        self.run(f"PRAGMA synchronous = {'NORMAL' if is_quick else 'FULL'}")
+        self.run("PRAGMA secure_delete = ON")
+        with self.writing():
+            self._require_ledger()
+            self._make()
+            self.run(f"PRAGMA application_id = {_APPLICATION}")
+
+    def _require_ledger(self) -> None:
+        (application,) = self.fetch("PRAGMA application_id")[0]
+        has_tables = self.fetch("SELECT 1 FROM sqlite_master LIMIT 1")
+        if application != _APPLICATION and (application or has_tables):
+            raise LedgerError(
+                f"The file {self._name!r} is a database, but no ledger.",
+                hint="choose another name; the file was left as it is",
+            )
+
+
+def make_private(path: Path) -> None:
+    """Make a file before SQLite does, so that nobody else can ever read it.
+
+    One that is there is not touched: to close it would take away the locks of this process.
+    """
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))

@@ -1,30 +1,25 @@
 """Which filtered sets each project got, for as long as the file is kept. It holds no count."""
 
-import logging
-import sqlite3
-import threading
+import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ckm.service.access.sqlite_file import SqliteFile
+from ckm.ledger import LedgerError
+from ckm.ledger.storage.store import Database
+from ckm.service.access.sqlite_file import SqliteFile, busy_without
 from ckm.service.answering.filtered_sets import FilteredSet
 from ckm.service.answering.messages import ClientError
 
 Judge = Callable[[Sequence[FilteredSet], Sequence[FilteredSet]], Sequence[FilteredSet] | None]
-
-logger = logging.getLogger(__name__)
 
 _TIMES = 100  # so often others of the project may be faster
 
 _PROJECTS = SqliteFile(
     name="projects",
     application=0x434B4D50,
-    schema="""
-CREATE TABLE IF NOT EXISTS asked (
-  project TEXT NOT NULL, number INTEGER PRIMARY KEY, told TEXT NOT NULL
-);
-CREATE INDEX IF NOT EXISTS asked_project ON asked (project);
-""",
+    table="ckm_asked",
+    columns="project TEXT NOT NULL, number BIGINT PRIMARY KEY, told TEXT NOT NULL",
+    index="project",
     cure="take it from a backup: without it every project could ask for everything again",
     wait_s=10,
     is_durable=True,
@@ -36,15 +31,23 @@ class Projects:
 
     Parameters
     ----------
-    path
-        The file.
+    place
+        The file, or the database of the ledger.
+    service
+        Whose projects they are, where several services share the database.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._connection = path, _PROJECTS.open(path)
-        self._inode = path.stat().st_ino
-        self._lock = threading.Lock()
+    def __init__(self, place: Path | Database, *, service: str = "") -> None:
+        self._database = _PROJECTS.open(place)
+        self._service = service
+        if isinstance(place, Path):  # what an earlier version wrote
+            with contextlib.suppress(LedgerError):
+                self._database.run(
+                    "INSERT INTO ckm_asked (project, number, told) "
+                    "SELECT project, number, told FROM asked WHERE true ON CONFLICT DO NOTHING"
+                )
 
+    @busy_without("projects")
     def take(self, project: str, asked: Sequence[FilteredSet], *, judge: Judge) -> bool:
         """Write down what a project asks for, and tell whether it may have it.
 
@@ -65,57 +68,46 @@ class Projects:
         ClientError
             If the file cannot be read or written; then there is no answer.
         """
-        try:
-            for _ in range(_TIMES):
-                with self._lock:
-                    known, last = self._known(project)
-                if all(one in known for one in asked):
-                    return True
-                new = judge(known, asked)  # it may take seconds: others need not wait for it
-                if new is None:
-                    return False
-                with self._lock:
-                    if self._write_if_unchanged(project, new, last=last):
-                        return True
-        except (sqlite3.Error, OSError) as error:
-            logger.error("projects failed", extra={"error": type(error).__name__})  # noqa: TRY400
-        raise ClientError("busy") from None
+        project = f"{self._service} {project}" if self._service else project
+        for _ in range(_TIMES):
+            known, last = self._known(project)
+            if all(one in known for one in asked):
+                return True
+            new = judge(known, asked)  # it may take seconds: others need not wait for it
+            if new is None:
+                return False
+            if self._write_if_unchanged(project, new, last=last):
+                return True
+        raise ClientError("busy")
 
     def _known(self, project: str) -> tuple[list[FilteredSet], int]:
         """Return what a project has, and the last number of it."""
-        rows = self._connection.execute(
-            "SELECT told, number FROM asked WHERE project = ? ORDER BY number", (project,)
-        ).fetchall()
+        rows = self._database.fetch(
+            "SELECT told, number FROM ckm_asked WHERE project = ? ORDER BY number", (project,)
+        )
         return [FilteredSet.of_text(told) for told, _ in rows], rows[-1][1] if rows else 0
 
     def _write_if_unchanged(
         self, project: str, new: Sequence[FilteredSet], *, last: int
     ) -> bool:
         """Write sets down, unless the project has got others since it was looked at."""
-        run = self._connection.execute
-        run("BEGIN IMMEDIATE")
-        try:
-            if self._path.stat().st_ino != self._inode:  # workers would not share it
-                raise sqlite3.OperationalError("replaced")
-            (now,) = run(
-                "SELECT coalesce(max(number), 0) FROM asked WHERE project = ?", (project,)
-            ).fetchone()
+        fetch, run = self._database.fetch, self._database.run
+        with self._database.writing():
+            ((now,),) = fetch(
+                "SELECT coalesce(max(number), 0) FROM ckm_asked WHERE project = ?", (project,)
+            )
+            ((end,),) = fetch("SELECT coalesce(max(number), 0) FROM ckm_asked")
             if now == last:
-                for one in new:
+                for number, one in enumerate(new, start=end + 1):
                     run(
-                        "INSERT INTO asked (project, told) VALUES (?, ?)",
-                        (project, one.to_text()),
+                        "INSERT INTO ckm_asked (project, number, told) VALUES (?, ?, ?)",
+                        (project, number, one.to_text()),
                     )
-            run("COMMIT")
-        finally:
-            if self._connection.in_transaction:
-                self._connection.rollback()
         return bool(now == last)
 
     def close(self) -> None:
         """Close the file."""
-        with self._lock:
-            self._connection.close()
+        self._database.close()
 
     def __repr__(self) -> str:
         return "Projects(…)"

@@ -1,38 +1,33 @@
 """How often somebody may ask: so many times in an hour, and in a day.
 
-The counts stand in a small SQLite file that all processes of a service share.
+The counts stand in the ledger's database, or a small file, that all processes and servers of a
+service share. Callers stand there as keyed digests.
 """
 
 import contextlib
-import logging
-import sqlite3
-import threading
+import hashlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ckm.service.access.sqlite_file import SqliteFile
-from ckm.service.answering.messages import ClientError
+from ckm.ledger.storage.store import Database
+from ckm.service.access.sqlite_file import SqliteFile, busy_without
 
 _Counts = dict[str, tuple[float, int]]
 
-logger = logging.getLogger(__name__)
-
 _WINDOWS = {"hour": 3600, "day": 86_400}
 _PRUNED_EVERY = 1000
+_SKEW_S = 60  # what clocks of several servers may differ by
 
 _MAX_ROWS = 200_000
 _BUDGETS = SqliteFile(
     name="budgets",
     application=0x434B4D42,
-    schema="""
-CREATE TABLE IF NOT EXISTS used (
-  caller TEXT NOT NULL, "window" TEXT NOT NULL, until REAL NOT NULL, used INTEGER NOT NULL,
-  PRIMARY KEY (caller, "window")
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS used_until ON used (until);
-""",
+    table="ckm_used",
+    columns="caller TEXT NOT NULL, span TEXT NOT NULL, until DOUBLE PRECISION NOT NULL, "
+    "used BIGINT NOT NULL, PRIMARY KEY (caller, span)",
+    index="until",
     cure="remove it: all budgets then begin anew; or name another",
     wait_s=0.5,
 )
@@ -112,49 +107,46 @@ class Rates:
 
     Parameters
     ----------
-    path
-        The file that holds the counts; memory by default.
+    place
+        The file or the database that holds the counts; memory by default.
+    key
+        Of the digests that callers are known by.
     clock
-        Tells the time in seconds, the same in all processes.
+        Tells the time in seconds, the same in all processes and nearly so on all servers.
     """
 
     def __init__(
-        self, path: Path | None = None, *, clock: Callable[[], float] = time.time
+        self,
+        place: Path | Database | None = None,
+        *,
+        key: bytes = b"",
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._clock = clock
-        self._lock = threading.Lock()
-        self._connection = _BUDGETS.open(path)
+        self._key = key
+        self._database = _BUDGETS.open(place)
         self._taken = 0
 
+    @busy_without("budgets")
     def take(
         self, caller: str, *, limit: int, per_day: int | None = None, cost: int = 1
     ) -> Budget:
         """Count a request, unless a window has no room for it."""
         limits = {"hour": limit} | ({} if per_day is None else {"day": per_day})
-        with self._lock, self._told():
-            return self._take(caller, limits, cost)
+        with self._database.writing() if cost else contextlib.nullcontext():
+            return self._take(self._digest(caller), limits, cost)
 
+    @busy_without("budgets")
     def charge(self, caller: str, *, cost: int) -> None:
         """Take more from a caller's budget, even more than is left."""
-        with self._lock, self._told():
-            self._connection.execute("BEGIN IMMEDIATE")
+        caller = self._digest(caller)
+        with self._database.writing():
             self._put(caller, self._counts(caller, _WINDOWS, self._clock()), cost)
-            self._connection.execute("COMMIT")
 
-    @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
-        """Answer nothing where requests cannot be counted."""
-        try:
-            yield
-        except sqlite3.Error as error:
-            if self._connection.in_transaction:
-                self._connection.rollback()
-            logger.error("budgets failed", extra={"error": type(error).__name__})  # noqa: TRY400
-            raise ClientError("busy") from None
+    def _digest(self, caller: str) -> str:
+        return hashlib.blake2b(caller.encode(), key=self._key, digest_size=16).hexdigest()
 
     def _take(self, caller: str, limits: Mapping[str, int], cost: int) -> Budget:
-        if cost:
-            self._connection.execute("BEGIN IMMEDIATE")
         now = self._clock()
         counts = self._counts(caller, limits, now)
         is_allowed = all(used + cost <= limits[w] for w, (_, used) in counts.items())
@@ -162,7 +154,6 @@ class Rates:
             counts = self._put(caller, counts, cost)
         if cost:
             self._prune(now)
-            self._connection.execute("COMMIT")
         shares = (
             Share(
                 window=window,
@@ -176,48 +167,50 @@ class Rates:
 
     def _counts(self, caller: str, windows: Iterable[str], now: float) -> _Counts:
         """Return until when each window lasts, and what is used of it."""
-        rows = self._connection.execute(
-            'SELECT "window", until, used FROM used WHERE caller = ?', (caller,)
+        rows = self._database.fetch(
+            "SELECT span, until, used FROM ckm_used WHERE caller = ?", (caller,)
         )
         known = {window: (until, used) for window, until, used in rows}
         counts = {}
         for window in windows:
             until, used = known.get(window, (0.0, 0))
             # A window that ends too late was written by a clock that was wrong.
-            if not now < until <= now + _WINDOWS[window] + 1:
+            if not now < until <= now + _WINDOWS[window] + _SKEW_S:
                 until, used = now + _WINDOWS[window], 0
             counts[window] = (until, used)
         return counts
 
     def _put(self, caller: str, counts: _Counts, cost: int) -> _Counts:
         counts = {window: (until, used + cost) for window, (until, used) in counts.items()}
-        self._connection.executemany(
-            "INSERT OR REPLACE INTO used VALUES (?, ?, ?, ?)",
-            [(caller, window, until, used) for window, (until, used) in counts.items()],
-        )
+        for window, (until, used) in counts.items():
+            self._database.run(
+                "INSERT INTO ckm_used (caller, span, until, used) VALUES (?, ?, ?, ?) "
+                "ON CONFLICT (caller, span) DO UPDATE SET until = excluded.until, "
+                "used = excluded.used",
+                (caller, window, until, used),
+            )
         return counts
 
     def _prune(self, now: float) -> None:
         self._taken += 1
         if self._taken % _PRUNED_EVERY == 0:
-            prune(self._connection, now)
+            prune(self._database, now)
 
     def close(self) -> None:
         """Close the file."""
-        with self._lock:
-            self._connection.close()
+        self._database.close()
 
     def __repr__(self) -> str:
         return "Rates(…)"
 
 
-def prune(connection: sqlite3.Connection, now: float) -> None:
+def prune(database: Database, now: float) -> None:
     """Forget windows that are over; of too many callers, those who asked least."""
-    connection.execute("DELETE FROM used WHERE until <= ?", (now,))
-    (rows,) = connection.execute("SELECT count(*) FROM used").fetchone()
+    database.run("DELETE FROM ckm_used WHERE until <= ?", (now,))
+    ((rows,),) = database.fetch("SELECT count(*) FROM ckm_used")
     if rows > _MAX_ROWS:
-        connection.execute(
-            'DELETE FROM used WHERE (caller, "window") IN'
-            ' (SELECT caller, "window" FROM used ORDER BY used, until LIMIT ?)',
+        database.run(
+            "DELETE FROM ckm_used WHERE (caller, span) IN"
+            " (SELECT caller, span FROM ckm_used ORDER BY used, until LIMIT ?)",
             (rows - _MAX_ROWS // 2,),
         )

@@ -1,23 +1,34 @@
-"""Sessions of people who signed in at the page: a random name each, kept where none can read.
+"""Sessions of people who signed in at the page: a random name each.
 
-All processes of a service share the folder, so that signing out holds for all of them. The
-cookie holds the name of a session, never the token; the folder holds digests of names.
+All processes and servers of a service share the ledger's database, or a small file, so that
+signing in and out holds for all of them. The cookie holds the name of a session, never the
+token; the database holds keyed digests of names, and a seal: who writes into it makes none.
 """
 
-import contextlib
 import hashlib
 import hmac
-import json
-import os
 import secrets
 import time
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+
+from ckm.ledger.storage.store import Database
+from ckm.service.access.sqlite_file import SqliteFile, busy_without
 
 LASTS_S = 8 * 3600
 _MOST = 10_000
 _LONGEST = 100
+
+_SESSIONS = SqliteFile(
+    name="sessions",
+    application=0x434B4D53,
+    table="ckm_session",
+    columns="name TEXT PRIMARY KEY, token TEXT NOT NULL, until BIGINT NOT NULL, "
+    "seal TEXT NOT NULL",
+    index="until",
+    cure="remove it: people sign in anew",
+    wait_s=0.5,
+)
 
 
 def new_name() -> str:
@@ -41,61 +52,85 @@ class Sessions:
 
     Parameters
     ----------
-    folder
-        Where sessions are kept; the processes of a service share it.
+    place
+        The database, or the file, that keeps sessions.
+    key
+        Of digests and seals; servers that share sessions share it.
     clock
         Tells the time in seconds.
     """
 
-    def __init__(self, folder: Path, *, clock: Callable[[], float] = time.time) -> None:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._folder = folder
+    def __init__(
+        self,
+        place: Path | Database,
+        *,
+        key: bytes = b"",
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._database = _SESSIONS.open(place)
+        self._key = key
         self._clock = clock
 
+    @busy_without("sessions")
     def open(self, token_id: str) -> str:
         """Begin a session and return its name."""
-        self._tidy()
-        name = new_name()
-        told = {"token": token_id, "until": self._clock() + LASTS_S}
-        handle = os.open(self._path(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(told, file)
+        name, until = new_name(), int(self._clock()) + LASTS_S
+        digest = self._digest("name", name)
+        with self._database.writing():
+            self._tidy()
+            self._database.run(
+                "INSERT INTO ckm_session (name, token, until, seal) VALUES (?, ?, ?, ?)",
+                (digest, token_id, until, self._digest("seal", digest, token_id, until)),
+            )
         return name
 
+    @busy_without("sessions")
     def token_id(self, name: str) -> str | None:
         """Return whose session it is; None for one that is over or never was."""
         if not name or len(name) > _LONGEST:
             return None
-        found = self._read(self._path(name))
-        return found[0] if found is not None and found[1] > self._clock() else None
-
-    def close(self, name: str) -> None:
-        """End a session."""
-        self._path(name).unlink(missing_ok=True)
-
-    def _tidy(self) -> None:
-        paths = list(self._folder.iterdir())
-        if len(paths) < _MOST:
-            return
-        now = self._clock()
-        found = {path: self._read(path) for path in paths}
-        over = [p for p, told in found.items() if told is None or told[1] <= now]
-        if len(paths) - len(over) >= _MOST:  # the oldest half of whoever has most of them
-            owners = Counter(told[0] for told in found.values() if told is not None)
-            ((most, number),) = owners.most_common(1)
-            theirs = [(told[1], p) for p, told in found.items() if told and told[0] == most]
-            over += [path for _, path in sorted(theirs)[: (number + 1) // 2]]
-        for path in over:
-            path.unlink(missing_ok=True)
-
-    def _read(self, path: Path) -> tuple[str, float] | None:
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            told = json.loads(path.read_text(encoding="utf-8"))
-            return str(told["token"]), float(told["until"])
+        digest = self._digest("name", name)
+        rows = self._database.fetch(
+            "SELECT token, until, seal FROM ckm_session WHERE name = ?", (digest,)
+        )
+        for token, until, seal in rows:
+            wanted = self._digest("seal", digest, token, until)
+            is_ours = hmac.compare_digest(str(seal).encode(), wanted.encode())
+            if is_ours and until > self._clock():
+                return str(token)
         return None
 
-    def _path(self, name: str) -> Path:
-        return self._folder / hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()
+    @busy_without("sessions")
+    def close(self, name: str) -> None:
+        """End a session."""
+        with self._database.writing():
+            self._database.run(
+                "DELETE FROM ckm_session WHERE name = ?", (self._digest("name", name),)
+            )
+
+    def close_all(self) -> None:
+        """Close the database; sessions go on."""
+        self._database.close()
+
+    def _tidy(self) -> None:
+        """Forget what is over; of too many, the oldest half of whoever has most of them."""
+        run, fetch = self._database.run, self._database.fetch
+        run("DELETE FROM ckm_session WHERE until <= ?", (int(self._clock()),))
+        ((number,),) = fetch("SELECT count(*) FROM ckm_session")
+        if number >= _MOST:
+            ((token, theirs),) = fetch(
+                "SELECT token, count(*) FROM ckm_session GROUP BY token "
+                "ORDER BY count(*) DESC LIMIT 1"
+            )
+            run(
+                "DELETE FROM ckm_session WHERE name IN "
+                "(SELECT name FROM ckm_session WHERE token = ? ORDER BY until LIMIT ?)",
+                (token, (theirs + 1) // 2),
+            )
+
+    def _digest(self, *parts: object) -> str:
+        text = repr(parts).encode("utf-8", "backslashreplace")
+        return hmac.digest(self._key, text, hashlib.sha256).hex()
 
     def __repr__(self) -> str:
         return "Sessions(…)"

@@ -1,11 +1,28 @@
 """A small SQLite file that all processes of a service share, for its owner's eyes."""
 
-import os
+import contextlib
+import logging
 import sqlite3
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from ckm.errors import ConfigError
+from ckm.ledger import LedgerError
+from ckm.ledger.storage.store import Database, SqliteDatabase, make_private
+from ckm.service.answering.messages import ClientError
+
+logger = logging.getLogger(__name__)
+
+
+@contextlib.contextmanager
+def busy_without(what: str) -> Iterator[None]:
+    """Answer nothing where something cannot be read or written."""
+    try:
+        yield
+    except LedgerError as error:
+        logger.error("%s failed", what, extra={"error": error.problem})  # noqa: TRY400
+        raise ClientError("busy") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,8 +35,8 @@ class SqliteFile:
         What it holds, and its key in the section ``[access]``.
     application
         A number, so that no other database is taken for one of these.
-    schema
-        Statements that make it.
+    table, columns, index
+        Its table, in a ledger's database too; the index is on one column.
     cure
         What to do about a damaged one.
     wait_s
@@ -30,53 +47,53 @@ class SqliteFile:
 
     name: str
     application: int
-    schema: str
+    table: str
+    columns: str
+    index: str
     cure: str
     wait_s: float
     is_durable: bool = False
 
-    def open(self, path: Path | None) -> sqlite3.Connection:
-        """Open the file, and make it where there is none; memory without one."""
-        called = f"The file of {self.name} {path and path.name!r}"
+    def open(self, place: Path | Database | None) -> Database:
+        """Open the file, and make it where there is none; memory without one.
+
+        In the database of a ledger its tables are made.
+        """
+        if isinstance(place, Database):
+            place.make_table(self.table, self.columns, index=self.index)
+            return place
         try:
-            if path is not None:  # made here, so that nobody else can read it for a moment
-                os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-            return self._opened(":memory:" if path is None else str(path))
-        except OSError as error:
-            raise ConfigError(
-                f"{called} cannot be written: {error.strerror}.",
-                hint=f"{self.name} in [access] names a file in a folder that the service may "
-                "write",
-            ) from None
-        except sqlite3.OperationalError:
-            raise ConfigError(
+            if place is not None:
+                make_private(place)
+            database = SqliteDatabase(place, max(5, self.wait_s))
+            try:
+                self._prepare(database)
+            except BaseException:
+                database.close()
+                raise
+        except (OSError, LedgerError) as error:
+            raise self._explained(error, "" if place is None else place.name) from None
+        return database
+
+    def _explained(self, error: OSError | LedgerError, name: str) -> ConfigError:
+        called = f"The file of {self.name} {name!r}"
+        if isinstance(error, OSError) or isinstance(
+            error.__context__, sqlite3.OperationalError
+        ):
+            return ConfigError(
                 f"{called} cannot be written.",
                 hint="it needs a local disk, and a folder that the service may write",
-            ) from None
-        except sqlite3.DatabaseError:
-            raise ConfigError(
-                f"{called} is damaged, or no file of {self.name}.", hint=self.cure
-            ) from None
+            )
+        return ConfigError(f"{called} is damaged, or no file of {self.name}.", hint=self.cure)
 
-    def _opened(self, name: str) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            name, timeout=max(5, self.wait_s), isolation_level=None, check_same_thread=False
-        )
-        try:
-            run = connection.execute
-            (owner,) = run("PRAGMA application_id").fetchone()
-            (tables,) = run("SELECT count(*) FROM sqlite_master").fetchone()
-            if owner != self.application and tables:
-                raise sqlite3.DatabaseError  # noqa: TRY301
-            if run("PRAGMA quick_check(1)").fetchone() != ("ok",):
-                raise sqlite3.DatabaseError  # noqa: TRY301
-            if owner != self.application:
-                run(f"PRAGMA application_id = {self.application}")
-            run("PRAGMA journal_mode = WAL")
-            run(f"PRAGMA synchronous = {'FULL' if self.is_durable else 'NORMAL'}")
-            connection.executescript(self.schema)
-            run(f"PRAGMA busy_timeout = {int(1000 * self.wait_s)}")
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+    def _prepare(self, database: Database) -> None:
+        ((owner,),) = database.fetch("PRAGMA application_id")
+        ((tables,),) = database.fetch("SELECT count(*) FROM sqlite_master")
+        is_whole = database.fetch("PRAGMA quick_check(1)") == [("ok",)]
+        if (owner != self.application and tables) or not is_whole:
+            raise LedgerError("The file is another one, or damaged.")
+        database.run(f"PRAGMA application_id = {self.application}")
+        database.run("PRAGMA journal_mode = WAL")
+        database.run(f"PRAGMA synchronous = {'FULL' if self.is_durable else 'NORMAL'}")
+        database.make_table(self.table, self.columns, index=self.index)
+        database.run(f"PRAGMA busy_timeout = {int(1000 * self.wait_s)}")

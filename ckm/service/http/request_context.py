@@ -76,7 +76,8 @@ class RequestContext:
         if caller is None:
             caller = await self.verified(token or "", address=address)
         request.state.caller = caller
-        request.state.budget = budget = table_service.budget(caller, cost=cost)
+        counted = partial(table_service.budget, caller, cost=cost)
+        request.state.budget = budget = await anyio.to_thread.run_sync(counted)
         table_service.require(budget)
         request.state.is_counted = cost > 0
         return caller, language

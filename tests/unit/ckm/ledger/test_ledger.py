@@ -578,11 +578,11 @@ def test_a_busy_ledger_says_so_and_publishes_nothing(source, path):
 def test_a_full_disk_leaves_nothing_behind(source, path):
     with Ledger.open(path, secret=SECRET) as ledger:
         ledger.publish([make(ledger, source, ["region"])])
-        (pages,) = ledger._store._fetch("PRAGMA page_count")[0]
-        ledger._store._run(f"PRAGMA max_page_count = {pages}")
+        (pages,) = ledger._store.fetch("PRAGMA page_count")[0]
+        ledger._store.run(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(LedgerError, match="disk is full"):
             ledger.publish([make(ledger, source, ["sex"])])
-        ledger._store._run("PRAGMA max_page_count = 1000000")
+        ledger._store.run("PRAGMA max_page_count = 1000000")
         assert len(list(list_published(path))) == 1
         ledger.publish([make(ledger, source, ["sex"])])
     with Ledger.open(path, secret=SECRET) as ledger:

@@ -182,14 +182,14 @@ def test_a_write_that_fails_fails_all_of_its_group(ledger, path, source, monkeyp
 
 
 def test_a_commit_that_fails_answers_nobody(ledger, path, source, monkeypatch):
-    run = _Sqlite._run
+    run = _Sqlite.run
 
     def failing(self, sql, values=()):
         if sql == "COMMIT":
             raise LedgerError("The ledger 'ledger.db' cannot be written: the disk is full.")
         return run(self, sql, values)
 
-    monkeypatch.setattr(_Sqlite, "_run", failing)
+    monkeypatch.setattr(_Sqlite, "run", failing)
     with Callers(ledger) as callers:
         for n in range(2):
             callers.publish(n, entry(ledger, source, f"number > {12 * n}"))

@@ -76,7 +76,7 @@ def test_looking_takes_nothing(path):
     rates = Rates(path)
     assert [rates.take("a", limit=1, cost=0).remaining for _ in range(3)] == [1, 1, 1]
     with sqlite3.connect(path) as other:
-        assert other.execute("SELECT count(*) FROM used").fetchone() == (0,)
+        assert other.execute("SELECT count(*) FROM ckm_used").fetchone() == (0,)
 
 
 def test_a_file_of_many_callers_is_bounded_and_keeps_those_who_asked_most(monkeypatch, path):
@@ -87,7 +87,7 @@ def test_a_file_of_many_callers_is_bounded_and_keeps_those_who_asked_most(monkey
     for number in range(1500):
         rates.take(f"caller {number}", limit=5)
     with sqlite3.connect(path) as other:
-        (rows,) = other.execute("SELECT count(*) FROM used").fetchone()
+        (rows,) = other.execute("SELECT count(*) FROM ckm_used").fetchone()
     assert rows < 700
     assert not rates.take("busy", limit=5).is_allowed
 
@@ -98,7 +98,7 @@ def test_windows_that_are_over_are_forgotten():
     for number in range(1500):
         now[0] += 10
         rates.take(f"caller {number}", limit=5)
-    (rows,) = rates._connection.execute("SELECT count(*) FROM used").fetchone()
+    (rows,) = rates._database.fetch("SELECT count(*) FROM ckm_used")[0]
     assert rows <= 360 + 500
 
 
