@@ -67,7 +67,7 @@ def main() -> None:
         for language, ending in LANGUAGES.items():
             report = Path(folder) / f"demo/out/internal/report-internal.{language}.html"
             # The moment of the run would make another picture each time.
-            page = re.sub(r" · [^·<]*UTC", "", report.read_text(encoding="utf-8"))
+            page = re.sub(r"<span>[^<]*UTC</span>", "", report.read_text(encoding="utf-8"))
             report.write_text(page, encoding="utf-8")
             shot(report.as_uri(), f"report{ending}.png")
         draw_service(f"{folder}/demo")
