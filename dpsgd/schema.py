@@ -40,7 +40,7 @@ class Number:
     def __post_init__(self) -> None:
         _check_name(self.name)
         low, high = float(self.low), float(self.high)
-        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        if not (0 < (high - low) / 2 < math.inf and math.isfinite(low + high)):
             raise PlanError(
                 f"The bounds of {self.name!r} must be finite and rise, "
                 f"not {low:g} to {high:g}.",

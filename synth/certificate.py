@@ -361,7 +361,10 @@ def _wrong_reach(found: Mapping[str, Any], calls: list[Call]) -> list[str]:
     if any(call.sensitivity < least[call.law] / _ROUNDING for call in calls):
         unit = found["unit"]["name"]
         wrong.append(f"A call is reckoned for fewer records than a {unit} has.")
-    counting = ("margin",) if found["method"] in METHODS else ("margin", "table")
+    # Networks of version 1 came from tables alone.
+    is_older = (found["version"], found["method"]) == (1, "priv-bayes")
+    is_counted = found["method"] in METHODS and not is_older
+    counting = ("margin",) if is_counted else ("margin", "table")
     seen = {name for call in calls if call.what in counting for name in call.columns}
     seen |= {name for prior in found["priors"] for name in prior["columns"]}
     # Of a column that follows from others, or has one code, nothing is counted.

@@ -10,6 +10,7 @@ from synth.marginals.model import TableModel
 from synth.marginals.spending import Spend, calls_of
 from synth.schema.coding import grid_numbers
 from synth.schema.columns import Numeric
+from synth.schema.rules.constraints import identities_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,8 +29,10 @@ _FARTHEST = 1.5  # how many times the total of the model; what is farther has to
 
 
 def weight_of(schema: Schema) -> Numeric | None:
-    """Return the column of weights, if there is one and it has more than one code."""
-    column = None if schema.weight is None else schema.column(schema.weight)
+    """Return the column of weights, if a model has more than one code of it."""
+    if schema.weight is None or schema.weight in identities_of(schema, "tables"):
+        return None
+    column = schema.column(schema.weight)
     return column if isinstance(column, Numeric) and column.domain_size > 1 else None
 
 

@@ -82,6 +82,7 @@ class Trials:
         model._check()  # noqa: SLF001
         plan, (x, y) = model.plan, self._data
         training = model._begun(x)  # noqa: SLF001
+        model._find_cuts(training, x)  # noqa: SLF001
         each = math.ceil(1 / plan.sampling_rate - 1e-9)
         for stop in (*range(each, plan.steps, each), plan.steps):
             training.run(x, y, criterion=model._losses, until=stop)  # noqa: SLF001

@@ -15,7 +15,9 @@ from dpsgd import Category, Number, Plan, Schema
 from dpsgd.card import card_of
 from dpsgd.cuts import FoundCuts, _edges, _starts
 from dpsgd.encoding import features
+from dpsgd.errors import PlanError
 from dpsgd.estimators import DPClassifier
+from dpsgd.sweeps.trials import Trials
 
 RUN = {"dataset_size": 1000, "sampling_rate": 0.1, "steps": 20, "delta": 1e-4}
 PAY = Number(name="pay", low=0, high=1000)
@@ -150,3 +152,19 @@ def test_cuts_are_found_once_and_kept_with_run_and_model(tmp_path, monkeypatch):
     model.save(tmp_path / "model.safetensors")
     again = DPClassifier.load(tmp_path / "model.safetensors")
     assert np.array_equal(again.predict_proba(rows), model.predict_proba(rows))
+
+
+def test_each_run_of_a_sweep_finds_cuts_once(monkeypatch):
+    found = []
+    monkeypatch.setattr(FoundCuts, "find", lambda *_, **given: found.append(given["scale"]))
+    plan = Plan(**RUN, noise_multiplier=2.0, schema=SCHEMA, seed=1)
+    trials = Trials(lambda **_: plan, table=table(), test=table(50), schema=SCHEMA)
+    epsilon = [epsilon for _, epsilon in trials({}, is_private=True, seed=1)][-1]
+    assert found == [pytest.approx(plan.cuts_noise * math.sqrt(2))]
+    assert epsilon == plan.cost().epsilon
+
+
+@pytest.mark.parametrize("ends", [(-1e308, 1e308), (1e308, 1.7e308), (0, 5e-324)])
+def test_bounds_between_which_nothing_can_be_scaled_are_refused(ends):
+    with pytest.raises(PlanError, match="bounds"):
+        Number(name="pay", low=ends[0], high=ends[1])

@@ -86,6 +86,14 @@ def test_a_certificate_of_the_first_version_still_verifies():
     assert all(call.price(is_gaussian=False)[0] <= call.rho * (1 + 1e-9) for call in calls)
 
 
+def test_a_network_of_the_first_version_had_no_margins_and_verifies():
+    facts = json.loads((GOLDEN / "priv_bayes_version_1.json").read_text())
+    assert Certificate(facts).verify() == []
+    assert {call["what"] for call in facts["calls"]} == {"choice", "table"}
+    newer = Certificate({**facts, "version": 2}).verify()
+    assert any("No call tells" in one for one in newer)
+
+
 def test_noise_on_whole_numbers_is_not_priced_as_if_it_were_fine():
     """A model of before, of which only margins were measured, with much noise."""
     one = {"what": "margin", "columns": ("a",), "sensitivity": 1.0, "scale": 100.0, "rho": 5e-5}

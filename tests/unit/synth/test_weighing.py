@@ -123,3 +123,14 @@ def test_weights_come_to_their_total_where_bins_alone_do_not(kind):
 def test_few_records_or_none_with_a_weight_make_no_error(frame):
     model = Synthesizer(schema=SCHEMA, settings=QUICK).fit(frame, Budget(rho=0.001))
     assert len(model.sample(5, rng=np.random.default_rng(1))) == 5
+
+
+def test_weights_that_follow_from_others_have_no_total():
+    parts = [Whole(name=name, low=0, high=9) for name in "ab"]
+    total = Whole(name="w", low=0, high=18)
+    schema = Schema(columns=[*parts, total], weight="w", rules=["w == a + b"])
+    frame = pd.DataFrame({"a": [1, 2] * 50, "b": 3, "w": [4, 5] * 50})
+    model = Synthesizer(schema=schema, settings=QUICK).fit(frame, Budget(rho=1.0))
+    assert "w" not in {name for call in model.calls for name in call.columns}
+    assert sum(call.rho for call in model.calls) <= model.budget["rho"]
+    assert Certificate.of(model).verify() == []
