@@ -208,7 +208,7 @@ def _disjoint(inside: Any, cells: Integers) -> list[int]:
     taken, covered = [], np.zeros(inside.shape[1], bool)
     for cell in cells.tolist():
         own = inside.indices[inside.indptr[cell] : inside.indptr[cell + 1]]
-        if len(own) and not covered[own[0]]:
+        if len(own) and not covered[own].any():
             covered[own] = True
             taken.append(cell)
     return taken

@@ -45,6 +45,7 @@ def choice_of_pattern(job: Job, path: Path, *, progress: Progress | None = None)
             rules=job.suppression,
             groups=opened.groups(),
             whole=opened.whole(),
+            finest=opened.finest(),
             pattern=pattern,
             progress=progress,
         )

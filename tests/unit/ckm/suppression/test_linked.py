@@ -14,6 +14,8 @@ from scipy.optimize import linprog
 
 from ckm.config import read_job
 from ckm.release.suppressed import release_true_numbers
+from ckm.suppression import Grid
+from ckm.suppression.linked import by_group, remainders, same_cells
 
 LEAST, P, PRIOR = 3, 10.0, 200.0
 JOB = """schema = 1
@@ -167,3 +169,21 @@ def test_linked_tables_of_amounts_of_either_sign_are_released_and_hold(tmp_path)
         (folder := tmp_path / str(seed)).mkdir()
         n_unsafe += attack(folder, "filter", seed, is_signed=True)
     assert n_unsafe > 3
+
+
+def test_what_is_left_of_a_cell_is_a_set_of_records_where_cells_within_it_overlap():
+    rng = np.random.default_rng(1)
+    one, two = Grid.full([[-1, 0, 0]]), Grid.full([[-1, 0, 0, 0], [-1, 0, 0, 0]])
+    n_left = 0
+    for _ in range(20):
+        leaves = [rng.integers(1, 3, 6), two.find(list(rng.integers(1, 4, (2, 6))))]
+        numbers = same_cells([one, two], leaves)
+        n_cells = 1 + max(int(number.max()) for number in numbers)
+        inside = np.zeros((n_cells, 6))
+        for grid, leaf, number in zip((one, two), leaves, numbers, strict=True):
+            inside[number] = by_group(grid, leaf).toarray()
+        left = remainders([one, two], leaves, numbers, n_cells=n_cells)
+        n_left += len(left)
+        for cell, weight in left:
+            assert set(weight[:-1] @ inside[cell[:-1]]) <= {0, 1}
+    assert n_left > 10

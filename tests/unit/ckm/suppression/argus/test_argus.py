@@ -40,6 +40,15 @@ measures = ["{measure}"]
 {more}
 """
 STEM = "t-sum-turnover"
+HELD = """
+schema = 1
+data = { path = "f.parquet", id = "id" }
+suppression = { threshold = 3, margin = 20.0, p_percent = 5.0, holding = "group" }
+[[table]]
+name = "t"
+dimensions = ["branch"]
+measures = ["sum:turnover"]
+"""
 
 
 @pytest.fixture
@@ -370,6 +379,25 @@ def test_a_pattern_that_says_two_things_of_a_cell_is_refused(pattern):
     line = next(line for line in path.read_text().splitlines() if ";S;" in line)
     path.write_text(path.read_text() + line.replace(";S;", ";M;") + "\n")
     assert "Line 37 of 'theirs.csv' says another thing of a cell" in seen(path).stderr
+
+
+def test_a_pattern_is_audited_against_holdings_in_several_cells(tmp_path):
+    """Who gave 50 of 55 to both of the cells beside an unsafe 100 bounds it at 110."""
+    gave = {"a": [100], "b": [50, 2, 2, 1], "c": [50, 2, 2, 1], "d": [9] * 9}
+    of_cell = [(branch, amount) for branch, own in gave.items() for amount in own]
+    records = {
+        "id": range(len(of_cell)),
+        "branch": [branch for branch, _ in of_cell],
+        "turnover": [float(amount) for _, amount in of_cell],
+        "group": ["H" if amount == 50 else None for _, amount in of_cell],
+    }
+    pq.write_table(pa.table({k: list(v) for k, v in records.items()}), tmp_path / "f.parquet")
+    (tmp_path / "job.toml").write_text(HELD)
+    (tmp_path / "theirs.csv").write_text(",S\na,U\nb,M\nc,M\nd,S\n")
+    choice = choice_of_pattern(read_job(tmp_path / "job.toml"), tmp_path / "theirs.csv")
+    seen = choice.audits()["sum:turnover"]
+    assert len(seen.under_protected) == 0
+    assert choice.names(choice.systems[0].cells[seen.exposed]) == "'t' (branch a)"
 
 
 def test_a_hierarchy_that_skips_a_level_or_repeats_a_code_is_named(tmp_path):
