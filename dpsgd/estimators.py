@@ -117,12 +117,15 @@ class _Estimator:
     ) -> Self:
         """Train, once; every step of the plan is taken.
 
-        Copies that scikit-learn makes train too where a ledger pays: each costs as much again.
+        Copies that scikit-learn makes, and a model that is trained, train again where a ledger
+        pays: each time costs as much.
         """
-        if self._is_copy and ledger is None and not self.plan.is_demonstration:
+        is_again = self._is_copy or self.__sklearn_is_fitted__()
+        if is_again and ledger is None and not self.plan.is_demonstration:
             raise PlanError(
-                "Each copy of a model looks at the records again, and nobody pays for it.",
-                hint="cross_val_score(…, params={'ledger': ledger, 'who': '…'}) pays for each",
+                "A copy, or a second training, looks at the records again, and nobody pays.",
+                hint="fit(…, ledger=ledger, who='…') pays; for each copy of cross_val_score "
+                "params={'ledger': ledger, 'who': '…'} does",
             )
         callbacks = Callbacks(
             ledger=ledger,

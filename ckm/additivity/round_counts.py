@@ -29,7 +29,7 @@ def round_counts(
     """
     reach, true = np.inf if bound is None else float(bound), counts.astype(np.float64)
     lower, upper = np.maximum(true - reach, 0.0), true + reach
-    if exact:
+    if exact and len(leaf):  # without records nothing is to be found
         return round_exactly(sums, true, base=base, lower=lower, upper=upper)
     start = true[leaf] / np.bincount(leaf)[leaf]
     rounded = round_additive(sums, true, start=start, base=base)

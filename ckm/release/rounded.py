@@ -99,4 +99,5 @@ def _beside_originals(cells: Cells, rounded: Integers, *, base: int) -> Publishe
         for axis, rank in zip(cells.axes, cells.ranks, strict=True)
         for name, (codes, texts) in encodings(axis, np.ones(axis.size, bool)).items()
     }
-    return PublishedTable(dimensions=dimensions, measures=numbers)
+    measures = {n + "_count" * (n in dimensions): values for n, values in numbers.items()}
+    return PublishedTable(dimensions=dimensions, measures=measures)

@@ -142,6 +142,17 @@ def test_every_refit_of_cross_validation_is_refused_or_paid_for(records, tmp_pat
     cross_val_score(DPClassifier(plan(), classes=[0, 1]), x, y, cv=3, error_score="raise")
 
 
+def test_a_second_training_is_refused_or_paid_for(records, tmp_path):
+    model = DPClassifier(plan(seed=None), classes=[0, 1]).fit(*records)
+    for again in (model, model.set_params(learning_rate=0.5)):
+        with pytest.raises(PlanError, match="nobody pays"):
+            again.fit(*records)
+    file = tmp_path / "budget.db"
+    BudgetLedger.create(file, adjacency="add-remove", epsilon=1e3, delta=1e-2)
+    model.fit(*records, ledger=BudgetLedger.open(file), who="Ada")
+    assert len(BudgetLedger.open(file).entries()) == 1
+
+
 def test_a_model_that_is_not_trained_says_so(records):
     with pytest.raises(DPSGDError, match="not trained"):
         DPClassifier(plan(), classes=[0, 1]).predict(records[0])
