@@ -65,7 +65,7 @@ def test_a_picture_replaces_a_file_with_force_alone(folder):
         (("--picture", "heatmap", "-o", "pt.png"), "must end in .svg"),
         (("--picture", "heatmap", "-o", "folder.svg", "--force"), "'folder.svg' is a folder"),
         (("--picture", "heatmap", "-o", "none/pt.svg"), "There is no folder 'none'"),
-        (("--picture", "pie", "-o", "pt.svg"), "'pie' is not 'heatmap'"),
+        (("--picture", "pie", "-o", "pt.svg"), "'pie' is not one of"),
         (("--row", -1), "-1 is not in the range"),
     ],
 )
