@@ -167,6 +167,7 @@ class Originals:
             categories={},
             margins="none",
             where=None,
+            weight=next((r.weight for r in requests if r.weight is not None), None),
             sums=[*dict.fromkeys(name for r in requests for name in r.sums)],
             top=max(r.top for r in requests),
             missing_values="skip",
