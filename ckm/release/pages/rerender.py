@@ -14,7 +14,12 @@ from typing import Any, Literal, NoReturn
 from urllib.parse import quote
 
 from ckm.errors import CheckFailedError, ReleaseError
-from ckm.release.files.manifest import KIND, record_file
+from ckm.release.files.manifest import (
+    KIND,
+    ROUNDING_KIND,
+    SUPPRESSION_KIND,
+    record_file,
+)
 from ckm.release.files.output_folder import only_writer, resolve_target
 from ckm.release.pages.manifest_pages import follows_from, renewed_manifests
 from ckm.release.pages.report_pages import (
@@ -153,13 +158,18 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
             Path(file["file"]).name == file["file"] and isinstance(file["sha256"], str)
             for file in files
         )
-        is_release = plain and manifest["kind"] == KIND
+        is_release = plain and manifest["kind"] in {KIND, ROUNDING_KIND, SUPPRESSION_KIND}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         is_release = False
     if not is_release:
         raise ReleaseError(
             f"The folder {folder.name!r} is not a release of ckm.",
             hint="name the folder that 'ckm release' made, with public/ and internal/ in it",
+        )
+    if manifest["kind"] != KIND:
+        raise ReleaseError(
+            f"The release {folder.name!r} has no report: only noise has one.",
+            hint="its tables lie in public/, and their original numbers in internal/",
         )
     found: dict[str, Any] = manifest
     return found

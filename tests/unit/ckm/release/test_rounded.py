@@ -93,6 +93,9 @@ def test_a_job_releases_rounded_tables_that_agree_and_its_reader_is_kept_away(fo
 
 def test_what_lies_behind_a_rounded_number_stays_inside(folder):
     release(read_job("job.toml"), "out")
+    told = CliRunner().invoke(app, ["report", "out"])
+    assert told.exit_code != 0
+    assert "has no report: only noise has one" in told.stderr
     inside = pd.read_csv("out/internal/audit-all.csv")
     assert (inside["original"] == [true_count(c) for c in _cells(inside)]).all()
     assert (inside["least"] <= inside[["original", "published"]].min(axis=1)).all()
