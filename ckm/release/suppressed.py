@@ -128,13 +128,14 @@ class SuppressionRun(OriginalsRun):
     def fill(self, public: Path, internal: Path, opened: Originals) -> list[TableRecord]:
         """Write the tables, the manifests and what readers can work out of hidden cells."""
         inputs = self.inputs.record(self.progress)
+        cells, finest = opened.cells(progress=self.progress), opened.finest()
         choice = choose_hidden(
-            opened.cells(progress=self.progress),
+            cells,
             self.job.tables,
             rules=self.rules,
-            groups=opened.groups(),
+            groups=opened.groups() if finest is None else (),
             whole=opened.whole(),
-            finest=opened.finest(),
+            finest=finest,
             progress=self.progress,
         )
         audits = choice.audits(progress=self.progress) if self.rules.audit else {}

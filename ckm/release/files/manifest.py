@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 KIND = "ckm-release"
 SUPPRESSION_KIND = "ckm-suppression"
 ROUNDING_KIND = "ckm-rounding"
+RELEASE_KINDS = frozenset({KIND, SUPPRESSION_KIND, ROUNDING_KIND})
 _CHUNK = 1 << 22
 METHODS = read_data("ckm.release", "methods.toml")
 

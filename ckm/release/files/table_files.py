@@ -19,7 +19,7 @@ from ckm.formats import FORMATS, to_bytes, without_repeats
 from ckm.formats.about import with_noise
 from ckm.formats.csv_text import formulas, is_formula, without_formulas
 from ckm.formats.registry import format_named
-from ckm.release.files.manifest import KIND, ROUNDING_KIND, SUPPRESSION_KIND
+from ckm.release.files.manifest import RELEASE_KINDS
 from ckm.release.files.table_metadata import TableWords
 from ckm.release.pages.report_pages import FILES, is_draft
 from footing.places import is_matched
@@ -244,7 +244,7 @@ def refuse_foreign(folder: Path) -> None:
         ours |= {"internal/pt.parquet", *(f"public/{f['file']}" for f in manifest["public"])}
         ours |= {f"{place}/{name}" for place, names in FILES.items() for name in names}
         ours |= {f"internal/{name}" for name in _inside(manifest)}
-        is_release = manifest["kind"] in {KIND, SUPPRESSION_KIND, ROUNDING_KIND}
+        is_release = manifest["kind"] in RELEASE_KINDS
     except (OSError, ValueError, KeyError, TypeError):
         is_release, ours = False, set()
     if not is_release:

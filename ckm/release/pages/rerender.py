@@ -14,12 +14,7 @@ from typing import Any, Literal, NoReturn
 from urllib.parse import quote
 
 from ckm.errors import CheckFailedError, ReleaseError
-from ckm.release.files.manifest import (
-    KIND,
-    ROUNDING_KIND,
-    SUPPRESSION_KIND,
-    record_file,
-)
+from ckm.release.files.manifest import KIND, RELEASE_KINDS, record_file
 from ckm.release.files.output_folder import only_writer, resolve_target
 from ckm.release.pages.manifest_pages import follows_from, renewed_manifests
 from ckm.release.pages.report_pages import (
@@ -158,7 +153,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
             Path(file["file"]).name == file["file"] and isinstance(file["sha256"], str)
             for file in files
         )
-        is_release = plain and manifest["kind"] in {KIND, ROUNDING_KIND, SUPPRESSION_KIND}
+        is_release = plain and manifest["kind"] in RELEASE_KINDS
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         is_release = False
     if not is_release:

@@ -39,13 +39,14 @@ def choice_of_pattern(job: Job, path: Path, *, progress: Progress | None = None)
         ((name, cells),) = tables.items()
         names = CellNames(cells, job.tables[name].dimensions)
         pattern = hidden_cells(path, names, len(cells))
+        finest = opened.finest()
         return choose_hidden(
             tables,
             job.tables,
             rules=job.suppression,
-            groups=opened.groups(),
+            groups=opened.groups() if finest is None else (),
             whole=opened.whole(),
-            finest=opened.finest(),
+            finest=finest,
             pattern=pattern,
             progress=progress,
         )
