@@ -213,7 +213,8 @@ class PrivateTraining:
         for name, value in found.gradients.items():
             held = self._sums.get(name)
             self._sums[name] = value if held is None else held.add_(value)
-        self._within += float(found.within.sum()) - len(found.within) / 2
+        if self.plan.adaptive is not None:
+            self._within += float(found.within.sum()) - len(found.within) / 2
 
     def step(self) -> None:
         """Add noise to the batch, however many records it has, and take one step.
@@ -371,21 +372,16 @@ class PrivateTraining:
             setattr(self.optimizer, "step", self._held)  # noqa: B010 (its type forbids it)
 
     def _set_gradients(self) -> None:
-        parameters = self._books.parameters
-        flat = None
+        parameters, batch = self._books.parameters, self.plan.expected_batch
+        sizes = [parameter.numel() for parameter in parameters.values()]
+        flat = torch.zeros(sum(sizes))
         if self.plan.noise_multiplier:
             scale = self.plan.gradient_noise * self.clipping_norm
-            noise = self.randomness.noise(sum(p.numel() for p in parameters.values()))
-            flat = torch.from_numpy(noise).mul_(scale)
-        start = 0
-        for name, parameter in parameters.items():
-            total = self._sums.get(name)
-            total = torch.zeros_like(parameter) if total is None else total
-            if flat is not None:
-                part = flat[start : start + parameter.numel()].view_as(parameter)
-                total = total.add_(part.to(parameter))
-                start += parameter.numel()
-            parameter.grad = total.div_(self.plan.expected_batch)
+            flat = torch.from_numpy(self.randomness.noise(sum(sizes))).mul_(scale / batch)
+        flat = flat.to(next(iter(parameters.values())).device)
+        for (name, parameter), part in zip(parameters.items(), flat.split(sizes), strict=True):
+            noise, total = part.view_as(parameter).to(parameter), self._sums.get(name)
+            parameter.grad = noise if total is None else noise.add_(total, alpha=1 / batch)
 
     def _adapt(self) -> None:
         adaptive = self.plan.adaptive

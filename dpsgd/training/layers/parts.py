@@ -63,18 +63,18 @@ def is_written(places: int, width: int, height: int) -> bool:
 
 
 class Product(Part):
-    """Gradients that are products of two arrays, (records, places, width)."""
+    """Gradients that are products of two arrays, (records, places, width) or of one place."""
 
     def __init__(self, affine: Affine, inputs: Tensor, outputs: Tensor) -> None:
         self.affine, self.inputs, self.outputs = affine, inputs, outputs
         self.has_weight = affine.trains(affine.weight)
         self.has_bias = affine.trains(affine.bias)
         self.written: Tensor | None = None
-        places, width, height = inputs.shape[1], inputs.shape[2], outputs.shape[2]
+        places, width, height = inputs.shape[1:-1].numel(), inputs.shape[-1], outputs.shape[-1]
         self.is_one_place = places == 1
         if self.is_one_place:
-            self.inputs, self.outputs = inputs[:, 0], outputs[:, 0]
-        if self.has_weight and places > 1 and is_written(places, width, height):
+            self.inputs, self.outputs = inputs.flatten(1), outputs.flatten(1)
+        elif self.has_weight and is_written(places, width, height):
             self.written = torch.bmm(outputs.transpose(1, 2), inputs)
 
     def squares(self) -> Tensor:
@@ -113,10 +113,7 @@ class Product(Part):
 
     def keep(self, mask: Tensor) -> Part:
         """Return the same without the gradients of other records."""
-        inputs, outputs = _kept(self.inputs, mask), _kept(self.outputs, mask)
-        if self.is_one_place:
-            inputs, outputs = inputs[:, None], outputs[:, None]
-        return Product(self.affine, inputs, outputs)
+        return Product(self.affine, _kept(self.inputs, mask), _kept(self.outputs, mask))
 
 
 class Written(Part):
