@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from dpsgd.errors import DPSGDError, UnsupportedLayerError
 from dpsgd.training.gradients import RecordGradients, check_losses
@@ -20,8 +22,22 @@ ROWS = 5
 _EQUAL, _CLOSE = 1e-6, 1e-3
 
 
+class _Written(TorchDispatchMode):
+    """Counts the bytes that operations write."""
+
+    size = 0
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        found = func(*args, **kwargs or {})
+        if not getattr(func, "is_view", False):
+            self.size += sum(v.nbytes for v in tree_leaves(found) if isinstance(v, Tensor))
+        return found
+
+
 # claim dpsgd-self-test
-def self_test(books: RecordGradients, losses_of: Callable[[Any], Tensor], rows: Any) -> None:
+def self_test(books: RecordGradients, losses_of: Callable[[Any], Tensor], rows: Any) -> float:
     """Refuse a model or a criterion that does not treat each record by itself.
 
     Parameters
@@ -32,6 +48,11 @@ def self_test(books: RecordGradients, losses_of: Callable[[Any], Tensor], rows: 
         Gives the losses of a batch.
     rows
         As many records as `ROWS`, made up or public.
+
+    Returns
+    -------
+    float
+        The bytes that are written for a record, on the way forward and back.
     """
     model = books.model
     device = next(iter(books.parameters.values())).device
@@ -51,7 +72,10 @@ def self_test(books: RecordGradients, losses_of: Callable[[Any], Tensor], rows: 
                 _check_apart(passed)
                 _check_number(model, passed)
                 wanted, norm = _one_by_one(books, passed)
-            found = books.clipped_sum(passed(0, 1), norm=norm, copies=1).gradients
+            with _Written() as of_two:
+                found = books.clipped_sum(passed(0, 1), norm=norm, copies=1).gradients
+            with _Written() as of_all:
+                books.clipped_sum(passed(*range(ROWS)), norm=norm, copies=1)
         except DPSGDError:
             raise
         except Exception as error:
@@ -64,6 +88,7 @@ def self_test(books: RecordGradients, losses_of: Callable[[Any], Tensor], rows: 
             ) from error
     _check_state(state, _kept_values(model))
     _check_gradients(found, wanted, most=norm)
+    return (of_all.size - of_two.size) / (ROWS - 2)
 
 
 def _check_apart(passed: Callable[..., Tensor]) -> None:

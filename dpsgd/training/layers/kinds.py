@@ -20,7 +20,7 @@ Call: TypeAlias = "tuple[Any, Tensor]"
 #: Makes the gradients of the records in a layer from its calls and the copies of a record.
 Maker: TypeAlias = Callable[[Sequence[Call], int], Part]
 
-_NEAR = 2**19  # numbers that fit near the processor
+_NEAR, _ON_CARD = 2**19, 2**27  # numbers that fit near the processor, and on a graphics card
 _LONG = 8
 
 
@@ -43,7 +43,6 @@ def _is_unusual(layer: Any) -> bool:
 
 def linear(affine: Affine, calls: Sequence[Call], copies: int) -> Part:
     """Return the gradients of a product with a weight."""
-
     if len(calls) == 1 and calls[0][0].dim() == 2 and copies == 1:
         return Product(affine, *calls[0])
 
@@ -130,7 +129,8 @@ def _convolution(layer: Any, calls: Sequence[Call], copies: int) -> Part:
         outputs = g.flatten(2)
         if layer.weight.requires_grad:
             # Few at a time, so that patches stay near the processor.
-            size = max(1, _NEAR // (width * outputs.shape[2]))
+            room = _NEAR if a.is_cpu else _ON_CARD
+            size = max(1, room // (width * outputs.shape[2]))
             rows = g.new_empty(len(g), height, width)
             for i in range(0, len(g), size):
                 part = slice(i, i + size)

@@ -144,7 +144,7 @@ class Rows(Part):
     """Gradients of a table: rows of it for each record, none of them twice.
 
     To each of the ``codes`` from ``ends[i]`` to ``ends[i + 1]`` belong ``values[i]``, as many
-    ``times``, of one of the ``records``.
+    ``times``, of one of the ``records``; without times to one code each.
     """
 
     layer: Any
@@ -164,11 +164,13 @@ class Rows(Part):
 
     def weighted(self, weights: Tensor) -> dict[str, Tensor]:
         """Return the weighted sum of the gradients, by parameter."""
-        weight, lengths = self.layer.weight, self.ends.diff()
-        scale = weights[self.records].repeat_interleave(lengths)
-        scale = scale if self.times is None else scale * self.times
+        weight, scale, rows = self.layer.weight, weights[self.records], self.values
+        if self.times is not None:
+            lengths = self.ends.diff()
+            scale = scale.repeat_interleave(lengths) * self.times
+            rows = rows if weight.is_cpu else rows.repeat_interleave(lengths, 0)
         if not weight.is_cpu:
-            rows = self.values.repeat_interleave(lengths, 0) * scale[:, None]
+            rows = rows * scale[:, None]
             return {"weight": torch.zeros_like(weight).index_add_(0, self.codes, rows)}
         # Several times as fast as index_add_ and the way back through an embedding.
         columns = (scale.numpy(), self.codes.numpy(), self.ends.numpy())
