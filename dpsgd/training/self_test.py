@@ -25,7 +25,9 @@ _EQUAL, _CLOSE = 1e-6, 1e-3
 class _Written(TorchDispatchMode):
     """Counts the bytes that operations write."""
 
-    size = 0
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.size = 0
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
