@@ -503,10 +503,7 @@ class DPRegressor(_Estimator):
         if schema is None and self.bounds is not None:
             return Number(name="target", low=self.bounds[0], high=self.bounds[1])
         if schema is None or not isinstance(schema.target, Number):
-            raise PlanError(
-                "A regressor needs a schema with a Number as target.",
-                hint="or, for arrays, the bounds of the target: bounds=(0, 100)",
-            )
+            raise PlanError("A regressor needs a Number as target, or bounds=(low, high).")
         return schema.target
 
     def _outputs(self) -> int:

@@ -151,6 +151,12 @@ class LargestBounds:
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
 
+    @property
+    def relative_width(self) -> NDArray[np.float64]:
+        """The width of the interval as a share of its upper end; 0 where that is 0."""
+        gap = self.upper - self.lower
+        return np.divide(gap, self.upper, out=np.zeros_like(gap), where=self.upper > 0)
+
 
 def largest_bounds(
     noise: AmountNoise,

@@ -34,8 +34,8 @@ class Association:
     Examples
     --------
     >>> found = association([[10, 20], [20, 10]], [[11, 19], [20, 10]])
-    >>> found.related_original, found.related_published
-    (True, True)
+    >>> found.related_original, found.related_published, found.same_decision
+    (True, True, True)
     """
 
     measures: tuple[Measure, ...]
@@ -43,6 +43,19 @@ class Association:
     related_original: bool | None
     related_published: bool | None
     n_expected_below_5: tuple[int, int]
+
+    @property
+    def same_decision(self) -> bool | None:
+        """Whether both tests decide alike; None where one is undefined.
+
+        Examples
+        --------
+        >>> association([[1, 0], [0, 0]], [[1, 0], [0, 0]]).same_decision is None
+        True
+        """
+        if self.related_original is None or self.related_published is None:
+            return None
+        return self.related_original == self.related_published
 
 
 def association(

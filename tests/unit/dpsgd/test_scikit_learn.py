@@ -143,9 +143,8 @@ def test_a_regressor_of_arrays_keeps_to_the_bounds_it_is_given(records):
     x, y = records
     model = DPRegressor(plan(), bounds=(2, 3)).fit(x, 9 * y)
     assert ((model.predict(x) >= 2) & (model.predict(x) <= 3)).all()
-    with pytest.raises(PlanError, match="needs a schema") as caught:
+    with pytest.raises(PlanError, match=r"or bounds=\(low, high\)"):
         DPRegressor(plan()).fit(x, y)
-    assert "bounds=(0, 100)" in str(caught.value)
     with pytest.raises(PlanError, match="must be finite and rise"):
         DPRegressor(plan(), bounds=(3, 2)).fit(x, y)
 

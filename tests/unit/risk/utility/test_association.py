@@ -92,6 +92,7 @@ def test_cells_of_zero_add_their_expected_count_to_the_deviance():
 def test_decisions_at_5_percent_are_compared():
     found = association([[10, 20], [20, 10]], [[14, 16], [16, 14]])
     assert (found.related_original, found.related_published) == (True, False)
+    assert found.same_decision is False
     assert found.n_expected_below_5 == (0, 0)
     assert association([[1, 2], [3, 1]], [[1, 2], [3, 1]]).n_expected_below_5 == (4, 4)
 
