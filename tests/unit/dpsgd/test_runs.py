@@ -19,7 +19,7 @@ from dpsgd.accounting.choosing import best_of_random, draw_trials, sum_of_trials
 from dpsgd.card import PrivacyCard, card_of, disagreements
 from dpsgd.errors import DPSGDError
 from dpsgd.sweeps.sweep import Sweep, outcomes, run_sweep
-from dpsgd.training.memory import Footprint, advice, flowers_estimate, measure
+from dpsgd.training.memory import advice, flowers_estimate, measure
 from tests.unit.dpsgd import memory_stages
 
 TRIAL = RenyiCurve.subsampled_gaussian(sampling_rate=0.0314, noise_multiplier=3.0) * 640
