@@ -108,7 +108,7 @@ class _Estimator:
         table: Any,
         y: Any = None,
         *,
-        ledger: BudgetLedger | None = None,
+        ledger: BudgetLedger | str | Path | None = None,
         who: str = "",
         what: str = "a model",
         checkpoint: str | Path | None = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,11 @@ if TYPE_CHECKING:
 
 
 def save(
-    training: PrivateTraining, path: StrPath, *, about: dict[str, Any] | None = None
+    training: PrivateTraining,
+    path: StrPath,
+    *,
+    about: dict[str, Any] | None = None,
+    scheduler: Any = None,
 ) -> None:
     """Write a run, so that it can go on: model, optimizer, steps taken, clipping norm."""
     tensors = {f"model.{n}": t for n, t in training.model.state_dict().items()}
@@ -42,12 +47,15 @@ def save(
         "randomness": training.randomness.state(),
         "groups": state["param_groups"],
         "plain": plain,
+        "scheduler": "" if scheduler is None else _written(scheduler.state_dict()),
         "about": about or {},
     }
     write_tensors(path, tensors, kind="run", facts=facts)
 
 
-def resume(training: PrivateTraining, path: StrPath) -> dict[str, Any]:
+def resume(
+    training: PrivateTraining, path: StrPath, *, scheduler: Any = None
+) -> dict[str, Any]:
     """Let a run go on where the one in a file stood.
 
     Steps that an interrupted run took after it was saved were not released; what this run
@@ -63,10 +71,13 @@ def resume(training: PrivateTraining, path: StrPath) -> dict[str, Any]:
         raise CheckpointError("The steps of this run do not fit its plan.")
     try:
         _restore(training, tensors, facts)
+        if (kept := facts.get("scheduler", "")) or scheduler is not None:
+            state = json.loads(kept)
+            scheduler.load_state_dict(_alike(state, scheduler.state_dict()))
         about = dict(facts["about"])
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         raise CheckpointError(
-            "The file does not fit this model and optimizer.",
+            "The file does not fit this model, optimizer and scheduler.",
             hint="build them as they were when it was written",
         ) from error
     training.steps_taken = taken
@@ -106,6 +117,27 @@ def read_tensors(path: StrPath, *, kind: str) -> tuple[dict[str, Tensor], dict[s
             f"The tensors of {Path(path).name!r} cannot be read.",
             hint="restore an undamaged copy of the file",
         ) from error
+
+
+def _written(state: dict[str, Any]) -> str:
+    try:
+        return json.dumps(state)
+    except TypeError as error:
+        raise CheckpointError(
+            "The scheduler's state is more than numbers and texts.",
+            hint="take one of torch.optim.lr_scheduler, with functions and not objects",
+        ) from error
+
+
+def _alike(found: Any, like: Any) -> Any:
+    """Return what JSON made of a state, with keys and kinds as a fresh state has them."""
+    if isinstance(like, dict) and isinstance(found, dict):
+        keys = {str(key): key for key in like}
+        pairs = ((keys.get(name, name), value) for name, value in found.items())
+        return type(like)({key: _alike(value, like.get(key)) for key, value in pairs})
+    if isinstance(like, list) and isinstance(found, list) and len(like) == len(found):
+        return [_alike(*pair) for pair in zip(found, like, strict=True)]
+    return found
 
 
 def _state(tensors: dict[str, Tensor], facts: dict[str, Any]) -> dict[str, Any]:

@@ -93,8 +93,6 @@ class _Batches:
                         hint="step it with the optimizer at the last piece, or once a pass; or "
                         "leave micro_batch out, so that a batch is one piece",
                     )
-            if not last:  # an empty batch is a step like any other
-                training.step()
             if training.steps_taken != before + 1:
                 raise DPSGDError(
                     "Each batch needs one optimizer.step().",
@@ -149,7 +147,7 @@ def privatise(
         by default ``criterion(model(batch[0]), *batch[1:])``.
     bookkeeping
         ``ledger``, ``who``, ``what``, ``checkpoint``, ``is_resumed`` and ``progress``, as for
-        `DPClassifier.fit`.
+        `DPClassifier.fit`; ``scheduler``, of which the checkpoint keeps the state.
 
     Returns
     -------

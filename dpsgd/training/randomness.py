@@ -22,12 +22,15 @@ class Randomness:
         self.seed = seed
         #: The generator of the sampler, and the one of the noise.
         self.coins, self._noise = (
-            np.random.Generator(np.random.Philox(key=_key(seed, purpose)))
-            for purpose in ("coins", "noise")
+            _generator(_key(seed, purpose)) for purpose in ("coins", "noise")
         )
 
     def __repr__(self) -> str:
         return "Randomness(…)"
+
+    def set_coins(self, key: int) -> None:
+        """Draw batches from a secret that several processes share."""
+        self.coins = _generator(key)
 
     def noise(self, size: int) -> NDArray[np.float32]:
         """Return standard normal numbers."""
@@ -45,6 +48,10 @@ class Randomness:
             return
         for name, generator in (("coins", self.coins), ("noise", self._noise)):
             generator.bit_generator.state = _full(state[name])
+
+
+def _generator(key: int) -> np.random.Generator:
+    return np.random.Generator(np.random.Philox(key=key))
 
 
 def _key(seed: int | None, purpose: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,12 +20,18 @@ if TYPE_CHECKING:
 
 _SAMPLERS = (torch_data.SequentialSampler, torch_data.RandomSampler)
 _BYTE = 256
+_LOOKED_AT = 64
 
 
 class Records:
     """What gives the batch of any records: a tuple, or a dictionary, of tensors."""
 
     def __init__(self, held: Any) -> None:
+        self._hold(held)
+        if not self._size:
+            raise TrainingDataError("There is no record.", hint="look at the data")
+
+    def _hold(self, held: Any) -> None:
         self._dataset, self._collate = None, default_collate
         is_loader = isinstance(held, torch_data.DataLoader)
         if isinstance(held.dataset if is_loader else held, torch_data.IterableDataset):
@@ -72,6 +79,20 @@ class Records:
             index = torch.from_numpy(np.ascontiguousarray(rows))
             found = mapped(lambda v: v.index_select(0, index.to(v.device)), self._whole)
         return mapped(lambda v: v.to(device), found)
+
+    def digest(self) -> str:
+        """Return what tells records in another order; of a Dataset, some are looked at."""
+        if self._dataset is None:
+            found = self._whole
+        else:
+            places = np.linspace(0, self._size - 1, min(self._size, _LOOKED_AT))
+            with torch.random.fork_rng([]):
+                torch.manual_seed(1)
+                found = self.batch(places.astype(np.intp), device=torch.device("cpu"))
+        digest = hashlib.sha256(str(self._size).encode())
+        for leaf in leaves(found):
+            digest.update(leaf.detach().cpu().flatten().view(torch.uint8).numpy())
+        return digest.hexdigest()
 
     def made_up(self, count: int, *, codes: int, device: torch.device) -> Any:
         """Return random records of the same shape and kind.
