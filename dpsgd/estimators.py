@@ -238,9 +238,14 @@ class _Estimator:
 
     def _build(self, inputs: int) -> nn.Module:
         outputs = self._outputs()
+        schema = self.plan.schema
+        if self.model == "images" and schema is not None:
+            raise PlanError(
+                "Images are arrays without columns, for which no cuts are found or paid for.",
+                hint="plan without a schema, and give classes=…",
+            )
         if self.model == "images":
             return image_network(outputs)
-        schema = self.plan.schema
         if self.model == "linear" and schema is not None and schema.uncut:
             cuts = FoundCuts(schema)
             network = linear_network(inputs + cuts.width, outputs, hidden=self.hidden)
