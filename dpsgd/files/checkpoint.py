@@ -31,6 +31,11 @@ def save(
     """Write a run, so that it can go on: model, optimizer, steps taken, clipping norm."""
     tensors = {f"model.{n}": t for n, t in training.model.state_dict().items()}
     state = training.optimizer.state_dict()
+    if scheduler is None and any("initial_lr" in group for group in state["param_groups"]):
+        raise CheckpointError(
+            "The file of the run would not keep where the scheduler stands.",
+            hint="make it before, and give privatise(…, scheduler=scheduler)",
+        )
     plain: dict[str, Any] = {}
     for number, entries in state["state"].items():
         for name, value in entries.items():

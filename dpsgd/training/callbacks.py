@@ -59,7 +59,6 @@ class Callbacks:
     scheduler: Any = None
     _about: dict[str, Any] = field(init=False)
     _saved_at: float = field(init=False)
-    _is_due: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         if self.ledger is not None and not isinstance(self.ledger, BudgetLedger):
@@ -94,7 +93,6 @@ class Callbacks:
                 "A run from a seed is no release, and no budget can pay for it.",
                 hint="leave the seed out, or the ledger",
             )
-        self._check_scheduler(training)
         training.processes.first(lambda: self._open(training, settings))
         if self.is_resumed and not training.processes.is_first:
             self._resume(training)
@@ -106,16 +104,14 @@ class Callbacks:
 
     def _open(self, training: PrivateTraining, settings: dict[str, Any]) -> None:
         self._about = self._begin(training, settings)
+        self._save(training)
         self._pay(training.plan, "resumed")
         self._saved_at = time.monotonic()
 
     def _after_step(self, training: PrivateTraining) -> None:
         plan, done = training.plan, training.steps_taken
-        if done == 1:
-            self._check_scheduler(training)
         if done < plan.steps and done % _every(plan):
             return
-        self._is_due = True
         if self.progress is not None and training.processes.is_first:
             self.progress(done, plan.steps)
         if done == plan.steps:
@@ -123,7 +119,9 @@ class Callbacks:
 
     def _before_batch(self, training: PrivateTraining) -> None:
         """Keep the run, where that is due: a loop has stepped its scheduler by now."""
-        is_due, self._is_due = self._is_due and training.processes.is_first, False
+        is_due = training.processes.is_first and not training.steps_taken % _every(
+            training.plan
+        )
         if is_due and time.monotonic() - self._saved_at >= _PAUSE_S:
             self._save(training)
             self._saved_at = time.monotonic()
@@ -141,15 +139,6 @@ class Callbacks:
     def _resume(self, training: PrivateTraining) -> dict[str, Any]:
         return resume(training, Path(self.checkpoint or ""), scheduler=self.scheduler)
 
-    def _check_scheduler(self, training: PrivateTraining) -> None:
-        groups = training.optimizer.param_groups
-        is_scheduled = any("initial_lr" in group for group in groups)
-        if is_scheduled and self.checkpoint is not None and self.scheduler is None:
-            raise PlanError(
-                "The file of the run would not keep where the scheduler stands.",
-                hint="make it before, and give privatise(…, scheduler=scheduler)",
-            )
-
     def _begin(self, training: PrivateTraining, settings: dict[str, Any]) -> dict[str, Any]:
         """Return what the file says about the run, which is there before anything is paid."""
         about: dict[str, Any] = {"run": secrets.token_hex(8), "settings": settings, "held": []}
@@ -164,7 +153,6 @@ class Callbacks:
                 f"An interrupted run is kept in {file.name!r}.",
                 hint="go on with it, or remove the file and begin anew: that is paid anew",
             )
-        save(training, file, about=about, scheduler=self.scheduler)
         return about
 
     def _checked(self, about: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:

@@ -117,6 +117,7 @@ def privatise(
     accumulation: int | None = None,
     augment: Callable[[Any], Any] | None = None,
     average: float = 0.0,
+    is_per_layer: bool = False,
     self_test: bool | Sequence[Tensor] = True,
     loss_of: Callable[[Callable[..., Tensor], Any], Tensor] | None = None,
     **bookkeeping: Any,
@@ -140,7 +141,7 @@ def privatise(
         Alters the copies of inputs at random.
     average
         Weight of the past in a moving average of the parameters.
-    self_test
+    is_per_layer, self_test
         As for `PrivateTraining`.
     loss_of
         How the loop finds the losses of a batch with the criterion, for the self-test;
@@ -192,6 +193,7 @@ def privatise(
         optimizer=optimizer,
         micro_batch=micro_batch or _WHOLE,
         average=average,
+        is_per_layer=is_per_layer,
         self_test=self_test,
     )
 

@@ -16,21 +16,20 @@ class Randomness:
     seed
         None takes keys from the operating system; they are never written anywhere. A number
         gives the same draws to anybody.
+    coins
+        A key that several processes share, for the coins of a release.
     """
 
-    def __init__(self, seed: int | None) -> None:
+    def __init__(self, seed: int | None, *, coins: int | None = None) -> None:
         self.seed = seed
         #: The generator of the sampler, and the one of the noise.
         self.coins, self._noise = (
-            _generator(_key(seed, purpose)) for purpose in ("coins", "noise")
+            np.random.Generator(np.random.Philox(key=key))
+            for key in (coins or _key(seed, "coins"), _key(seed, "noise"))
         )
 
     def __repr__(self) -> str:
         return "Randomness(…)"
-
-    def set_coins(self, key: int) -> None:
-        """Draw batches from a secret that several processes share."""
-        self.coins = _generator(key)
 
     def noise(self, size: int) -> NDArray[np.float32]:
         """Return standard normal numbers."""
@@ -48,10 +47,6 @@ class Randomness:
             return
         for name, generator in (("coins", self.coins), ("noise", self._noise)):
             generator.bit_generator.state = _full(state[name])
-
-
-def _generator(key: int) -> np.random.Generator:
-    return np.random.Generator(np.random.Philox(key=key))
 
 
 def _key(seed: int | None, purpose: str) -> int:

@@ -27,11 +27,6 @@ class Records:
     """What gives the batch of any records: a tuple, or a dictionary, of tensors."""
 
     def __init__(self, held: Any) -> None:
-        self._hold(held)
-        if not self._size:
-            raise TrainingDataError("There is no record.", hint="look at the data")
-
-    def _hold(self, held: Any) -> None:
         self._dataset, self._collate = None, default_collate
         is_loader = isinstance(held, torch_data.DataLoader)
         if isinstance(held.dataset if is_loader else held, torch_data.IterableDataset):
@@ -53,9 +48,12 @@ class Records:
             self._dataset, self._size = held, len(held)  # type: ignore[arg-type]
             return
         self._whole = mapped(_as_tensor, held if isinstance(held, dict) else tuple(held))
-        sizes = {len(value) for value in leaves(self._whole)}
+        sizes = {len(value) if value.ndim else 0 for value in leaves(self._whole)}
         if len(sizes) != 1:
-            raise TrainingDataError("Inputs and targets must have a row for each record.")
+            raise TrainingDataError(
+                "Inputs and targets must have a row for each record.",
+                hint="give a list of pairs as a torch.utils.data.Dataset",
+            )
         self._size = sizes.pop()
 
     @classmethod

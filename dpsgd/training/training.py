@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -118,7 +119,6 @@ class PrivateTraining:
         self._tried: tuple[Any, ...] | None = None
         self.steps_taken = 0
         self.clipping_norm = plan.clipping_norm
-        self.randomness = Randomness(plan.seed)
         self.processes = Processes()
         self._join(is_per_layer=is_per_layer)
         self._books = RecordGradients(model, is_per_layer=is_per_layer)
@@ -155,13 +155,14 @@ class PrivateTraining:
         data, touches, trials
             As for `card_of`.
         """
-        return card_of(
+        card = card_of(
             self.plan,
             data=data,
             touches=tuple(touches),
             trials=trials,
             is_tested=self.is_tested,
         )
+        return replace(card, clipping="per layer") if self._books.is_per_layer else card
 
     def check(
         self,
@@ -250,8 +251,6 @@ class PrivateTraining:
         if self.processes.is_first:
             self._set_gradients()
             self._adapt()
-        else:
-            self.optimizer.zero_grad()
         self._forget()
         self._apply()
         self._share_step()
@@ -407,8 +406,9 @@ class PrivateTraining:
             }
         )
         self.share_model()
-        if processes.size > 1 and self.plan.seed is None:
-            self.randomness.set_coins(processes.shared_key())
+        is_shared = processes.size > 1 and self.plan.seed is None
+        key = processes.shared_key() if is_shared else None
+        self.randomness = Randomness(self.plan.seed, coins=key)
 
     def _add_up(self) -> None:
         """Give the first process the sums of all, of one and the same batch."""
@@ -430,11 +430,9 @@ class PrivateTraining:
 
     def _share_step(self) -> None:
         """Give all processes what the first one's step made of the parameters."""
-        self.processes.share(self._books.parameters.values())
-        if self.plan.adaptive is not None:
-            norm = torch.tensor([self.clipping_norm], dtype=torch.float64)
-            self.processes.share([norm])
-            self.clipping_norm = float(norm)
+        norm = torch.tensor([self.clipping_norm], dtype=torch.float64)
+        self.processes.share([*self._books.parameters.values(), norm])
+        self.clipping_norm = float(norm)
 
     def _set_gradients(self) -> None:
         parameters = self._books.parameters

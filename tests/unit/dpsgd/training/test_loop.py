@@ -302,7 +302,7 @@ def test_a_file_of_a_run_without_its_scheduler_is_refused(tmp_path):
     made = {"model": model, "optimizer": optimizer, "criterion": nn.CrossEntropyLoss()}
     kept = {"checkpoint": tmp_path / "run", "data": (X, Y)}
     decay = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
-    with pytest.raises(PlanError, match="where the scheduler stands"):
+    with pytest.raises(CheckpointError, match="where the scheduler stands"):
         privatise(plan(), **made, **kept)
     privatise(plan(), **made, **kept, scheduler=decay)[0].training.close()
     again = torch.optim.SGD(model.parameters(), lr=0.5)
@@ -310,13 +310,23 @@ def test_a_file_of_a_run_without_its_scheduler_is_refused(tmp_path):
         privatise(plan(), **made | {"optimizer": again}, **kept, is_resumed=True)
 
 
-def test_a_scheduler_made_too_late_to_be_kept_is_refused_at_the_first_step(tmp_path):
+def test_a_scheduler_made_too_late_to_be_kept_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("dpsgd.training.callbacks._PAUSE_S", 0.0)
     model, optimizer, loader, criterion = begun(checkpoint=tmp_path / "run")
     torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
-    inputs, labels = next(iter(loader))
-    criterion(model(inputs), labels).backward()
-    with pytest.raises(PlanError, match="make it before"):
-        optimizer.step()
+    with pytest.raises(CheckpointError, match="make it before"):
+        steps(model, optimizer, loader, criterion)
+
+
+def test_a_loop_may_clip_layer_by_layer_and_its_card_says_so():
+    _, _, loader, _ = begun(is_per_layer=True)
+    assert loader.training.card().clipping == "per layer"
+    assert begun()[2].training.card().clipping == "flat"
+
+
+def test_a_list_of_pairs_is_refused_with_a_way_out():
+    with pytest.raises(TrainingDataError, match="list of pairs as a"):
+        begun([*zip(X, Y, strict=True)])
 
 
 def test_a_scheduler_of_objects_is_refused(tmp_path):
