@@ -22,20 +22,11 @@ if TYPE_CHECKING:
 
 
 def save(
-    training: PrivateTraining,
-    path: StrPath,
-    *,
-    about: dict[str, Any] | None = None,
-    scheduler: Any = None,
+    training: PrivateTraining, path: StrPath, *, about: dict[str, Any] | None = None
 ) -> None:
     """Write a run, so that it can go on: model, optimizer, steps taken, clipping norm."""
     tensors = {f"model.{n}": t for n, t in training.model.state_dict().items()}
     state = training.optimizer.state_dict()
-    if scheduler is None and any("initial_lr" in group for group in state["param_groups"]):
-        raise CheckpointError(
-            "The file of the run would not keep where the scheduler stands.",
-            hint="make it before, and give privatise(…, scheduler=scheduler)",
-        )
     plain: dict[str, Any] = {}
     for number, entries in state["state"].items():
         for name, value in entries.items():
@@ -52,15 +43,13 @@ def save(
         "randomness": training.randomness.state(),
         "groups": state["param_groups"],
         "plain": plain,
-        "scheduler": "" if scheduler is None else _written(scheduler.state_dict()),
+        "scheduler": _scheduler(training),
         "about": about or {},
     }
     write_tensors(path, tensors, kind="run", facts=facts)
 
 
-def resume(
-    training: PrivateTraining, path: StrPath, *, scheduler: Any = None
-) -> dict[str, Any]:
+def resume(training: PrivateTraining, path: StrPath) -> dict[str, Any]:
     """Let a run go on where the one in a file stood.
 
     Steps that an interrupted run took after it was saved were not released; what this run
@@ -76,9 +65,6 @@ def resume(
         raise CheckpointError("The steps of this run do not fit its plan.")
     try:
         _restore(training, tensors, facts)
-        if (kept := facts.get("scheduler", "")) or scheduler is not None:
-            state = json.loads(kept)
-            scheduler.load_state_dict(_alike(state, scheduler.state_dict()))
         about = dict(facts["about"])
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         raise CheckpointError(
@@ -101,6 +87,9 @@ def _restore(
     training.averages = parts["average"] or None
     training.clipping_norm = float(facts["clipping_norm"])
     training.randomness.restore(facts["randomness"])
+    scheduler, kept = training.scheduler, facts.get("scheduler", "")
+    if kept or scheduler is not None:
+        scheduler.load_state_dict(_alike(json.loads(kept), scheduler.state_dict()))
 
 
 def write_tensors(
@@ -124,13 +113,18 @@ def read_tensors(path: StrPath, *, kind: str) -> tuple[dict[str, Tensor], dict[s
         ) from error
 
 
-def _written(state: dict[str, Any]) -> str:
+def _scheduler(training: PrivateTraining) -> str:
+    """Return where the scheduler of a loop stands; nothing, where there is none."""
+    groups, scheduler = training.optimizer.param_groups, training.scheduler
+    if scheduler is None and not any("initial_lr" in group for group in groups):
+        return ""
     try:
-        return json.dumps(state)
-    except TypeError as error:
+        return json.dumps(scheduler.state_dict())
+    except (AttributeError, TypeError) as error:
         raise CheckpointError(
-            "The scheduler's state is more than numbers and texts.",
-            hint="take one of torch.optim.lr_scheduler, with functions and not objects",
+            "The file of the run would not keep where the scheduler stands.",
+            hint="make one of torch.optim.lr_scheduler before, of numbers and functions, and "
+            "give privatise(…, scheduler=scheduler)",
         ) from error
 
 

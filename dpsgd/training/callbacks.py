@@ -93,9 +93,10 @@ class Callbacks:
                 "A run from a seed is no release, and no budget can pay for it.",
                 hint="leave the seed out, or the ledger",
             )
+        training.scheduler = self.scheduler
         training.processes.first(lambda: self._open(training, settings))
-        if self.is_resumed and not training.processes.is_first:
-            self._resume(training)
+        if self.checkpoint is not None and self.is_resumed and not training.processes.is_first:
+            resume(training, self.checkpoint)
         training.processes.agree({"what is resumed": training.steps_taken})
         training.share_model()
         training.after_step, training.before_batch = self._after_step, self._before_batch
@@ -134,10 +135,7 @@ class Callbacks:
 
     def _save(self, training: PrivateTraining) -> None:
         if self.checkpoint is not None:
-            save(training, self.checkpoint, about=self._about, scheduler=self.scheduler)
-
-    def _resume(self, training: PrivateTraining) -> dict[str, Any]:
-        return resume(training, Path(self.checkpoint or ""), scheduler=self.scheduler)
+            save(training, self.checkpoint, about=self._about)
 
     def _begin(self, training: PrivateTraining, settings: dict[str, Any]) -> dict[str, Any]:
         """Return what the file says about the run, which is there before anything is paid."""
@@ -147,7 +145,7 @@ class Callbacks:
             return about
         file = Path(self.checkpoint)
         if self.is_resumed:
-            about = _next_state(self._checked(self._resume(training), settings))
+            about = _next_state(self._checked(resume(training, file), settings))
         elif file.exists():
             raise CheckpointError(
                 f"An interrupted run is kept in {file.name!r}.",

@@ -46,7 +46,7 @@ class Randomness:
         if self.seed is None or state is None:
             return
         for name, generator in (("coins", self.coins), ("noise", self._noise)):
-            generator.bit_generator.state = _full(state[name])
+            generator.bit_generator.state = state[name]
 
 
 def _key(seed: int | None, purpose: str) -> int:
@@ -58,15 +58,5 @@ def _key(seed: int | None, purpose: str) -> int:
 
 def _plain(generator: np.random.Generator) -> dict[str, Any]:
     state: Any = generator.bit_generator.state
-    inner = {name: [int(v) for v in values] for name, values in state["state"].items()}
-    rest = {name: int(state[name]) for name in ("buffer_pos", "has_uint32", "uinteger")}
-    return {**inner, **rest, "buffer": [int(v) for v in state["buffer"]]}
-
-
-def _full(plain: dict[str, Any]) -> dict[str, Any]:
-    def words(name: str) -> NDArray[np.uint64]:
-        return np.array(plain[name], dtype=np.uint64)
-
-    rest = {name: plain[name] for name in ("buffer_pos", "has_uint32", "uinteger")}
-    inner = {"counter": words("counter"), "key": words("key")}
-    return {"bit_generator": "Philox", "state": inner, "buffer": words("buffer"), **rest}
+    inner = {name: values.tolist() for name, values in state["state"].items()}
+    return {**state, "state": inner, "buffer": state["buffer"].tolist()}

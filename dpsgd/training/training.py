@@ -129,6 +129,7 @@ class PrivateTraining:
         self.averages: dict[str, Tensor] | None = None
         self._is_closed = False
         self._on_step: Callable[[], None] | None = None  # of a loop with a loader
+        self.scheduler: Any = None  # of a loop, for the file of the run
         #: What a loop does besides: when a batch is done with, and within a step.
         self.before_batch: Callable[[PrivateTraining], None] | None = None
         self.after_step: Callable[[PrivateTraining], None] | None = None
@@ -192,7 +193,7 @@ class PrivateTraining:
         """
         records = Records.of(data)
         if self.processes.size > 1:
-            self.processes.agree({"the records": records.digest()})
+            self.processes.agree({"the records": records.some()})
         tried = (criterion or losses_of, augment)
         if self.self_test is False or self._tried == tried:
             return
@@ -418,9 +419,8 @@ class PrivateTraining:
             self._sums.setdefault(name, torch.zeros_like(p))
             for name, p in self._books.parameters.items()
         ]
-        counts = torch.tensor([self._within, float(self._drawn)], dtype=torch.float64)
-        self.processes.add_up(sums)
-        self.processes.add_up([counts])
+        counts = torch.tensor([self._within, float(self._drawn)])
+        self.processes.add_up([*sums, counts])
         self._within = float(counts[0])
         if self.processes.is_first and counts[1] != self._drawn * self.processes.size:
             raise DPSGDError(

@@ -314,7 +314,7 @@ def test_a_scheduler_made_too_late_to_be_kept_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("dpsgd.training.callbacks._PAUSE_S", 0.0)
     model, optimizer, loader, criterion = begun(checkpoint=tmp_path / "run")
     torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
-    with pytest.raises(CheckpointError, match="make it before"):
+    with pytest.raises(CheckpointError, match="lr_scheduler before"):
         steps(model, optimizer, loader, criterion)
 
 
@@ -334,7 +334,7 @@ def test_a_scheduler_of_objects_is_refused(tmp_path):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
     decay = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
     decay.kept = object()
-    with pytest.raises(CheckpointError, match="more than numbers"):
+    with pytest.raises(CheckpointError, match="where the scheduler stands"):
         privatise(
             plan(), model=model, optimizer=optimizer, criterion=nn.CrossEntropyLoss(),
             data=(X, Y), checkpoint=tmp_path / "run", scheduler=decay,
