@@ -21,6 +21,7 @@ _WRAPPERS = {"DistributedDataParallel", "FullyShardedDataParallel"}
 _KEY_BYTES = 16
 
 
+# claim dpsgd-processes
 class Processes:
     """The processes of a run: all that `torch.distributed` joined, or this one alone."""
 
