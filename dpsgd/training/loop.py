@@ -93,6 +93,8 @@ class _Batches:
                         hint="step it with the optimizer at the last piece, or once a pass; or "
                         "leave micro_batch out, so that a batch is one piece",
                     )
+            if not len(self._records):  # none at all: a run like any other
+                training.step()
             if training.steps_taken != before + 1:
                 raise DPSGDError(
                     "Each batch needs one optimizer.step().",

@@ -12,12 +12,10 @@ from dpsgd.plan import Plan
 
 
 def check_size(plan: Plan, size: int) -> None:
-    """Refuse no data at all, and data of another size where the size is public.
+    """Refuse data of another size, where the size is public.
 
     Where it is not, under ``add-remove``, a refusal would give the size away.
     """
-    if not size:
-        raise TrainingDataError("There is no record to draw.", hint="look at the data")
     if plan.adjacency != Adjacency.ADD_REMOVE and size != plan.dataset_size:
         raise TrainingDataError(
             f"The plan is for {plan.dataset_size} records, a public number; the data have "

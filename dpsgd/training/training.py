@@ -359,7 +359,7 @@ class PrivateTraining:
             )
         device = next(self.model.parameters()).device
         count = self.piece_count(len(rows), number)
-        for piece in np.array_split(rows, count):
+        for piece in np.array_split(rows, count) if len(records) else ():
             self._is_counted = len(piece) > 0
             batch = records.batch(piece if len(piece) else np.zeros(1, int), device=device)
             if copies > 1:

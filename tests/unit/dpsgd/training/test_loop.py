@@ -324,6 +324,12 @@ def test_a_loop_may_clip_layer_by_layer_and_its_card_says_so():
     assert begun()[2].training.card().clipping == "flat"
 
 
+def test_a_loop_over_no_record_at_all_is_a_run_like_any_other():
+    _, _, loader, _ = begun((X[:0], Y[:0]))
+    assert [*loader, *loader] == []
+    assert loader.training.steps_taken == 8
+
+
 def test_a_list_of_pairs_is_refused_with_a_way_out():
     with pytest.raises(TrainingDataError, match="list of pairs as a"):
         begun([*zip(X, Y, strict=True)])
