@@ -165,14 +165,16 @@ def fit_priv_bayes(
     """
     refuse_others(others)
     refuse_add_remove(neighbours, "The choice of a network")
-    chosen, columns = settings or NetworkSettings(), len(sizes)
+    chosen = settings or NetworkSettings()
+    varying = [column for column, size in enumerate(sizes) if size > 1] or [0]
+    columns = len(varying)
     accountant = PrivacyAccountant(float(rho))
     measurer = _NetworkMeasurer(codes, sizes, neighbours, accountant, noise)
     share = chosen.margin_share if columns > 1 else 1.0
     total = float(len(codes))
-    margins = [
-        measurer.margin(column, rho=_EXACT * rho * share / columns) for column in range(columns)
-    ]
+    margins = [(np.full(1, len(codes), np.int64), 0.0) for _ in sizes]
+    for column in varying:
+        margins[column] = measurer.margin(column, rho=_EXACT * rho * share / columns)
     left = _EXACT * rho * (1 - share) / max(columns - 1, 1)
     price = left * (1 - chosen.choice_share)
     least = chosen.usefulness * measurer.scale_of(price) if columns > 1 else 0.0
@@ -183,8 +185,11 @@ def fit_priv_bayes(
     )
     measurer.regroup(bins)
     held = [coarse_table(mass, [one]) for mass, one in zip(masses, bins, strict=True)]
-    network: list[Family] = [(int(np.argmax([len(one) for one in held])), ())]
-    for _ in range(columns - 1):
+    root = max(varying, key=lambda column: len(held[column]))
+    network: list[Family] = [
+        (column, ()) for column in range(len(sizes)) if column == root or column not in varying
+    ]
+    while len(network) < len(sizes):
         known = [one for one, _ in network]
         limits = {"degree": chosen.degree, "cells": total / least}
         network.append(measurer.parents(known, **limits, rho=left * chosen.choice_share))
