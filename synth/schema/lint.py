@@ -1,7 +1,7 @@
 """What is missing from a schema, or would leak, told without a look at any value."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from synth.marginals.measuring import Neighbours
 from synth.marginals.spending import Budget, Settings
 from synth.schema.columns import Category, Column, Numeric
 from synth.schema.discovery import Discovery
-from synth.schema.rules.constraints import constraints_of
+from synth.schema.rules.constraints import constraints_of, identities_of
 from synth.schema.schema import Schema
 
 _MANY = 2000
@@ -67,10 +67,19 @@ def lint(
     >>> [one.level for one in lint(Schema(columns=[Whole(name="age")]))]
     ['error', 'note']
     """
-    columns = schema.columns
-    found = [finding for column in columns for finding in _of_column(column, len(columns))]
-    if records is not None and budget is not None and schema.is_declared:
-        found += _of_noise(schema, records, budget)
+    derived = identities_of(schema) if schema.is_declared else {}
+    free = [
+        _finding("note", name, "follows from other columns by a rule, and costs nothing")
+        for name in derived
+    ]
+    columns = [one for one in schema.columns if one.name not in derived]
+    found = [finding for one in columns for finding in _of_column(one, len(schema.columns))]
+    found += free
+    if records is not None and budget is not None and not schema.is_declared:
+        text = "what noise does is told when all domains are declared"
+        found.append(_finding("note", "tables", text))
+    elif records is not None and budget is not None:
+        found += _of_noise(schema, columns, records, budget)
     if schema.unit.name == "record":
         text = "the unit is a record: whoever has several is protected less"
         found.append(_finding("note", "unit", text))
@@ -81,14 +90,17 @@ def _finding(level: str, place: str, text: str) -> Finding:
     return Finding(level=level, place=place, text=text)
 
 
-def _of_noise(schema: Schema, records: int, budget: Budget) -> Iterator[Finding]:
-    """Say what noise alone does to the columns, before anything smooths it."""
-    number, spending, unit = len(schema.columns), Settings(), schema.unit
-    wide = {one.name for one in schema.columns if isinstance(one, Numeric) and one.is_uncut}
-    rho = budget.concentrated() * (1 - Discovery().bins_share / number * len(wide))
+def _of_noise(
+    schema: Schema, columns: Sequence[Column], records: int, budget: Budget
+) -> Iterator[Finding]:
+    """Say what noise alone does to columns, before anything smooths it."""
+    number, spending, unit = len(columns), Settings(), schema.unit
+    wide = {one.name for one in columns if isinstance(one, Numeric) and one.is_uncut}
+    share = Discovery().bins_share / len(schema.columns)
+    rho = budget.concentrated() * (1 - share * len(wide))
     near = Neighbours(adjacency=budget.adjacency, rows=unit.most_records, unit=unit.name)
-    prices = spending.margin_prices(rho, sizes=[one.size for one in schema.columns])
-    for one, price in zip(schema.columns, prices, strict=True):
+    prices = spending.margin_prices(rho, sizes=[one.size for one in columns])
+    for one, price in zip(columns, prices, strict=True):
         scale = near.counting(price).scale
         moved = min(one.size * scale / math.sqrt(2 * math.pi) / max(records, 1), 1.0)
         if one.name not in wide:

@@ -179,7 +179,7 @@ class Schema:
             raise UndeclaredError(
                 f"The domains of {names} are not declared; reading them off the records would "
                 "leak them.",
-                hint="declare them, or pay for finding them: fit(…, discovery=Discovery())",
+                hint="declare them, or pay for finding them: Discovery(), or --discover 0.1",
             )
 
     def column(self, name: str) -> Column:
