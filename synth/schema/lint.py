@@ -15,6 +15,7 @@ from synth.schema.schema import Schema
 
 _MANY = 2000
 _MUCH = 0.05
+_WIDE = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,31 +122,42 @@ def _of_noise(
 
 
 def _of_column(column: Column, columns: int) -> Iterator[Finding]:
-    say, name = _finding, column.name
+    name = column.name
     if not column.is_declared:
-        what = "values" if isinstance(column, Category) else "bounds"
-        yield say("error", name, f"the {what} are not declared; read off the records they leak")
+        text = "the domain is not declared; read off the records it leaks"
+        yield _finding("error", name, text)
         return
     if not column.declared_by:
-        yield say("warning", name, "nobody is named who declared the domain (declared_by)")
+        yield _finding("warning", name, "nobody is named who declared the domain (declared_by)")
     if column.size > _MANY:
-        yield say("warning", name, f"{column.size} codes: most of their counts will be noise")
+        yield _finding(
+            "warning", name, f"{column.size} codes: most of their counts will be noise"
+        )
     if column.size == 1:
-        yield say("note", name, "only one value is possible")
+        yield _finding("note", name, "only one value is possible")
     if not column.missing:
-        yield say("note", name, "no kind of missing is declared: null will be refused")
+        yield _finding("note", name, "no kind of missing is declared: null will be refused")
     if isinstance(column, Numeric) and column.is_uncut:
         price = Discovery().bins_share / columns
-        yield say(
+        yield _finding(
             "note",
             name,
             f"neither bins nor edges: they are found in the records, for {price:.1%} of the "
             "budget; declared ones cost nothing",
         )
+    elif isinstance(column, Numeric) and not (column.points or column.edges):
+        widest = max(last - first for first, last in column.grid.cells()) + 1
+        if widest > _WIDE:
+            yield _finding(
+                "note",
+                name,
+                f"bins of up to {widest} numbers, and no points: what many records share, 0 for "
+                "instance, is spread over its bin",
+            )
     if isinstance(column, Numeric) and column.outside == "clip":
-        yield say("note", name, "values out of bounds are put on the bounds")
+        yield _finding("note", name, "values out of bounds are put on the bounds")
     if isinstance(column, Category) and column.other is not None:
-        yield say("note", name, f"values that are not declared become {column.other!r}")
+        yield _finding("note", name, f"values that are not declared become {column.other!r}")
 
 
 def _of_rules(schema: Schema) -> Iterator[Finding]:

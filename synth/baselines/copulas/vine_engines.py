@@ -290,9 +290,7 @@ def fit_vine_without_privacy(
     """Fit a vine to the records as they are: what the others could reach at best."""
     settings = settings or VineSettings()
     if claim.epsilon is not None:
-        raise SynthError(
-            "A vine without privacy keeps to no epsilon.", hint="leave it out"
-        )
+        raise SynthError("A vine without privacy keeps to no epsilon.", hint="leave it out")
     common = _common(codes, settings, **given)
     model = vine_without_privacy(**common, records=settings.records)
     return _taken(model, common["frame"], given["sizes"], _account(model, claim, neighbours))
