@@ -51,7 +51,7 @@ class Synthesizer:
         What is declared of the records.
     method
         The engine: ``"tables"``; to compare with, ``"copula"`` (one Gaussian copula),
-        ``"histogram"`` (independent columns), ``"priv-bayes"`` (a network), and three that are
+        ``"histogram"`` (independent columns), ``"priv-bayes"`` (a network), and two that are
         not differentially private as claimed: see `synth.methods.UNPROTECTED`.
     workload
         The tables that matter, as names of columns, with a weight each; a list for equal

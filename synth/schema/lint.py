@@ -137,27 +137,32 @@ def _of_column(column: Column, columns: int) -> Iterator[Finding]:
         yield _finding("note", name, "only one value is possible")
     if not column.missing:
         yield _finding("note", name, "no kind of missing is declared: null will be refused")
-    if isinstance(column, Numeric) and column.is_uncut:
+    if isinstance(column, Numeric):
+        yield from _of_numbers(column, columns)
+    if isinstance(column, Category) and column.other is not None:
+        yield _finding("note", name, f"values that are not declared become {column.other!r}")
+
+
+def _of_numbers(column: Numeric, columns: int) -> Iterator[Finding]:
+    if column.is_uncut:
         price = Discovery().bins_share / columns
         yield _finding(
             "note",
-            name,
+            column.name,
             f"neither bins nor edges: they are found in the records, for {price:.1%} of the "
             "budget; declared ones cost nothing",
         )
-    elif isinstance(column, Numeric) and not (column.points or column.edges):
+    elif not (column.points or column.edges):
         widest = max(last - first for first, last in column.grid.cells()) + 1
         if widest > _WIDE:
             yield _finding(
                 "note",
-                name,
-                f"bins of up to {widest} numbers, and no points: what many records share, 0 for "
-                "instance, is spread over its bin",
+                column.name,
+                f"bins of up to {widest} numbers, and no points: what many records share, 0 "
+                "for instance, is spread over its bin",
             )
-    if isinstance(column, Numeric) and column.outside == "clip":
-        yield _finding("note", name, "values out of bounds are put on the bounds")
-    if isinstance(column, Category) and column.other is not None:
-        yield _finding("note", name, f"values that are not declared become {column.other!r}")
+    if column.outside == "clip":
+        yield _finding("note", column.name, "values out of bounds are put on the bounds")
 
 
 def _of_rules(schema: Schema) -> Iterator[Finding]:

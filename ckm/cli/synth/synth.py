@@ -146,7 +146,7 @@ def schema(
     "--method",
     default="tables",
     help="tables; to compare with: copula, copula-shirley-strict, histogram, priv-bayes; and, "
-    "NOT differentially private as claimed: copula-shirley, priv-bayes-legacy, vine; or one "
+    "NOT differentially private as claimed: copula-shirley, vine; or one "
     "that a package adds.",
 )
 @click.option(
