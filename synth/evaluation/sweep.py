@@ -272,7 +272,8 @@ def _run(
 
 def _without(name: str, factor: str | None) -> str:
     """Return the name of a way without one of its factors."""
-    return ", ".join(one for one in name.split(", ") if not one.startswith(f"{factor}="))
+    kept = [one for one in name.split(", ") if not one.startswith(f"{factor}=")]
+    return ", ".join(kept) or "all"
 
 
 def _key(name: str, subject: str) -> str:
