@@ -206,7 +206,6 @@ def fit(
 
     if picture is not None and method != "tables":
         raise click.UsageError(f"There is no picture of the method {method!r}.")
-    budget = _budget(method, **promise)
     discovery = None if discover is None else Discovery(share=discover)
     synthesizer = Synthesizer(
         schema=Schema.read(schema_file),
@@ -215,6 +214,7 @@ def fit(
         workload=[tuple(table.split(",")) for table in tables] or None,
         settings=settings_of(method, _settings(settings)),
     )
+    budget = _budget(method, **promise)
     if discovery is None:
         synthesizer.schema.require_declared()
     unit = synthesizer.schema.unit.name
