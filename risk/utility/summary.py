@@ -167,8 +167,7 @@ def assess_utility(
     ----------
     original, published
         The counts of the same cells, in one order; whole numbers, 0 for empty cells. A
-        two-way table of inner cells gives measures of association as well, with expected
-        counts from summed margins; `association` takes published ones.
+        two-way table of inner cells gives measures of association as well.
     ptable
         The p-table that made the noise, for bias, tests and expected gaps.
     groups

@@ -154,9 +154,6 @@ WITH_COUNTS = {
     "assess_utility, original": lambda bad: assess_utility(bad, [1, 2]),
     "assess_utility, published": lambda bad: assess_utility([1, 2], bad),
     "association": lambda bad: association(bad, [[1, 2], [3, 4]]),
-    "association, row_totals": lambda bad: association(
-        [[1, 2], [3, 4]], [[1, 2], [3, 4]], row_totals=bad, column_totals=[4, 6], total=10
-    ),
     "count_intervals, first": lambda bad: count_intervals((TABLE, TABLE), bad, [1, 2]),
     "count_intervals, second": lambda bad: count_intervals((TABLE, TABLE), [1, 2], bad),
     "Histogram.of": Histogram.of,
@@ -318,9 +315,6 @@ WITH_NUMBERS = {
     "generalise": lambda bad: generalise(
         {"age": [1, 2]}, hierarchies={"age": [{1: "all", 2: "all"}]}, k=bad
     ),
-    "Anonymity.n_at_risk": lambda bad: audit_anonymity(
-        {"age": [1, 1, 2]}, quasi_identifiers=["age"]
-    ).n_at_risk(bad),
 }
 
 
@@ -437,9 +431,6 @@ WRONG = {
     ),
     "association of two shapes": lambda: association([[1, 2], [3, 4]], [[1, 2]]),
     "association of a vector": lambda: association([1, 2], [1, 2]),
-    "association with a total missing": lambda: association(
-        [[1, 2], [3, 4]], [[1, 2], [3, 4]], row_totals=[3, 7]
-    ),
     "additivity with a variance of NaN": lambda: additivity(SIX, parent=[-1, 0, 0], noise=NAN),
     "Inverse.probability of two lengths": lambda: INVERSE.probability([1, 2], [1, 2, 3]),
     "Inverse of a table of magnitudes": lambda: Inverse(
