@@ -266,9 +266,6 @@ WITH_NUMBERS = {
     "risk_utility_map, n_draws": lambda bad: risk_utility_map(
         {"t": TABLE}, {"t": [1, 2]}, rng=rng(), n_draws=bad
     ),
-    "risk_utility_map, grid_sizes": lambda bad: risk_utility_map(
-        {"t": TABLE}, {"t": [1, 2]}, rng=rng(), grid_sizes={"t": _number(bad)}
-    ),
     "zeros, threshold": lambda bad: zeros(SIX, threshold=bad),
     "wilson": lambda bad: wilson(bad, 3),
     "wilson, trials": lambda bad: wilson(0, bad),
@@ -592,9 +589,9 @@ RESULTS = {
     *("DifferencingFigures", "FigureIntervals", "Leakage", "Oracle"),
     *("NAMES", "REASONS"),
     *("CLASSES", "DEFINITIONS", "Additivity", "Association", "Distribution", "Entry"),
-    *("Measure", "NoiseDistribution", "RecordLine", "RowTest", "Utility", "UtilityRecord"),
+    *("Measure", "NoiseDistribution", "RecordLine", "Utility", "UtilityRecord"),
     # take Pairs, which are checked when they are made
-    *("bias", "changed_by_row", "deviations", "distances", "distributions"),
+    *("bias", "deviations", "distances", "distributions"),
     "noise_distribution",
     *("ranks", "significance", "summaries", "variation"),
 }
