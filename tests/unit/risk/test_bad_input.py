@@ -22,7 +22,6 @@ from risk import (
     Law,
     Prior,
     RiskError,
-    accuracy_of_noise,
     accuracy_table,
     count_intervals,
     credible_intervals,
@@ -171,7 +170,6 @@ WITH_COUNTS = {
     "Inverse.reachable": INVERSE.reachable,
     "credible_intervals": lambda bad: credible_intervals(INVERSE, bad),
     "accuracy_table": lambda bad: accuracy_table(INVERSE, bad, levels=[0.9]),
-    "accuracy_of_noise": lambda bad: accuracy_of_noise(TABLE, bad, levels=[0.9]),
     "worst_posterior": lambda bad: worst_posterior(INVERSE, bad),
     "risk_utility_map, tables": lambda bad: risk_utility_map(
         {"t": TABLE}, {"t": bad}, rng=rng()
@@ -324,7 +322,6 @@ WITH_CHANCES = {
     "credible_set": lambda bad: credible_set(INVERSE, 3, level=bad),
     "credible_intervals": lambda bad: credible_intervals(INVERSE, [3], level=bad),
     "accuracy_table": lambda bad: accuracy_table(INVERSE, [3], levels=[bad]),
-    "accuracy_of_noise": lambda bad: accuracy_of_noise(TABLE, [3], levels=[bad]),
     "StatisticError.smallest_beta": lambda bad: error_given_originals(
         TABLE, (3, 4)
     ).smallest_beta(bad),
@@ -371,7 +368,6 @@ def refuses(entry, bad):
 #: Input that is bad elsewhere and has a meaning here.
 GOOD = {
     "accuracy_table with None",
-    "accuracy_of_noise with None",
     "PublishedCounts.from_matrix, matrix with negative",  # differences of base cells
 }
 
@@ -457,7 +453,7 @@ WRONG = {
     "error_given_originals beyond NaN": lambda: error_given_originals(TABLE, (5, 3)).exceeds(
         NAN
     ),
-    "accuracy_of_noise at no level": lambda: accuracy_of_noise(TABLE, [1], levels=[]),
+    "accuracy_table at no level": lambda: accuracy_table(INVERSE, [1], levels=[]),
     "worst_posterior of what the prior rules out": lambda: worst_posterior(
         Inverse(table=TABLE, prior=Prior.supplied([1, 0, 1])), [1]
     ),
