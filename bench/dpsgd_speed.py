@@ -57,7 +57,8 @@ class Transformer(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return a number for each class."""
-        places = self.places(torch.arange(x.shape[1])[None].expand(x.shape))
+        order = torch.arange(x.shape[1], device=x.device)
+        places = self.places(order[None].expand(x.shape))
         return self.top(self.layer(self.words(x) + places).mean(1))
 
 
@@ -117,8 +118,9 @@ def plain_epoch(model: nn.Module, x: Tensor, y: Tensor, *, batch: int, piece: in
 
 
 def private_epoch(
-    model: nn.Module, x: Tensor, y: Tensor, *, batch: int, piece: int | None = None
-) -> int:
+    model: nn.Module, x: Tensor, y: Tensor, *, batch: int, piece: int | None = None,
+    self_test: bool = True,
+) -> int:  # fmt: skip
     """Train for an epoch; return the rows that went through the model at once."""
     size = len(x)
     plan = Plan(
@@ -126,7 +128,9 @@ def private_epoch(
         noise_multiplier=1.0, delta=1e-6,
     )  # fmt: skip
     optimizer = torch.optim.SGD(model.parameters(), lr=RATE)
-    training = PrivateTraining(plan, model=model, optimizer=optimizer, micro_batch=piece)
+    training = PrivateTraining(
+        plan, model=model, optimizer=optimizer, micro_batch=piece, self_test=self_test
+    )
     training.run(x, y, criterion=EACH)
     training.close()
     return training.micro_batch

@@ -54,7 +54,9 @@ def kept(model, x):
 
 class Contrastive(nn.CrossEntropyLoss):
     def forward(self, outputs, targets):
-        return super().forward(outputs @ outputs.T, torch.arange(len(targets)))
+        return super().forward(
+            outputs @ outputs.T, torch.arange(len(targets), device=targets.device)
+        )
 
 
 class Divided(nn.CrossEntropyLoss):
