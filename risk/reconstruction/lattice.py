@@ -343,6 +343,7 @@ def guessed_counts(
     *,
     small: int,
     confidence: float,
+    bounds: tuple[Floats, Floats] | None = None,
 ) -> Guesses:
     """Guess each count by what is most frequent among other cells with the same clues.
 
@@ -358,6 +359,9 @@ def guessed_counts(
         Counts from 1 to this are small.
     confidence
         From which share of the others on a reader is sure.
+    bounds
+        The least and the largest count of each cell, shape ``(n,)``, where they are known: no
+        guess leaves them.
 
     Notes
     -----
@@ -376,12 +380,18 @@ def guessed_counts(
     n_others = others.sum(axis=1)
     is_known = n_others >= _ENOUGH
     best = np.where(is_known, others.argmax(axis=1), np.clip(guess, 0, small + 1))
+    is_certain = np.zeros(len(truth), bool)
     is_sure = is_known & (others.max(axis=1) >= confidence * n_others)
+    if bounds is not None:
+        lower, upper = (np.minimum(one, small + 1).astype(np.int64) for one in bounds)
+        is_certain = (lower == upper) & (upper <= small)
+        is_sure = (is_sure & (lower <= best) & (best <= upper)) | is_certain
+        best = np.clip(best, lower, upper)
     is_guessed = (best >= 1) & (best <= small)
     return Guesses(
         is_small=is_small,
         is_guessed=is_guessed,
         is_right=best == capped,
         is_sure=is_sure & is_guessed,
-        is_certain=np.zeros(len(truth), bool),
+        is_certain=is_certain,
     )

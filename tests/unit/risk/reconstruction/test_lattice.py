@@ -140,3 +140,17 @@ def test_joint_cells_beyond_memory_are_refused():
     wide = [np.arange(3000), np.zeros(3000, int)]
     with pytest.raises(RiskError, match=r"9,000,000,000 cells.*(.|\n)*sample of areas"):
         Lattice([wide, wide, [np.arange(1000)]], [(1, 1, 0)])
+
+
+def test_bounds_make_certain_what_they_leave_alone_and_keep_guesses_within():
+    """Of three cells that look alike, bounds leave the first one count, the second no 1."""
+    truth, lower, upper = np.array([1, 2, 3]), np.array([1.0, 2, 0]), np.array([1.0, 9, np.inf])
+    found = guessed_counts(
+        truth,
+        np.array([2, 1, 1]),
+        [np.zeros(3, int)],
+        small=2,
+        confidence=0.9,
+        bounds=(lower, upper),
+    ).found
+    assert found == Found(n_small=2, guessed=3, right=2, sure=1, sure_wrong=0, certain=1)
