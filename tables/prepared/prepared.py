@@ -80,6 +80,9 @@ class PreparedCells:
     def __len__(self) -> int:
         return len(self.block.count)
 
+    def __repr__(self) -> str:
+        return f"PreparedCells({len(self.levels)} dimensions)"
+
 
 class Prepared:
     """Records made ready for many requests; made by `prepare`.
@@ -343,6 +346,9 @@ class Prepared:
         start = tuple(found.levels[name] for name in dimensions)
         block = replace(found.block, codes=codes)
         return axes, roll_up(axes, block, level_sets, self.key_range, start=start)
+
+    def __repr__(self) -> str:
+        return f"Prepared({', '.join(self.axes)})"
 
     def _column(self, dimension: str, level: int) -> str:
         return f"{self._aliases[dimension]}_{level}"
