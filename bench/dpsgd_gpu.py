@@ -286,10 +286,13 @@ def ways(case: Case, device: str) -> dict[str, Callable[[Tensor, Tensor], object
     def way(epoch: Callable[..., object], **more: object) -> Callable[[Tensor, Tensor], object]:
         return lambda x, y: epoch(case.build().to(device), x, y, batch=case.batch, **more)
 
-    whole = 2**30
+    whole, few = 2**30, case.inputs[:600]
+    labels = torch.zeros(len(few), device=device).long()
+    piece = private_epoch(case.build().to(device), few, labels, batch=len(few) // 2)
+    note("pieces", network=case.name, rows=piece)
     return {
         "plain": way(plain_epoch, piece=whole),
-        "ours": way(private_epoch, self_test=False),
+        "ours": way(private_epoch, piece=piece, self_test=False),
         "ours, whole batches": way(private_epoch, piece=whole, self_test=False),
         "opacus hooks": way(opacus_epoch, piece=whole, mode="hooks"),
         "opacus ghost": way(opacus_epoch, piece=whole, mode="ghost"),

@@ -36,10 +36,10 @@ def table_network() -> nn.Module:
 class TextNetwork(nn.Module):
     """Averages of words, as in the tutorial of Opacus."""
 
-    def __init__(self) -> None:
+    def __init__(self, width: int = 16) -> None:
         super().__init__()
-        self.words = nn.Embedding(10_000, 16)
-        self.top = nn.Sequential(nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 2))
+        self.words = nn.Embedding(10_000, width)
+        self.top = nn.Sequential(nn.Linear(width, 16), nn.ReLU(), nn.Linear(16, 2))
 
     def forward(self, x: Tensor) -> Tensor:
         """Return a number for each class."""
@@ -95,6 +95,7 @@ def cases(images: int) -> dict[str, Case]:
         Case("MLP", table_network, torch.randn(32_561, 100), 2, 256),
         Case("CNN", image_network, torch.rand(images, 1, 28, 28), 10, 2048),
         Case("text", TextNetwork, words(8192, 256, 10_000), 2, 2048),
+        Case("wide text", partial(TextNetwork, 128), words(4096, 256, 10_000), 2, 2048),
         Case("transformer", Transformer, words(2048, 64, 1000), 2, 512),
         Case("LSTM", Recurrent, torch.randn(4096, 32, 32), 2, 512),
     )
