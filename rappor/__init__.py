@@ -10,7 +10,7 @@
 Where people are, for as long as they like, is `rappor.location`.
 """
 
-from rappor.accounting import bit_losses, epsilon_after, epsilon_between, reports_until
+from rappor.accounting import bit_losses, epsilon_after, epsilon_between
 from rappor.client.account import ValueLedger
 from rappor.client.client import Client, encode, encode_stream
 from rappor.client.google import as_drawn, permanent_by_google
@@ -73,7 +73,6 @@ __all__ = [
     "population",
     "predict",
     "read_reports",
-    "reports_until",
     "simulate_counts",
     "solve",
     "sum_files",

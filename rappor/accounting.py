@@ -1,11 +1,10 @@
 """What the reports of one client give away, exactly."""
 
 import math
-from bisect import bisect_left
 
 import numpy as np
 
-from footing.checks import require_integer, require_number
+from footing.checks import require_integer
 from rappor.errors import RapporError
 from rappor.parameters import Parameters
 
@@ -42,45 +41,6 @@ def epsilon_after(parameters: Parameters, *, reports: int) -> float:
     if parameters.is_boolean:
         return max(ones, zeros)
     return parameters.n_hashes * (ones + zeros)
-
-
-def reports_until(parameters: Parameters, *, share: float) -> int:
-    """Give the number of reports of one value that spend a share of its permanent loss.
-
-    Parameters
-    ----------
-    parameters
-        The parameters of the collection, with noise in the permanent response.
-    share
-        In (0, 1).
-
-    Raises
-    ------
-    RapporError
-        If the permanent response has no noise, so that the loss grows without end, or the
-        share is out of range.
-
-    Examples
-    --------
-    >>> from rappor import Parameters
-    >>> paper = Parameters(n_bits=128, n_hashes=2, n_cohorts=16, f=0.5, p=0.5, q=0.75)
-    >>> reports_until(paper, share=0.99)
-    12
-    """
-    require_number(share, "share", error=RapporError, above=0, below=1)
-    limit = share * parameters.epsilon_permanent
-    if math.isinf(limit):
-        raise RapporError(
-            "Without noise in the permanent response the loss has no bound.",
-            hint="take f above 0 when a value is reported more than once",
-        )
-    high = 1
-    while epsilon_after(parameters, reports=high) < limit:
-        high *= 2
-    numbers = range(high + 1)
-    return bisect_left(
-        numbers, limit, lo=high // 2, key=lambda t: epsilon_after(parameters, reports=t)
-    )
 
 
 def epsilon_between(

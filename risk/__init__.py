@@ -9,7 +9,7 @@ from risk.distributions.histogram import Histogram
 from risk.distributions.noise_distributions import difference_law, published_law, sum_law
 from risk.distributions.prior import Prior
 from risk.errors import RiskError
-from risk.inference.accuracy import Accuracy, accuracy_of_noise, accuracy_table
+from risk.inference.accuracy import Accuracy, accuracy_table
 from risk.inference.credible import (
     CredibleIntervals,
     CredibleSet,
@@ -47,7 +47,6 @@ __all__ = [
     "RiskUtilityMap",
     "StatisticError",
     "WorstPosterior",
-    "accuracy_of_noise",
     "accuracy_table",
     "count_intervals",
     "credible_intervals",

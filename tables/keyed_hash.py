@@ -66,9 +66,6 @@ class KeyedHash:
         )
         return pa.array(words, mask=missing)
 
-    def __repr__(self) -> str:
-        return "KeyedHash(…)"
-
 
 def _of_bytes(messages: pa.Array) -> NDArray[np.uint8]:
     """Return one padded block for each message."""

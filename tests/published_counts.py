@@ -1,8 +1,19 @@
 """Releases as an intruder sees them, for tests and benchmarks of reconstruction."""
 
+import itertools
+
 import numpy as np
 
 from risk.reconstruction.counts import PublishedCounts
+
+
+def all_margins(n_dimensions):
+    """List the dimensions kept by every margin of a cube, inner cells first, total last."""
+    return [
+        axes
+        for kept in range(n_dimensions, -1, -1)
+        for axes in itertools.combinations(range(n_dimensions), kept)
+    ]
 
 
 def counts_from_tables(shape, *, tables, **known):

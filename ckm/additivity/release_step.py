@@ -161,9 +161,6 @@ class Restorer:
         """Return what was changed as JSON values, for the internal manifest."""
         return {name: asdict(change) for name, change in self.changes.items()}
 
-    def __repr__(self) -> str:
-        return f"Restorer({len(self.changes)} tables)"
-
 
 def _change(
     before: Integers, after: Integers, counts: Integers, effect: RestorationEffect | None

@@ -169,25 +169,15 @@ class Auditor:
         rows = (table.units(row) for row in range(table.n_rows))
         return max(float(moments(units, table.key_range)[1]) for units in rows)
 
-    def audit(
-        self,
-        space: QuerySpace,
-        *,
-        seed: int = 0,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> Audit:
+    def audit(self, space: QuerySpace) -> Audit:
         """Attack all tables of a space together, and count what is found.
 
         Parameters
         ----------
         space
             The tables.
-        seed
-            Of the draw of areas.
-        progress
-            Called with the steps done and the most there are.
         """
-        return self.attacked(space, seed=seed, progress=progress)[0]
+        return self.attacked(space)[0]
 
     def attacked(
         self,

@@ -45,13 +45,10 @@ class ReleaseTable:
         What it is called.
     request
         What an engine is asked for.
-    is_earlier
-        Whether the ledger has it and the job has not.
     """
 
     name: str
     request: TableRequest
-    is_earlier: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +159,7 @@ def _earlier(path: Path, job: Job) -> Iterator[tuple[str, ReleaseTable | None]]:
                 try:
                     request = _request_of(one.definition)
                     engine.validate({name: request})
-                    table = ReleaseTable(name=name, request=request, is_earlier=True)
+                    table = ReleaseTable(name=name, request=request)
                     _service(path, job, [table])
                 except (ExplainedError, RecursionError, ValueError):
                     yield name, None

@@ -212,9 +212,6 @@ class LedgerMethod:
             return None
         return _laid_out(table, self._shape(request))
 
-    def __repr__(self) -> str:
-        return "LedgerMethod(…)"
-
 
 def _where(request: CubeRequest) -> str | None:
     parts = [

@@ -121,9 +121,6 @@ class PrivateMethod:
             "filled": float(np.mean(empty >= 0.5)) if empty.size else None,
         }
 
-    def __repr__(self) -> str:
-        return f"PrivateMethod({len(self._tables)} tables)"
-
 
 def agreeing(
     noisy: Tables, variances: Mapping[tuple[int, ...], float], *, sizes: tuple[int, ...]

@@ -133,9 +133,6 @@ class Testbed:
             households={name: code[kept] for name, code in self.households.items()},
         )
 
-    def __repr__(self) -> str:
-        return f"Testbed({len(self.names)} attributes, {len(self.tables)} tables)"
-
 
 def open_testbed(
     job: Job,

@@ -196,16 +196,14 @@ def refuse_other_than_demo(folder: Path) -> None:
         )
 
 
-def sample_table(
-    folder: Path, name: str, *, where: Mapping[str, str], rows: int | None = None
-) -> pd.DataFrame:
-    """Read the first rows of a released table."""
+def sample_table(folder: Path, name: str, *, where: Mapping[str, str]) -> pd.DataFrame:
+    """Read the rows of some categories of a released table."""
     import pandas as pd
 
     frame = pd.read_parquet(folder / "public" / f"{name}.parquet")
     for column, category in where.items():
         frame = frame[frame[column] == category]
-    return frame if rows is None else frame.head(rows)
+    return frame
 
 
 def compare_zones(folder: Path, moved_zones: tuple[str, ...]) -> tuple[ZonePair, ...]:

@@ -57,8 +57,8 @@ class Release:
         Where it lies, and the names of the tables.
     cells
         How many cells are published, suppressed ones among them.
-    seconds, is_dry_run
-        How long it took, and whether nothing was written.
+    seconds
+        How long it took.
     measures
         Of a release by suppression, for inside use only: what the internal manifest says of
         each measure.
@@ -68,7 +68,6 @@ class Release:
     tables: tuple[str, ...]
     cells: int
     seconds: float
-    is_dry_run: bool
     measures: tuple[Mapping[str, Any], ...] = ()
 
 
@@ -237,7 +236,6 @@ class ReleaseRun(ABC, Generic[_Opened]):
             tables=tuple(self.job.tables),
             cells=cells,
             seconds=time.monotonic() - started,
-            is_dry_run=not self.is_kept,
             measures=self.measures,
         )
         if self.is_kept:

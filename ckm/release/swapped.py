@@ -44,7 +44,7 @@ class Swap:
 
     Parameters
     ----------
-    path, report_path
+    path
         The swapped records, and the report as JSON.
     report
         What moved; None for a dry run.
@@ -53,7 +53,6 @@ class Swap:
     """
 
     path: Path
-    report_path: Path
     report: SwapReport | None
     seconds: float
 
@@ -131,9 +130,9 @@ def swap(
             _put_in_place(folder, (beside, path))
     seconds = time.monotonic() - started
     if dry_run:
-        return Swap(path=path, report_path=beside, report=None, seconds=seconds)
+        return Swap(path=path, report=None, seconds=seconds)
     logger.info("swap complete", extra={"seconds": round(seconds, 3)})
-    return Swap(path=path, report_path=beside, report=report, seconds=seconds)
+    return Swap(path=path, report=report, seconds=seconds)
 
 
 def rehearse_swap(

@@ -199,9 +199,6 @@ class JobFolder:
     def _write(self, path: Path, body: bytes) -> None:
         write_whole(path, body, error=ReleaseError, is_private=True)
 
-    def __repr__(self) -> str:
-        return "JobFolder(…)"
-
 
 def _is_alive(process: int) -> bool:
     if process == os.getpid() or os.name != "posix":
@@ -334,6 +331,3 @@ class Jobs:
     def _is_given_up(self, name: str) -> bool:
         now = self._folder.load(name)
         return now is None or now.status == "cancelled"
-
-    def __repr__(self) -> str:
-        return "Jobs(…)"

@@ -90,9 +90,6 @@ class Metrics:
         for gauge, figure in self._gauges:
             gauge.set(figure())
 
-    def __repr__(self) -> str:
-        return "Metrics(…)"
-
 
 def forget_process(process: int, folder: Path) -> None:
     """Take a process that ended out of the figures of this moment; its counts stay."""

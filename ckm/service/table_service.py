@@ -322,9 +322,6 @@ class TableService:
             self._projects.close()
         self._audit.close()
 
-    def __repr__(self) -> str:
-        return f"TableService({self.service.about.id!r})"
-
 
 def _outcome_of(answer: Answer) -> str:
     """Return what came of a query, for the audit log and the figures."""

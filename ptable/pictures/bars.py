@@ -12,14 +12,13 @@ from ptable.lookup import intervals
 from ptable.pictures.facts import chosen_rows, row_facts, row_name, span, table_notes
 from ptable.pictures.picture import begun, finished
 from ptable.pictures.svg import INK, MARGIN
-from ptable.pictures.words import Wording, in_english, ranges, signed
+from ptable.pictures.words import ranges, signed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ptable.pictures.picture import Picture
     from ptable.pictures.svg import Drawing
-    from ptable.pictures.words import Words
     from ptable.table import PTable
 
 DOWN = ("#f7d7bd", "#eab98f", "#d9975c", "#b9742e", "#8f520d")
@@ -33,28 +32,13 @@ _MARK = 5.0
 _Piece = tuple[Fraction, Fraction, int]
 
 
-def perturbation(
-    table: PTable,
-    *,
-    title: str | None = None,
-    width: float = 760,
-    words: Words = in_english,
-    decimal_mark: str = ".",
-) -> Picture:
+def perturbation(table: PTable) -> Picture:
     """Draw which noise each part of the keys gets, count by count, in key order.
 
     Parameters
     ----------
     table
         The p-table.
-    title
-        A heading; None for the usual one.
-    width
-        The width of the picture, in pixels.
-    words
-        Gives the words of another language for the English ones, as ``gettext`` does.
-    decimal_mark
-        What stands before decimals, ``"."`` or ``","``.
 
     Examples
     --------
@@ -63,19 +47,15 @@ def perturbation(
     >>> perturbation(table).description[-33:]
     'The keys of count 1 are shuffled.'
     """
-    wording = Wording(words=words, decimal_mark=decimal_mark)
-    what = words("Noise by cell key")
-    drawing = begun(table, what, title=title, width=width, wording=wording)
-    bars = _Bars(table, drawing, wording)
+    drawing = begun(table, "Noise by cell key")
+    bars = _Bars(table, drawing)
     bars.draw()
-    drawing.legend(words("Noise"), bars.legend())
+    drawing.legend("Noise", bars.legend())
     drawing.note(
-        words(
-            "Dark mark at the foot of a bar: the noise takes away; at its head: it adds. "
-            "The larger the noise, the higher the mark."
-        )
+        "Dark mark at the foot of a bar: the noise takes away; at its head: it adds. "
+        "The larger the noise, the higher the mark."
     )
-    return finished(drawing, bars.notes(), bars.described(), bars.data(), wording)
+    return finished(drawing, bars.notes(), bars.described(), bars.data())
 
 
 def on_noise(noise: int, reach: int) -> tuple[str, str]:
@@ -94,13 +74,13 @@ def _class(size: int, reach: int) -> int:
 class _Bars:
     """The rows that are drawn, one bar each, with the pieces of keys of equal noise."""
 
-    def __init__(self, table: PTable, drawing: Drawing, wording: Wording) -> None:
-        self.table, self.drawing, self.wording = table, drawing, wording
+    def __init__(self, table: PTable, drawing: Drawing) -> None:
+        self.table, self.drawing = table, drawing
         self.pieces = _pieces(table, chosen_rows(table))
-        self.names = {row: row_name(table, row, wording=wording) for row in self.pieces}
+        self.names = {row: row_name(table, row) for row in self.pieces}
         self.reach = max(max(map(abs, table.noise[row])) for row in self.pieces)
         self.high = 26.0 if len(self.pieces) <= 24 else 16.0
-        head = text_width(wording.words("count"), 11, bold=True) + 6
+        head = text_width("count", 11, bold=True) + 6
         names = (text_width(name, 11) for name in self.names.values())
         self.left = MARGIN + max(head, *names) + 8
         self.length = drawing.width - MARGIN - 12 - self.left
@@ -108,13 +88,12 @@ class _Bars:
     def draw(self) -> None:
         """Draw the axis and the bars, and move the end of the card below them."""
         drawing, left, high = self.drawing, self.left, self.high
-        words, top = self.wording.words, drawing.y + 34
-        drawing.axis(left, words("share of the cell keys, in key order"))
-        drawing.text((left - 12, top - 6), words("count"), anchor="end", bold=True)
+        top = drawing.y + 34
+        drawing.axis(left, "share of the cell keys, in key order")
+        drawing.text((left - 12, top - 6), "count", anchor="end", bold=True)
         for quarter in range(5):
-            share = self.wording.number(f"{quarter / 4:g}")
             place = left + self.length * quarter / 4, top - 6
-            drawing.text(place, share, size=10, anchor="middle")
+            drawing.text(place, f"{quarter / 4:g}", size=10, anchor="middle")
         lines = {row: top + place * (high + 5) for place, row in enumerate(self.pieces)}
         fills: dict[str, list[str]] = {}
         marks: dict[float, list[str]] = {}
@@ -143,7 +122,7 @@ class _Bars:
         if self.high < 10 + 2 * _MARK:
             return
         for low, end, v in self.pieces[row]:
-            words = self.wording.number(signed(v, self.table.step))
+            words = signed(v, self.table.step)
             if text_width(words, 10) + 3 <= float(end - low) * self.length:
                 middle = self.left + float(low + end) / 2 * self.length
                 place, ink = (middle, top + self.high / 2 + 3.6), on_noise(v, self.reach)[1]
@@ -151,7 +130,6 @@ class _Bars:
 
     def legend(self) -> list[tuple[str, str]]:
         """Name the noise of each colour."""
-        both = self.wording.words("%(low)s to %(high)s")
         entries = [(ZERO, "0")]
         for place in range(len(UP)):
             sizes = (place * self.reach // len(UP) + 1, (place + 1) * self.reach // len(UP))
@@ -159,61 +137,50 @@ class _Bars:
                 continue
             for colours, sign in ((DOWN, -1), (UP, 1)):
                 ends = sorted(sign * s for s in sizes)
-                low, high = (self.wording.number(signed(v, self.table.step)) for v in ends)
-                name = low if low == high else both % {"low": low, "high": high}
+                low, high = (signed(v, self.table.step) for v in ends)
+                name = low if low == high else f"{low} to {high}"
                 entries.insert(0 if sign < 0 else len(entries), (colours[place], name))
         return entries
 
     def notes(self) -> list[str]:
         """Say what is not drawn, or not exactly."""
-        notes = table_notes(self.table, list(self.pieces), wording=self.wording)
+        notes = table_notes(self.table, list(self.pieces))
         sampled = [
             self.names[row]
             for row, pieces in self.pieces.items()
             if len(self.table.noise[row]) != len(pieces)
         ]
         if sampled:
-            sentence = self.wording.words(
-                "Drawn from %(samples)s samples, as the intervals are finer than the picture: "
-                "count %(counts)s."
+            notes.append(
+                f"Drawn from {_MAX_PIECES_OF_A_ROW} samples, as the intervals are finer than "
+                f"the picture: count {', '.join(sampled)}."
             )
-            counts = self.wording.listed(sampled)
-            notes.append(sentence % {"samples": _MAX_PIECES_OF_A_ROW, "counts": counts})
         return notes
 
     def described(self) -> str:
         """Say what the picture shows."""
-        table, words, rows = self.table, self.wording.words, list(self.pieces)
-        facts = [row_facts(table, row, wording=self.wording) for row in rows]
-        drawn = words("Bars over all cell keys, cut where the noise changes: %(rows)s.")
-        sentences = [drawn % {"rows": span(facts, wording=self.wording)}]
-        sentences += table_notes(table, rows, wording=self.wording)
+        table, rows = self.table, list(self.pieces)
+        facts = [row_facts(table, row) for row in rows]
+        sentences = [f"Bars over all cell keys, cut where the noise changes: {span(facts)}."]
+        sentences += table_notes(table, rows)
         shuffled = [row for row in rows if _is_shuffled(table.noise[row])]
         if shuffled and table.anchors is None:
-            sentence = words("The keys of count %(counts)s are shuffled.")
-            if len(shuffled) > 1:
-                sentence = words("The keys of counts %(counts)s are shuffled.")
-            sentences.append(sentence % {"counts": ranges(shuffled, wording=self.wording)})
+            counts = f"count{'s' if len(shuffled) > 1 else ''} {ranges(shuffled)}"
+            sentences.append(f"The keys of {counts} are shuffled.")
         elif not shuffled:
-            sentences.append(words("In every row the noise rises or falls with the key."))
+            sentences.append("In every row the noise rises or falls with the key.")
         return " ".join(sentences)
 
     def data(self) -> str:
         """Give the pieces as a table."""
-        words, figure = self.wording.words, self.wording.number
+        step = self.table.step
         lines = [
-            (
-                self.names[row],
-                figure(f"{float(low):.6g}"),
-                figure(f"{float(end):.6g}"),
-                figure(signed(v, self.table.step)),
-            )
+            (self.names[row], f"{float(low):.6g}", f"{float(end):.6g}", signed(v, step))
             for row, pieces in self.pieces.items()
             for low, end, v in pieces
         ]
-        names = [words("count"), words("from"), words("to"), words("noise")]
-        caption = words("Noise by share of the cell keys: from (included) to (excluded)")
-        return html_table(caption, names, lines)
+        caption = "Noise by share of the cell keys: from (included) to (excluded)"
+        return html_table(caption, ["count", "from", "to", "noise"], lines)
 
 
 def _pieces(table: PTable, chosen: Sequence[int]) -> dict[int, list[_Piece]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 from ptable import lookup
 from ptable.errors import PTableError
 from ptable.lookup import cycle_length, moments
-from ptable.pictures.words import ENGLISH, Wording, decimal, ranges
+from ptable.pictures.words import decimal, ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 _MAX_ROWS = 64
 _FIRST_ROWS = 41
 _TOLERANCE = Fraction(1, 1000)
-_NOTE = re.compile(r"variance (\S+) instead of (\S+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,18 +51,18 @@ class RowFacts:
     flags: tuple[tuple[str, str], ...]
 
 
-def row_facts(table: PTable, row: int, *, wording: Wording = ENGLISH) -> RowFacts:
+def row_facts(table: PTable, row: int) -> RowFacts:
     """Work out the figures of one row."""
     law = _law(table, row)
     mean, variance = _moments(table, row)
     return RowFacts(
         count=_count(table, row),
-        name=row_name(table, row, wording=wording),
+        name=row_name(table, row),
         law=law,
         mean=mean,
         variance=variance,
         stays=law.get(0, Fraction(0)),
-        flags=tuple(_flags(table, row, mean, variance, wording=wording)),
+        flags=tuple(_flags(table, row, mean, variance)),
     )
 
 
@@ -83,47 +81,30 @@ def _moments(table: PTable, row: int) -> tuple[Fraction, Fraction]:
 
 
 def _flags(
-    table: PTable, row: int, mean: Fraction, variance: Fraction, *, wording: Wording
+    table: PTable, row: int, mean: Fraction, variance: Fraction
 ) -> Iterable[tuple[str, str]]:
     """Say in what a row differs from its request or, where none is known, from the last."""
-    words, figure = wording.words, wording.number
-    found: dict[str, str] = {"count": row_name(table, row, wording=wording)}
+    named = f"Count {row_name(table, row)}"
     if table.certificate is not None:
         count = _count(table, row)
         for proof in table.certificate.rows:
             if proof.count == count and proof.note:
-                found["note"] = _note(proof.note, wording)
-                yield words("not as asked"), words("Count %(count)s: %(note)s.") % found
+                yield "not as asked", f"{named}: {proof.note}."
         return  # a mean other than 0 was declared, or the certificate would not hold
-    found |= {"mean": figure(decimal(mean)), "variance": figure(decimal(variance))}
     if table.large_counts == "last" and (row > 0 or variance):
         _, last = _moments(table, table.n_rows - 1)
         if abs(variance - last) > _TOLERANCE * last:
-            found["last"] = figure(decimal(last))
-            sentence = words(
-                "Count %(count)s: variance %(variance)s; the last row has %(last)s."
-            )
-            yield words("variance differs"), sentence % found
+            sentence = f"variance {decimal(variance)}; the last row has {decimal(last)}."
+            yield "variance differs", f"{named}: {sentence}"
     if abs(mean) > _TOLERANCE:
-        sentence = words("Count %(count)s: the noise has mean %(mean)s, not 0.")
-        yield words("mean is not 0"), sentence % found
+        yield "mean is not 0", f"{named}: the noise has mean {decimal(mean)}, not 0."
 
 
-def _note(note: str, wording: Wording) -> str:
-    """Say the note of a certificate in a language; one of a newer program stays as it is."""
-    known = _NOTE.fullmatch(note)
-    if known is None:
-        return note
-    got, asked = map(wording.number, known.groups())
-    sentence = wording.words("variance %(got)s instead of %(asked)s")
-    return sentence % {"got": got, "asked": asked}
-
-
-def row_name(table: PTable, row: int, *, wording: Wording = ENGLISH) -> str:
+def row_name(table: PTable, row: int) -> str:
     """Name a row by the counts that it serves."""
     is_open = row == table.n_rows - 1 and table.large_counts == "last"
     count = str(_count(table, row))
-    return wording.words("%(count)s and more") % {"count": count} if is_open else count
+    return f"{count} and more" if is_open else count
 
 
 def row_of(table: PTable, count: int) -> int:
@@ -140,34 +121,30 @@ def row_of(table: PTable, count: int) -> int:
     return table.anchors.index(count)
 
 
-def chosen_rows(table: PTable, most: int = _MAX_ROWS) -> list[int]:
+def chosen_rows(table: PTable) -> list[int]:
     """Choose the rows that are drawn: all, or the first ones and the one for large counts."""
-    if table.n_rows <= most:
+    if table.n_rows <= _MAX_ROWS:
         return list(range(table.n_rows))
-    first = min(_FIRST_ROWS, most)
     if table.large_counts != "last":
-        return list(range(first))
-    return [*range(first - 1), table.n_rows - 1]
+        return list(range(_FIRST_ROWS))
+    return [*range(_FIRST_ROWS - 1), table.n_rows - 1]
 
 
-def table_notes(table: PTable, rows: Sequence[int], *, wording: Wording = ENGLISH) -> list[str]:
+def table_notes(table: PTable, rows: Sequence[int]) -> list[str]:
     """Say which rows are not drawn and what happens beyond the last."""
-    words, notes = wording.words, []
+    notes = []
     for before, after in pairwise([*rows, table.n_rows]):
-        first, last = _count(table, before + 1) if after > before + 1 else 0, after - 1
-        left_out = {"first": first, "last": _count(table, last)}
         if after > before + 2:
-            notes.append(words("Rows %(first)s to %(last)s are not drawn.") % left_out)
+            first, last = _count(table, before + 1), _count(table, after - 1)
+            notes.append(f"Rows {first} to {last} are not drawn.")
         elif after > before + 1:
-            notes.append(words("Row %(first)s is not drawn.") % left_out)
+            notes.append(f"Row {_count(table, before + 1)} is not drawn.")
     if table.large_counts != "last":
         n_rows = table.n_rows
         start = n_rows - cycle_length(table.large_counts, n_rows=n_rows)
-        cycle = {"count": n_rows, "first": start, "last": n_rows - 1}
-        sentence = words("Counts from %(count)s on take rows %(first)s to %(last)s in turn.")
-        notes.append(sentence % cycle)
+        notes.append(f"Counts from {n_rows} on take rows {start} to {n_rows - 1} in turn.")
     if table.anchors is not None:
-        notes.append(words("A magnitude between two rows takes a mixture of both."))
+        notes.append("A magnitude between two rows takes a mixture of both.")
     return notes
 
 
@@ -193,12 +170,11 @@ def never_near(table: PTable, counts: Sequence[int], reach: int) -> set[int]:
     return {j for low, high in spans for j in never_published(table, low, high)}
 
 
-def span(rows: Sequence[RowFacts], *, wording: Wording = ENGLISH) -> str:
+def span(rows: Sequence[RowFacts]) -> str:
     """Say how many rows there are, and from which count to which."""
-    ends = {"rows": len(rows), "first": rows[0].name, "last": rows[-1].name}
     if len(rows) == 1:
-        return wording.words("one row, for count %(first)s") % ends
-    return wording.words("%(rows)s rows, from count %(first)s to %(last)s") % ends
+        return f"one row, for count {rows[0].name}"
+    return f"{len(rows)} rows, from count {rows[0].name} to {rows[-1].name}"
 
 
 def bin_width(reach: int, most: int) -> int:

@@ -20,14 +20,13 @@ from ptable.pictures.facts import (
 )
 from ptable.pictures.picture import begun, finished
 from ptable.pictures.svg import HATCH, INK, MARGIN
-from ptable.pictures.words import Wording, in_english, percent, ranges, signed
+from ptable.pictures.words import percent, ranges, signed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ptable.pictures.picture import Picture
     from ptable.pictures.svg import Drawing
-    from ptable.pictures.words import Words
     from ptable.table import PTable
 
 #: Of equal steps in lightness, so that they keep their order in grey and for every eye.
@@ -42,20 +41,17 @@ SHADES = (
     "#0c2459",
 )
 _BOUNDS = tuple(Fraction(n, 1000) for n in (1, 10, 50, 100, 200, 400, 700))
+_CLASSES = (
+    *("under 0.1 %", "0.1 to 1", "1 to 5", "5 to 10"),
+    *("10 to 20", "20 to 40", "40 to 70", "70 to 100 %"),
+)
 _FIRST_DARK = 4
 _MAX_COLUMNS = 160
 _NONE = Fraction(0)
 _GRID = "#dddddd"
 
 
-def heatmap(
-    table: PTable,
-    *,
-    title: str | None = None,
-    width: float = 760,
-    words: Words = in_english,
-    decimal_mark: str = ".",
-) -> Picture:
+def heatmap(table: PTable) -> Picture:
     """Draw the transition probabilities as a matrix of shades.
 
     Columns are published values; in tables with anchors, and in very large ones, they are
@@ -65,14 +61,6 @@ def heatmap(
     ----------
     table
         The p-table.
-    title
-        A heading; None for the usual one.
-    width
-        The width of the picture, in pixels.
-    words
-        Gives the words of another language for the English ones, as ``gettext`` does.
-    decimal_mark
-        What stands before decimals, ``"."`` or ``","``.
 
     Examples
     --------
@@ -81,34 +69,17 @@ def heatmap(
     >>> "Never published: 1 to 2." in picture.description
     True
     """
-    wording = Wording(words=words, decimal_mark=decimal_mark)
-    what = words("Transition probabilities")
-    drawing = begun(table, what, title=title, width=width, wording=wording)
-    grid = _Grid(table, drawing, wording)
+    drawing = begun(table, "Transition probabilities")
+    grid = _Grid(table, drawing)
     grid.draw()
-    entries = [("#ffffff", words("cannot occur"))]
-    entries += zip(SHADES, _classes(wording), strict=True)
-    entries.append(("outline", words("published as it is")))
+    entries = [("#ffffff", "cannot occur"), *zip(SHADES, _CLASSES, strict=True)]
+    entries.append(("outline", "published as it is"))
     if any(grid.hatched):
-        entries.append((HATCH, words("never published")))
-    drawing.legend(words("Probability"), entries)
+        entries.append((HATCH, "never published"))
+    drawing.legend("Probability", entries)
     if grid.has_numbers:
-        drawing.note(words("Numbers in cells are percent."))
-    return finished(drawing, grid.notes(), grid.described(), grid.data(), wording)
-
-
-def _classes(wording: Wording) -> tuple[str, ...]:
-    words = wording.words
-    return (
-        words("under 0.1 %"),
-        words("0.1 to 1"),
-        words("1 to 5"),
-        words("5 to 10"),
-        words("10 to 20"),
-        words("20 to 40"),
-        words("40 to 70"),
-        words("70 to 100 %"),
-    )
+        drawing.note("Numbers in cells are percent.")
+    return finished(drawing, grid.notes(), grid.described(), grid.data())
 
 
 def on_shade(place: int) -> str:
@@ -123,10 +94,10 @@ class _Grid:
     neighbouring ones then share a column.
     """
 
-    def __init__(self, table: PTable, drawing: Drawing, wording: Wording) -> None:
-        self.table, self.drawing, self.wording = table, drawing, wording
+    def __init__(self, table: PTable, drawing: Drawing) -> None:
+        self.table, self.drawing = table, drawing
         chosen, step = chosen_rows(table), table.step
-        self.rows = rows = [row_facts(table, row, wording=wording) for row in chosen]
+        self.rows = rows = [row_facts(table, row) for row in chosen]
         most = max(row.count * step + max(row.law) for row in rows)
         is_whole = table.anchors is None and len(chosen) == table.n_rows
         self.by_published = is_whole and most < _MAX_COLUMNS
@@ -136,12 +107,11 @@ class _Grid:
         self.never: set[int] = set()
         if self.by_published:
             self.never = never_published(table, 0, most)
-            names = [f"{j / step:g}" for j in range(most + 1)]
+            self.columns = [f"{j / step:g}" for j in range(most + 1)]
         else:
             if wide == 1:
                 self.never = never_near(table, [row.count for row in rows], reach)
-            names = [signed(wide * v, step) for v in range(-side, side + 1)]
-        self.columns = list(map(wording.number, names))
+            self.columns = [signed(wide * v, step) for v in range(-side, side + 1)]
         #: Per row the column of no noise, the probability by column, and those never published.
         self.home = [row.count * step if self.by_published else side for row in rows]
         self.cells, self.hatched = [], []
@@ -156,7 +126,7 @@ class _Grid:
         self.unit = step if wide == 1 else 1
         # The first label may be wider than its column, and stands beside the word "count".
         self.overhang = text_width(self.columns[0], 10) / 2
-        first = text_width(wording.words("count"), 11, bold=True) + self.overhang
+        first = text_width("count", 11, bold=True) + self.overhang
         self.left = MARGIN + max(first, *(text_width(row.name, 11) for row in rows)) + 8
         self.top = drawing.y + 34
         self.wide = min(46.0, (drawing.width - MARGIN - self.left) / len(self.columns))
@@ -168,7 +138,7 @@ class _Grid:
         drawing, left, top = self.drawing, self.left, self.top
         drawing.axis(left, self._axis())
         place = left - 6 - self.overhang, top - 6
-        drawing.text(place, self.wording.words("count"), size=11, anchor="end", bold=True)
+        drawing.text(place, "count", size=11, anchor="end", bold=True)
         for c in self._ticks():
             place = left + (c + 0.5) * self.wide, top - 6
             drawing.text(place, self.columns[c], size=10, anchor="middle")
@@ -184,10 +154,9 @@ class _Grid:
         drawing.y = top + self.high * n_rows
 
     def _axis(self) -> str:
-        words = self.wording.words
         if not self.by_published:
-            return words("noise: published minus count")
-        return words("published count") if self.unit == 1 else words("published value")
+            return "noise: published minus count"
+        return "published count" if self.unit == 1 else "published value"
 
     def _ticks(self) -> Iterable[int]:
         """Choose the columns that have room for a label; 0 is always one."""
@@ -239,7 +208,7 @@ class _Grid:
             for c, p in sorted(law.items()):
                 self.drawing.text(
                     (self.left + (c + 0.5) * self.wide, base),
-                    self.wording.number(percent(p)),
+                    percent(p),
                     size=10,
                     anchor="middle",
                     fill=on_shade(bisect_right(_BOUNDS, p)),
@@ -247,56 +216,39 @@ class _Grid:
 
     def notes(self) -> Sequence[str]:
         """Say what is not drawn, and what columns and hatches mean."""
-        words = self.wording.words
-        notes = table_notes(self.table, chosen_rows(self.table), wording=self.wording)
+        notes = table_notes(self.table, chosen_rows(self.table))
         if self.bin_width > 1:
-            sentence = words("Each column sums %(values)s neighbouring noise values.")
-            notes.insert(0, sentence % {"values": self.bin_width})
+            notes.insert(0, f"Each column sums {self.bin_width} neighbouring noise values.")
         if not self.by_published and any(self.never):
-            hatched = words("Hatched: the value that this noise leads to is never published.")
-            notes.append(hatched)
+            notes.append("Hatched: the value that this noise leads to is never published.")
         return notes
 
     def described(self) -> str:
         """Say what the picture shows."""
-        words, last, table = self.wording.words, self.rows[-1], self.table
-        figures = {
-            "rows": span(self.rows, wording=self.wording),
-            "noise": self.wording.number(f"{table.max_noise / table.step:g}"),
-            "count": last.name,
-            "share": self.wording.number(percent(last.stays, 1)),
-        }
+        last, table = self.rows[-1], self.table
         sentences = [
-            words(
+            (
                 "Heat map of the probability that each count is published as each value: "
-                "%(rows)s; the largest noise is %(noise)s."
+                f"{span(self.rows)}; the largest noise is {table.max_noise / table.step:g}."
             ),
-            words("Count %(count)s is published as it is with %(share)s %%."),
+            f"Count {last.name} is published as it is with {percent(last.stays, 1)} %.",
         ]
         if self.never:
-            sentences.append(words("Never published: %(values)s."))
-            figures["values"] = ranges(self.never, table.step, wording=self.wording)
-        notes = table_notes(table, chosen_rows(table), wording=self.wording)
-        return " ".join([*(sentence % figures for sentence in sentences), *notes])
+            sentences.append(f"Never published: {ranges(self.never, table.step)}.")
+        return " ".join([*sentences, *table_notes(table, chosen_rows(table))])
 
     def data(self) -> str:
         """Give the probabilities as a table."""
-        words, columns = self.wording.words, range(len(self.columns))
+        columns = range(len(self.columns))
         lines = [
-            [row.name, *(self.wording.number(percent(law.get(c, _NONE), 2)) for c in columns)]
+            [row.name, *(percent(law.get(c, _NONE), 2) for c in columns)]
             for row, law in zip(self.rows, self.cells, strict=True)
         ]
-        caption = words("Probability in percent, by count (rows) and noise (columns)")
-        if self.by_published:
-            caption = words(
-                "Probability in percent, by count (rows) and published value (columns)"
-            )
-        elif self.bin_width > 1:
-            caption = words(
-                "Probability in percent, by count (rows) and noise, %(values)s neighbouring "
-                "values a column (columns)"
-            ) % {"values": self.bin_width}
-        return html_table(caption, [words("count"), *self.columns], lines)
+        across = "published value" if self.by_published else "noise"
+        if self.bin_width > 1:
+            across += f", {self.bin_width} neighbouring values a column"
+        caption = f"Probability in percent, by count (rows) and {across} (columns)"
+        return html_table(caption, ["count", *self.columns], lines)
 
 
 def _runs(shade_of: dict[int, int]) -> Iterable[tuple[int, int, int]]:

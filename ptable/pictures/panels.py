@@ -19,14 +19,13 @@ from ptable.pictures.facts import (
 )
 from ptable.pictures.picture import begun, finished
 from ptable.pictures.svg import HATCH, INK, MARGIN, MUTED
-from ptable.pictures.words import Wording, decimal, in_english, percent, signed
+from ptable.pictures.words import decimal, percent, signed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ptable.pictures.picture import Picture
     from ptable.pictures.svg import Drawing
-    from ptable.pictures.words import Words
     from ptable.table import PTable
 
 _PANEL = 172.0
@@ -37,14 +36,7 @@ _WARNING = "#9a3412"
 _MAX_SENTENCES = 12
 
 
-def distributions(
-    table: PTable,
-    *,
-    title: str | None = None,
-    width: float = 760,
-    words: Words = in_english,
-    decimal_mark: str = ".",
-) -> Picture:
+def distributions(table: PTable) -> Picture:
     """Draw the distribution of the noise of each count, with mean, variance and P(no noise).
 
     A row is flagged where its certificate says that it is not as asked; in tables without a
@@ -54,14 +46,6 @@ def distributions(
     ----------
     table
         The p-table.
-    title
-        A heading; None for the usual one.
-    width
-        The width of the picture, in pixels.
-    words
-        Gives the words of another language for the English ones, as ``gettext`` does.
-    decimal_mark
-        What stands before decimals, ``"."`` or ``","``.
 
     Examples
     --------
@@ -70,29 +54,24 @@ def distributions(
     >>> "Count 1: variance 0.1875; the last row has 0.5." in distributions(table).description
     True
     """
-    wording = Wording(words=words, decimal_mark=decimal_mark)
     chosen = chosen_rows(table)
-    rows = [row_facts(table, row, wording=wording) for row in chosen]
-    sentences = _some([sentence for row in rows for _, sentence in row.flags], wording)
-    notes = table_notes(table, chosen, wording=wording)
-    what = words("Noise by count")
-    drawing = begun(table, what, title=title, width=width, wording=wording)
-    panels = _Panels(table, rows, drawing, wording)
+    rows = [row_facts(table, row) for row in chosen]
+    sentences = _some([sentence for row in rows for _, sentence in row.flags])
+    notes = table_notes(table, chosen)
+    drawing = begun(table, "Noise by count")
+    panels = _Panels(table, rows, drawing)
     for place, row in enumerate(rows):
         panels.draw(row, place)
     panels.explain()
-    description = " ".join([_describe(table, rows, wording), *sentences, *notes])
-    data = _data(table, rows, wording)
-    return finished(drawing, [*notes, *sentences], description, data, wording)
+    description = " ".join([_describe(table, rows), *sentences, *notes])
+    return finished(drawing, [*notes, *sentences], description, _data(table, rows))
 
 
 class _Panels:
     """Where panels and bars go: the same axis of noise and the same height for all."""
 
-    def __init__(
-        self, table: PTable, rows: Sequence[RowFacts], drawing: Drawing, wording: Wording
-    ) -> None:
-        self.table, self.drawing, self.wording = table, drawing, wording
+    def __init__(self, table: PTable, rows: Sequence[RowFacts], drawing: Drawing) -> None:
+        self.table, self.drawing = table, drawing
         fits = int((drawing.room + _GAP) // (_PANEL + _GAP))
         self.n_across = max(1, min(len(rows), fits))
         widest = 2 * _PANEL if len(rows) < fits else drawing.room
@@ -113,18 +92,13 @@ class _Panels:
 
     def explain(self) -> None:
         """Say what the bars mean."""
-        words = self.wording.words
-        none = words("no noise")
-        if self.bin_width > 1:
-            none = words("no noise, or nearly none")
-        entries = [(_STAY_BAR, none), (_BAR, words("noise"))]
+        none = "no noise, or nearly none" if self.bin_width > 1 else "no noise"
+        entries = [(_STAY_BAR, none), (_BAR, "noise")]
         if self.never:
-            entries.append((HATCH, words("leads to a value that is never published")))
-        peak = words("Probability, from 0 to %(share)s %%") % {"share": percent(self.peak)}
-        self.drawing.legend(peak, entries)
+            entries.append((HATCH, "leads to a value that is never published"))
+        self.drawing.legend(f"Probability, from 0 to {percent(self.peak)} %", entries)
         if self.bin_width > 1:
-            sentence = words("Each bar sums %(values)s neighbouring noise values.")
-            self.drawing.note(sentence % {"values": self.bin_width})
+            self.drawing.note(f"Each bar sums {self.bin_width} neighbouring noise values.")
 
     def draw(self, row: RowFacts, place: int) -> None:
         """Draw the panel of a row at its place, and move the end of the card below it."""
@@ -144,28 +118,20 @@ class _Panels:
         drawing.y = top + self.height
 
     def _write(self, row: RowFacts, left: float, top: float) -> None:
-        words, figure = self.wording.words, self.wording.number
-        figures = {
-            "count": row.name,
-            "mean": figure(decimal(row.mean)),
-            "variance": figure(decimal(row.variance)),
-            "share": figure(percent(row.stays, 1)),
-        }
-        name = clip(words("Count %(count)s") % figures, self.width, 12, bold=True)
+        name = clip(f"Count {row.name}", self.width, 12, bold=True)
         self.drawing.text((left, top + 15), name, size=12, bold=True)
         lines = (
-            words("mean %(mean)s"),
-            words("variance %(variance)s"),
-            words("stays %(share)s %%"),
+            f"mean {decimal(row.mean)}",
+            f"variance {decimal(row.variance)}",
+            f"stays {percent(row.stays, 1)} %",
         )
         for place, line in enumerate(lines):
-            text = clip(line % figures, self.width, 11)
-            self.drawing.text((left, top + 30 + 14 * place), text)
+            self.drawing.text((left, top + 30 + 14 * place), clip(line, self.width, 11))
 
     def _draw_bars(self, row: RowFacts, middle: float, base: float) -> None:
         drawing = self.drawing
         if set(row.law) == {0}:
-            words = clip(self.wording.words("always published as it is"), self.width, 11)
+            words = clip("always published as it is", self.width, 11)
             drawing.text((middle, base - _BARS / 2), words, anchor="middle", fill=MUTED)
         else:
             self._draw_hatch(row, middle, base)
@@ -204,8 +170,7 @@ class _Panels:
         if tall:
             top = max(tall, key=law.__getitem__)
             place = middle + top * self.unit, base - _BARS - 3
-            words = self.wording.words("%(share)s %%") % {"share": percent(law[top])}
-            self.drawing.text(place, words, size=10, anchor="middle")
+            self.drawing.text(place, f"{percent(law[top])} %", size=10, anchor="middle")
 
     def _draw_hatch(self, row: RowFacts, middle: float, base: float) -> None:
         here = row.count * self.table.step
@@ -216,7 +181,7 @@ class _Panels:
     def _draw_ticks(self, middle: float, base: float) -> None:
         far = self.side
         for place, outer in {-far: "start", far: "end", 0: "middle"}.items():
-            words = self.wording.number(signed(place * self.bin_width, self.table.step))
+            words = signed(place * self.bin_width, self.table.step)
             x, anchor = middle + place * self.unit, "middle"
             if place and text_width(words, 10) > self.unit:  # it ends where the panel ends
                 x, anchor = x + math.copysign(self.unit / 2, place), outer
@@ -229,54 +194,34 @@ def _peak(laws: Sequence[dict[int, Fraction]]) -> Fraction:
     return min(peaks[-1], 2 * peaks[len(peaks) // 2]) if peaks else Fraction(1)
 
 
-def _some(sentences: Sequence[str], wording: Wording) -> Sequence[str]:
+def _some(sentences: Sequence[str]) -> Sequence[str]:
     if len(sentences) <= _MAX_SENTENCES:
         return sentences
-    more = wording.words("And %(more)s more; see the marked panels.")
-    return [*sentences[:_MAX_SENTENCES], more % {"more": len(sentences) - _MAX_SENTENCES}]
+    more = f"And {len(sentences) - _MAX_SENTENCES} more; see the marked panels."
+    return [*sentences[:_MAX_SENTENCES], more]
 
 
-def _describe(table: PTable, rows: Sequence[RowFacts], wording: Wording) -> str:
-    words, figure, last = wording.words, wording.number, rows[-1]
-    figures = {
-        "rows": span(rows, wording=wording),
-        "noise": figure(f"{table.max_noise / table.step:g}"),
-        "count": last.name,
-        "mean": figure(decimal(last.mean)),
-        "variance": figure(decimal(last.variance)),
-        "share": figure(percent(last.stays, 1)),
-    }
-    sentences = (
-        words("Bar charts of the noise by count: %(rows)s; the largest noise is %(noise)s."),
-        words(
-            "Count %(count)s: mean %(mean)s, variance %(variance)s, stays as it is with "
-            "%(share)s %%."
-        ),
+def _describe(table: PTable, rows: Sequence[RowFacts]) -> str:
+    last = rows[-1]
+    return (
+        f"Bar charts of the noise by count: {span(rows)}; the largest noise is "
+        f"{table.max_noise / table.step:g}. Count {last.name}: mean {decimal(last.mean)}, "
+        f"variance {decimal(last.variance)}, stays as it is with {percent(last.stays, 1)} %."
     )
-    return " ".join(sentence % figures for sentence in sentences)
 
 
-def _data(table: PTable, rows: Sequence[RowFacts], wording: Wording) -> str:
-    words, figure = wording.words, wording.number
+def _data(table: PTable, rows: Sequence[RowFacts]) -> str:
     lines = [
         (
             row.name,
-            figure(decimal(row.mean)),
-            figure(decimal(row.variance)),
-            figure(percent(row.stays, 2)),
-            figure(signed(min(row.law), table.step)),
-            figure(signed(max(row.law), table.step)),
-            " ".join(sentence for _, sentence in row.flags) or words("none"),
+            decimal(row.mean),
+            decimal(row.variance),
+            percent(row.stays, 2),
+            signed(min(row.law), table.step),
+            signed(max(row.law), table.step),
+            " ".join(sentence for _, sentence in row.flags) or "none",
         )
         for row in rows
     ]
-    names = [
-        words("count"),
-        words("mean"),
-        words("variance"),
-        words("stays, percent"),
-        words("least noise"),
-        words("greatest noise"),
-        words("remarks"),
-    ]
-    return html_table(words("The noise of each count"), names, lines)
+    names = ["count", "mean", "variance", "stays, percent", "least noise", "greatest noise"]
+    return html_table("The noise of each count", [*names, "remarks"], lines)

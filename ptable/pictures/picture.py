@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable
 
-    from ptable.pictures.words import Wording
     from ptable.table import PTable
 
 
@@ -82,26 +81,13 @@ class Picture:
         return f"<div>{self.svg}{data}</div>"
 
 
-def begun(
-    table: PTable, what: str, *, title: str | None, width: float, wording: Wording
-) -> Drawing:
-    """Begin a drawing under its title, or else named after what it shows and its table."""
-    usual = what
-    if table.label:
-        named = wording.words("%(picture)s: %(ptable)s")
-        usual = named % {"picture": what, "ptable": table.label}
-    return Drawing(title or usual, width=width)
+def begun(table: PTable, what: str) -> Drawing:
+    """Begin a drawing, named after what it shows and its table."""
+    return Drawing(f"{what}: {table.label}" if table.label else what)
 
 
-def finished(
-    drawing: Drawing, notes: Iterable[str], description: str, data: str, wording: Wording
-) -> Picture:
+def finished(drawing: Drawing, notes: Iterable[str], description: str, data: str) -> Picture:
     """Write remarks below a drawing, and finish it."""
     for note in notes:
         drawing.note(note)
-    return Picture(
-        svg=drawing.finish(description),
-        description=description,
-        table=data,
-        data_heading=wording.words("Data of the picture"),
-    )
+    return Picture(svg=drawing.finish(description), description=description, table=data)

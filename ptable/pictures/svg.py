@@ -2,10 +2,9 @@
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any, ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias
 
 from footing.svg import Board, attributes, clean, clip, coordinate, text_width
-from ptable.errors import PTableError
 
 INK = "#111111"
 MUTED = "#555555"
@@ -32,28 +31,19 @@ class Drawing(Board):
     ----------
     title
         The heading.
-    width
-        The width of the card, in pixels.
     """
 
+    width = 760.0
     usual: ClassVar = {
         "rect": {"fill": "none"},
         "path": {"fill": "none"},
         "text": {"size": 11, "fill": INK},
     }
 
-    def __init__(self, title: Any, *, width: Any) -> None:
+    def __init__(self, title: str) -> None:
         super().__init__()
-        is_number = isinstance(width, int | float) and not isinstance(width, bool)
-        if not is_number or not 320 <= width <= 4000:
-            raise PTableError(f"width must lie in 320..4000 pixels, not {width!r}.")
-        if not isinstance(title, str):
-            raise PTableError(f"title must be a text, not a {type(title).__name__}.")
-        self.width = float(width)
         self.room = self.width - 2 * MARGIN
         self._title = clean(title)
-        if not any(letter.isprintable() and not letter.isspace() for letter in self._title):
-            raise PTableError("title must not be empty.", hint="say what the picture shows")
         heading = clip(self._title, self.room, 15, bold=True)
         self.text((MARGIN, 28), heading, size=15, bold=True)
         self.y = 40.0

@@ -1,61 +1,10 @@
-"""Figures in words: probabilities, noise, and ranges of counts, in any language."""
+"""Figures in words: probabilities, noise, and ranges of counts."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from fractions import Fraction
 from itertools import groupby
-from typing import Any, TypeAlias
-
-from ptable.errors import PTableError
 
 MINUS = "\N{MINUS SIGN}"
-
-#: Gives the words of another language for English ones, as ``gettext`` does.
-Words: TypeAlias = "Callable[[str], str]"
-
-
-def in_english(words: str) -> str:
-    """Leave words as they are."""
-    return words
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wording:
-    """Put the words and figures of a picture in a language.
-
-    Parameters
-    ----------
-    words
-        Gives the words of the language for the English ones. What stands for a figure, as
-        ``%(count)s`` does, is filled in afterwards.
-    decimal_mark
-        What stands between the whole part of a number and its decimals, ``"."`` or ``","``.
-    """
-
-    words: Words = in_english
-    decimal_mark: str = "."
-
-    def __post_init__(self) -> None:
-        mark: Any = self.decimal_mark
-        if mark not in {".", ","}:
-            raise PTableError(f"decimal_mark must be '.' or ',', not {mark!r}.")
-        if not callable(self.words):
-            raise PTableError(
-                "words must be a function from words to words.", hint="for example gettext"
-            )
-
-    def number(self, text: str) -> str:
-        """Write a number that has a decimal point with the mark of the language."""
-        return text.replace(".", self.decimal_mark)
-
-    def listed(self, texts: Iterable[str]) -> str:
-        """Join the parts of a list; commas within numbers keep it apart by semicolons."""
-        texts = list(texts)
-        return (self.words("; ") if any("," in text for text in texts) else ", ").join(texts)
-
-
-#: The words as they stand in the code.
-ENGLISH = Wording()
 
 
 def decimal(amount: Fraction | float) -> str:
@@ -85,14 +34,11 @@ def signed(steps: int, step: int) -> str:
     return sign + (str(abs(steps)) if step == 1 else f"{abs(steps) / step:.6g}")
 
 
-def ranges(numbers: Iterable[int], step: int = 1, *, wording: Wording = ENGLISH) -> str:
+def ranges(numbers: Iterable[int], step: int = 1) -> str:
     """Write numbers in words, neighbours together."""
     runs = groupby(enumerate(sorted(numbers)), lambda one: one[1] - one[0])
     found = ([n for _, n in run] for _, run in runs)
-    ends = [[wording.number(f"{n / step:.6g}") for n in (run[0], run[-1])] for run in found]
-    both = wording.words("%(low)s to %(high)s")
-    texts = [low if low == high else both % {"low": low, "high": high} for low, high in ends]
-    if len(texts) <= 8:
-        return wording.listed(texts)
-    many = wording.words("%(ranges)s and %(more)s more ranges")
-    return many % {"ranges": wording.listed(texts[:8]), "more": len(texts) - 8}
+    ends = [[f"{n / step:.6g}" for n in (run[0], run[-1])] for run in found]
+    texts = [low if low == high else f"{low} to {high}" for low, high in ends]
+    more = f" and {len(texts) - 8} more ranges" if len(texts) > 8 else ""
+    return ", ".join(texts[:8]) + more

@@ -10,7 +10,6 @@ import numpy as np
 from risk.anonymity.diversity import Diversity, equal_distances, ordered_distances
 from risk.anonymity.groups import as_pandas, columns_of, group_numbers
 from risk.errors import RiskError
-from risk.wellformed import require_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,11 +52,6 @@ class Anonymity:
         """How many records are alone with their quasi-identifiers."""
         return int((self.sizes == 1).sum())
 
-    def n_at_risk(self, k: int) -> int:
-        """Count the records in groups of fewer than k."""
-        least = require_whole(k, name="k")
-        return int(self.sizes[self.sizes < least].sum())
-
     def to_frame(self) -> pd.DataFrame:
         """Give one line per group, quasi-identifiers included."""
         frame = self.groups.copy()
@@ -84,8 +78,7 @@ def audit_anonymity(
 
     Notes
     -----
-    Entropy l-diversity holds where ``- sum p ln p >= ln l`` in every group, recursive
-    (c, l)-diversity where ``r_1 < c (r_l + ... + r_m)``.
+    Entropy l-diversity holds where ``- sum p ln p >= ln l`` in every group.
 
     References
     ----------
@@ -132,7 +125,6 @@ def audit_anonymity(
             largest=n[by_size][start],
             excluded=n_categories - distinct,
             distance=measure(group, category, counts=n, whole=whole),
-            counts=(group[by_size], n[by_size]),
         ),
     )
 

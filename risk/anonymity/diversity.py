@@ -1,12 +1,9 @@
 """What groups of records tell of a sensitive column."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-
-from risk.errors import RiskError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -26,8 +23,6 @@ class Diversity:
         Per group how many categories of the whole file do not occur.
     distance
         Per group the earth mover's distance of its categories from those of the whole file.
-    counts
-        Per group and category present: group, then records, most frequent first.
     """
 
     distinct: NDArray[np.int64]
@@ -35,7 +30,6 @@ class Diversity:
     largest: NDArray[np.int64]
     excluded: NDArray[np.int64]
     distance: NDArray[np.float64]
-    counts: tuple[NDArray[np.int64], NDArray[np.int64]]
 
     @property
     def l_distinct(self) -> int:
@@ -56,18 +50,6 @@ class Diversity:
     def n_homogeneous(self) -> int:
         """How many groups have one sensitive category: who is in it is known to have it."""
         return int((self.distinct == 1).sum())
-
-    def least_c(self, l: int) -> float:  # noqa: E741  (the letter of the literature)
-        """Find the bound that c must exceed for recursive (c, l)-diversity."""
-        if l < 1:
-            raise RiskError(f"l must be at least 1, not {l}.")
-        group, n = self.counts
-        starts = np.searchsorted(group, np.arange(len(self.largest)))
-        rank = np.arange(len(group)) - starts[group]
-        tail = np.bincount(group, np.where(rank >= l - 1, n, 0), minlength=len(starts))
-        if (tail == 0).any():
-            return math.inf
-        return float((self.largest / tail).max())
 
     def __repr__(self) -> str:
         return "Diversity(…)"

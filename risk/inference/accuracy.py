@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from risk.distributions.band import Band
 from risk.errors import RiskError
 from risk.inference.credible import credible_intervals
 from risk.wellformed import require_between, require_counts
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
-    from ptable.table import PTable
     from risk.inference.inverse import Inverse
 
 _LEVELS = (0.5, 0.9, 0.95)
@@ -44,7 +42,9 @@ class Accuracy:
     Examples
     --------
     >>> from ptable import Mechanism
-    >>> accuracy_of_noise(Mechanism.rounding(5).build(), [5, 10], levels=[0.95])
+    >>> from risk import Inverse, Prior
+    >>> inverse = Inverse(table=Mechanism.rounding(5).build(), prior=Prior.flat())
+    >>> accuracy_table(inverse, [5, 10], levels=[0.95])
     Accuracy(n_published=2, levels=(0.95,))
     """
 
@@ -60,7 +60,9 @@ class Accuracy:
         Examples
         --------
         >>> from ptable import Mechanism
-        >>> found = accuracy_of_noise(Mechanism.rounding(5).build(), [10], levels=[0.95])
+        >>> from risk import Inverse, Prior
+        >>> inverse = Inverse(table=Mechanism.rounding(5).build(), prior=Prior.flat())
+        >>> found = accuracy_table(inverse, [10], levels=[0.95])
         >>> found.to_frame().values.tolist()
         [[10.0, 0.95, 8.0, 12.0, 2.0]]
         """
@@ -136,83 +138,6 @@ def accuracy_table(
         lower=np.stack([found.lower for found in intervals], axis=1),
         upper=np.stack([found.upper for found in intervals], axis=1),
         half_widths=_least(held, wanted),
-    )
-
-
-def accuracy_of_noise(
-    table: PTable,
-    published: ArrayLike | None = None,
-    *,
-    levels: Iterable[float] = _LEVELS,
-) -> Accuracy:
-    """Find intervals that hold every original often enough, without any prior.
-
-    Parameters
-    ----------
-    table
-        The p-table.
-    published
-        Published counts; None for those of 0 to 20 that occur.
-    levels
-        How often, from 0 to 1.
-
-    Notes
-    -----
-    The half-width at ``j`` is the largest, among the originals that can be published as
-    ``j``, of the least ``h`` with ``P(|noise| ≤ h)`` at the level. Whatever the original, all
-    it can be published as have at least its own ``h``, so that the interval around what is
-    drawn holds it with at least the level. That is said of the draw, not of one published
-    count: of the cells published as ``j`` fewer may be held, if the originals are such.
-    Ends stop at the least and the greatest original that can lead to ``j``.
-
-    No original count enters, so that an office can publish the table. It gives away quantiles
-    of the noise, and through the ends which small counts are never published or left at 0: one
-    level bounds the variance loosely, each further level closes in on the law, and level 1 is
-    the largest noise itself. Who keeps the bound secret publishes one level, and below 1.
-
-    Examples
-    --------
-    >>> from ptable import NoiseSpec, solve
-    >>> found = accuracy_of_noise(solve(NoiseSpec(max_noise=5, variance=2.0)), [0, 1, 100])
-    >>> found.half_widths
-    array([[1, 2, 3],
-           [1, 2, 3],
-           [1, 2, 3]])
-    >>> found.lower[:, 2], found.upper[:, 2]
-    (array([ 0,  1, 97]), array([  3,   4, 103]))
-    """
-    band = Band.of(table)
-    wanted = _levels(levels)
-    seen = (
-        np.arange(_UP_TO + 1)
-        if published is None
-        else require_counts(published, name="published").ravel()
-    )
-    originals, probabilities = band.windows(seen)
-    leads = probabilities > 0
-    if published is None:
-        kept = leads.any(axis=1)
-        seen, originals, leads = seen[kept], originals[kept], leads[kept]
-    elif not leads.any(axis=1).all():
-        raise RiskError(
-            "This table never publishes some of the counts asked for.",
-            hint="leave published out for those of 0 to 20 that occur",
-        )
-    size = np.abs(band.noise)
-    held = np.stack(
-        [(band.probabilities * (size <= h)).sum(axis=1) for h in range(int(size.max()) + 1)],
-        axis=1,
-    )
-    by_row = _least(held, wanted)[band.rows(np.maximum(originals, 0))]
-    half_widths = np.where(leads[:, :, None], by_row, 0).max(axis=1, initial=0)
-    lowest = np.where(leads, originals, np.iinfo(np.int64).max).min(axis=1, keepdims=True)
-    highest = np.where(leads, originals, -1).max(axis=1, keepdims=True)
-    return Accuracy(
-        published=seen,
-        levels=wanted,
-        lower=np.maximum(seen[:, None] - half_widths, lowest),
-        upper=np.minimum(seen[:, None] + half_widths, highest),
-        half_widths=half_widths,
     )
 
 

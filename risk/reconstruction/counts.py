@@ -1,6 +1,5 @@
 """Published counts as bounds on sums of base cells."""
 
-import itertools
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -11,15 +10,6 @@ from footing.checks import is_integer
 from ptable import PTable
 from risk.errors import RiskError
 from risk.wellformed import read_array, read_numbers
-
-
-def all_margins(n_dimensions: int) -> list[tuple[int, ...]]:
-    """List the dimensions kept by every margin of a cube, inner cells first, total last."""
-    return [
-        axes
-        for kept in range(n_dimensions, -1, -1)
-        for axes in itertools.combinations(range(n_dimensions), kept)
-    ]
 
 
 def possible_range(

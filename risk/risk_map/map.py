@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,9 +31,7 @@ def risk_utility_map(
     *,
     rng: np.random.Generator,
     sensitive: Sequence[int] = (1, 2, 3, 4),
-    grid_sizes: Mapping[str, int] | None = None,
     together: Histogram | None = None,
-    zeros: Literal["keep", "noise"] = "keep",
     n_draws: int = 1,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> RiskUtilityMap:
@@ -53,14 +50,9 @@ def risk_utility_map(
         and not by chance.
     sensitive
         The sensitive original counts.
-    grid_sizes
-        Name of a table → the number of cells of its declared grid; those that the counts do
-        not list are empty. A table without one lists all.
     together
         The cells of all tables together, where one that several tables show is to count once;
         by default the cells of all tables.
-    zeros
-        ``"keep"`` publishes empty cells as 0, as ckm does; ``"noise"`` follows the p-table.
     n_draws
         How many times keys are drawn for the figures without a closed form; 0 leaves these
         out. For all tables together they are means over the tables, weighted by cells.
@@ -71,32 +63,28 @@ def risk_utility_map(
     -----
     The prior of the posteriors is the share of each count in the table itself, as an intruder
     who knew the table's histogram would have it. All figures but the drawn ones are exact
-    expectations over uniform keys; `FIGURES` defines each.
+    expectations over uniform keys; `FIGURES` defines each. Empty cells stay 0, as in ckm.
 
     Examples
     --------
     >>> found = risk_utility_map(
     ...     {"D=2": {"max_noise": 2, "variance": 1.0}, "no": {"max_noise": 1, "variance": 3.0}},
     ...     {"t": [1, 2, 3, 8]},
-    ...     grid_sizes={"t": 10},
     ...     rng=np.random.default_rng(1),
     ... )
     >>> found.designs, list(found.refused), round(found.find("D=2", "rmse"), 4)
-    (('D=2',), ['no'], 0.6325)
+    (('D=2',), ['no'], 1.0)
     """
     suspects = _suspects(sensitive)
     draws = require_whole(n_draws, name="n_draws")
-    if zeros not in ("keep", "noise"):
-        raise RiskError(f"zeros must be 'keep' or 'noise', not {zeros!r}.")
-    sheets = _sheets(tables, grid_sizes or {}, n_draws=draws, rng=rng)
+    sheets = _sheets(tables, n_draws=draws, rng=rng)
     sheets[EVERY_TABLE] = _all_together(sheets, together)
     built = build_designs(designs, progress=progress)
     lines: list[MapLine] = []
     for done, (name, table) in enumerate(built.tables.items()):
         if progress is not None:
             progress("map", done, len(built.tables))
-        ready = keep_zeros(table) if zeros == "keep" else table
-        lines += _lines(name, ready, sheets, suspects)
+        lines += _lines(name, keep_zeros(table), sheets, suspects)
     if progress is not None:
         progress("map", len(built.tables), len(built.tables))
     return RiskUtilityMap(
@@ -128,7 +116,6 @@ def _suspects(sensitive: Sequence[int]) -> NDArray[np.int64]:
 
 def _sheets(
     tables: Mapping[str, ArrayLike | Histogram],
-    grid_sizes: Mapping[str, int],
     *,
     n_draws: int,
     rng: np.random.Generator,
@@ -138,16 +125,10 @@ def _sheets(
         problems.append("There must be at least one table.")
     if EVERY_TABLE in tables:
         problems.append("A table must have a name: no name is all of them together.")
-    unknown = sorted(set(grid_sizes) - set(tables))
-    if unknown:
-        problems.append(f"grid_sizes names no table of these: {', '.join(unknown)}.")
     sheets = {}
     for name, given in tables.items():
         try:
-            if isinstance(given, Histogram):
-                histogram = given
-            else:
-                histogram = Histogram.of(given, grid_size=grid_sizes.get(name))
+            histogram = given if isinstance(given, Histogram) else Histogram.of(given)
         except RiskError as error:
             problems.append(f"Table {name!r}: {error.problem}")
             continue

@@ -13,7 +13,7 @@ from risk.utility.measures.deviations import (
 )
 from risk.utility.measures.distances import distances, ranks
 from risk.utility.measures.noise import NoiseDistribution, noise_distribution, zeros
-from risk.utility.measures.significance import RowTest, changed_by_row, significance
+from risk.utility.measures.significance import significance
 from risk.utility.measures.variation import variation
 from risk.utility.pairs import Pairs
 from risk.utility.record import RecordLine, UtilityRecord, utility_record
@@ -32,14 +32,12 @@ __all__ = [
     "NoiseDistribution",
     "Pairs",
     "RecordLine",
-    "RowTest",
     "Utility",
     "UtilityRecord",
     "additivity",
     "assess_utility",
     "association",
     "bias",
-    "changed_by_row",
     "deviations",
     "distances",
     "distributions",

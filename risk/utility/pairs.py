@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from risk.errors import RiskError
-from risk.wellformed import read_array
-
-_MOST = 2**53
+from risk.wellformed import require_counts
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -160,22 +158,11 @@ class Pairs:
 
 def counts_of(values: ArrayLike, name: str, problems: list[str]) -> NDArray[np.int64]:
     """Read whole numbers from 0 to 2**53, or note the problem."""
-    nothing = np.zeros(0, dtype=np.int64)
     try:
-        array: NDArray[Any] = read_array(values, name=name)
+        array = require_counts(values, name=name)
     except RiskError as error:
         problems.append(error.problem.rstrip("."))
-        return nothing
-    if array.size == 0 and array.dtype.kind in "fiu":
-        return array.astype(np.int64)
-    if array.dtype.kind not in "iu":
-        problems.append(f"{name} must be whole numbers, not {array.dtype}")
-    elif array.ndim not in {1, 2}:
+        return np.zeros(0, dtype=np.int64)
+    if array.size and array.ndim not in {1, 2}:
         problems.append(f"{name} must have one or two dimensions, not {array.ndim}")
-    elif int(array.min()) < 0:
-        problems.append(f"{name} must not go below 0")
-    elif int(array.max()) > _MOST:
-        problems.append(f"{name} must not exceed 2**53")
-    else:
-        return array.astype(np.int64)
-    return nothing
+    return array

@@ -15,7 +15,7 @@ from risk.utility.measures.association import association
 from risk.utility.measures.deviations import deviations, distributions, summaries
 from risk.utility.measures.distances import distances, ranks
 from risk.utility.measures.noise import noise_distribution, zeros
-from risk.utility.measures.significance import changed_by_row, significance
+from risk.utility.measures.significance import significance
 from risk.utility.measures.variation import variation
 from risk.utility.pairs import Pairs
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from risk.utility.measures.association import Association
     from risk.utility.measures.deviations import Distribution
     from risk.utility.measures.noise import NoiseDistribution
-    from risk.utility.measures.significance import RowTest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +71,6 @@ class Utility:
         All measures, by group and class of counts.
     noise, distributions
         How many cells have each noise, and the cumulative tables of D1, D2 and D3.
-    row_tests
-        Cells changed per row of the p-table; empty without one.
     gaps
         Per dimension the gaps between totals and parts.
     association
@@ -89,7 +86,6 @@ class Utility:
     entries: tuple[Entry, ...]
     noise: NoiseDistribution
     distributions: tuple[Distribution, ...]
-    row_tests: tuple[RowTest, ...]
     gaps: Mapping[str, Additivity]
     association: Association | None
 
@@ -167,8 +163,7 @@ def assess_utility(
     ----------
     original, published
         The counts of the same cells, in one order; whole numbers, 0 for empty cells. A
-        two-way table of inner cells gives measures of association as well, with expected
-        counts from summed margins; `association` takes published ones.
+        two-way table of inner cells gives measures of association as well.
     ptable
         The p-table that made the noise, for bias, tests and expected gaps.
     groups
@@ -216,7 +211,6 @@ def assess_utility(
         entries=tuple(entries),
         noise=noise_distribution(pairs),
         distributions=distributions(pairs),
-        row_tests=() if ptable is None else changed_by_row(pairs, ptable=ptable),
         gaps=MappingProxyType(gaps),
         association=related,
     )

@@ -177,8 +177,7 @@ def test_the_risk_of_a_map_is_that_of_the_reference(insee, name, least):
     grid_size = sum(int(line["N"]) for line in rows(insee / "t2_freq.csv"))
     found = risk_utility_map(
         {name: PTable.read(insee / f"ptable_{name}.csv")},
-        {"t2": counts},
-        grid_sizes={"t2": grid_size},
+        {"t2": Histogram.of(counts, grid_size=grid_size)},
         rng=np.random.default_rng(1),
         n_draws=0,
     )

@@ -10,19 +10,9 @@ from pydantic import Field
 from ckm.config.section import FilePath, Items, Name, ReadAs, Section, Some
 from ckm.errors import ConfigError
 
-__all__ = [
-    "DEFAULTS",
-    "KINDS",
-    "Experiment",
-    "MethodChoice",
-    "MethodSettings",
-    "choose_methods",
-]
-
 Simple: TypeAlias = Literal["yes", "no"]
 _Keys: TypeAlias = Literal["fresh", "cell"]
-_Base = Annotated[int, Field(ge=2, le=1000)]
-_Least = Annotated[int, Field(ge=2, le=1000)]
+_Number = Annotated[int, Field(ge=2, le=1000)]
 
 
 _BASES = ("base", (2, 3, 5, 7, 10, 15, 20, 30, 50))
@@ -53,7 +43,7 @@ class SmallCountRounding(MethodSettings):
 
     kind = "small-count-rounding"
     strength = _BASES
-    base: _Base = 3
+    base: _Number = 3
     keys: _Keys = "fresh"
 
 
@@ -62,7 +52,7 @@ class Rounding(MethodSettings):
 
     kind = "rounding"
     strength = _BASES
-    base: _Base = 5
+    base: _Number = 5
 
 
 class RandomRounding(MethodSettings):
@@ -70,7 +60,7 @@ class RandomRounding(MethodSettings):
 
     kind = "random-rounding"
     strength = _BASES
-    base: _Base = 5
+    base: _Number = 5
     keys: _Keys = "fresh"
 
 
@@ -79,7 +69,7 @@ class ControlledRounding(MethodSettings):
 
     kind = "controlled-rounding"
     strength = _BASES
-    base: _Base = 5
+    base: _Number = 5
     bound: Annotated[float, Field(ge=0, le=1e9)] | None = None
     exact: bool = False
 
@@ -125,7 +115,7 @@ class Suppression(MethodSettings):
     kind = "suppression"
     strength = ("least", (2, 3, 4, 5, 7, 10, 15, 20, 30))
     simple: Simple = "no"
-    least: _Least | None = None
+    least: _Number | None = None
     search: Literal["auto", "exact", "sequential"] = "sequential"
     limit_s: Annotated[float, Field(gt=0, le=3600)] = 20.0
     most_cells: Annotated[int, Field(ge=4, le=100_000)] = 1_000

@@ -105,9 +105,6 @@ class Seal:
         keys = np.broadcast_to(self._keys[:, np.atleast_1d(purposes)], (2, len(words)))
         return siphash(words, keys, rounds=(1, 3))
 
-    def __repr__(self) -> str:
-        return "Seal(…)"
-
     def _tag(self, *parts: bytes) -> bytes:
         tag = hashlib.blake2b(key=self._chain, digest_size=_MAC)
         for part in parts:

@@ -83,9 +83,6 @@ class AuditLog:
             if written < len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    def __repr__(self) -> str:
-        return "AuditLog(…)"
-
 
 def _opened(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)

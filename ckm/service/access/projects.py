@@ -108,6 +108,3 @@ class Projects:
     def close(self) -> None:
         """Close the file."""
         self._database.close()
-
-    def __repr__(self) -> str:
-        return "Projects(…)"

@@ -203,9 +203,6 @@ class Rates:
         """Close the file."""
         self._database.close()
 
-    def __repr__(self) -> str:
-        return "Rates(…)"
-
 
 def prune(database: Database, now: float) -> None:
     """Forget windows that are over; of too many callers, those who asked least."""

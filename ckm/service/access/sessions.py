@@ -132,6 +132,3 @@ class Sessions:
     def _digest(self, *parts: object) -> str:
         text = repr(parts).encode("utf-8", "backslashreplace")
         return hmac.digest(self._key, text, hashlib.sha256).hex()
-
-    def __repr__(self) -> str:
-        return "Sessions(…)"

@@ -222,9 +222,6 @@ class Tokens:
             self._known.clear()
             self._stamp = stamp
 
-    def __repr__(self) -> str:
-        return "Tokens(…)"
-
 
 def _caller_of(entry: TokenEntry) -> Caller:
     return Caller(

@@ -179,6 +179,3 @@ class Recorder:
         """Tell the office's log which tables are too near, not which cells."""
         entries = sorted({pair.published.entry or 0 for pair in pairs})
         logger.warning("thin difference published", extra={"entries": entries})
-
-    def __repr__(self) -> str:
-        return f"Recorder({self._name!r})"

@@ -112,9 +112,6 @@ class Variable:
         """Return the text of a category at its own level."""
         return _own_text(self.axis, rank, int(self.level_of[rank]))
 
-    def __repr__(self) -> str:
-        return f"Variable({self.name!r})"
-
 
 def offered_variables(
     service: Service, engine: Engine, prepared: Prepared

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from ckm.config.service.service import Service
     from ckm.release.job_inputs import Resources, Step
     from ckm.service.answering.answer import Answerer
-    from ckm.service.answering.ledger_recorder import Recorder
     from ckm.service.table_service import TableService
 
 logger = logging.getLogger(__name__)
@@ -86,16 +85,15 @@ def _require_comparison(service: Service) -> None:
 
 @contextlib.contextmanager
 def open_table_service(
-    service: Service, *, folder: Path | None = None, ledger: Recorder | None = None
+    service: Service, *, folder: Path | None = None
 ) -> Iterator[TableService]:
     """Open the data of a service and the table service that answers about them."""
     from ckm.service.table_service import TableService
 
     own = None if folder is not None else Path(tempfile.mkdtemp(prefix="ckm-service-"))
     try:
-        with open_answerer(service, ledger=ledger) as answerer:
-            if ledger is None:
-                _require_comparison(service)
+        with open_answerer(service) as answerer:
+            _require_comparison(service)
             table_service = TableService(
                 service, answerer(), folder=(own or Path(str(folder))) / "jobs"
             )
@@ -112,7 +110,6 @@ def open_table_service(
 def open_answerer(
     service: Service,
     *,
-    ledger: Recorder | None = None,
     is_kept: bool = True,
     quick: bool = False,
     is_checked: bool = True,
@@ -131,8 +128,7 @@ def open_answerer(
             "does not.",
             hint='serve with engine = "duckdb"; release large tables with ckm release',
         )
-    if ledger is None:
-        _record_official(service, is_kept=is_kept, step=step, quick=quick)
+    _record_official(service, is_kept=is_kept, step=step, quick=quick)
     limits = service.limits
     # A table of each variable shows whether the data have it, one of a population its columns.
     wanted = {n: TableRequest(dimensions=[n], margins="none") for n in service.variables} | {
@@ -142,13 +138,14 @@ def open_answerer(
     with opened_job(
         service.job,
         tables=wanted,
-        ledger=None if ledger else service.ledger,
+        ledger=service.ledger,
         is_kept=is_kept,
         step=step,
         memory_limit=resources.get("memory_limit") or limits.memory_limit,
         threads=resources.get("threads") or limits.threads,
     ) as opened:
         require_audited(service, opened.ptable)
+        ledger: Recorder | None = None
         if opened.ledger is not None and service.ledger is not None:
             ledger = Recorder(
                 opened.ledger,

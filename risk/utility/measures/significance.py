@@ -2,7 +2,6 @@
 
 import math
 from bisect import bisect_left
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,46 +15,6 @@ from risk.utility.pairs import Pairs
 _EXACT = 50
 #: Whole numbers of keys seldom allow exact symmetry.
 _ASYMMETRY = 1e-8
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowTest:
-    """Cells changed among those that one row of a p-table serves.
-
-    Parameters
-    ----------
-    count
-        The count of the row; the last ones serve larger counts too.
-    cells, changed
-        How many cells the row serves, and how many of them were changed.
-    p_changed
-        The probability of a change, one less that of staying.
-    p_value
-        Of the exact two-sided binomial test: the chance of a number of changed cells no
-        likelier than the one seen.
-
-    Examples
-    --------
-    >>> RowTest(count=1, cells=2, changed=2, p_changed=0.5, p_value=0.5).expected
-    1.0
-    """
-
-    count: int
-    cells: int
-    changed: int
-    p_changed: float
-    p_value: float
-
-    @property
-    def expected(self) -> float:
-        """The number of changed cells to expect.
-
-        Examples
-        --------
-        >>> RowTest(count=1, cells=8, changed=2, p_changed=0.5, p_value=0.3).expected
-        4.0
-        """
-        return self.cells * self.p_changed
 
 
 def significance(pairs: Pairs, *, ptable: PTable | None = None) -> tuple[Measure, ...]:
@@ -88,7 +47,7 @@ def significance(pairs: Pairs, *, ptable: PTable | None = None) -> tuple[Measure
     elif not pairs.n_cells:
         changed = undefined(name, "there are no cells")
     else:
-        found = [row.p_value for row in changed_by_row(pairs, ptable=ptable)]
+        found = _by_row(pairs, ptable)
         changed = defined(name, min(1.0, len(found) * min(found)), base=pairs.n_cells)
     if ptable is None or not np.any(pairs.noise):
         return (changed, *_wilcoxon(pairs.noise))
@@ -97,41 +56,16 @@ def significance(pairs: Pairs, *, ptable: PTable | None = None) -> tuple[Measure
     return (changed, *_wilcoxon(even, reason=reason))
 
 
-def changed_by_row(pairs: Pairs, *, ptable: PTable) -> tuple[RowTest, ...]:
-    """Test the number of changed cells of each row of a p-table that serves any.
-
-    Parameters
-    ----------
-    pairs
-        The cells.
-    ptable
-        The p-table that made the noise.
-
-    Examples
-    --------
-    >>> from ptable import PTable
-    >>> from risk.utility import Pairs
-    >>> table = PTable(noise=[[0], [-1, 0, 1]], upper=[[8], [2, 6, 8]], key_range=8)
-    >>> changed_by_row(Pairs(original=[1, 5], published=[2, 4]), ptable=table)
-    (RowTest(count=1, cells=2, changed=2, p_changed=0.5, p_value=0.5),)
-    """
+def _by_row(pairs: Pairs, ptable: PTable) -> list[float]:
+    """Test the number of changed cells of each row of a p-table that serves any."""
     band = Band.of(ptable)
     rows, p_stay = band.rows(pairs.o), band.p_stay
     cells = np.bincount(rows, minlength=ptable.n_rows)
     changed = np.bincount(rows[pairs.noise != 0], minlength=ptable.n_rows)
-    found = []
-    for row in np.flatnonzero(cells):
-        n, x, p = int(cells[row]), int(changed[row]), 1 - float(p_stay[row])
-        found.append(
-            RowTest(
-                count=int(row),
-                cells=n,
-                changed=x,
-                p_changed=p,
-                p_value=_binomial_p_value(x, n, p),
-            )
-        )
-    return tuple(found)
+    return [
+        _binomial_p_value(int(changed[row]), int(cells[row]), 1 - float(p_stay[row]))
+        for row in np.flatnonzero(cells)
+    ]
 
 
 def _binomial_p_value(x: int, n: int, p: float) -> float:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rappor.accounting import epsilon_after, epsilon_between, reports_until
+from rappor.accounting import epsilon_after, epsilon_between
 from rappor.client.account import ValueLedger
 from rappor.client.client import bloom_filter
 from rappor.client.ledger import ClientLedger
@@ -85,25 +85,12 @@ def test_one_time_rappor_loses_the_same_again_with_each_report():
     once = Parameters(n_bits=8, n_hashes=1, n_cohorts=2, f=0.0, p=0.25, q=0.75)
     assert epsilon_after(once, reports=7) == pytest.approx(7 * once.epsilon_one)
     assert math.isfinite(epsilon_after(once, reports=10**5))
-    with pytest.raises(RapporError, match="no bound"):
-        reports_until(once, share=0.5)
 
 
 @pytest.mark.parametrize("reports", [-1, 1.5, True, None, "2"])
 def test_numbers_of_reports_that_are_none_are_refused(reports):
     with pytest.raises(RapporError):
         epsilon_after(PAPER, reports=reports)
-
-
-def test_reports_until_a_share_is_spent():
-    for share in (0.1, 0.5, 0.99, 0.999):
-        found = reports_until(PAPER, share=share)
-        limit = share * PAPER.epsilon_permanent
-        assert epsilon_after(PAPER, reports=found) >= limit
-        assert epsilon_after(PAPER, reports=found - 1) < limit
-    for share in (0, 1, float("nan")):
-        with pytest.raises(RapporError):
-            reports_until(PAPER, share=share)
 
 
 @pytest.mark.parametrize("reports", [1, 2])

@@ -5,7 +5,7 @@ import pytest
 
 from ckm.engine.magnitudes import MagnitudeNoise, PPercent, perturb_magnitudes, plan_noise
 from ckm.engine.magnitudes.examples import amounts
-from risk.amounts import AmountNoise, chance_within, largest_bounds, largest_posterior
+from risk.amounts import AmountNoise, chance_within
 from risk.errors import RiskError
 from tables import Secret
 from tables.magnitudes.amounts import Magnitudes
@@ -39,26 +39,6 @@ def drawn(values, **changes):
     return perturb_magnitudes(cells, noise, secret=SECRET), stated
 
 
-@pytest.mark.parametrize("values", [[1000.0], [1000.0, 400.0], [1000.0, 400.0, 300.0, 20.0]])
-def test_the_largest_is_always_within_its_bounds_and_they_are_reached(values):
-    published, noise = drawn(values)
-    others = len(values) - 1
-    noise_of_all = {"all_noisy": others == 1}  # sensitive
-    outsider = largest_bounds(noise, published, unknown=others, **noise_of_all)
-    assert (outsider.lower <= 1000 * (1 + 1e-12)).all()
-    assert (outsider.upper >= 1000 * (1 - 1e-12)).all()
-    if others:
-        rival = largest_bounds(
-            noise, published, known=400.0, unknown=others - 1, **noise_of_all
-        )
-        assert (rival.lower <= 1000 * (1 + 1e-12)).all()
-        assert (rival.upper >= 1000 * (1 - 1e-12)).all()
-        assert (rival.relative_width <= outsider.relative_width + 1e-12).all()
-    else:
-        assert outsider.upper.min() < 1000 * 1.05
-        assert outsider.lower.max() > 1000 * 0.95
-
-
 @pytest.mark.parametrize("percent", [5, 10, 14, 25])
 @pytest.mark.parametrize("values", [[1000.0, 400.0], [1000.0, 400.0, 120.0, 30.0]])
 def test_the_chance_of_a_near_estimate_is_that_of_the_draws(values, percent):
@@ -89,43 +69,6 @@ def test_without_noise_the_chance_is_the_p_percent_rule():
         assert found == told[0]
 
 
-@pytest.mark.slow
-def test_the_posterior_is_calibrated():
-    """Of those to whom the posterior gives a probability, so many are the true one."""
-    rng = np.random.default_rng(8)
-    candidates = np.array([800.0, 900.0, 1000.0, 1100.0, 1500.0])
-    prior = np.array([1.0, 2.0, 4.0, 2.0, 1.0])
-    _, noise = drawn([1000.0])
-    own = rng.choice(len(candidates), 4000, p=prior / prior.sum())
-    units = rng.choice(noise.values, 4000, p=noise.probabilities)
-    units = units + noise.width * (rng.random(4000) - 0.5)
-    published = candidates[own] * (1 + noise.share * units)
-    found = np.array(
-        [largest_posterior(noise, p, candidates=candidates, prior=prior) for p in published]
-    )
-    np.testing.assert_allclose(found.sum(axis=1), 1)
-    for least in (0.1, 0.3, 0.5, 0.7):
-        here = (found >= least) & (found < least + 0.2)
-        assert here.sum() > 30
-        hits = (np.arange(len(candidates)) == own[:, None])[here]
-        assert hits.mean() == pytest.approx(found[here].mean(), abs=0.05)
-
-
-def test_what_everybody_knows_beside_one_is_taken_off():
-    _, noise = drawn([1000.0])
-    alone = largest_posterior(noise, 1150.0, candidates=[900.0, 1000.0], prior=[1, 1])
-    beside = largest_posterior(
-        noise, 1200.0, candidates=[900.0, 1000.0], prior=[1, 1], known=50.0
-    )
-    assert alone.tolist() == beside.tolist()
-    assert not largest_posterior(noise, 9e9, candidates=[1.0], prior=[1]).any()
-
-
-def test_noise_that_may_take_everything_away_leaves_no_upper_end():
-    noise = AmountNoise(share=0.5, values=(-2, 2), probabilities=(0.5, 0.5))
-    assert np.isinf(largest_bounds(noise, [5.0]).upper).all()
-
-
 @pytest.mark.parametrize(
     "fields",
     [
@@ -148,15 +91,5 @@ def test_laws_are_checked(fields):
 
 def test_bad_questions_are_refused():
     sharp = AmountNoise(share=0.1, values=(-1.0, 1.0), probabilities=(0.5, 0.5))
-    with pytest.raises(RiskError, match="density"):
-        sharp.density([0.0])
-    with pytest.raises(RiskError, match="known"):
-        largest_bounds(sharp, [1.0], known=-1.0)
-    with pytest.raises(RiskError, match="finite"):
-        largest_bounds(sharp, [np.nan])
     with pytest.raises(RiskError, match="percent"):
         chance_within(sharp, percent=-1)
-    jittered = AmountNoise(share=0.1, values=(0.0,), probabilities=(1.0,), width=1.0)
-    for candidates, prior in (([0.0], [1]), ([1.0], [-1]), ([1.0, 2.0], [1])):
-        with pytest.raises(RiskError, match="candidates"):
-            largest_posterior(jittered, 1.0, candidates=candidates, prior=prior)

@@ -22,7 +22,6 @@ from risk import (
     Law,
     Prior,
     RiskError,
-    accuracy_of_noise,
     accuracy_table,
     count_intervals,
     credible_intervals,
@@ -154,9 +153,6 @@ WITH_COUNTS = {
     "assess_utility, original": lambda bad: assess_utility(bad, [1, 2]),
     "assess_utility, published": lambda bad: assess_utility([1, 2], bad),
     "association": lambda bad: association(bad, [[1, 2], [3, 4]]),
-    "association, row_totals": lambda bad: association(
-        [[1, 2], [3, 4]], [[1, 2], [3, 4]], row_totals=bad, column_totals=[4, 6], total=10
-    ),
     "count_intervals, first": lambda bad: count_intervals((TABLE, TABLE), bad, [1, 2]),
     "count_intervals, second": lambda bad: count_intervals((TABLE, TABLE), [1, 2], bad),
     "Histogram.of": Histogram.of,
@@ -174,7 +170,6 @@ WITH_COUNTS = {
     "Inverse.reachable": INVERSE.reachable,
     "credible_intervals": lambda bad: credible_intervals(INVERSE, bad),
     "accuracy_table": lambda bad: accuracy_table(INVERSE, bad, levels=[0.9]),
-    "accuracy_of_noise": lambda bad: accuracy_of_noise(TABLE, bad, levels=[0.9]),
     "worst_posterior": lambda bad: worst_posterior(INVERSE, bad),
     "risk_utility_map, tables": lambda bad: risk_utility_map(
         {"t": TABLE}, {"t": bad}, rng=rng()
@@ -269,9 +264,6 @@ WITH_NUMBERS = {
     "risk_utility_map, n_draws": lambda bad: risk_utility_map(
         {"t": TABLE}, {"t": [1, 2]}, rng=rng(), n_draws=bad
     ),
-    "risk_utility_map, grid_sizes": lambda bad: risk_utility_map(
-        {"t": TABLE}, {"t": [1, 2]}, rng=rng(), grid_sizes={"t": _number(bad)}
-    ),
     "zeros, threshold": lambda bad: zeros(SIX, threshold=bad),
     "wilson": lambda bad: wilson(bad, 3),
     "wilson, trials": lambda bad: wilson(0, bad),
@@ -318,9 +310,6 @@ WITH_NUMBERS = {
     "generalise": lambda bad: generalise(
         {"age": [1, 2]}, hierarchies={"age": [{1: "all", 2: "all"}]}, k=bad
     ),
-    "Anonymity.n_at_risk": lambda bad: audit_anonymity(
-        {"age": [1, 1, 2]}, quasi_identifiers=["age"]
-    ).n_at_risk(bad),
 }
 
 
@@ -333,7 +322,6 @@ WITH_CHANCES = {
     "credible_set": lambda bad: credible_set(INVERSE, 3, level=bad),
     "credible_intervals": lambda bad: credible_intervals(INVERSE, [3], level=bad),
     "accuracy_table": lambda bad: accuracy_table(INVERSE, [3], levels=[bad]),
-    "accuracy_of_noise": lambda bad: accuracy_of_noise(TABLE, [3], levels=[bad]),
     "StatisticError.smallest_beta": lambda bad: error_given_originals(
         TABLE, (3, 4)
     ).smallest_beta(bad),
@@ -380,7 +368,6 @@ def refuses(entry, bad):
 #: Input that is bad elsewhere and has a meaning here.
 GOOD = {
     "accuracy_table with None",
-    "accuracy_of_noise with None",
     "PublishedCounts.from_matrix, matrix with negative",  # differences of base cells
 }
 
@@ -437,9 +424,6 @@ WRONG = {
     ),
     "association of two shapes": lambda: association([[1, 2], [3, 4]], [[1, 2]]),
     "association of a vector": lambda: association([1, 2], [1, 2]),
-    "association with a total missing": lambda: association(
-        [[1, 2], [3, 4]], [[1, 2], [3, 4]], row_totals=[3, 7]
-    ),
     "additivity with a variance of NaN": lambda: additivity(SIX, parent=[-1, 0, 0], noise=NAN),
     "Inverse.probability of two lengths": lambda: INVERSE.probability([1, 2], [1, 2, 3]),
     "Inverse of a table of magnitudes": lambda: Inverse(
@@ -469,7 +453,7 @@ WRONG = {
     "error_given_originals beyond NaN": lambda: error_given_originals(TABLE, (5, 3)).exceeds(
         NAN
     ),
-    "accuracy_of_noise at no level": lambda: accuracy_of_noise(TABLE, [1], levels=[]),
+    "accuracy_table at no level": lambda: accuracy_table(INVERSE, [1], levels=[]),
     "worst_posterior of what the prior rules out": lambda: worst_posterior(
         Inverse(table=TABLE, prior=Prior.supplied([1, 0, 1])), [1]
     ),
@@ -601,9 +585,9 @@ RESULTS = {
     *("DifferencingFigures", "FigureIntervals", "Leakage", "Oracle"),
     *("NAMES", "REASONS"),
     *("CLASSES", "DEFINITIONS", "Additivity", "Association", "Distribution", "Entry"),
-    *("Measure", "NoiseDistribution", "RecordLine", "RowTest", "Utility", "UtilityRecord"),
+    *("Measure", "NoiseDistribution", "RecordLine", "Utility", "UtilityRecord"),
     # take Pairs, which are checked when they are made
-    *("bias", "changed_by_row", "deviations", "distances", "distributions"),
+    *("bias", "deviations", "distances", "distributions"),
     "noise_distribution",
     *("ranks", "significance", "summaries", "variation"),
 }

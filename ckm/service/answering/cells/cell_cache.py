@@ -118,6 +118,3 @@ class Cubes:
         while not self._scans.acquire(timeout=deadline.left_s(_TICK_S)):
             if deadline.is_over:
                 raise ClientError("busy")
-
-    def __repr__(self) -> str:
-        return "Cubes(…)"

@@ -73,6 +73,3 @@ class Cache(Generic[T]):
 
     def __len__(self) -> int:
         return len(self._entries)
-
-    def __repr__(self) -> str:
-        return f"Cache({len(self)} entries)"

@@ -220,8 +220,7 @@ def test_row_order_and_file_splits_leave_the_public_bytes_alone(folder):
 
 def test_a_dry_run_checks_and_writes_nothing(job, folder):
     before = sorted(path.name for path in folder.iterdir())
-    done = release(job, folder / "out", dry_run=True)
-    assert done.is_dry_run
+    release(job, folder / "out", dry_run=True)
     assert sorted(path.name for path in folder.iterdir()) == before
 
 

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from ptable import Mechanism, NoiseSpec, solve
-from risk.distributions.noise_distributions import row_of
 from risk.distributions.prior import Prior
 from risk.errors import RiskError
-from risk.inference.accuracy import accuracy_of_noise, accuracy_table
+from risk.inference.accuracy import accuracy_table
 from risk.inference.credible import credible_intervals
 from risk.inference.inverse import Inverse
 
@@ -33,36 +32,6 @@ def test_random_rounding_under_a_flat_prior_has_a_triangle_of_originals(base):
         assert found.half_widths[1:, column].tolist() == [least, least]
         one_sided = np.cumsum(triangle) >= level * sum(triangle) - 1e-9
         assert found.half_widths[0, column] == np.argmax(one_sided)
-
-
-@pytest.mark.parametrize("base", [3, 5])
-def test_random_rounding_without_a_prior_is_off_by_the_worst_remainder(base):
-    table = Mechanism.random_rounding(base).build()
-    for level in (0.5, 0.75, 0.9, 1.0):
-        worst = 0
-        for remainder in range(base):
-            down_share = 1 - remainder / base
-            outcomes = sorted([(remainder, down_share), (base - remainder, 1 - down_share)])
-            first, share = outcomes[0]
-            worst = max(worst, first if share >= level - 1e-9 else outcomes[1][0])
-        found = accuracy_of_noise(table, [7 * base], levels=[level])
-        assert found.half_widths.tolist() == [[worst]]
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_without_a_prior_every_original_is_held_at_its_level(name):
-    table = TABLES[name]
-    # every count up to 60 and all it can be published as, exactly
-    for count in range(61):
-        law = {
-            count + v: n / table.key_range
-            for v, n in table.units(row_of(table, count=count)).items()
-            if n
-        }
-        found = accuracy_of_noise(table, sorted(law), levels=LEVELS)
-        inside = (found.lower <= count) & (count <= found.upper)
-        chances = np.array([law[j] for j in sorted(law)])
-        assert (chances @ inside >= np.array(LEVELS) - 1e-9).all(), count
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -92,44 +61,34 @@ def test_intervals_hold_the_originals_of_a_simulated_register_as_often_as_they_s
     keys = rng.integers(0, table.key_range, n, dtype=np.uint64)
     seen = originals + table.lookup(originals, keys, key_range=table.key_range)
     occurring, place = np.unique(seen, return_inverse=True)
-    for found in (
-        accuracy_table(Inverse(table=table, prior=prior), occurring),
-        accuracy_of_noise(table, occurring),
-    ):
-        for column, level in enumerate(found.levels):
-            lower, upper = found.lower[place, column], found.upper[place, column]
-            share = ((lower <= originals) & (originals <= upper)).mean()
-            assert share > level - 4 * np.sqrt(level * (1 - level) / n)
-
-
-def test_level_one_without_a_prior_is_the_largest_noise():
-    assert accuracy_of_noise(TABLES["entropy"], [50], levels=[1]).half_widths == [[5]]
+    found = accuracy_table(Inverse(table=table, prior=prior), occurring)
+    for column, level in enumerate(found.levels):
+        lower, upper = found.lower[place, column], found.upper[place, column]
+        share = ((lower <= originals) & (originals <= upper)).mean()
+        assert share > level - 4 * np.sqrt(level * (1 - level) / n)
 
 
 def test_default_lines_are_the_counts_that_occur():
-    assert accuracy_of_noise(TABLES["ons"]).published.tolist() == [0, 10, 15, 20]
     inverse = Inverse(table=TABLES["blocked"], prior=Prior.flat())
-    published = accuracy_table(inverse).published.tolist()
-    assert published == [0, *range(3, 21)]
-    assert accuracy_of_noise(TABLES["blocked"]).published.tolist() == published
+    assert accuracy_table(inverse).published.tolist() == [0, *range(3, 21)]
 
 
 def test_a_frame_has_one_line_per_count_and_level():
-    frame = accuracy_of_noise(TABLES["entropy"], [30, 40], levels=[0.5, 0.9]).to_frame()
+    inverse = Inverse(table=TABLES["entropy"], prior=Prior.flat())
+    found = accuracy_table(inverse, [30, 40], levels=[0.5, 0.9])
+    frame = found.to_frame()
     assert frame.columns.tolist() == ["published", "level", "lower", "upper", "half_width"]
     assert frame["published"].tolist() == [30, 30, 40, 40]
     assert frame["level"].tolist() == [0.5, 0.9, 0.5, 0.9]
-    assert (frame["upper"] - frame["published"] == frame["half_width"]).all()
+    assert frame["half_width"].tolist() == found.half_widths.ravel().tolist()
 
 
 def test_what_cannot_be_is_refused():
     inverse = Inverse(table=TABLES["ons"], prior=Prior.flat())
     with pytest.raises(RiskError, match="never publish"):
         accuracy_table(inverse, [7])
-    with pytest.raises(RiskError, match="never publishes"):
-        accuracy_of_noise(TABLES["ons"], [7])
     with pytest.raises(RiskError, match="at least one level"):
-        accuracy_of_noise(TABLES["ons"], levels=[])
+        accuracy_table(inverse, levels=[])
     with pytest.raises(RiskError, match="levels must be"):
         accuracy_table(inverse, levels=[1.2])
     with pytest.raises(RiskError, match="whole numbers"):

@@ -11,14 +11,14 @@ from ptable.design.mechanisms import Mechanism
 from risk.anonymity.linkage import link
 from risk.attacks.reconstruction.subset_sums import decode_bits, expected_share_right
 from risk.errors import RiskError
-from risk.reconstruction.counts import PublishedCounts, all_margins, possible_origins
+from risk.reconstruction.counts import PublishedCounts, possible_origins
 from risk.reconstruction.intervals import (
     Contradiction,
     Intervals,
     intervals,
     propagate,
 )
-from tests.published_counts import counts_from_tables
+from tests.published_counts import all_margins, counts_from_tables
 
 
 @cache

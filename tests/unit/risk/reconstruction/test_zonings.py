@@ -12,10 +12,9 @@ from ptable import NoiseSpec, solve
 from risk.attacks.reconstruction.geographic import SliverLaw, find_slivers
 from risk.distributions.noise_distributions import difference_law
 from risk.errors import RiskError
-from risk.reconstruction.counts import all_margins
 from risk.reconstruction.intervals import intervals
 from tables import Secret
-from tests.published_counts import counts_from_tables
+from tests.published_counts import all_margins, counts_from_tables
 
 
 @pytest.mark.parametrize(

@@ -128,17 +128,9 @@ def test_cells_that_only_the_grid_lists_are_empty(built):
     given = np.append(COUNTS, np.zeros(500, np.int64))
     listed = risk_utility_map(built, {"t": given}, rng=rng(), n_draws=0)
     counted = risk_utility_map(
-        built, {"t": COUNTS}, grid_sizes={"t": len(given)}, rng=rng(), n_draws=0
+        built, {"t": Histogram.of(COUNTS, grid_size=len(given))}, rng=rng(), n_draws=0
     )
     assert listed.to_frame().equals(counted.to_frame())
-
-
-def test_noise_on_zeros_counts_only_where_it_is_asked_for(built):
-    some = {"Laplace": built["Laplace"]}
-    kept = risk_utility_map(some, {"t": [0, 0]}, rng=rng(), n_draws=0)
-    noisy = risk_utility_map(some, {"t": [0, 0]}, zeros="noise", rng=rng(), n_draws=0)
-    assert kept.find("Laplace", "changed_pct") == 0
-    assert noisy.find("Laplace", "changed_pct") > 0
 
 
 def test_zeros_that_share_a_row_with_larger_counts_stay_alone():
@@ -221,10 +213,7 @@ def test_no_figure_is_nan_even_for_tables_of_zeros_only(built):
         ({"x": NoiseSpec(max_noise=1, variance=0.4, step=2)}, {"t": [1]}, {}, "magnitudes"),
         ({"x": SPEC}, {}, {}, "at least one table"),
         ({"x": SPEC}, {"": [1], "t": [-1]}, {}, "must have a name.*0 or more"),
-        ({"x": SPEC}, {"t": [1]}, {"grid_sizes": {"u": 3}}, "names no table"),
-        ({"x": SPEC}, {"t": [1, 2]}, {"grid_sizes": {"t": 1}}, "at least 1 and the 2 cells"),
         ({"x": SPEC}, {"t": [1]}, {"sensitive": ()}, "sensitive"),
-        ({"x": SPEC}, {"t": [1]}, {"zeros": "drop"}, "zeros must be"),
         ({"x": SPEC}, {"t": [1]}, {"n_draws": -1}, "n_draws"),
     ],
 )

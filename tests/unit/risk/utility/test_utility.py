@@ -20,7 +20,6 @@ from risk.utility import (
     Pairs,
     additivity,
     assess_utility,
-    changed_by_row,
     deviations,
     distances,
     distributions,
@@ -284,18 +283,15 @@ def test_wilcoxon_leaves_out_noise_that_no_p_table_makes_symmetric():
 
 
 def test_binomial_tests_are_those_of_scipy_per_row(pairs, table):
-    rows = changed_by_row(pairs, ptable=table)
-    assert sum(row.cells for row in rows) == pairs.n_cells
-    for row in rows:
-        last = row.count == table.n_rows - 1
-        served = (pairs.o >= row.count) if last else (pairs.o == row.count)
+    known = []
+    for row in range(table.n_rows):
+        served = (pairs.o >= row) if row == table.n_rows - 1 else (pairs.o == row)
         changed = int((pairs.noise[served] != 0).sum())
-        p = 1 - table.units(row.count).get(0, 0) / table.key_range
-        assert (row.cells, row.changed) == (served.sum(), changed)
-        known = stats.binomtest(changed, int(served.sum()), p).pvalue
-        assert row.p_value == pytest.approx(known, rel=1e-12)
+        p = 1 - table.units(row).get(0, 0) / table.key_range
+        if served.any():
+            known.append(stats.binomtest(changed, int(served.sum()), p).pvalue)
     p_value = values(significance(pairs, ptable=table))["changed_p_value"]
-    assert p_value == min(1, len(rows) * min(row.p_value for row in rows))
+    assert p_value == pytest.approx(min(1, len(known) * min(known)), rel=1e-12)
 
 
 @pytest.mark.parametrize("p", [0.0, 0.1, 1 / 3, 0.5, 0.75, 1.0])
@@ -326,10 +322,10 @@ def test_rows_that_serve_larger_counts_in_turn_are_followed():
         key_range=8,
         large_counts="cycle:2",
     )
-    rows = changed_by_row(
-        Pairs(original=[1, 2, 3, 4, 5], published=[1, 2, 3, 4, 5]), ptable=table
-    )
-    assert [(row.count, row.cells) for row in rows] == [(1, 3), (2, 2)]
+    same = Pairs(original=[1, 2, 3, 4, 5], published=[1, 2, 3, 4, 5])
+    rows = [stats.binomtest(0, 3, 0.5).pvalue, stats.binomtest(0, 2, 0.25).pvalue]
+    p_value = values(significance(same, ptable=table))["changed_p_value"]
+    assert p_value == pytest.approx(2 * min(rows))
     pairs = Pairs(original=[3, 4], published=[4, 4])
     z = values(deviations(pairs, ptable=table))["bias_z"]
     assert z == pytest.approx(1 / math.sqrt(0.5 + 1.0))
@@ -408,8 +404,8 @@ def test_undefined_measures_say_why():
     ("original", "published", "words"),
     [
         ([1, 2], [1], "one count per cell"),
-        ([-1], [1], "original must not go below 0"),
-        ([1], [-1], "published must not go below 0"),
+        ([-1], [1], "original must be 0 or more"),
+        ([1], [-1], "published must be 0 or more"),
         ([1.0], [1], "whole numbers"),
         ([[[1]]], [[[1]]], "one or two dimensions"),
         (np.ma.masked_array([1], [True]), [1], "missing"),
@@ -460,7 +456,6 @@ def test_assessment_of_a_two_way_table_has_association_and_gaps():
     original = np.array([[30, 10], [12, 33]])
     found = assess_utility(original, np.array([[31, 10], [12, 32]]), parents={})
     assert found.find("cramers_v_original").value > 0.4
-    assert found.association.margins == "summed"
     assert assess_utility([3], [3]).association is None
 
 
