@@ -1,6 +1,8 @@
 """Private training: accuracy on Adult and MNIST, time and memory beside plain training.
 
-python -m bench.dpsgd --only adult mnist text cnn speed gpu
+python -m bench.dpsgd --only adult mnist text cnn speed
+
+On a graphics card: python -m bench.dpsgd_gpu
 """
 
 from __future__ import annotations
@@ -21,10 +23,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from bench.dpsgd_speed import TextNetwork, speed
-from bench.dpsgd_speed import opacus_epoch as opacus
-from bench.dpsgd_speed import plain_epoch as plain
-from bench.dpsgd_speed import private_epoch as private
-from bench.residual_network import residual_network
 from dpsgd import Category, Number, Plan, Schema
 from dpsgd.estimators import DPClassifier
 from dpsgd.features.features import deskewed, levelled
@@ -289,34 +287,11 @@ def text(*, epsilons: list[float], seeds: int, size: int = 20_000) -> None:
         )
 
 
-def on_a_device(*, size: int = 20_000) -> None:
-    if not torch.cuda.is_available():
-        print("GPU: there is none here.")
-        return
-    for name, build, shape in (
-        ("CNN", image_network, (1, 28, 28)),
-        ("ResNet-20", residual_network, (3, 32, 32)),
-    ):
-        data = torch.rand(size, *shape).cuda(), torch.randint(0, 10, (size,)).cuda()
-        known = {"plain": plain, "ours": private, "opacus hooks": opacus}
-        base = None
-        for way, epoch in known.items():
-            more = {"mode": "hooks"} if epoch is opacus else {}
-            for _ in range(2):  # the first calls do not count
-                torch.cuda.synchronize()
-                start = time.perf_counter()
-                epoch(build().cuda(), *data, batch=2048, piece=2048, **more)
-                torch.cuda.synchronize()
-                found = size / (time.perf_counter() - start)
-            base = base or found
-            print(f"GPU  {name}  {way:13} {found:9.0f} images/s  {base / found:5.2f} x")
-
-
 if __name__ == "__main__":
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")  # of Opacus, about what is meant
     parser = argparse.ArgumentParser()
-    parts = ["adult", "mnist", "text", "cnn", "speed", "gpu"]
+    parts = ["adult", "mnist", "text", "cnn", "speed"]
     parser.add_argument("--only", nargs="+", choices=parts, default=["adult"])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--epsilon", type=float, nargs="+", default=[])
@@ -356,5 +331,3 @@ if __name__ == "__main__":
             repeats=given.seeds, only=given.networks, is_compiled=not given.eager,
             images=given.images,
         )  # fmt: skip
-    if "gpu" in given.only:
-        on_a_device()

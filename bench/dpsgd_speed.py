@@ -36,10 +36,10 @@ def table_network() -> nn.Module:
 class TextNetwork(nn.Module):
     """Averages of words, as in the tutorial of Opacus."""
 
-    def __init__(self) -> None:
+    def __init__(self, width: int = 16) -> None:
         super().__init__()
-        self.words = nn.Embedding(10_000, 16)
-        self.top = nn.Sequential(nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 2))
+        self.words = nn.Embedding(10_000, width)
+        self.top = nn.Sequential(nn.Linear(width, 16), nn.ReLU(), nn.Linear(16, 2))
 
     def forward(self, x: Tensor) -> Tensor:
         """Return a number for each class."""
@@ -57,7 +57,8 @@ class Transformer(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return a number for each class."""
-        places = self.places(torch.arange(x.shape[1])[None].expand(x.shape))
+        order = torch.arange(x.shape[1], device=x.device)
+        places = self.places(order[None].expand(x.shape))
         return self.top(self.layer(self.words(x) + places).mean(1))
 
 
@@ -94,6 +95,7 @@ def cases(images: int) -> dict[str, Case]:
         Case("MLP", table_network, torch.randn(32_561, 100), 2, 256),
         Case("CNN", image_network, torch.rand(images, 1, 28, 28), 10, 2048),
         Case("text", TextNetwork, words(8192, 256, 10_000), 2, 2048),
+        Case("wide text", partial(TextNetwork, 128), words(4096, 256, 10_000), 2, 2048),
         Case("transformer", Transformer, words(2048, 64, 1000), 2, 512),
         Case("LSTM", Recurrent, torch.randn(4096, 32, 32), 2, 512),
     )
@@ -117,8 +119,9 @@ def plain_epoch(model: nn.Module, x: Tensor, y: Tensor, *, batch: int, piece: in
 
 
 def private_epoch(
-    model: nn.Module, x: Tensor, y: Tensor, *, batch: int, piece: int | None = None
-) -> int:
+    model: nn.Module, x: Tensor, y: Tensor, *, batch: int, piece: int | None = None,
+    self_test: bool = True,
+) -> int:  # fmt: skip
     """Train for an epoch; return the rows that went through the model at once."""
     size = len(x)
     plan = Plan(
@@ -126,7 +129,9 @@ def private_epoch(
         noise_multiplier=1.0, delta=1e-6,
     )  # fmt: skip
     optimizer = torch.optim.SGD(model.parameters(), lr=RATE)
-    training = PrivateTraining(plan, model=model, optimizer=optimizer, micro_batch=piece)
+    training = PrivateTraining(
+        plan, model=model, optimizer=optimizer, micro_batch=piece, self_test=self_test
+    )
     training.run(x, y, criterion=EACH)
     training.close()
     return training.micro_batch

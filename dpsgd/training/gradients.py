@@ -5,6 +5,7 @@ Other layers pass each record again, vectorised by `torch.func`, and write gradi
 """
 
 import contextlib
+import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -167,6 +168,7 @@ class RecordGradients:
             if any(p.requires_grad for p in layer.parameters(recurse=False))
         ]
         self._layers = len(owners)
+        self._first = {n: next(m.parameters(recurse=False)) for n, m in owners}
         for name, layer in owners:
             passed = forward_of(layer)
             if passed is None:
@@ -212,8 +214,9 @@ class RecordGradients:
         parts = self._parts(losses, copies)
         squares = _squares(parts)
         lengths = sum(squares.values(), torch.zeros(())).sqrt()
-        is_finite = torch.isfinite(lengths)
-        if not bool(is_finite.all()):
+        is_finite = None
+        if not math.isfinite(lengths.sum()):
+            is_finite = torch.isfinite(lengths)
             parts = [(name, part.keep(is_finite)) for name, part in parts]
         if self.is_per_layer:
             share = norm / self._layers**0.5
@@ -228,7 +231,9 @@ class RecordGradients:
             for short, value in part.weighted(found[layer]).items():
                 name = f"{layer}.{short}" if layer else short
                 gradients[name] = gradients[name].add_(value) if name in gradients else value
-        return ClippedSum(gradients=gradients, within=within & is_finite)
+        return ClippedSum(
+            gradients=gradients, within=within if is_finite is None else within & is_finite
+        )
 
     def _count(self, _: nn.Module, args: Any, kwargs: Any) -> None:
         leaves = args if args and isinstance(args[0], Tensor) else tree_leaves((args, kwargs))
@@ -302,9 +307,8 @@ class RecordGradients:
                     f"{_where(call.layer, layer)} does not see one row for each record.",
                     hint="keep records on the first axis",
                 )
-            precision = next(self.model.get_submodule(call.layer).parameters(recurse=False))
-            pair = _in_full(inputs, precision), _in_full(gradient, precision)
-            kept.setdefault((call.layer, call.part), (call.make, []))[1].append(pair)
+            pair = (_in_full(v, self._first[call.layer].dtype) for v in (inputs, gradient))
+            kept.setdefault((call.layer, call.part), (call.make, []))[1].append((*pair,))
         self._is_keeping = False  # of what is passed again
         try:
             return [(name, make(pairs, copies)) for (name, _), (make, pairs) in kept.items()]
@@ -317,12 +321,12 @@ def _uncompiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return torch.compiler.disable(function) if "torch._dynamo" in sys.modules else function
 
 
-def _in_full(array: Any, parameter: Tensor) -> Any:
+def _in_full(array: Any, precision: torch.dtype) -> Any:
     """Return numbers as precise as the parameters: half of their digits make no norm."""
     if isinstance(array, Tensor):
-        return array.to(parameter.dtype) if array.is_floating_point() else array
+        return array.to(precision) if array.is_floating_point() else array
     leaves, spec = array
-    return [_in_full(v, parameter) if isinstance(v, Tensor) else v for v in leaves], spec
+    return [_in_full(v, precision) if isinstance(v, Tensor) else v for v in leaves], spec
 
 
 def _squares(parts: list[tuple[str, Part]]) -> dict[str, Tensor]:
@@ -339,7 +343,8 @@ def _squares(parts: list[tuple[str, Part]]) -> dict[str, Tensor]:
     return found
 
 
-def _weights(lengths: Tensor, is_finite: Tensor, norm: float) -> Tensor:
+def _weights(lengths: Tensor, is_finite: Tensor | None, norm: float) -> Tensor:
     """Return what clips to the norm; a little less, so that rounding cannot lead above it."""
     below = norm * (1 - 8 * torch.finfo(lengths.dtype).eps)
-    return torch.where(is_finite, (below / lengths).clamp_(max=1), 0.0)
+    found = (below / lengths).clamp_(max=1)
+    return found if is_finite is None else torch.where(is_finite, found, 0.0)

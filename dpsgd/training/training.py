@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from dpsgd.plan import Plan
 
 _PRECISIONS = ("float32", "bfloat16")
-_MICRO_BATCH = 2048
-_MICRO_BATCH_OF_IMAGES = 256
+_MICRO_BATCH, _MOST = 256, 2048
+_ROOM = 2**27  # bytes that a piece may write on a processor
 
 
 class PrivateTraining:
@@ -46,7 +46,8 @@ class PrivateTraining:
         What is trained, and how.
     micro_batch
         Rows that go through the model at once; it changes memory, not the result. None takes
-        2048, or 256 where there are convolutions.
+        what the self-test finds to fit: at most 2048 that write 128 MB together, on a
+        graphics card a quarter of what is free; 256 without a self-test.
     average
         Weight of the past in a moving average of the parameters; 0 keeps none. It costs
         nothing.
@@ -97,11 +98,9 @@ class PrivateTraining:
                 "The optimizer belongs to another private training.",
                 hint="make model and optimizer anew, or end the other: loader.training.close()",
             )
+        self._is_to_fit = micro_batch is None
         if micro_batch is None:
-            # Few enough rows for what lies between layers to stay near the processor.
-            has_images = any(isinstance(m, nn.Conv1d | nn.Conv2d) for m in model.modules())
-            usual = _MICRO_BATCH_OF_IMAGES if has_images else _MICRO_BATCH
-            micro_batch = max(usual, plan.augmentations)
+            micro_batch = max(_MICRO_BATCH, plan.augmentations)
         if micro_batch < plan.augmentations:
             raise PlanError(
                 f"micro_batch must hold all copies of a record, {plan.augmentations}, "
@@ -195,8 +194,15 @@ class PrivateTraining:
             rows = Records.of(data).made_up(ROWS, codes=codes, device=device)
         else:
             rows = Records(self.self_test).batch(np.arange(ROWS), device=device)
-        self_test(self._books, lambda batch: losses_of(_altered(batch, augment)), rows)
+        size = self_test(self._books, lambda batch: losses_of(_altered(batch, augment)), rows)
         self._tried = tried
+        if self._is_to_fit:
+            on_card = device.type == "cuda"
+            room = torch.cuda.mem_get_info(device)[0] // 4 if on_card else _ROOM
+            most = int(room / max(1.0, size))
+            self.micro_batch = max(
+                self.plan.augmentations, most if on_card else min(_MOST, most)
+            )
 
     def accumulate(self, losses: Tensor) -> None:
         """Add the clipped gradients of some rows to the batch.
@@ -213,7 +219,8 @@ class PrivateTraining:
         for name, value in found.gradients.items():
             held = self._sums.get(name)
             self._sums[name] = value if held is None else held.add_(value)
-        self._within += float(found.within.sum()) - len(found.within) / 2
+        if self.plan.adaptive is not None:
+            self._within += float(found.within.sum()) - len(found.within) / 2
 
     def step(self) -> None:
         """Add noise to the batch, however many records it has, and take one step.
@@ -371,21 +378,16 @@ class PrivateTraining:
             setattr(self.optimizer, "step", self._held)  # noqa: B010 (its type forbids it)
 
     def _set_gradients(self) -> None:
-        parameters = self._books.parameters
-        flat = None
+        parameters, batch = self._books.parameters, self.plan.expected_batch
+        sizes = [parameter.numel() for parameter in parameters.values()]
+        flat = torch.zeros(sum(sizes))
         if self.plan.noise_multiplier:
             scale = self.plan.gradient_noise * self.clipping_norm
-            noise = self.randomness.noise(sum(p.numel() for p in parameters.values()))
-            flat = torch.from_numpy(noise).mul_(scale)
-        start = 0
-        for name, parameter in parameters.items():
-            total = self._sums.get(name)
-            total = torch.zeros_like(parameter) if total is None else total
-            if flat is not None:
-                part = flat[start : start + parameter.numel()].view_as(parameter)
-                total = total.add_(part.to(parameter))
-                start += parameter.numel()
-            parameter.grad = total.div_(self.plan.expected_batch)
+            flat = torch.from_numpy(self.randomness.noise(sum(sizes))).mul_(scale / batch)
+        flat = flat.to(next(iter(parameters.values())).device)
+        for (name, parameter), part in zip(parameters.items(), flat.split(sizes), strict=True):
+            noise, total = part.view_as(parameter).to(parameter), self._sums.get(name)
+            parameter.grad = noise if total is None else noise.add_(total, alpha=1 / batch)
 
     def _adapt(self) -> None:
         adaptive = self.plan.adaptive

@@ -10,20 +10,24 @@ from numpy.typing import NDArray
 from footing.arrays import Floats, Integers
 from synth.marginals.belief import Network
 
-_FEW = 2**17
 _WIDE = 2**62
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 def draw_codes(
-    network: Network, beliefs: Sequence[Floats], *, number: int, rng: np.random.Generator
+    network: Network,
+    beliefs: Sequence[Floats],
+    *,
+    number: int,
+    rng: np.random.Generator,
+    few: bool = True,
 ) -> list[Integers]:
     """Draw the codes of each column, clique after clique.
 
     Among the records that agree on what a clique shares with its parent, the new columns are
-    drawn by systematic sampling: as many of each kind as expected, to within one. Where there
-    are not so many records that chance evens out, these kinds are also spread evenly over the
-    other columns that are known, the latest first: by multiples of the golden ratio.
+    drawn by systematic sampling: as many of each kind as expected, to within one. Where
+    records are `few`, not so many that chance evens out, these kinds are also spread evenly
+    over the other columns that are known, the latest first: by multiples of the golden ratio.
     """
     codes = [np.zeros(number, np.int64) for _ in network.sizes]
     known: list[int] = []
@@ -40,9 +44,7 @@ def draw_codes(
         axes = [clique.index(column) for column in given + new]
         high = int(np.prod([network.sizes[column] for column in given]))
         others = [column for column in reversed(known) if column not in given]
-        kinds = _kinds(
-            codes, others if number <= _FEW else [], network.sizes, most=_WIDE // high
-        )
+        kinds = _kinds(codes, others if few else [], network.sizes, most=_WIDE // high)
         cells = _systematic(beliefs[one].transpose(axes).reshape(high, -1), rows, kinds, rng)
         for column in reversed(new):
             cells, codes[column] = np.divmod(cells, network.sizes[column])

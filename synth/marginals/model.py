@@ -19,6 +19,7 @@ from synth.schema.public import coarse_table
 
 _STEEPEST = 50.0  # of a tilt, from the least to the largest value of a column
 _CHUNK = 2**17  # rows drawn at a time: as much as stays in the cache
+_FEW = 2**17  # records that chance does not even out
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -152,7 +153,9 @@ class TableModel(CodeModel):
         codes = np.empty((number, len(self.groups)), np.int32)
         for start in range(0, number, _CHUNK):
             part = codes[start : start + _CHUNK]
-            coarse = draw_codes(self.network, beliefs, number=len(part), rng=rng)
+            coarse = draw_codes(
+                self.network, beliefs, number=len(part), rng=rng, few=number <= _FEW
+            )
             for column, group in enumerate(self.groups):
                 part[:, column] = draw_within(coarse[column], group, shares[column], rng=rng)
         return codes

@@ -20,7 +20,7 @@ Call: TypeAlias = "tuple[Any, Tensor]"
 #: Makes the gradients of the records in a layer from its calls and the copies of a record.
 Maker: TypeAlias = Callable[[Sequence[Call], int], Part]
 
-_NEAR = 2**19  # numbers that fit near the processor
+_NEAR, _ON_CARD = 2**19, 2**27  # numbers that fit near the processor, and on a graphics card
 _LONG = 8
 
 
@@ -43,10 +43,10 @@ def _is_unusual(layer: Any) -> bool:
 
 def linear(affine: Affine, calls: Sequence[Call], copies: int) -> Part:
     """Return the gradients of a product with a weight."""
+    if len(calls) == 1 and calls[0][0].dim() == 2 and copies == 1:
+        return Product(affine, *calls[0])
 
     def flat(array: Tensor) -> Tensor:
-        if array.dim() == 2 and copies == 1:
-            return array[:, None]
         places = array.shape[1:-1].numel()
         return _by_record(array.reshape(len(array), places, array.shape[-1]), copies)
 
@@ -129,10 +129,13 @@ def _convolution(layer: Any, calls: Sequence[Call], copies: int) -> Part:
         outputs = g.flatten(2)
         if layer.weight.requires_grad:
             # Few at a time, so that patches stay near the processor.
-            size = max(1, _NEAR // (width * outputs.shape[2]))
-            pairs = zip(a.split(size), outputs.split(size), strict=True)
-            rows = [torch.bmm(outputs, _patches(layer, inputs)) for inputs, outputs in pairs]
-            _add(found, "weight", torch.cat(rows).unflatten(2, layer.weight.shape[1:]), copies)
+            room = _NEAR if a.is_cpu else _ON_CARD
+            size = max(1, room // (width * outputs.shape[2]))
+            rows = g.new_empty(len(g), height, width)
+            for i in range(0, len(g), size):
+                part = slice(i, i + size)
+                torch.bmm(outputs[part], _patches(layer, a[part]), out=rows[part])
+            _add(found, "weight", rows.unflatten(2, layer.weight.shape[1:]), copies)
         if layer.bias is not None and layer.bias.requires_grad:
             _add(found, "bias", outputs.sum(2), copies)
     return Written(found)

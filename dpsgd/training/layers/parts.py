@@ -63,18 +63,18 @@ def is_written(places: int, width: int, height: int) -> bool:
 
 
 class Product(Part):
-    """Gradients that are products of two arrays, (records, places, width)."""
+    """Gradients that are products of two arrays, (records, places, width) or of one place."""
 
     def __init__(self, affine: Affine, inputs: Tensor, outputs: Tensor) -> None:
         self.affine, self.inputs, self.outputs = affine, inputs, outputs
         self.has_weight = affine.trains(affine.weight)
         self.has_bias = affine.trains(affine.bias)
         self.written: Tensor | None = None
-        places, width, height = inputs.shape[1], inputs.shape[2], outputs.shape[2]
+        places, width, height = inputs.shape[1:-1].numel(), inputs.shape[-1], outputs.shape[-1]
         self.is_one_place = places == 1
         if self.is_one_place:
-            self.inputs, self.outputs = inputs[:, 0], outputs[:, 0]
-        if self.has_weight and places > 1 and is_written(places, width, height):
+            self.inputs, self.outputs = inputs.flatten(1), outputs.flatten(1)
+        elif self.has_weight and is_written(places, width, height):
             self.written = torch.bmm(outputs.transpose(1, 2), inputs)
 
     def squares(self) -> Tensor:
@@ -113,10 +113,7 @@ class Product(Part):
 
     def keep(self, mask: Tensor) -> Part:
         """Return the same without the gradients of other records."""
-        inputs, outputs = _kept(self.inputs, mask), _kept(self.outputs, mask)
-        if self.is_one_place:
-            inputs, outputs = inputs[:, None], outputs[:, None]
-        return Product(self.affine, inputs, outputs)
+        return Product(self.affine, _kept(self.inputs, mask), _kept(self.outputs, mask))
 
 
 class Written(Part):
@@ -147,7 +144,7 @@ class Rows(Part):
     """Gradients of a table: rows of it for each record, none of them twice.
 
     To each of the ``codes`` from ``ends[i]`` to ``ends[i + 1]`` belong ``values[i]``, as many
-    ``times``, of one of the ``records``.
+    ``times``, of one of the ``records``; without times to one code each.
     """
 
     layer: Any
@@ -167,11 +164,13 @@ class Rows(Part):
 
     def weighted(self, weights: Tensor) -> dict[str, Tensor]:
         """Return the weighted sum of the gradients, by parameter."""
-        weight, lengths = self.layer.weight, self.ends.diff()
-        scale = weights[self.records].repeat_interleave(lengths)
-        scale = scale if self.times is None else scale * self.times
+        weight, scale, rows = self.layer.weight, weights[self.records], self.values
+        if self.times is not None:
+            lengths = self.ends.diff()
+            scale = scale.repeat_interleave(lengths) * self.times
+            rows = rows if weight.is_cpu else rows.repeat_interleave(lengths, 0)
         if not weight.is_cpu:
-            rows = self.values.repeat_interleave(lengths, 0) * scale[:, None]
+            rows = rows * scale[:, None]
             return {"weight": torch.zeros_like(weight).index_add_(0, self.codes, rows)}
         # Several times as fast as index_add_ and the way back through an embedding.
         columns = (scale.numpy(), self.codes.numpy(), self.ends.numpy())

@@ -63,7 +63,7 @@ class Places(nn.Module):
         self.last = nn.Linear(4, 3)
 
     def forward(self, x):
-        places = torch.arange(x.shape[1])
+        places = torch.arange(x.shape[1], device=x.device)
         x = self.words(x) + self.places(places[None] if self.axes == 2 else places)
         return self.last(self.layer(x).mean(1))
 
@@ -78,8 +78,8 @@ class Attention(nn.Module):
 
     def forward(self, x):
         key = self.other(x)
-        padding = torch.arange(x.shape[1]).expand(x.shape[:2]) == 1
-        later = torch.ones(x.shape[1], x.shape[1]).triu(2).bool()
+        padding = torch.arange(x.shape[1], device=x.device).expand(x.shape[:2]) == 1
+        later = torch.ones(x.shape[1], x.shape[1], device=x.device).triu(2).bool()
         pair = (x, key) if self.is_first else (x.transpose(0, 1), key.transpose(0, 1))
         out, weights = self.inner(
             query=pair[0], key=pair[1], value=pair[1],

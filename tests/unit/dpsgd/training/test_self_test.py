@@ -54,7 +54,9 @@ def kept(model, x):
 
 class Contrastive(nn.CrossEntropyLoss):
     def forward(self, outputs, targets):
-        return super().forward(outputs @ outputs.T, torch.arange(len(targets)))
+        return super().forward(
+            outputs @ outputs.T, torch.arange(len(targets), device=targets.device)
+        )
 
 
 class Divided(nn.CrossEntropyLoss):
@@ -68,6 +70,7 @@ def embedded(**settings):
     )
 
 
+EACH = nn.CrossEntropyLoss(reduction="none")
 MIXED, WRONG = "changes with another record", "not those of the losses"
 REFUSED = {
     "the mean": (lambda: Model(lambda m, x: m.a(x - x.mean(0)), a=linear()), X, MIXED),
@@ -95,9 +98,12 @@ def plan(**changes):
     return Plan(dataset_size=20, **usual | changes)
 
 
-def begun(model, **settings):
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    return PrivateTraining(plan(), model=model, optimizer=optimizer, **settings)
+def begun(model, *, augmentations=1, **settings):
+    optimizer, made = (
+        torch.optim.SGD(model.parameters(), lr=0.1),
+        plan(augmentations=augmentations),
+    )
+    return PrivateTraining(made, model=model, optimizer=optimizer, **settings)
 
 
 def private(model, x, y=Y, *, criterion=None, **settings):
@@ -109,6 +115,26 @@ def private(model, x, y=Y, *, criterion=None, **settings):
         data=(x, y),
         **settings,
     )
+
+
+def test_records_that_take_more_memory_come_in_smaller_pieces():
+    found = []
+    for length in (3, 3000, 6000):
+        training = begun(embedded())
+        training.check(WORDS.repeat(1, length // 3), Y, losses_of=training.losses_with(EACH))
+        found.append(training.micro_batch)
+    assert found[0] == 2048 > found[1] > found[2] > found[1] / 3
+    assert found[2] * 6000 * 4 * 4 < 2**27  # of the looked-up words alone
+
+
+def test_pieces_are_the_users_own_and_hold_all_copies_of_a_record():
+    for settings, wanted in (({"micro_batch": 7}, 7), ({"self_test": False}, 256)):
+        training = begun(linear(), **settings)
+        training.check(X, Y, losses_of=training.losses_with(EACH))
+        assert training.micro_batch == wanted
+    training = begun(linear(), augmentations=3000)
+    training.check(X, Y, losses_of=training.losses_with(EACH))
+    assert training.micro_batch == 3000
 
 
 @pytest.mark.parametrize("name", REFUSED)

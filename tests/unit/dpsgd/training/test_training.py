@@ -497,16 +497,3 @@ def test_a_record_in_sixteen_bits_contributes_no_more_than_the_norm():
         training.run(x[row : row + 1] * 50, y[row : row + 1], criterion=EACH)
         moved = (before - weights(training)).double() * settings.expected_batch
         assert float(moved.norm()) <= 0.01 * (1 + 1e-3)
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
-def test_a_model_on_a_gpu_learns_what_one_on_the_processor_does():
-    x, y = data()
-    found = []
-    for device in ("cpu", "cuda"):
-        torch.manual_seed(1)
-        model = nn.Linear(3, 2).to(device)
-        training = begun(plan(), model=model)
-        training.run(x, y, criterion=EACH)
-        found.append(weights(training).cpu())
-    assert torch.allclose(*found, atol=1e-4)
