@@ -27,7 +27,8 @@ _SHOWN = re.compile(
     rf"(\s*(?:>>> |\.\.\. )?)"
     rf"(from (?:{_NAMES})(?:\.\w+)* import\b|import (?:{_NAMES})\b(?! \w))"
 )
-_NO_CACHE = shutil.ignore_patterns("__pycache__", "*.pyc")
+#: Translations are compiled.
+_LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc", "*.po")
 
 
 class CustomBuildHook(BuildHookInterface):
@@ -49,7 +50,7 @@ class CustomBuildHook(BuildHookInterface):
 def write_packages(root: Path, to: Path, names: tuple[str, ...] = PACKAGES) -> None:
     """Copy packages of the checkout with every import of a package of the engine rewritten."""
     for name in names:
-        shutil.copytree(root / name, to / name, ignore=_NO_CACHE)
+        shutil.copytree(root / name, to / name, ignore=_LEFT_OUT)
         for file in (to / name).rglob("*.py"):
             text = file.read_text(encoding="utf-8")
             file.write_text(rewritten(text, root), encoding="utf-8")
@@ -145,6 +146,6 @@ def _is_module(dotted: str, root: Path) -> bool:
 if __name__ == "__main__":
     here = Path(__file__).resolve().parent
     target = Path(sys.argv[1])
-    shutil.copytree(here / HOME, target / HOME, ignore=_NO_CACHE)
+    shutil.copytree(here / HOME, target / HOME, ignore=_LEFT_OUT)
     write_packages(here, target / HOME)
     write_packages(here, target, ("tests",))

@@ -1,6 +1,7 @@
 """How Sphinx builds the documentation: `make docs`."""
 
 import importlib.metadata
+import posixpath
 import re
 import sys
 from pathlib import Path
@@ -19,6 +20,7 @@ exclude_patterns = ["_build"]
 html_static_path = ["static"]
 html_css_files = ["docs.css"]
 html_theme = "furo"
+default_role = "code"
 html_title = f"ckm {release}"
 html_copy_source = False
 myst_heading_anchors = 4
@@ -65,6 +67,10 @@ FRENCH = {
 }
 
 
+#: What the menu says above French pages.
+FRENCH_CAPTIONS = {"Tutoriels", "Guides"}
+
+
 def _show_in_its_language(app, pagename, _template, context, _doctree):
     """Give a page its language, the menu of that language and a link to the other."""
     is_french = pagename.startswith("fr/")
@@ -81,9 +87,14 @@ def _show_in_its_language(app, pagename, _template, context, _doctree):
     menu = BeautifulSoup(context.get("furo_navigation_tree", ""), "html.parser")
     parts = menu.find_all(["p", "ul"], recursive=False)
     for before, part in zip([None, *parts], parts, strict=False):
-        is_captioned = "p" in (part.name, before and before.name)
-        if is_captioned == is_french:
+        captions = [one.get_text() for one in (part, before) if one and one.name == "p"]
+        if (not captions or captions[0] in FRENCH_CAPTIONS) != is_french:
             part.extract()
+    for way in ("prev", "next"):  # the order of pages goes from one language to the other
+        link = (context.get(way) or {}).get("link", "")
+        page = posixpath.normpath(posixpath.join(posixpath.dirname(pagename), link))
+        if page.startswith("fr/") != is_french:
+            context[way] = None
     context["furo_navigation_tree"] = str(menu)
 
 

@@ -449,6 +449,8 @@ class DPRegressor(_Estimator):
         The plan; the target of its schema is a `Number`.
     model, hidden, learning_rate, momentum, average, device
         As for `DPClassifier`.
+    bounds
+        Public bounds of the target, where the plan has no schema.
 
     Examples
     --------
@@ -466,6 +468,9 @@ class DPRegressor(_Estimator):
     >>> bool(abs(found[0] - 20) < 2 and abs(found[1] - 30) < 2)
     True
     """
+
+    _: KW_ONLY
+    bounds: tuple[float, float] | None = None
 
     def predict(self, table: Any) -> Floats:
         """Return the expected value, within the bounds of the target.
@@ -495,8 +500,10 @@ class DPRegressor(_Estimator):
 
     def _column(self) -> Number:
         schema = self.plan.schema
+        if schema is None and self.bounds is not None:
+            return Number(name="target", low=self.bounds[0], high=self.bounds[1])
         if schema is None or not isinstance(schema.target, Number):
-            raise PlanError("A regressor needs a schema with a Number as target.")
+            raise PlanError("A regressor needs a Number as target, or bounds=(low, high).")
         return schema.target
 
     def _outputs(self) -> int:

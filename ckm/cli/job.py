@@ -69,7 +69,7 @@ def init(
     from ckm.config.draft import draft_job
 
     check_output(output, force=force, endings=(".toml",))  # never the data
-    draft = draft_job(data, output=output.absolute(), table=table)
+    draft = draft_job(data, output=output.absolute(), table=table, say=terminal.say)
     if has_schema:
         text = _schema_text("job")
         write_whole(output.with_name("job.schema.json"), text, is_private=False)

@@ -81,7 +81,7 @@ def carry_out(
     from ckm.config import read_job
 
     plan = read_job(job)
-    count = f"{len(plan.tables)} table{'s' if len(plan.tables) > 1 else ''}"
+    count = f"{len(plan.tables)} tables" if len(plan.tables) > 1 else "1 table"
     if len(plan.output.languages) > 1:
         count += f" in {', '.join(plan.output.languages)}"
     terminal.step("job read", f"{job.name}: {count}", tables=len(plan.tables))

@@ -4,7 +4,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from math import prod
@@ -38,12 +38,6 @@ _MOST_CELLS = 50_000
 _PER_VALUE = 10  # with fewer records for a value, columns nest by chance
 _MOST_TABLES = 4
 _LABELS = {"Total", "(missing)"}
-_PTABLE = """
-[ptable]                       # decide: how much noise; see docs/howto/choosing-noise.md
-max_noise = 5                  # no published count is further than this from the truth
-variance = 3.0                 # how much noise there is
-small = 2                      # no published count is 1 or 2
-"""
 
 
 @dataclass(kw_only=True)
@@ -84,7 +78,9 @@ class Draft:
         return prod(1 + sum(self.columns[c].distinct for c in names) for names in levels)
 
 
-def draft_job(data: str, *, output: Path, table: str | None = None) -> Draft:
+def draft_job(
+    data: str, *, output: Path, table: str | None = None, say: Callable[[str], str] = str
+) -> Draft:
     """Draft a job from what the columns of the data are like; the data are read once or twice.
 
     Parameters
@@ -95,6 +91,8 @@ def draft_job(data: str, *, output: Path, table: str | None = None) -> Draft:
         Where the job is to lie: its paths start there.
     table
         The table of a DuckDB file.
+    say
+        Translates comments.
     """
     with open_source(data, table=table) as source:
         records, columns = profile_columns(source)
@@ -110,7 +108,8 @@ def draft_job(data: str, *, output: Path, table: str | None = None) -> Draft:
             hint="make columns of groups first, such as bands of age",
         )
     path = data if is_elsewhere(data) else os.path.relpath(data, output.parent)
-    found.text = _text(found, path, table=table, folder=output.parent)
+    text = _text(found, path, table=table, folder=output.parent)
+    found.text = re.sub("\t(.*?)\t", lambda note: say(note[1]), text)
     return found
 
 
@@ -211,30 +210,39 @@ def _key(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
 
 
-def _line(setting: str, note: str) -> str:
-    return f"{setting:<30} # {note}"
+def _note(text: str) -> str:
+    """Mark what is translated: no name or value holds a bare tab."""
+    return f"\t{text}\t"
+
+
+def _setting(setting: str, note: str) -> str:
+    return f"{setting:<30} # {_note(note)}"
 
 
 def _text(found: Draft, path: str, *, table: str | None, folder: Path) -> str:
     lines = [
-        "# A release job, drafted by ckm job init: look at what is marked with decide.",
-        "# Comments tell shares and numbers of categories of the data: keep them inside.",
+        f"# {_note('A release job, drafted by ckm job init: see what is marked with decide.')}",
+        f"# {_note('Comments tell shares and categories of the data: keep them inside.')}",
         "schema = 1",
-        '# title = "…"                 # decide: what the release is called',
+        _setting('# title = "…"', "decide: what the release is called"),
         "",
         *_data(found, path, table),
         "",
         "[keys]",
         _secret(folder),
-        *_PTABLE.splitlines(),
+        "",
+        _setting("[ptable]", "decide: how much noise; see docs/howto/choosing-noise.md"),
+        _setting("max_noise = 5", "no published count is further than this from the truth"),
+        _setting("variance = 3.0", "how much noise there is"),
+        _setting("small = 2", "no published count is 1 or 2"),
         "",
     ]
     if found.hierarchies:
         note = "decide: each value of a column lies in one value of the column before"
-        lines.append(_line("[hierarchies]", note))
+        lines.append(_setting("[hierarchies]", note))
         for name, chain in found.hierarchies.items():
-            sizes = ", ".join(f"{found.columns[c].distinct:,}" for c in chain)
-            lines.append(_line(f"{name} = {_quoted(chain)}", f"{sizes} categories"))
+            sizes = " > ".join(str(found.columns[c].distinct) for c in chain)
+            lines.append(_setting(f"{name} = {_quoted(chain)}", f"{sizes} categories"))
         lines.append("")
     used = {name for dimensions in found.tables.values() for name in dimensions}
     listed = {name: found.categories[name] for name in found.categories if name in used}
@@ -242,16 +250,17 @@ def _text(found: Draft, path: str, *, table: str | None, folder: Path) -> str:
         note = (
             "decide: these codes are printed; add what may occur, so that its zeros are known"
         )
-        lines.append(_line("[categories]", note))
+        lines.append(_setting("[categories]", note))
         lines += [f"{_key(name)} = {_quoted(values)}" for name, values in listed.items()]
         lines.append("")
     for name, dimensions in found.tables.items():
         cells = f"at most {found.cells(dimensions):,} cells"
         lines += ["[[table]]", f'name = "{name}"']
-        lines += [_line(f"dimensions = {_quoted(dimensions)}", f"{cells}; decide"), ""]
-    lines.append(
-        "# The columns of the data (sums need [[magnitude]]: docs/explanation/magnitudes.md):"
+        lines += [_setting(f"dimensions = {_quoted(dimensions)}", f"{cells}; decide"), ""]
+    columns = (
+        "The columns of the data (sums need [[magnitude]]: docs/explanation/magnitudes.md):"
     )
+    lines.append(f"# {_note(columns)}")
     lines += [f"# {one}" for one in _columns(found, used)]
     return "\n".join(lines) + "\n"
 
@@ -260,25 +269,25 @@ def _data(found: Draft, path: str, table: str | None) -> list[str]:
     lines = [f"table = {_quoted(table)}"] if table is not None else []
     stored = [name for name in found.unique if name in _STORED]
     if stored:
-        lines.append(_line(f"record_key = {_quoted(stored[0])}", "a column of stored keys"))
+        lines.append(_setting(f"record_key = {_quoted(stored[0])}", "a column of stored keys"))
     elif found.unique:
         note = "each record has its own; decide: is it the same in every release?"
-        lines.append(_line(f"id = {_quoted(found.unique[0])}", note))
-        lines += [_line(f"# id = {_quoted(n)}", "the same") for n in found.unique[1:]]
+        lines.append(_setting(f"id = {_quoted(found.unique[0])}", note))
+        lines += [_setting(f"# id = {_quoted(n)}", "the same") for n in found.unique[1:]]
     else:
         keyed = re.sub(r"[*?\[\]]", "_", Path(path).stem) + ".keyed.parquet"
         words = [path, *(["--table", table] if table is not None else []), "-o", keyed]
         shown = " ".join(shlex.quote(w) if w.isprintable() else _quoted(w) for w in words)
         lines += [
-            "# No column tells all records apart. Draw keys in this folder, once; keep them:",
+            f"# {_note('No column tells records apart. Draw keys here, once; keep them:')}",
             f"#     ckm keys draw {shown}",
-            '# id = "…"                    # or a column that does, in place of record_key',
+            _setting('# id = "…"', "or a column that does, in place of record_key"),
             'record_key = "record_key"',
         ]
         path, lines = keyed, [one for one in lines if not one.startswith("table")]
     for number, name in enumerate(found.weights):
         setting = f"{'# ' if number else ''}weight = {_quoted(name)}"
-        lines.append(_line(setting, 'decide: for measures = ["count", "weighted"]'))
+        lines.append(_setting(setting, 'decide: for measures = ["count", "weighted"]'))
     key = "database" if scheme_of(path) in DRIVERS else "path"
     return ["[data]", f"{key} = {_quoted(path)}", *lines]
 
@@ -286,15 +295,15 @@ def _data(found: Draft, path: str, table: str | None) -> list[str]:
 def _secret(folder: Path) -> str:
     is_set = bool(os.environ.get(SECRET_VARIABLE)) and not (folder / "secret.key").exists()
     setting = f'{"# " if is_set else ""}secret = "secret.key"'
-    return _line(setting, "made once by: ckm keys secret secret.key; without it CKM_SECRET")
+    return _setting(setting, "made once by ckm keys secret secret.key; without it CKM_SECRET")
 
 
 def _columns(found: Draft, used: set[str]) -> Sequence[str]:
     nested = {c: name for name, chain in found.hierarchies.items() for c in chain}
     lines = []
     for name, column in found.columns.items():
-        about = "" if column.distinct <= COUNTED else "about "
-        facts = [column.kind, f"{about}{column.distinct} values"]
+        number = column.distinct
+        facts = [f"{number} values" if number <= COUNTED else f"about {number} values"]
         if column.missing:
             facts.append(f"{100 * column.missing:.3g} % missing")
         if name in {*found.unique, *found.weights}:
@@ -309,11 +318,11 @@ def _columns(found: Draft, used: set[str]) -> Sequence[str]:
             facts.append("may be a dimension")
         elif column.kind in ("integer", "number") and column.distinct > _FEW:
             sums = _quoted(["count", f"sum:{name}"])
-            facts.append(f"measures = {sums}")
-            facts[-1] += ' with missing_values = "skip"' if column.missing else ""
+            skipped = f'measures = {sums} with missing_values = "skip"'
+            facts.append(skipped if column.missing else f"measures = {sums}")
             facts += [] if column.is_positive else ["signed = true in its [[magnitude]]"]
             facts.append("or a dimension once cut into bands")
-        elif _FEW < column.distinct <= found.records // _PER_VALUE:
-            facts.append("a dimension of many categories")
-        lines.append(f"{_quoted(name)}: {', '.join(facts)}")
+        lines.append(
+            f"{_quoted(name)}: {column.kind}, {', '.join(_note(fact) for fact in facts)}"
+        )
     return lines

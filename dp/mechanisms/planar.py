@@ -146,17 +146,6 @@ class PlanarLaplace:
         """
         return bisected(lambda e: e + self._excess(e) <= self.epsilon, 0.0, self.epsilon)[0]
 
-    @property
-    def mean_distance(self) -> float:
-        """How far a report lies from the place on average.
-
-        Examples
-        --------
-        >>> round(PlanarLaplace(epsilon=0.01, spacing=10, reach=1e4).mean_distance)
-        200
-        """
-        return 2 / self.noise_epsilon
-
     def accuracy(self, confidence: float = 0.95) -> float:
         """Return how near a report lies, at a confidence; rounding to the grid included.
 

@@ -5,7 +5,6 @@ import multiprocessing
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, TypeAlias
 
 from dp.checking import checked_count
@@ -48,12 +47,6 @@ class Footprint:
     step: int
     peak: int
     device: str
-
-    @property
-    def increments(self) -> dict[str, int]:
-        """What each stage added."""
-        held = [getattr(self, name) for name in ("start", *STAGES)]
-        return {name: b - a for name, (a, b) in zip(STAGES, pairwise(held), strict=True)}
 
 
 def measure(

@@ -75,18 +75,6 @@ class Figures:
     p_source: tuple[tuple[int, float], ...]
     prior: float = 1.0
 
-    @property
-    def p_changed(self) -> float:
-        """The share of large cells that are changed: one less the probability of staying.
-
-        Examples
-        --------
-        >>> from ptable import NoiseSpec
-        >>> round(figures(NoiseSpec(max_noise=2, variance=1.0)).p_changed, 4)
-        0.617
-        """
-        return 1 - self.p_stay
-
     def __str__(self) -> str:
         low, high = self.p_stay_range
         source = ", ".join(f"{p:.0%} of published {j}" for j, p in self.p_source)

@@ -136,18 +136,6 @@ class Guarantee:
         return _is_plain(self.table)
 
     @property
-    def is_unbiased(self) -> bool:
-        """Whether the mean noise of every count is exactly 0.
-
-        Examples
-        --------
-        >>> from ptable import Mechanism
-        >>> guarantee(Mechanism.random_rounding(3).build()).is_unbiased
-        True
-        """
-        return self.largest_bias == 0
-
-    @property
     def largest_bias(self) -> Fraction:
         """The largest mean noise in either direction.
 
@@ -408,7 +396,7 @@ def guarantee(
     --------
     >>> from ptable import NoiseSpec, solve
     >>> proof = guarantee(solve(NoiseSpec(max_noise=2, variance=1.0)))
-    >>> proof.is_unbiased, proof.zeros_stay, round(proof.delta_at(1.0), 4)
+    >>> proof.largest_bias == 0, proof.zeros_stay, round(proof.delta_at(1.0), 4)
     (True, True, 0.6019)
     """
     epsilon, delta = require_epsilon(epsilon), require_delta(delta)

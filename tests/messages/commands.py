@@ -132,7 +132,9 @@ _FOREIGN = (
     *("times the width, 1,000 rows", "times the larger bound", "what", "of"),
     *("error:", "hint:", "in the data:", "{0} or {1}", "{0} and {1}"),
 )
-_SINKS = frozenset({"step", "warn", "warning", "add", "add_error", "fail", "table", "__init__"})
+_SINKS = frozenset(
+    {"_note", "step", "warn", "warning", "add", "add_error", "fail", "table", "__init__"}
+)
 #: Functions whose texts are shown by the commands, and are words of pages elsewhere.
 _OF_COMMANDS = frozenset({"add_task", "say", "tell"})
 _KEYWORDS = frozenset({"hint", "problem", "message", "title", "caption", "inside", "text"})

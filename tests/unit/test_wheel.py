@@ -86,6 +86,7 @@ def test_the_wheel_is_one_package_and_with_the_sources_the_same_bytes_when_built
         assert f"ckm_engine/{package}/__init__.py" in names
         assert f"ckm_engine/{package}/py.typed" in names
     assert any(name.endswith(".mo") for name in names)
+    assert not any(name.endswith((".po", ".pyc")) for name in names)
     assert any(name.endswith(".html") for name in names)
     assert any(name.endswith("LICENSE") for name in names)
     assert {"ckm", "tests", "docs", "hatch_build.py", "constraints.txt"} <= held

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ckm.ledger import LedgerError
 from ckm.ledger.storage.store import Database
 from ckm.service.access.sqlite_file import SqliteFile, busy_without
 
@@ -171,6 +172,8 @@ class Rates:
             "SELECT span, until, used FROM ckm_used WHERE caller = ?", (caller,)
         )
         known = {window: (until, used) for window, until, used in rows}
+        if any(isinstance(one, str | bytes) for counts in known.values() for one in counts):
+            raise LedgerError("Something else than numbers was written there.")
         counts = {}
         for window in windows:
             until, used = known.get(window, (0.0, 0))

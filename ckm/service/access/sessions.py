@@ -16,6 +16,7 @@ from ckm.ledger.storage.store import Database
 from ckm.service.access.sqlite_file import SqliteFile, busy_without
 
 LASTS_S = 8 * 3600
+_KEPT_S = 86_400  # so long after its end, for servers whose clocks are behind
 _MOST = 10_000
 _LONGEST = 100
 
@@ -115,7 +116,7 @@ class Sessions:
     def _tidy(self) -> None:
         """Forget what is over; of too many, the oldest half of whoever has most of them."""
         run, fetch = self._database.run, self._database.fetch
-        run("DELETE FROM ckm_session WHERE until <= ?", (int(self._clock()),))
+        run("DELETE FROM ckm_session WHERE until <= ?", (int(self._clock()) - _KEPT_S,))
         ((number,),) = fetch("SELECT count(*) FROM ckm_session")
         if number >= _MOST:
             ((token, theirs),) = fetch(

@@ -17,8 +17,8 @@ N = 2400
 TREE = ["region", "department", "commune"]
 
 
-def run(*args):
-    environment = {"CKM_LOG_FORMAT": "text"}
+def run(*args, language="en"):
+    environment = {"CKM_LOG_FORMAT": "text", "CKM_LANG": language}
     return CliRunner(env=environment).invoke(app, [str(arg) for arg in args])
 
 
@@ -51,9 +51,9 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def drafted(table):
+def drafted(table, *, language="en"):
     pq.write_table(table, "people.parquet")
-    result = run("job", "init", "people.parquet", "--force")
+    result = run("job", "init", "people.parquet", "--force", language=language)
     assert result.exit_code == 0, result.output
     with open("job.toml", encoding="utf-8") as file:  # noqa: PTH123
         text = file.read()
@@ -79,6 +79,19 @@ def test_a_draft_names_what_it_found(folder):
     _, text = drafted(people(income=income))
     more = 'with missing_values = "skip", signed = true in its [[magnitude]]'
     assert f"{sums} {more}, {bands}" in text
+
+
+def test_comments_alone_are_in_the_language_of_the_reader(folder):
+    table = people(sex=['a # in a table", # a weight', "\ta weight\t"] * (N // 2))
+    (job, english), (travail, french) = drafted(table), drafted(table, language="fr")
+    assert travail == job
+    assert "[ptable]                       # à décider\N{NO-BREAK SPACE}: combien" in french
+    same = set(english.splitlines()) & set(french.splitlines())
+    shown = {line for line in same if "#" in line and "categ" not in line}
+    assert all(line.startswith(("sex = ", '# "income"')) for line in shown), shown
+    assert (
+        '# "code": integer, 60 valeurs, répartit les enregistrements comme "commune"' in french
+    )
 
 
 def test_a_value_in_two_places_or_with_and_without_one_nests_in_none():

@@ -42,7 +42,7 @@ def test_distances_and_directions_follow_their_law():
     assert kstest(distance, lambda r: 1 - (1 + 0.01 * r) * np.exp(-0.01 * r)).pvalue > 1e-3
     angle = np.arctan2(moved[:, 1], moved[:, 0])
     assert kstest(angle, lambda a: (a + math.pi) / (2 * math.pi)).pvalue > 1e-3
-    assert distance.mean() == pytest.approx(NOISE.mean_distance, rel=0.02)
+    assert distance.mean() == pytest.approx(2 / NOISE.noise_epsilon, rel=0.02)
     assert np.mean(distance <= NOISE.accuracy(0.9)) == pytest.approx(0.9, abs=0.01)
 
 
@@ -94,7 +94,7 @@ def test_two_places_apart_keep_the_promise_under_audit():
 def test_repeated_reports_of_one_place_average_out():
     moved = NOISE.perturb([[1000.0, 2000.0]] * 5000, generator=np.random.default_rng(4))
     assert np.hypot(*(moved.mean(axis=0) - [1000, 2000])) < 15
-    assert NOISE.mean_distance == pytest.approx(200, rel=1e-3)
+    assert 2 / NOISE.noise_epsilon == pytest.approx(200, rel=1e-3)
 
 
 @pytest.mark.parametrize("places", [[[1, 2, 3]], [1, 2], [[math.nan, 0]], [[math.inf, 0]], 5])

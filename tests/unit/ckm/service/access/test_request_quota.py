@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
@@ -152,6 +153,18 @@ def test_where_nothing_can_be_counted_nobody_is_answered(path, caplog):
     other.execute("ROLLBACK")
     other.close()
     assert rates.take("a", limit=1).is_allowed
+
+
+@pytest.mark.parametrize("change", ["until = 'never'", "used = 'none'", "used = x'00'"])
+def test_where_no_numbers_are_written_nobody_is_answered(path, change):
+    rates = Rates(path)
+    rates.take("a", limit=9)
+    with sqlite3.connect(path) as other:
+        other.execute(f"UPDATE ckm_used SET {change}")
+    for count in (partial(rates.take, limit=9), partial(rates.charge, cost=1)):
+        with pytest.raises(ClientError) as caught:
+            count("a")
+        assert caught.value.status == 503
 
 
 @pytest.mark.slow

@@ -151,6 +151,14 @@ def test_clocks_of_servers_that_differ_a_little_give_no_request_twice(shared):
     assert not late.take("a", limit=2).is_allowed
 
 
+def test_a_server_whose_clock_is_hours_ahead_ends_no_session_of_the_others(shared):
+    there = Sessions(shared(), clock=lambda: 1e9)
+    ahead = Sessions(shared(), clock=lambda: 1e9 + LASTS_S + 3600)
+    name, later = there.open("a"), ahead.open("b")
+    assert (ahead.token_id(name), there.token_id(name)) == (None, "a")
+    assert there.token_id(later) == "b"
+
+
 def columns(store, table, wanted):
     return store.fetch(f"SELECT {wanted} FROM {table}")
 
