@@ -2,7 +2,7 @@
 
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from dp import BudgetLedger
 from dpsgd.accounting.cost import Cost
 from dpsgd.card import PrivacyCard, card_of
 from dpsgd.cuts import FoundCuts
@@ -103,38 +102,24 @@ class _Estimator:
         """Return what the model cost."""
         return self.plan.cost(self._fitted().steps_taken_)
 
-    def fit(
-        self,
-        table: Any,
-        y: Any = None,
-        *,
-        ledger: BudgetLedger | None = None,
-        who: str = "",
-        what: str = "a model",
-        checkpoint: str | Path | None = None,
-        is_resumed: bool = False,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> Self:
+    def fit(self, table: Any, y: Any = None, **bookkeeping: Any) -> Self:
         """Train, once; every step of the plan is taken.
+
+        ``ledger``, a budget or the path to it, pays; ``who`` and ``what`` name the charge.
+        ``checkpoint`` is the path of a file with which an interrupted run goes on,
+        ``is_resumed``; ``progress`` is called with steps taken and all steps.
 
         Copies that scikit-learn makes, and a model that is trained, train again where a ledger
         pays: each time costs as much.
         """
         is_again = self._is_copy or self.__sklearn_is_fitted__()
-        if is_again and ledger is None and not self.plan.is_demonstration:
+        if is_again and bookkeeping.get("ledger") is None and not self.plan.is_demonstration:
             raise PlanError(
                 "A copy, or a second training, looks at the records again, and nobody pays.",
                 hint="fit(…, ledger=ledger, who='…') pays; for each copy of cross_val_score "
                 "params={'ledger': ledger, 'who': '…'} does",
             )
-        callbacks = Callbacks(
-            ledger=ledger,
-            who=who,
-            what=what,
-            checkpoint=checkpoint,
-            is_resumed=is_resumed,
-            progress=progress,
-        )
+        callbacks = Callbacks(**bookkeeping)
         x, goal = self.check(table, y)
         self._fit(x, goal, callbacks=callbacks)
         return self
@@ -238,9 +223,14 @@ class _Estimator:
 
     def _build(self, inputs: int) -> nn.Module:
         outputs = self._outputs()
+        schema = self.plan.schema
+        if self.model == "images" and schema is not None:
+            raise PlanError(
+                "Images are arrays without columns, for which no cuts are found or paid for.",
+                hint="plan without a schema, and give classes=…",
+            )
         if self.model == "images":
             return image_network(outputs)
-        schema = self.plan.schema
         if self.model == "linear" and schema is not None and schema.uncut:
             cuts = FoundCuts(schema)
             network = linear_network(inputs + cuts.width, outputs, hidden=self.hidden)

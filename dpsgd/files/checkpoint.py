@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,7 @@ def save(
         "randomness": training.randomness.state(),
         "groups": state["param_groups"],
         "plain": plain,
+        "scheduler": _scheduler(training),
         "about": about or {},
     }
     write_tensors(path, tensors, kind="run", facts=facts)
@@ -66,7 +68,7 @@ def resume(training: PrivateTraining, path: StrPath) -> dict[str, Any]:
         about = dict(facts["about"])
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         raise CheckpointError(
-            "The file does not fit this model and optimizer.",
+            "The file does not fit this model, optimizer and scheduler.",
             hint="build them as they were when it was written",
         ) from error
     training.steps_taken = taken
@@ -85,6 +87,9 @@ def _restore(
     training.averages = parts["average"] or None
     training.clipping_norm = float(facts["clipping_norm"])
     training.randomness.restore(facts["randomness"])
+    scheduler, kept = training.scheduler, facts.get("scheduler", "")
+    if kept or scheduler is not None:
+        scheduler.load_state_dict(_alike(json.loads(kept), scheduler.state_dict()))
 
 
 def write_tensors(
@@ -106,6 +111,32 @@ def read_tensors(path: StrPath, *, kind: str) -> tuple[dict[str, Tensor], dict[s
             f"The tensors of {Path(path).name!r} cannot be read.",
             hint="restore an undamaged copy of the file",
         ) from error
+
+
+def _scheduler(training: PrivateTraining) -> str:
+    """Return where the scheduler of a loop stands; nothing, where there is none."""
+    groups, scheduler = training.optimizer.param_groups, training.scheduler
+    if scheduler is None and not any("initial_lr" in group for group in groups):
+        return ""
+    try:
+        return json.dumps(scheduler.state_dict())
+    except (AttributeError, TypeError) as error:
+        raise CheckpointError(
+            "The file of the run would not keep where the scheduler stands.",
+            hint="make one of torch.optim.lr_scheduler before, of numbers and functions, and "
+            "give privatise(…, scheduler=scheduler)",
+        ) from error
+
+
+def _alike(found: Any, like: Any) -> Any:
+    """Return what JSON made of a state, with keys and kinds as a fresh state has them."""
+    if isinstance(like, dict) and isinstance(found, dict):
+        keys = {str(key): key for key in like}
+        pairs = ((keys.get(name, name), value) for name, value in found.items())
+        return type(like)({key: _alike(value, like.get(key)) for key, value in pairs})
+    if isinstance(like, list) and isinstance(found, list) and len(like) == len(found):
+        return [_alike(*pair) for pair in zip(found, like, strict=True)]
+    return found
 
 
 def _state(tensors: dict[str, Tensor], facts: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dp import BudgetLedger
 from dp.budget.entries import RunState
 from dp.errors import BudgetSpentError
 from dpsgd.accounting.cost import Sampling
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from _typeshed import StrPath
     from torch import Tensor
 
-    from dp import BudgetLedger
     from dpsgd.plan import Plan
     from dpsgd.training.training import PrivateTraining
 
@@ -36,8 +36,8 @@ class Callbacks:
     Parameters
     ----------
     ledger
-        The budget that pays for the whole plan before the first step. What is paid stays
-        paid, whatever becomes of the run; a run that goes on does not pay again.
+        The budget that pays for the whole plan before the first step, or the path to it. What
+        is paid stays paid, whatever becomes of the run; a run that goes on does not pay again.
     who, what
         Who trains, and what: for the ledger.
     checkpoint
@@ -46,18 +46,23 @@ class Callbacks:
         Go on with the run that the file keeps.
     progress
         What to call with steps taken and all steps; it learns nothing about the data.
+    scheduler
+        Of learning rates, in a loop: its state is kept in the file too.
     """
 
-    ledger: BudgetLedger | None = None
+    ledger: BudgetLedger | StrPath | None = None
     who: str = ""
     what: str = "a model"
     checkpoint: StrPath | None = None
     is_resumed: bool = False
     progress: Callable[[int, int], None] | None = None
+    scheduler: Any = None
     _about: dict[str, Any] = field(init=False)
     _saved_at: float = field(init=False)
 
     def __post_init__(self) -> None:
+        if self.ledger is not None and not isinstance(self.ledger, BudgetLedger):
+            self.ledger = BudgetLedger.open(self.ledger)
         if self.ledger is not None and not self.who.strip():
             raise PlanError("A ledger must know who trains.", hint="give who='…'")
         if self.is_resumed and self.checkpoint is None:
@@ -76,7 +81,8 @@ class Callbacks:
         training.check(*data, losses_of=losses, criterion=criterion)
         self.begin(training, settings)
         if prepare is not None and not training.steps_taken:
-            prepare()
+            training.processes.first(prepare)
+            training.share_model()
         training.run(*data, criterion=criterion)
 
     def begin(self, training: PrivateTraining, settings: dict[str, Any]) -> None:
@@ -87,30 +93,49 @@ class Callbacks:
                 "A run from a seed is no release, and no budget can pay for it.",
                 hint="leave the seed out, or the ledger",
             )
-        self._about = self._begin(training, settings)
-        self._pay(plan, "resumed")
-        self._saved_at = time.monotonic()
-        training.after_step = self._after_step
+        training.scheduler = self.scheduler
+        training.processes.first(lambda: self._open(training, settings))
+        if self.checkpoint is not None and self.is_resumed and not training.processes.is_first:
+            resume(training, self.checkpoint)
+        training.processes.agree({"what is resumed": training.steps_taken})
+        training.share_model()
+        training.after_step, training.before_batch = self._after_step, self._before_batch
         if training.steps_taken == plan.steps:
-            self._finish(training)
+            training.processes.first(lambda: self._finish(training))
+
+    def _open(self, training: PrivateTraining, settings: dict[str, Any]) -> None:
+        self._about = self._begin(training, settings)
+        self._save(training)
+        self._pay(training.plan, "resumed")
+        self._saved_at = time.monotonic()
 
     def _after_step(self, training: PrivateTraining) -> None:
         plan, done = training.plan, training.steps_taken
         if done < plan.steps and done % _every(plan):
             return
-        if self.progress is not None:
+        if self.progress is not None and training.processes.is_first:
             self.progress(done, plan.steps)
         if done == plan.steps:
-            self._finish(training)
-        elif self.checkpoint is not None and time.monotonic() - self._saved_at >= _PAUSE_S:
-            save(training, self.checkpoint, about=self._about)
+            training.processes.first(lambda: self._finish(training))
+
+    def _before_batch(self, training: PrivateTraining) -> None:
+        """Keep the run, where that is due: a loop has stepped its scheduler by now."""
+        is_due = training.processes.is_first and not training.steps_taken % _every(
+            training.plan
+        )
+        if is_due and time.monotonic() - self._saved_at >= _PAUSE_S:
+            self._save(training)
             self._saved_at = time.monotonic()
 
     def _finish(self, training: PrivateTraining) -> None:
         if self.checkpoint is not None:  # copies of an older state end here
             self._about = _next_state(self._about)
-            save(training, self.checkpoint, about=self._about)
+            self._save(training)
             self._pay(training.plan, "finished")
+
+    def _save(self, training: PrivateTraining) -> None:
+        if self.checkpoint is not None:
+            save(training, self.checkpoint, about=self._about)
 
     def _begin(self, training: PrivateTraining, settings: dict[str, Any]) -> dict[str, Any]:
         """Return what the file says about the run, which is there before anything is paid."""
@@ -126,7 +151,6 @@ class Callbacks:
                 f"An interrupted run is kept in {file.name!r}.",
                 hint="go on with it, or remove the file and begin anew: that is paid anew",
             )
-        save(training, file, about=about)
         return about
 
     def _checked(self, about: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
@@ -145,7 +169,7 @@ class Callbacks:
     # claim dpsgd-run-once
     def _pay(self, plan: Plan, does: str) -> None:
         """Pay for the plan, unless this very run is paid for and no copy of it went on."""
-        if self.ledger is None:
+        if not isinstance(self.ledger, BudgetLedger):
             return
         about, held = self._about, tuple(self._about["held"])
         run = RunState(run=about["run"], state=about["state"], held=held, does=does)

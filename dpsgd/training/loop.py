@@ -93,7 +93,7 @@ class _Batches:
                         hint="step it with the optimizer at the last piece, or once a pass; or "
                         "leave micro_batch out, so that a batch is one piece",
                     )
-            if not last:  # an empty batch is a step like any other
+            if not len(self._records):  # none at all: a run like any other
                 training.step()
             if training.steps_taken != before + 1:
                 raise DPSGDError(
@@ -119,6 +119,7 @@ def privatise(
     accumulation: int | None = None,
     augment: Callable[[Any], Any] | None = None,
     average: float = 0.0,
+    is_per_layer: bool = False,
     self_test: bool | Sequence[Tensor] = True,
     loss_of: Callable[[Callable[..., Tensor], Any], Tensor] | None = None,
     **bookkeeping: Any,
@@ -142,14 +143,14 @@ def privatise(
         Alters the copies of inputs at random.
     average
         Weight of the past in a moving average of the parameters.
-    self_test
+    is_per_layer, self_test
         As for `PrivateTraining`.
     loss_of
         How the loop finds the losses of a batch with the criterion, for the self-test;
         by default ``criterion(model(batch[0]), *batch[1:])``.
     bookkeeping
         ``ledger``, ``who``, ``what``, ``checkpoint``, ``is_resumed`` and ``progress``, as for
-        `DPClassifier.fit`.
+        `DPClassifier.fit`; ``scheduler``, of which the checkpoint keeps the state.
 
     Returns
     -------
@@ -194,6 +195,7 @@ def privatise(
         optimizer=optimizer,
         micro_batch=micro_batch or _WHOLE,
         average=average,
+        is_per_layer=is_per_layer,
         self_test=self_test,
     )
 

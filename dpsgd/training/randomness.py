@@ -16,14 +16,16 @@ class Randomness:
     seed
         None takes keys from the operating system; they are never written anywhere. A number
         gives the same draws to anybody.
+    coins
+        A key that several processes share, for the coins of a release.
     """
 
-    def __init__(self, seed: int | None) -> None:
+    def __init__(self, seed: int | None, *, coins: int | None = None) -> None:
         self.seed = seed
         #: The generator of the sampler, and the one of the noise.
         self.coins, self._noise = (
-            np.random.Generator(np.random.Philox(key=_key(seed, purpose)))
-            for purpose in ("coins", "noise")
+            np.random.Generator(np.random.Philox(key=key))
+            for key in (coins or _key(seed, "coins"), _key(seed, "noise"))
         )
 
     def __repr__(self) -> str:
@@ -44,7 +46,7 @@ class Randomness:
         if self.seed is None or state is None:
             return
         for name, generator in (("coins", self.coins), ("noise", self._noise)):
-            generator.bit_generator.state = _full(state[name])
+            generator.bit_generator.state = state[name]
 
 
 def _key(seed: int | None, purpose: str) -> int:
@@ -56,15 +58,5 @@ def _key(seed: int | None, purpose: str) -> int:
 
 def _plain(generator: np.random.Generator) -> dict[str, Any]:
     state: Any = generator.bit_generator.state
-    inner = {name: [int(v) for v in values] for name, values in state["state"].items()}
-    rest = {name: int(state[name]) for name in ("buffer_pos", "has_uint32", "uinteger")}
-    return {**inner, **rest, "buffer": [int(v) for v in state["buffer"]]}
-
-
-def _full(plain: dict[str, Any]) -> dict[str, Any]:
-    def words(name: str) -> NDArray[np.uint64]:
-        return np.array(plain[name], dtype=np.uint64)
-
-    rest = {name: plain[name] for name in ("buffer_pos", "has_uint32", "uinteger")}
-    inner = {"counter": words("counter"), "key": words("key")}
-    return {"bit_generator": "Philox", "state": inner, "buffer": words("buffer"), **rest}
+    inner = {name: values.tolist() for name, values in state["state"].items()}
+    return {**state, "state": inner, "buffer": state["buffer"].tolist()}

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _SAMPLERS = (torch_data.SequentialSampler, torch_data.RandomSampler)
 _BYTE = 256
+_SOME = 16
 
 
 class Records:
@@ -46,9 +47,12 @@ class Records:
             self._dataset, self._size = held, len(held)  # type: ignore[arg-type]
             return
         self._whole = mapped(_as_tensor, held if isinstance(held, dict) else tuple(held))
-        sizes = {len(value) for value in leaves(self._whole)}
+        sizes = {len(value) if value.ndim else 0 for value in leaves(self._whole)}
         if len(sizes) != 1:
-            raise TrainingDataError("Inputs and targets must have a row for each record.")
+            raise TrainingDataError(
+                "Inputs and targets must have a row for each record.",
+                hint="give a list of pairs as a torch.utils.data.Dataset",
+            )
         self._size = sizes.pop()
 
     @classmethod
@@ -72,6 +76,14 @@ class Records:
             index = torch.from_numpy(np.ascontiguousarray(rows))
             found = mapped(lambda v: v.index_select(0, index.to(v.device)), self._whole)
         return mapped(lambda v: v.to(device), found)
+
+    def some(self) -> tuple[int, list[bytes]]:
+        """Return how many there are, and a few of them, to tell another order by."""
+        places = np.linspace(0, self._size - 1, min(self._size, _SOME)).astype(np.intp)
+        with torch.random.fork_rng([]):
+            torch.manual_seed(1)
+            found = self.batch(places, device=torch.device("cpu"))
+        return self._size, [v.view(torch.uint8).numpy().tobytes() for v in leaves(found)]
 
     def made_up(self, count: int, *, codes: int, device: torch.device) -> Any:
         """Return random records of the same shape and kind.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import islice
+from dataclasses import replace
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from dpsgd.card import PrivacyCard, card_of
 from dpsgd.errors import BudgetEndedError, DPSGDError, PlanError, TrainingDataError
 from dpsgd.training.gradients import RecordGradients
+from dpsgd.training.processes import Processes, check_unwrapped
 from dpsgd.training.randomness import Randomness
 from dpsgd.training.records import Records, mapped
 from dpsgd.training.sampler import draws
@@ -91,7 +92,7 @@ class PrivateTraining:
         self_test: bool | Sequence[Tensor] = True,
     ) -> None:
         plan.check_budget()
-        _check_processes()
+        check_unwrapped(model)
         _check_optimizer(model, optimizer)
         if hasattr(optimizer.step, "is_private"):
             raise PlanError(
@@ -117,15 +118,19 @@ class PrivateTraining:
         self._tried: tuple[Any, ...] | None = None
         self.steps_taken = 0
         self.clipping_norm = plan.clipping_norm
-        self.randomness = Randomness(plan.seed)
+        self.processes = Processes()
+        self._join(is_per_layer=is_per_layer)
         self._books = RecordGradients(model, is_per_layer=is_per_layer)
         self._sums: dict[str, Tensor] = {}
         self._within = 0.0
         self._rows_due: int | None = None  # of the batch drawn last
-        self._rows_seen = 0
+        self._rows_seen, self._drawn, self._is_counted = 0, 0, True
         self.averages: dict[str, Tensor] | None = None
         self._is_closed = False
         self._on_step: Callable[[], None] | None = None  # of a loop with a loader
+        self.scheduler: Any = None  # of a loop, for the file of the run
+        #: What a loop does besides: when a batch is done with, and within a step.
+        self.before_batch: Callable[[PrivateTraining], None] | None = None
         self.after_step: Callable[[PrivateTraining], None] | None = None
         self._held = vars(optimizer).get("step")  # a scheduler's, that was there before
         self._apply = optimizer.step
@@ -150,13 +155,14 @@ class PrivateTraining:
         data, touches, trials
             As for `card_of`.
         """
-        return card_of(
+        card = card_of(
             self.plan,
             data=data,
             touches=tuple(touches),
             trials=trials,
             is_tested=self.is_tested,
         )
+        return replace(card, clipping="per layer") if self._books.is_per_layer else card
 
     def check(
         self,
@@ -184,6 +190,9 @@ class PrivateTraining:
             If a record's loss depends on others, a pass changes what the model keeps, or the
             gradients are not those of the losses.
         """
+        records = Records.of(data)
+        if self.processes.size > 1:
+            self.processes.agree({"the records": records.some()})
         tried = (criterion or losses_of, augment)
         if self.self_test is False or self._tried == tried:
             return
@@ -191,7 +200,7 @@ class PrivateTraining:
         if self.self_test is True:
             sizes = [n for m in self.model.modules() if (n := getattr(m, "num_embeddings", 0))]
             codes = min(sizes, default=0)
-            rows = Records.of(data).made_up(ROWS, codes=codes, device=device)
+            rows = records.made_up(ROWS, codes=codes, device=device)
         else:
             rows = Records(self.self_test).batch(np.arange(ROWS), device=device)
         size = self_test(self._books, lambda batch: losses_of(_altered(batch, augment)), rows)
@@ -215,6 +224,8 @@ class PrivateTraining:
         found = self._books.clipped_sum(
             losses, norm=self.clipping_norm, copies=self.plan.augmentations
         )
+        if not self._is_counted:
+            return
         self._rows_seen += len(losses)
         for name, value in found.gradients.items():
             held = self._sums.get(name)
@@ -244,10 +255,13 @@ class PrivateTraining:
                 hint="take batches from training.draws and training.pieces, or from the loader",
             )
         self.steps_taken += 1  # first, so that no failure can hide a step
-        self._set_gradients()
-        self._adapt()
+        self._add_up()
+        if self.processes.is_first:
+            self._set_gradients()
+            self._adapt()
         self._forget()
         self._apply()
+        self._share_step()
         self._keep_average()
         if self.after_step is not None:
             self.after_step(self)
@@ -303,10 +317,14 @@ class PrivateTraining:
         """
         last = self.plan.steps if until is None else until
         coins = self.randomness.coins
+        self.processes.agree({"the number of records": size})
         left = draws(self.plan, size=size, coins=coins, done=self.steps_taken)
-        for rows in islice(left, max(0, last - self.steps_taken)):
+        for _ in range(max(0, last - self.steps_taken)):
+            if self.before_batch is not None:
+                self.before_batch(self)
+            rows = self.processes.own(next(left))
             self._forget()  # what a loop that broke off left behind
-            self._rows_due = len(rows) * self.plan.augmentations
+            self._rows_due, self._drawn = len(rows) * self.plan.augmentations, self._drawn + 1
             yield rows
 
     def _check_open(self) -> None:
@@ -317,7 +335,7 @@ class PrivateTraining:
 
     def _forget(self) -> None:
         self._sums, self._within = {}, 0.0
-        self._rows_due, self._rows_seen = None, 0
+        self._rows_due, self._rows_seen, self._is_counted = None, 0, True
 
     def pieces(
         self,
@@ -327,6 +345,8 @@ class PrivateTraining:
         number: int | None = None,
     ) -> Iterator[Any]:
         """Yield the rows of a batch in pieces that fit into memory.
+
+        A piece without rows is one record that does not count, so that loops always go round.
 
         Parameters
         ----------
@@ -346,17 +366,16 @@ class PrivateTraining:
             )
         device = next(self.model.parameters()).device
         count = self.piece_count(len(rows), number)
-        for piece in np.array_split(rows, count) if count else ():
-            batch = records.batch(piece, device=device)
+        for piece in np.array_split(rows, count) if len(records) else ():
+            self._is_counted = len(piece) > 0
+            batch = records.batch(piece if len(piece) else np.zeros(1, int), device=device)
             if copies > 1:
                 batch = mapped(lambda v: v.repeat_interleave(copies, 0), batch)
             yield _altered(batch, augment)
 
     def piece_count(self, size: int, number: int | None = None) -> int:
-        """Return in how many pieces so many records come; none where there are none."""
-        return (
-            (number or -(-size // (self.micro_batch // self.plan.augmentations))) if size else 0
-        )
+        """Return in how many pieces so many records come."""
+        return number or max(1, -(-size // (self.micro_batch // self.plan.augmentations)))
 
     def use_average(self) -> None:
         """Give the model the moving average of its parameters, for good."""
@@ -376,6 +395,51 @@ class PrivateTraining:
             vars(self.optimizer).pop("step", None)
         else:
             setattr(self.optimizer, "step", self._held)  # noqa: B010 (its type forbids it)
+
+    def share_model(self) -> None:
+        """Give all processes the model of the first."""
+        self.processes.share([*self.model.parameters(), *self.model.buffers()])
+
+    def _join(self, *, is_per_layer: bool) -> None:
+        """Make sure that all processes train one model by one plan, from one start."""
+        processes, kind = self.processes, type(self.optimizer).__name__
+        state = dict([*self.model.named_parameters(), *self.model.named_buffers()])
+        groups = [{**g, "params": len(g["params"])} for g in self.optimizer.param_groups]
+        processes.agree(
+            {
+                "the plan": self.plan.to_json(),
+                "the model": [(n, v.shape, v.dtype, v.requires_grad) for n, v in state.items()],
+                "the optimizer": (kind, groups),
+                "other settings": (self.average, self.precision, is_per_layer),
+            }
+        )
+        self.share_model()
+        is_shared = processes.size > 1 and self.plan.seed is None
+        key = processes.shared_key() if is_shared else None
+        self.randomness = Randomness(self.plan.seed, coins=key)
+
+    def _add_up(self) -> None:
+        """Give the first process the sums of all, of one and the same batch."""
+        if self.processes.size == 1:
+            return
+        sums = [
+            self._sums.setdefault(name, torch.zeros_like(p))
+            for name, p in self._books.parameters.items()
+        ]
+        counts = torch.tensor([self._within, float(self._drawn)])
+        self.processes.add_up([*sums, counts])
+        self._within = float(counts[0])
+        if self.processes.is_first and counts[1] != self._drawn * self.processes.size:
+            raise DPSGDError(
+                "The processes are not at the same batch.",
+                hint="each takes a step for each batch; a loop ends for all or for none",
+            )
+
+    def _share_step(self) -> None:
+        """Give all processes what the first one's step made of the parameters."""
+        norm = torch.tensor([self.clipping_norm], dtype=torch.float64)
+        self.processes.share([*self._books.parameters.values(), norm])
+        self.clipping_norm = float(norm)
 
     def _set_gradients(self) -> None:
         parameters, batch = self._books.parameters, self.plan.expected_batch
@@ -447,15 +511,6 @@ def losses_of(criterion: Callable[..., Tensor], *values: Tensor) -> Tensor:
             "A label lies outside of the outputs of the model.",
             hint="labels are whole numbers from 0 to the number of outputs less 1",
         ) from None
-
-
-def _check_processes() -> None:
-    several = torch.distributed
-    if several.is_available() and several.is_initialized() and several.get_world_size() > 1:
-        raise PlanError(
-            "Each of several processes would be a run of its own, with noise of its own.",
-            hint="train in one process",
-        )
 
 
 def _check_optimizer(model: nn.Module, optimizer: Optimizer) -> None:

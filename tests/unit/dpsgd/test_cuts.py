@@ -10,7 +10,7 @@ import pytest
 import torch
 from dp_accounting.pld import PLDAccountant
 
-from dp import gaussian_epsilon
+from dp import BudgetLedger, gaussian_epsilon
 from dpsgd import Category, Number, Plan, Schema
 from dpsgd.card import card_of
 from dpsgd.cuts import FoundCuts, _edges, _starts
@@ -168,3 +168,15 @@ def test_each_run_of_a_sweep_finds_cuts_once(monkeypatch):
 def test_bounds_between_which_nothing_can_be_scaled_are_refused(ends):
     with pytest.raises(PlanError, match="bounds"):
         Number(name="pay", low=ends[0], high=ends[1])
+
+
+def test_images_have_no_columns_and_are_charged_no_cuts(tmp_path):
+    columns = [Number(name=f"p{place}", low=0, high=1) for place in range(784)]
+    plan = Plan(**RUN, noise_multiplier=2, schema=Schema(columns=columns, target=GOAL))
+    ledger = BudgetLedger.create(
+        tmp_path / "budget.db", epsilon=9, delta=1e-2, adjacency="add-remove"
+    )
+    images, labels = np.zeros((10, 784)), ["no", "yes"] * 5
+    with pytest.raises(PlanError, match="without columns"):
+        DPClassifier(plan, model="images").fit(images, labels, ledger=ledger, who="Ada")
+    assert ledger.entries() == ()

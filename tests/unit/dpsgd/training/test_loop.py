@@ -9,9 +9,10 @@ from torch import nn
 from torch.utils import data as torch_data
 
 from dp import BudgetLedger
-from dp.errors import BudgetSpentError
+from dp.errors import BudgetSpentError, LedgerFileError
 from dpsgd import (
     CheckpointError,
+    DPClassifier,
     DPSGDError,
     Plan,
     PlanError,
@@ -234,7 +235,7 @@ def test_a_loop_is_paid_for_kept_and_goes_on(tmp_path, monkeypatch):
     spent = release(tmp_path)["ledger"].left
     steps(*one, most=5)
     again = begun(**release(tmp_path), is_resumed=True)
-    assert again[2].training.steps_taken == 5
+    assert again[2].training.steps_taken == 4  # kept when the fifth batch was asked for
     assert release(tmp_path)["ledger"].left == spent  # not paid twice
     steps(*again)
     assert again[2].training.steps_taken == 8
@@ -242,6 +243,122 @@ def test_a_loop_is_paid_for_kept_and_goes_on(tmp_path, monkeypatch):
     with pytest.raises(BudgetSpentError):
         steps(*one)  # the first one goes on: of two copies one ends
     assert again[2].training.card().steps == 8
+
+
+SCHEDULERS = {
+    "MultiStepLR": {"milestones": [2, 3, 6], "gamma": 0.5},
+    "LambdaLR": {"lr_lambda": lambda step: 1 / (1 + step)},
+    "OneCycleLR": {"max_lr": 1.0, "total_steps": 9},
+    "CosineAnnealingLR": {"T_max": 8},
+}
+
+
+@pytest.mark.parametrize("name", [*SCHEDULERS, "SequentialLR", "a pass"])
+def test_a_loop_that_goes_on_has_the_learning_rates_of_one_that_was_not_cut(
+    name, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("dpsgd.training.callbacks._PAUSE_S", 0.0)
+
+    def rates(*, most=99, file="run", **kept):
+        model = nn.Linear(3, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.5, momentum=0.9)
+        kinds = torch.optim.lr_scheduler
+        if name == "SequentialLR":
+            parts = [kinds.ConstantLR(optimizer, 0.5, 2), kinds.MultiStepLR(optimizer, [1, 2])]
+            decay = kinds.SequentialLR(optimizer, parts, milestones=[3])
+        elif name == "a pass":
+            decay = kinds.ExponentialLR(optimizer, 0.5)
+        else:
+            decay = getattr(kinds, name)(optimizer, **SCHEDULERS[name])
+        loader, criterion = privatise(
+            plan(seed=None), model=model, optimizer=optimizer, data=(X, Y), scheduler=decay,
+            criterion=nn.CrossEntropyLoss(), checkpoint=tmp_path / file, **kept,
+        )  # fmt: skip
+        found = {}
+        while loader.training.steps_taken < 8:
+            for inputs, labels in loader:
+                found[loader.training.steps_taken] = optimizer.param_groups[0]["lr"]
+                criterion(model(inputs), labels).backward()
+                optimizer.step()
+                if name != "a pass":
+                    decay.step()
+                if loader.training.steps_taken == most:
+                    return found
+            if name == "a pass":
+                decay.step()
+        return found
+
+    whole = rates(file="whole")
+    first = rates(most=6)
+    second = rates(is_resumed=True)
+    assert min(second) == 5
+    assert first | second == whole
+    assert len(set(whole.values())) > 1
+
+
+def test_a_file_of_a_run_without_its_scheduler_is_refused(tmp_path):
+    model = nn.Linear(3, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    made = {"model": model, "optimizer": optimizer, "criterion": nn.CrossEntropyLoss()}
+    kept = {"checkpoint": tmp_path / "run", "data": (X, Y)}
+    decay = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+    with pytest.raises(CheckpointError, match="where the scheduler stands"):
+        privatise(plan(), **made, **kept)
+    privatise(plan(), **made, **kept, scheduler=decay)[0].training.close()
+    again = torch.optim.SGD(model.parameters(), lr=0.5)
+    with pytest.raises(CheckpointError, match="scheduler"):
+        privatise(plan(), **made | {"optimizer": again}, **kept, is_resumed=True)
+
+
+def test_a_scheduler_made_too_late_to_be_kept_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("dpsgd.training.callbacks._PAUSE_S", 0.0)
+    model, optimizer, loader, criterion = begun(checkpoint=tmp_path / "run")
+    torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+    with pytest.raises(CheckpointError, match="lr_scheduler before"):
+        steps(model, optimizer, loader, criterion)
+
+
+def test_a_loop_may_clip_layer_by_layer_and_its_card_says_so():
+    _, _, loader, _ = begun(is_per_layer=True)
+    assert loader.training.card().clipping == "per layer"
+    assert begun()[2].training.card().clipping == "flat"
+
+
+def test_a_loop_over_no_record_at_all_is_a_run_like_any_other():
+    _, _, loader, _ = begun((X[:0], Y[:0]))
+    assert [*loader, *loader] == []
+    assert loader.training.steps_taken == 8
+
+
+def test_a_list_of_pairs_is_refused_with_a_way_out():
+    with pytest.raises(TrainingDataError, match="list of pairs as a"):
+        begun([*zip(X, Y, strict=True)])
+
+
+def test_a_scheduler_of_objects_is_refused(tmp_path):
+    model = nn.Linear(3, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    decay = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+    decay.kept = object()
+    with pytest.raises(CheckpointError, match="where the scheduler stands"):
+        privatise(
+            plan(), model=model, optimizer=optimizer, criterion=nn.CrossEntropyLoss(),
+            data=(X, Y), checkpoint=tmp_path / "run", scheduler=decay,
+        )  # fmt: skip
+
+
+def test_a_ledger_may_be_a_path(tmp_path):
+    settings = release(tmp_path)
+    steps(*begun(**settings | {"ledger": str(tmp_path / "budget.db")}))
+    assert len(settings["ledger"].entries()) == 2  # begun and finished
+    DPClassifier(plan(seed=None), classes=[0, 1]).fit(
+        X.numpy(), Y.numpy(), ledger=tmp_path / "budget.db", who="Ada"
+    )
+    assert len(settings["ledger"].entries()) == 3
+    with pytest.raises(LedgerFileError, match="no ledger"):
+        DPClassifier(plan(seed=None), classes=[0, 1]).fit(
+            X.numpy(), Y.numpy(), ledger=tmp_path / "other.db", who="Ada"
+        )
 
 
 def test_a_loop_that_is_refused_pays_nothing_and_gives_the_optimizer_back(tmp_path):
