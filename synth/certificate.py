@@ -369,7 +369,7 @@ def _wrong_reach(found: Mapping[str, Any], calls: list[Call]) -> list[str]:
     seen |= {name for prior in found["priors"] for name in prior["columns"]}
     # Of a column that follows from others, or has one code, nothing is counted.
     schema = Schema.from_json(json.dumps(found["schema"]["declared"]))
-    sizes = zip(schema.names, modelled_sizes(schema, found["method"]), strict=True)
+    sizes = zip(schema.names, modelled_sizes(schema), strict=True)
     seen |= {name for name, size in sizes if size == 1}
     unseen = [one["column"] for one in found["domains"] if one["column"] not in seen]
     if unseen:

@@ -164,7 +164,7 @@ class Model:
             raise SynthError("The number of records is a whole number from 0.")
         allowed, fixed = self._conditions(conditions or {})
         parsed, names = self._rules(), self.schema.names
-        derived = identities_of(self.schema, self.method)
+        derived = identities_of(self.schema)
         wish = self._wish(where)
         self._narrow(allowed, wish)
         source = np.random.default_rng(rng)
@@ -325,7 +325,7 @@ class Model:
             raise SynthError("The file is of another format, or of a newer version.")
         schema = Schema.from_json(json.dumps(found["schema"]))
         engine = reader_of(found["method"])(json.dumps(found["engine"]))
-        if engine.sizes != modelled_sizes(schema, found["method"]):
+        if engine.sizes != modelled_sizes(schema):
             raise SynthError("The model does not fit its schema.")
         if is_unprotected(found["method"]) != (getattr(engine, "account", None) is not None):
             raise SynthError("The model does not say what it cost.")

@@ -104,9 +104,6 @@ METHODS = {
     "histogram": _Method(_COPULAS, "fit_histogram", "CopulaModel"),
     "copula": _Method(_COPULAS, "fit_copula", "CopulaModel"),
     "priv-bayes": _Method(_NETWORKS, "fit_priv_bayes", "NetworkModel", "NetworkSettings"),
-    "priv-bayes-legacy": _Method(
-        _NETWORKS, "fit_priv_bayes_legacy", "NetworkModel", "NetworkSettings"
-    ),
     "copula-shirley": _Method(_VINES, "fit_copula_shirley", "VineModel", "ThesisSettings"),
     "copula-shirley-strict": _Method(
         _VINES, "fit_copula_shirley_strict", "VineModel", "StrictSettings"
@@ -115,7 +112,7 @@ METHODS = {
 }
 
 #: Methods that are not differentially private as claimed: they take a `Claim`, no `Budget`.
-UNPROTECTED = ("copula-shirley", "priv-bayes-legacy", "vine")
+UNPROTECTED = ("copula-shirley", "vine")
 
 #: Methods whose bins are the numbers themselves, whatever cells are declared.
 SINGLE = ("copula-shirley", "vine")

@@ -51,7 +51,7 @@ class Synthesizer:
         What is declared of the records.
     method
         The engine: ``"tables"``; to compare with, ``"copula"`` (one Gaussian copula),
-        ``"histogram"`` (independent columns), ``"priv-bayes"`` (a network), and three that are
+        ``"histogram"`` (independent columns), ``"priv-bayes"`` (a network), and two that are
         not differentially private as claimed: see `synth.methods.UNPROTECTED`.
     workload
         The tables that matter, as names of columns, with a weight each; a list for equal
@@ -223,7 +223,7 @@ class Synthesizer:
         terms: Mapping[str, Any],
     ) -> CodeModel:
         """Return what is fitted to the codes of the records."""
-        codes, sizes = encode(records, schema), modelled_sizes(schema, self.method)
+        codes, sizes = encode(records, schema), modelled_sizes(schema)
         codes[:, [place for place, size in enumerate(sizes) if size == 1]] = 0
         engine: CodeModel = fitter_of(self.method)(
             codes,
@@ -281,7 +281,7 @@ class Synthesizer:
         rho = budget.concentrated(aside=aside) - sum(call.rho for call in found)
         kept = constraints_of(schema, method=self.method)
         rules = [one.table for one in kept if one.table is not None]
-        _require_possible(rules, modelled_sizes(schema, self.method))
+        _require_possible(rules, modelled_sizes(schema))
         return {
             "rho": rho * (1 - 1e-12),
             "rules": rules,

@@ -30,7 +30,7 @@ _FARTHEST = 1.5  # how many times the total of the model; what is farther has to
 
 def weight_of(schema: Schema) -> Numeric | None:
     """Return the column of weights, if a model has more than one code of it."""
-    if schema.weight is None or schema.weight in identities_of(schema, "tables"):
+    if schema.weight is None or schema.weight in identities_of(schema):
         return None
     column = schema.column(schema.weight)
     return column if isinstance(column, Numeric) and column.domain_size > 1 else None

@@ -81,13 +81,13 @@ class CopulaModel(JointModel):
 class _RankMeasurer(Measurer):
     """A measurer that also counts concordant pairs of records."""
 
-    def taus(self, *, rho: float) -> Floats:
-        """Return noisy Kendall's taus of all pairs of columns.
+    def taus(self, columns: Sequence[int], *, rho: float) -> Floats:
+        """Return noisy Kendall's taus of all pairs of some columns.
 
         Concordant less discordant pairs are a whole number; a record that is replaced moves it
         by ``2 (n - 1)`` at most.
         """
-        pairs = list(combinations(range(len(self._columns)), 2))
+        pairs = list(combinations(columns, 2))
         others = max(self._records - 1, 1)
         moved = 2.0 * others * self._neighbours.rows
         reach = Sensitivity(
@@ -97,7 +97,7 @@ class _RankMeasurer(Measurer):
             unit=self._neighbours.unit,
         )
         how = DiscreteGaussian(sensitivity=reach, scale=gaussian_noise(reach.l2, rho))
-        self._accountant.pay(Spend.of("ranks", how, columns=tuple(range(len(self._columns)))))
+        self._accountant.pay(Spend.of("ranks", how, columns=tuple(columns)))
         all_pairs = max(self._records * (self._records - 1) / 2, 1.0)
         exact = [kendall(self._columns[a], self._columns[b]) * all_pairs for a, b in pairs]
         whole = np.rint(np.array(exact)).astype(np.int64)
@@ -134,17 +134,18 @@ def _fit(
         refuse_add_remove(neighbours, "The noise on Kendall's tau")
     accountant = PrivacyAccountant(float(rho))
     measurer = _RankMeasurer(codes, sizes, neighbours, accountant, noise)
-    has_pairs = has_ranks and len(sizes) > 1
-    price = accountant.rho * (0.5 if has_pairs else 1.0) * (1 - 1e-9) / len(sizes)
-    margins = tuple(
-        Margin.of_counts(np.arange(size), counts=measurer.margin(place, rho=price)[0])
-        for place, size in enumerate(sizes)
-    )
+    varying = [place for place, size in enumerate(sizes) if size > 1] or [0]
+    has_pairs = has_ranks and len(varying) > 1
+    price = accountant.rho * (0.5 if has_pairs else 1.0) * (1 - 1e-9) / len(varying)
+    margins = [Margin.of_counts(np.arange(size), counts=np.ones(size)) for size in sizes]
+    for place in varying:
+        counts = measurer.margin(place, rho=price)[0]
+        margins[place] = Margin.of_counts(margins[place].values, counts=counts)
     correlation = np.eye(len(sizes))
     if has_pairs:
-        taus = measurer.taus(rho=(1 - 1e-9) * measurer.left)
-        correlation = correlation_of_taus(taus, len(sizes))
+        taus = measurer.taus(varying, rho=(1 - 1e-9) * measurer.left)
+        correlation[np.ix_(varying, varying)] = correlation_of_taus(taus, len(varying))
     measurer.forget()
     return CopulaModel(
-        margins=margins, correlation=correlation, spends=tuple(accountant.spends)
+        margins=tuple(margins), correlation=correlation, spends=tuple(accountant.spends)
     )

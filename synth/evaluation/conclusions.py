@@ -239,7 +239,11 @@ def _of_tables(found: Evaluation) -> Iterator[tuple[str, dict[str, float | str]]
         return
     apart, drawn = figure.controls.get("independent"), figure.controls.get("bootstrap")
     if apart is not None and figure.value >= apart:
-        yield "tables-no-better", {"value": figure.value, "independent": apart}
+        values, columns = {"value": figure.value, "independent": apart}, found.value("tvd1")
+        if columns is not None and columns > figure.value / 3:
+            yield "columns-off", {**values, "columns": columns}
+        else:
+            yield "tables-no-better", {**values}
     elif apart is not None and drawn is not None:
         yield (
             "tables-better",

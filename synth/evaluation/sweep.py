@@ -84,13 +84,15 @@ class Sweep:
             raise EvaluationError(f"The sweep has no run of {name!r}.")
         return pd.DataFrame({run.fold: dict(run.figures) for run in runs}, dtype=np.float64)
 
-    def aggregate(self, figure: str) -> pd.DataFrame:
+    def aggregate(self, figure: str, *, over: str | None = None) -> pd.DataFrame:
         """Give mean and standard deviation of a figure over the folds, a line per way.
 
         Parameters
         ----------
         figure
             Its name.
+        over
+            A factor: ways that differ in it alone are one.
 
         Examples
         --------
@@ -98,8 +100,12 @@ class Sweep:
         np.int64(0)
         """
         lines = {}
-        for name in dict.fromkeys(run.name for run in self.runs):
-            found = [run.figures.get(figure) for run in self.runs if run.name == name]
+        names = [_without(run.name, over) for run in self.runs]
+        if over is not None and names == [run.name for run in self.runs]:
+            raise EvaluationError(f"No way has a factor {over!r}.")
+        for name in dict.fromkeys(names):
+            of_it = [run for run, one in zip(self.runs, names, strict=True) if one == name]
+            found = [run.figures.get(figure) for run in of_it]
             values = np.array([value for value in found if value is not None])
             lines[name] = {
                 "mean": float(values.mean()) if len(values) else math.nan,
@@ -262,6 +268,12 @@ def _run(
         return Run(name=named[0], fold=named[1], figures={}, error=type(error).__name__)
     figures = {_key(figure.name, figure.subject): figure.value for figure in found.figures}
     return Run(name=named[0], fold=named[1], figures={**figures, **taken})
+
+
+def _without(name: str, factor: str | None) -> str:
+    """Return the name of a way without one of its factors."""
+    kept = [one for one in name.split(", ") if not one.startswith(f"{factor}=")]
+    return ", ".join(kept) or "all"
 
 
 def _key(name: str, subject: str) -> str:

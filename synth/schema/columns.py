@@ -556,5 +556,5 @@ def _undeclared(name: str, what: str) -> UndeclaredError:
     return UndeclaredError(
         f"The {what} of column {name!r} are not declared; reading them off the records would "
         "leak them.",
-        hint="declare them, or pay for finding them: fit(…, discovery=Discovery())",
+        hint="declare them, or pay for finding them: Discovery(), or --discover 0.1",
     )

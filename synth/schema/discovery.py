@@ -172,7 +172,7 @@ def find_bins(
 
 def wide_columns(schema: Schema) -> list[Numeric]:
     """Return the columns whose range is wide and has no bins, which `find_bins` finds."""
-    derived = identities_of(schema, "tables")
+    derived = identities_of(schema)
     wide = (one for one in schema.columns if isinstance(one, Numeric) and one.is_uncut)
     return [one for one in wide if one.name not in derived]
 

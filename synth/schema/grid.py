@@ -14,7 +14,8 @@ from synth.errors import SchemaError
 
 #: How a number is drawn within a cell.
 LAWS = ("uniform", "middle", "lowest")
-_MOST = 100_000
+#: How many cells a column has at most.
+MOST = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +73,8 @@ class Grid:
         if bins is not None:
             starts |= set(_bin_starts(low, high, bins, spacing))
         kept = tuple(sorted(start for start in starts if low <= start <= high))
-        if len(kept) > _MOST:
-            raise SchemaError(f"A column has {_MOST} cells at most, not {len(kept)}.")
+        if len(kept) > MOST:
+            raise SchemaError(f"A column has {MOST} cells at most, not {len(kept)}.")
         return cls(kept, high)
 
     @property

@@ -1,7 +1,7 @@
 """What is missing from a schema, or would leak, told without a look at any value."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +10,12 @@ from synth.marginals.measuring import Neighbours
 from synth.marginals.spending import Budget, Settings
 from synth.schema.columns import Category, Column, Numeric
 from synth.schema.discovery import Discovery
-from synth.schema.rules.constraints import constraints_of
+from synth.schema.rules.constraints import constraints_of, identities_of
 from synth.schema.schema import Schema
 
 _MANY = 2000
 _MUCH = 0.05
+_WIDE = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,10 +68,19 @@ def lint(
     >>> [one.level for one in lint(Schema(columns=[Whole(name="age")]))]
     ['error', 'note']
     """
-    columns = schema.columns
-    found = [finding for column in columns for finding in _of_column(column, len(columns))]
-    if records is not None and budget is not None and schema.is_declared:
-        found += _of_noise(schema, records, budget)
+    derived = identities_of(schema) if schema.is_declared else {}
+    free = [
+        _finding("note", name, "follows from other columns by a rule, and costs nothing")
+        for name in derived
+    ]
+    columns = [one for one in schema.columns if one.name not in derived]
+    found = [finding for one in columns for finding in _of_column(one, len(schema.columns))]
+    found += free
+    if records is not None and budget is not None and not schema.is_declared:
+        text = "what noise does is told when all domains are declared"
+        found.append(_finding("note", "tables", text))
+    elif records is not None and budget is not None:
+        found += _of_noise(schema, columns, records, budget)
     if schema.unit.name == "record":
         text = "the unit is a record: whoever has several is protected less"
         found.append(_finding("note", "unit", text))
@@ -81,14 +91,17 @@ def _finding(level: str, place: str, text: str) -> Finding:
     return Finding(level=level, place=place, text=text)
 
 
-def _of_noise(schema: Schema, records: int, budget: Budget) -> Iterator[Finding]:
-    """Say what noise alone does to the columns, before anything smooths it."""
-    number, spending, unit = len(schema.columns), Settings(), schema.unit
-    wide = {one.name for one in schema.columns if isinstance(one, Numeric) and one.is_uncut}
-    rho = budget.concentrated() * (1 - Discovery().bins_share / number * len(wide))
+def _of_noise(
+    schema: Schema, columns: Sequence[Column], records: int, budget: Budget
+) -> Iterator[Finding]:
+    """Say what noise alone does to columns, before anything smooths it."""
+    number, spending, unit = len(columns), Settings(), schema.unit
+    wide = {one.name for one in columns if isinstance(one, Numeric) and one.is_uncut}
+    share = Discovery().bins_share / len(schema.columns)
+    rho = budget.concentrated() * (1 - share * len(wide))
     near = Neighbours(adjacency=budget.adjacency, rows=unit.most_records, unit=unit.name)
-    prices = spending.margin_prices(rho, sizes=[one.size for one in schema.columns])
-    for one, price in zip(schema.columns, prices, strict=True):
+    prices = spending.margin_prices(rho, sizes=[one.size for one in columns])
+    for one, price in zip(columns, prices, strict=True):
         scale = near.counting(price).scale
         moved = min(one.size * scale / math.sqrt(2 * math.pi) / max(records, 1), 1.0)
         if one.name not in wide:
@@ -109,31 +122,47 @@ def _of_noise(schema: Schema, records: int, budget: Budget) -> Iterator[Finding]
 
 
 def _of_column(column: Column, columns: int) -> Iterator[Finding]:
-    say, name = _finding, column.name
+    name = column.name
     if not column.is_declared:
-        what = "values" if isinstance(column, Category) else "bounds"
-        yield say("error", name, f"the {what} are not declared; read off the records they leak")
+        text = "the domain is not declared; read off the records it leaks"
+        yield _finding("error", name, text)
         return
     if not column.declared_by:
-        yield say("warning", name, "nobody is named who declared the domain (declared_by)")
+        yield _finding("warning", name, "nobody is named who declared the domain (declared_by)")
     if column.size > _MANY:
-        yield say("warning", name, f"{column.size} codes: most of their counts will be noise")
+        yield _finding(
+            "warning", name, f"{column.size} codes: most of their counts will be noise"
+        )
     if column.size == 1:
-        yield say("note", name, "only one value is possible")
+        yield _finding("note", name, "only one value is possible")
     if not column.missing:
-        yield say("note", name, "no kind of missing is declared: null will be refused")
-    if isinstance(column, Numeric) and column.is_uncut:
+        yield _finding("note", name, "no kind of missing is declared: null will be refused")
+    if isinstance(column, Numeric):
+        yield from _of_numbers(column, columns)
+    if isinstance(column, Category) and column.other is not None:
+        yield _finding("note", name, f"values that are not declared become {column.other!r}")
+
+
+def _of_numbers(column: Numeric, columns: int) -> Iterator[Finding]:
+    if column.is_uncut:
         price = Discovery().bins_share / columns
-        yield say(
+        yield _finding(
             "note",
-            name,
+            column.name,
             f"neither bins nor edges: they are found in the records, for {price:.1%} of the "
             "budget; declared ones cost nothing",
         )
-    if isinstance(column, Numeric) and column.outside == "clip":
-        yield say("note", name, "values out of bounds are put on the bounds")
-    if isinstance(column, Category) and column.other is not None:
-        yield say("note", name, f"values that are not declared become {column.other!r}")
+    elif not (column.points or column.edges):
+        widest = max(last - first for first, last in column.grid.cells()) + 1
+        if widest > _WIDE:
+            yield _finding(
+                "note",
+                column.name,
+                f"bins of up to {widest} numbers, and no points: what many records share, 0 "
+                "for instance, is spread over its bin",
+            )
+    if column.outside == "clip":
+        yield _finding("note", column.name, "values out of bounds are put on the bounds")
 
 
 def _of_rules(schema: Schema) -> Iterator[Finding]:

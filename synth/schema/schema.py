@@ -13,10 +13,10 @@ from typing import Any
 from footing.files import write_whole
 from synth.errors import SchemaError, UndeclaredError
 from synth.schema.columns import Category, Column, Date, Numeric, Real, Whole, is_text
+from synth.schema.grid import MOST
 from synth.schema.rules.rules import EditRule, ParsedRule, parse_rule
 
 _FORMAT = "ckm-synth-schema"
-_MOST_CELLS = 50_000
 _KINDS: dict[str, type[Column]] = {one.kind: one for one in (Category, Whole, Real, Date)}
 
 
@@ -179,7 +179,7 @@ class Schema:
             raise UndeclaredError(
                 f"The domains of {names} are not declared; reading them off the records would "
                 "leak them.",
-                hint="declare them, or pay for finding them: fit(…, discovery=Discovery())",
+                hint="declare them, or pay for finding them: Discovery(), or --discover 0.1",
             )
 
     def column(self, name: str) -> Column:
@@ -243,7 +243,9 @@ class Schema:
         return replace(self, columns=tuple(columns.values()))
 
     def with_single_cells(self) -> Schema:
-        """Return a schema with a cell for each number, or 50,000 cells where there are more.
+        """Return a schema with a cell for each number.
+
+        Of more than 100,000 numbers, several share a cell; declared points do not.
 
         Examples
         --------
@@ -255,8 +257,11 @@ class Schema:
         for place, column in enumerate(columns):
             if isinstance(column, Numeric):
                 low, high = column.bounds
-                bins = min(high - low + 1, _MOST_CELLS)
-                columns[place] = replace(column, bins=bins, edges=(), points=(), spacing="even")
+                points = column.points if high - low >= MOST else ()
+                bins = min(high - low + 1, MOST - 2 * len(points))
+                columns[place] = replace(
+                    column, bins=bins, edges=(), points=points, spacing="even"
+                )
         return replace(self, columns=tuple(columns))
 
     @property

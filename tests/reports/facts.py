@@ -588,9 +588,9 @@ def synthesis(sets: int = 2) -> SynthesisFacts:
         for place, name in enumerate(FIGURES)
     )
     values = {
-        "value": 0.6, "independent": 0.088, "bootstrap": 0.012, "holdout": 0.5, "train": 0.9,
-        "share_pct": 12.5, "subject": "age, occupation", "epsilon": 1.0, "line": "tables",
-        "largest": 8.0, "share": 0.872, "figure": "tvd2",
+        "value": 0.6, "columns": 0.3, "independent": 0.088, "bootstrap": 0.012, "holdout": 0.5,
+        "train": 0.9, "share_pct": 12.5, "subject": "age, occupation", "epsilon": 1.0,
+        "line": "tables", "largest": 8.0, "share": 0.872, "figure": "tvd2",
         "number": 78, "good": 70, "size": 100, "last": 999, "error": 0.112,
     }  # fmt: skip
     findings = tuple(SynthesisFinding(name=name, values=values) for name in CONCLUSIONS)

@@ -12,12 +12,13 @@ from ckm.cli.terminal.output import check_output, read_json
 from footing.files import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
 
     import pandas as pd
 
     from ckm.cli.terminal.console import Terminal
+    from synth import Schema
     from synth.evaluation import Evaluation, Plan
 
 _GROUPS = (
@@ -114,6 +115,8 @@ def _run(
 ) -> None:
     from dataclasses import replace
 
+    from pandas.api.types import infer_dtype
+
     from synth.evaluation import evaluate as measure
     from synth.evaluation import read_kinds
     from synth.guarantee import guarantee_beside
@@ -121,9 +124,16 @@ def _run(
     output: Path | None = asked["output"]
     check_output(output, lang=asked["lang"], force=asked["force"], endings=_SUFFIXES)
     declared = _declared(asked["schema"])
-    dropped = {*asked["drop"], *_left_out(declared)}
-    real = _read(train, dropped)
-    holdout = None if asked["holdout"] is None else _read(asked["holdout"], dropped)
+    schema = _schema_of(declared)
+    dropped = {
+        *asked["drop"],
+        *([] if schema is None else [*schema.ignored, schema.unit.identifier]),
+    }
+    real = _without(dropped, read_frame(train, None if schema is None else texts_of(schema)))
+    texts = [
+        name for name in real.columns if infer_dtype(real[name].astype(object)) == "string"
+    ]
+    holdout = asked["holdout"] and _without(dropped, read_frame(asked["holdout"], texts))
     kinds = {name: kind for name, kind in read_kinds(declared).items() if name in real.columns}
     plan = _plan(asked)
     found: dict[str, Evaluation] = {}
@@ -134,7 +144,7 @@ def _run(
         wanted = plan if not found else replace(plan, controls=())
         measured = measure(
             real,
-            _read(path, dropped),
+            _without(dropped, read_frame(path, texts)),
             holdout=holdout,
             kinds=kinds,
             plan=wanted,
@@ -161,27 +171,43 @@ def _plan(asked: dict[str, Any]) -> Plan:
     return Plan(groups=asked["groups"] or _GROUPS, **{name: asked[name] for name in names})
 
 
-def _read(path: Path, dropped: set[str]) -> pd.DataFrame:
-    """Read a table of records."""
+def read_frame(path: Path, texts: Collection[str] | None) -> pd.DataFrame:
+    """Read a table of records. Columns of texts stay so in CSV, where these are known."""
     import pandas as pd
 
     from synth.evaluation import EvaluationError
 
-    readers: dict[str, Callable[[Path], pd.DataFrame]] = {
-        ".parquet": pd.read_parquet,
-        ".csv": pd.read_csv,
-    }
-    reader = readers.get(path.suffix.lower())
-    if reader is None:
+    kind = path.suffix.lower()
+    if kind not in {".parquet", ".csv"}:
         raise click.UsageError(f"Records are read from .parquet or .csv, not {path.name!r}.")
     if not path.is_file():
         raise click.UsageError(f"There is no file {path.name!r}.")
     try:
-        frame = reader(path)
-    except (ValueError, OSError) as error:
+        if kind == ".parquet":
+            return pd.read_parquet(path)
+        if texts is None:
+            return pd.read_csv(path)
+        # Codes such as 01 and NA are text, whatever they look like.
+        types = dict.fromkeys(texts, str)
+        return pd.read_csv(path, dtype=types, keep_default_na=False, na_values=[""])
+    except (ValueError, OSError):
         # The message of a reader may quote a line of the file.
-        raise EvaluationError(f"The file {path.name!r} cannot be read as a table.") from error
-    return frame.drop(columns=[name for name in frame.columns if name in dropped])
+        raise EvaluationError(f"The file {path.name!r} cannot be read as a table.") from None
+
+
+def texts_of(schema: Schema) -> list[str]:
+    """Return the columns whose values are declared as texts."""
+    from synth import Category
+
+    return [
+        one.name
+        for one in schema.columns
+        if isinstance(one, Category) and all(isinstance(value, str) for value in one.known)
+    ]
+
+
+def _without(dropped: set[str], frame: pd.DataFrame) -> pd.DataFrame:
+    return frame[[name for name in frame.columns if name not in dropped]]
 
 
 def _declared(schema: Path | None) -> Any:
@@ -194,14 +220,12 @@ def _declared(schema: Path | None) -> Any:
     return found
 
 
-def _left_out(declared: Any) -> set[str]:
-    """Return the columns of the real records that a schema leaves out of synthetic ones."""
-    if not isinstance(declared, dict) or declared.get("format") != "ckm-synth-schema":
-        return set()
+def _schema_of(declared: Any) -> Schema | None:
+    """Return what is declared, where it is a schema of ours."""
     from synth import Schema
 
-    schema = Schema.from_json(json.dumps(declared))
-    return {*schema.ignored, *filter(None, [schema.unit.identifier])}
+    is_ours = isinstance(declared, dict) and declared.get("format") == "ckm-synth-schema"
+    return Schema.from_json(json.dumps(declared)) if is_ours else None
 
 
 def _with_controls(found: dict[str, Evaluation]) -> dict[str, Evaluation]:

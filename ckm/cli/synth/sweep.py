@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ckm.cli.synth.evaluate import read_frame, texts_of
 from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 from ckm.cli.terminal.output import check_output
@@ -37,6 +38,7 @@ _MAX_WIDE, _MAX_NARROW, _WIDE = 6, 3, 100
 @click.option("--journal", type=PATH, help="Where finished runs are kept.")
 @click.option("--title", default="", show_default=False, help="Of the page.")
 @click.option("-o", "--output", type=PATH, help="A file: .csv of all runs, or .html.")
+@click.option("--over", metavar="FACTOR", help="On the terminal: means over it, as epsilon.")
 @click.option("--lang", type=click.Choice(["en", "fr"]), help="Of the page.")
 @click.option("--dry-run", is_flag=True, help="Check everything, fit nothing.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
@@ -49,6 +51,7 @@ def sweep(
     journal: Path | None,
     title: str,
     output: Path | None,
+    over: str | None,
     lang: str | None,
     dry_run: bool,
     force: bool,
@@ -119,7 +122,7 @@ def sweep(
             progress=lambda done, of, _name: report_progress("runs", done, of),
         )
     if output is None:
-        _show(terminal, found)
+        _show(terminal, found, over)
     else:
         if output.suffix.lower() == ".csv":
             text = str(lines_of(found).to_csv(index=False, lineterminator="\n"))
@@ -145,30 +148,10 @@ def _measured(plan: SweepPlan) -> Plan:
 
 
 def _records(path: Path, schema: Schema) -> pd.DataFrame:
-    """Read the records as the schema and the evaluation both understand them."""
-    import pandas as pd
-
+    """Read the columns of a schema, and its identifier."""
     from synth import DomainError
-    from synth.schema.columns import Category
 
-    # Codes such as 01 are text, whatever they look like.
-    texts = {
-        column.name: str
-        for column in schema.columns
-        if isinstance(column, Category) and all(isinstance(one, str) for one in column.known)
-    }
-    try:
-        if path.suffix.lower() == ".parquet":
-            frame = pd.read_parquet(path)
-        elif path.suffix.lower() == ".csv":
-            frame = pd.read_csv(path, dtype=texts, keep_default_na=False, na_values=[""])
-        else:
-            raise click.UsageError(
-                f"Records are read from .parquet or .csv, not {path.name!r}."
-            )
-    except (ValueError, OSError):
-        # The message of a reader may quote a line of the file.
-        raise DomainError(f"The file {path.name!r} cannot be read as a table.") from None
+    frame = read_frame(path, texts_of(schema))
     if not len(frame):
         raise DomainError("There are no records.", hint="give a table with records in it")
     wanted = [*schema.names, *_identifiers(schema)]
@@ -211,15 +194,15 @@ def _page(found: Sweep, plan: SweepPlan, rows: int, title: str, lang: str | None
     return synthesis_report(facts, language=lang or "en").html
 
 
-def _show(terminal: Terminal, found: Sweep) -> None:
-    """Show mean and deviation over the folds, a line per way."""
+def _show(terminal: Terminal, found: Sweep, over: str | None) -> None:
+    """Show mean and deviation over the folds, and over a factor; a line per way."""
     from rich.table import Column
     from rich.text import Text
 
     keys = dict.fromkeys(key for run in found.runs for key in run.figures)
     most = _MAX_WIDE if terminal.out.width >= _WIDE else _MAX_NARROW
     shown = [key for name in _SHOWN for key in keys if key.partition(":")[0] == name][:most]
-    means = [found.aggregate(key) for key in shown]
+    means = [found.aggregate(key, over=over) for key in shown]
     headings = (Text(key.replace(":", "\n")) for key in shown)
     terminal.table(
         (
@@ -228,7 +211,7 @@ def _show(terminal: Terminal, found: Sweep) -> None:
         ),
         (
             (Text(name), *(_spread(*mean.loc[name, ["mean", "sd"]]) for mean in means))
-            for name in dict.fromkeys(run.name for run in found.runs)
+            for name in (means[0].index if means else ())
         ),
         is_plain=True,
         padding=(0, 1, 0, 0),

@@ -14,7 +14,7 @@ import click
 from ckm.cli.synth.evaluate import compare, evaluate
 from ckm.cli.synth.report import report
 from ckm.cli.synth.sweep import sweep
-from ckm.cli.terminal.click_group import PATH, Group, common_options, options, with_terminal
+from ckm.cli.terminal.click_group import PATH, Group, options, with_terminal
 from ckm.cli.terminal.exit_codes import CHECK_FAILED
 from ckm.cli.terminal.output import check_output
 from footing.files import new_file, require_private
@@ -56,9 +56,15 @@ _output_options = options(
     "--epsilon", type=float, help="With --records: what noise will do to each column."
 )
 @click.option("--delta", type=float, default=1e-6, help="With epsilon.")
-@common_options
+@with_terminal
 def check(
-    *, file: Path, data: Path | None, records: int | None, epsilon: float | None, delta: float
+    terminal: Terminal,
+    *,
+    file: Path,
+    data: Path | None,
+    records: int | None,
+    epsilon: float | None,
+    delta: float,
 ) -> int:
     """Tell what a schema lacks, leaks or costs in accuracy; exit code 1 for errors."""
     from synth import Budget, Schema, lint
@@ -73,7 +79,7 @@ def check(
         budget=None if epsilon is None else Budget(epsilon=epsilon, delta=delta),
     )
     for one in found:
-        click.echo(f"{one.level:<8} {one.place}: {one.text}")
+        click.echo(f"{one.level:<8} {one.place}: {terminal.say(one.text)}")
     return CHECK_FAILED if any(one.level == "error" for one in found) else 0
 
 
@@ -99,6 +105,18 @@ def schema(
     Known: DDI-Codebook and SDMX structures (XML); CSVW metadata, the dictionaries of NIST's
     excerpts, SDV metadata and plain lists (JSON). Minima, maxima and frequencies of a file,
     which a code book may hold besides, are not read.
+
+    Examples
+    --------
+    ckm synth schema --from-dictionary book.xml -o schema.json
+
+    schema.json, written by hand
+    ----------------------------
+    {"format": "ckm-synth-schema", "version": 1, "columns": [
+      {"name": "age", "kind": "whole", "low": 0, "high": 110},
+      {"name": "hours", "kind": "whole", "low": 0, "high": 99, "bins": 10, "points": [0, 40]},
+      {"name": "sex", "kind": "category", "values": ["F", "M"], "missing": {"unknown": null}}],
+     "rules": ["if age < 15 then hours == 0"]}
     """
     from synth.schema.migration import read_dictionary
 
@@ -128,7 +146,7 @@ def schema(
     "--method",
     default="tables",
     help="tables; to compare with: copula, copula-shirley-strict, histogram, priv-bayes; and, "
-    "NOT differentially private as claimed: copula-shirley, priv-bayes-legacy, vine; or one "
+    "NOT differentially private as claimed: copula-shirley, vine; or one "
     "that a package adds.",
 )
 @click.option(
@@ -167,13 +185,19 @@ def fit(
     dry_run: bool,
     **promise: Any,
 ) -> None:
-    """Fit a model to confidential records (Parquet or CSV), for a budget at most.
+    r"""Fit a model to confidential records (Parquet or CSV), for a budget at most.
 
     A ledger is charged the whole budget once the records are read, before the first look at
     them: a fit that fails afterwards is paid for.
 
     A method that is NOT differentially private as claimed keeps to no budget: --epsilon is what
     its publication claims.
+
+    Examples
+    --------
+    ckm synth fit people.parquet --schema schema.json --epsilon 1 --delta 1e-6 -o model.json
+    ckm synth fit people.parquet --schema schema.json --epsilon 1 --delta 1e-6 \
+        --label income --table age,sex -o model.json --dry-run
     """
     from synth import Discovery, Schema, SimulatedNoise, Synthesizer, draw_structure
     from synth.claims import words_of
@@ -182,7 +206,6 @@ def fit(
 
     if picture is not None and method != "tables":
         raise click.UsageError(f"There is no picture of the method {method!r}.")
-    budget = _budget(method, **promise)
     discovery = None if discover is None else Discovery(share=discover)
     synthesizer = Synthesizer(
         schema=Schema.read(schema_file),
@@ -191,6 +214,7 @@ def fit(
         workload=[tuple(table.split(",")) for table in tables] or None,
         settings=settings_of(method, _settings(settings)),
     )
+    budget = _budget(method, **promise)
     if discovery is None:
         synthesizer.schema.require_declared()
     unit = synthesizer.schema.unit.name
@@ -256,7 +280,13 @@ def sample(
     force: bool,
     dry_run: bool,
 ) -> None:
-    """Draw synthetic records, and write a certificate beside them."""
+    """Draw synthetic records, and write a certificate beside them.
+
+    Examples
+    --------
+    ckm synth sample model.json -n 50000 -o synthetic.parquet
+    ckm synth sample model.json -n 500 --where "age >= 60 and sex == 'F'" -o some.csv
+    """
     import numpy as np
 
     from synth import Certificate, Model

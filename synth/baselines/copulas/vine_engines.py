@@ -290,9 +290,7 @@ def fit_vine_without_privacy(
     """Fit a vine to the records as they are: what the others could reach at best."""
     settings = settings or VineSettings()
     if claim.epsilon is not None:
-        raise SynthError(
-            "A vine without privacy keeps to no epsilon.", hint="leave it out: Claim()"
-        )
+        raise SynthError("A vine without privacy keeps to no epsilon.", hint="leave it out")
     common = _common(codes, settings, **given)
     model = vine_without_privacy(**common, records=settings.records)
     return _taken(model, common["frame"], given["sizes"], _account(model, claim, neighbours))
@@ -316,7 +314,7 @@ def _common(
     if (label is not None) != (encoder in _LEARNED):
         raise SynthError(
             "The encoders 'woe' and 'glmm' need a label, and nothing else here uses one.",
-            hint="settings=ThesisSettings(encoder='woe'), label=…",
+            hint="--label COLUMN with --set encoder=woe, or neither",
         )
     if encoder == "woe" and len(np.unique(codes[:, label])) != 2:
         raise SynthError(

@@ -1,4 +1,4 @@
-"""PrivBayes as an engine of `Synthesizer`: within a budget, or with the noise of a defect."""
+"""PrivBayes as an engine of `Synthesizer`, within a budget."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -19,17 +19,7 @@ from synth.baselines.networks.network import (
     sizes_of,
     useful_families,
 )
-from synth.baselines.networks.priv_bayes import priv_bayes
-from synth.baselines.published import (
-    JointModel,
-    account_record,
-    coded_columns,
-    first_look,
-    refuse_add_remove,
-    refuse_others,
-    seeded_by,
-)
-from synth.claims import Claim
+from synth.baselines.published import JointModel, refuse_add_remove, refuse_others
 from synth.errors import SynthError
 from synth.marginals.coarse import group_codes, onto_simplex, shrink_within
 from synth.marginals.drawing import draw_within
@@ -49,7 +39,7 @@ class NetworkSettings:
     Parameters
     ----------
     degree
-        The most parents of a column; of the legacy method, as many as there can be.
+        The most parents of a column.
     usefulness
         How large the mean cell of a table is at least, in scales of its noise.
     margin_share, choice_share
@@ -81,9 +71,7 @@ class NetworkModel(JointModel):
     tables
         The laws, parents before children.
     spends
-        Every look at the confidential records, where they keep to a budget.
-    account
-        What it really cost, where it does not; see `synth.Model.account`.
+        Every look at the confidential records.
     """
 
     kind: ClassVar[str] = "network"
@@ -92,7 +80,6 @@ class NetworkModel(JointModel):
     shares: tuple[Floats, ...]
     tables: tuple[NetworkTable, ...]
     spends: tuple[Spend, ...] = ()
-    account: dict[str, Any] | None = None
 
     @property
     def sizes(self) -> list[int]:
@@ -113,7 +100,6 @@ class NetworkModel(JointModel):
                 for one in self.tables
             ],
             "spends": [spend.record() for spend in self.spends],
-            "account": self.account,
         }
 
     @classmethod
@@ -134,9 +120,7 @@ class NetworkModel(JointModel):
         if [one.shape for one in shares] != [one.shape for one in bins]:
             raise SynthError("The shares of codes do not fit the bins.")
         spends = tuple(Spend.from_record(spend) for spend in found["spends"])
-        return cls(
-            bins=bins, shares=shares, tables=tables, spends=spends, account=found["account"]
-        )
+        return cls(bins=bins, shares=shares, tables=tables, spends=spends)
 
 
 def fit_priv_bayes(
@@ -165,14 +149,16 @@ def fit_priv_bayes(
     """
     refuse_others(others)
     refuse_add_remove(neighbours, "The choice of a network")
-    chosen, columns = settings or NetworkSettings(), len(sizes)
+    chosen = settings or NetworkSettings()
+    varying = [column for column, size in enumerate(sizes) if size > 1] or [0]
+    columns = len(varying)
     accountant = PrivacyAccountant(float(rho))
     measurer = _NetworkMeasurer(codes, sizes, neighbours, accountant, noise)
     share = chosen.margin_share if columns > 1 else 1.0
     total = float(len(codes))
-    margins = [
-        measurer.margin(column, rho=_EXACT * rho * share / columns) for column in range(columns)
-    ]
+    margins = [(np.full(1, len(codes), np.int64), 0.0) for _ in sizes]
+    for column in varying:
+        margins[column] = measurer.margin(column, rho=_EXACT * rho * share / columns)
     left = _EXACT * rho * (1 - share) / max(columns - 1, 1)
     price = left * (1 - chosen.choice_share)
     least = chosen.usefulness * measurer.scale_of(price) if columns > 1 else 0.0
@@ -183,8 +169,11 @@ def fit_priv_bayes(
     )
     measurer.regroup(bins)
     held = [coarse_table(mass, [one]) for mass, one in zip(masses, bins, strict=True)]
-    network: list[Family] = [(int(np.argmax([len(one) for one in held])), ())]
-    for _ in range(columns - 1):
+    root = max(varying, key=lambda column: len(held[column]))
+    network: list[Family] = [
+        (column, ()) for column in range(len(sizes)) if column == root or column not in varying
+    ]
+    while len(network) < len(sizes):
         known = [one for one, _ in network]
         limits = {"degree": chosen.degree, "cells": total / least}
         network.append(measurer.parents(known, **limits, rho=left * chosen.choice_share))
@@ -200,49 +189,6 @@ def fit_priv_bayes(
         ),
         tables=tuple(tables),
         spends=tuple(accountant.spends),
-    )
-
-
-def fit_priv_bayes_legacy(
-    codes: AnyIntegers,
-    *,
-    sizes: Sequence[int],
-    claim: Claim,
-    ordered: Sequence[bool],
-    noise: NoiseSource,
-    neighbours: Neighbours,
-    settings: NetworkSettings | None = None,
-    **others: Any,
-) -> NetworkModel:
-    """Fit PrivBayes with the noise of an implementation that earlier comparisons used.
-
-    **Not differentially private as claimed**: the noise is too small by as many times as there
-    are records. The account says what that costs.
-    """
-    refuse_others(others)
-    if not claim.epsilon:
-        raise SynthError("The method claims an epsilon above 0.", hint="--epsilon 1")
-    first_look(noise)
-    model = priv_bayes(
-        coded_columns(codes, ordered=ordered, sizes=sizes),
-        epsilon=claim.epsilon,
-        domains=None,
-        degree=(settings or NetworkSettings()).degree,
-        is_legacy=True,
-        rng=seeded_by(noise),
-    )
-    account = account_record(
-        model.account,
-        label="PrivBayes with noise too small",
-        claimed=claim.epsilon,
-        rows=neighbours.rows,
-    )
-    members = model.details["members"]
-    return NetworkModel(
-        bins=members,
-        shares=tuple(1.0 / np.bincount(one)[one] for one in members),
-        tables=tuple(model.details["tables"]),
-        account=account,
     )
 
 

@@ -43,28 +43,28 @@ class Constraint:
 
 def constraints_of(schema: Schema, *, method: str = "tables") -> list[Constraint]:
     """Return how each rule of a schema is kept by a method."""
-    derived = identities_of(schema, method)
+    derived = identities_of(schema)
     found = [_constraint(rule, schema, derived) for rule in schema.rules]
     if method == "tables":
         return found
-    return [replace(one, how="redrawing") for one in found]
+    return [one if one.table is None else replace(one, how="redrawing") for one in found]
 
 
-def modelled_sizes(schema: Schema, method: str) -> list[int]:
+def modelled_sizes(schema: Schema) -> list[int]:
     """Return how many codes each column has in a model: 1 if it follows from others."""
-    derived = identities_of(schema, method)
+    derived = identities_of(schema)
     return [1 if column.name in derived else column.size for column in schema.columns]
 
 
-def identities_of(schema: Schema, method: str) -> dict[str, ParsedRule]:
+def identities_of(schema: Schema) -> dict[str, ParsedRule]:
     """Return the columns that follow from others, each after those that it follows from.
 
-    Only `tables` knows them. The first rule that says what a column is counts, unless it would
-    follow from itself then, or would have to be missing and cannot.
+    The first rule that says what a column is counts, unless it would follow from itself then,
+    or would have to be missing and cannot.
     """
     found: dict[str, ParsedRule] = {}
     below: dict[str, set[str]] = {}
-    for rule in map(schema.parsed, schema.rules if method == "tables" else ()):
+    for rule in map(schema.parsed, schema.rules):
         one = rule.identity
         if one is None or one.column.name in found:
             continue

@@ -141,13 +141,16 @@ def attempts(draw):
                 [],
                 ["`hours-per-week` > 20", "`hours-per-week` < 90"],
                 ["sex == 'F'", "sex == 'M'"],
+                ["pay == `hours-per-week` * 90"],
             ]
         )
     )
     rules = [
         one
         for one in rules
-        if (one[0] == "`" and HOURS.name in names) or (one[0] == "s" and SEX in columns)
+        if (one[0] == "`" and HOURS.name in names)
+        or (one[0] == "s" and SEX in columns)
+        or (one[0] == "p" and {HOURS.name, "pay"} <= {*names})
     ]
     unit = draw(st.sampled_from([Unit(), Unit(name="home", identifier="home", most_records=1)]))
     frame = people(draw(st.sampled_from([0, 1, 2, 9, 60])))

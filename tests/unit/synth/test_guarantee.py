@@ -73,11 +73,22 @@ def test_simulated_noise_and_methods_without_a_guarantee_are_told_as_such(tmp_pa
     data = released(tmp_path, noise=SimulatedNoise(seed=1))
     assert guarantee_beside(data).status == "simulated"
     assert "NOT PRIVATE" in guarantee_beside(data).text
-    data = released(tmp_path, method="priv-bayes-legacy")
+    data = released(tmp_path, method="copula-shirley")
     found = guarantee_beside(data)
-    assert (found.status, found.claimed, found.spent) == ("unprotected", 2.0, 802.0)
+    assert (found.status, found.claimed, found.spent) == ("unprotected", 2.0, None)
     changed(data)  # whoever has it beside other data still learns what it is
     assert guarantee_beside(data).status == "unprotected"
+
+
+def test_what_an_earlier_method_spent_is_told_of_its_certificate(tmp_path):
+    data = released(tmp_path, method="copula-shirley")
+    facts = json.loads(beside(data).read_text())
+    spent = {"label": "PrivBayes", "claimed": 2, "epsilon": 802, "parts": {"margins": 802}}
+    facts |= {"method": "priv-bayes-legacy", "account": spent}
+    beside(data).write_text(json.dumps(facts))
+    assert "Nothing is known of the method." in Certificate.read(beside(data)).verify()
+    found = guarantee_beside(data)
+    assert (found.status, found.claimed, found.spent) == ("unprotected", 2.0, 802.0)
 
 
 def test_two_files_that_differ_in_their_ending_have_certificates_of_their_own(tmp_path):
@@ -87,7 +98,7 @@ def test_two_files_that_differ_in_their_ending_have_certificates_of_their_own(tm
 
 
 def test_signs_that_steer_a_terminal_are_written_as_escapes(tmp_path):
-    data = released(tmp_path, method="priv-bayes-legacy")
+    data = released(tmp_path, method="copula-shirley")
     facts = json.loads(beside(data).read_text())
     facts["account"]["label"] = "\x1b[2J"
     beside(data).write_text(json.dumps(facts))

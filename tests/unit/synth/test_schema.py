@@ -230,3 +230,13 @@ def test_schemas_of_other_tools_become_ours():
     for wrong in ({}, {"columns": 3}, {"categories": {"a": 3}}, {"tables": {}}):
         with pytest.raises(SchemaError):
             schema_from(wrong)
+
+
+def test_lint_tells_what_follows_from_others_and_what_it_cannot_tell_yet():
+    columns = [Whole(name=name, low=0, high=10_000) for name in ("total", "one", "two")]
+    schema = Schema(columns=columns, rules=["total == one + two"])
+    given = {"records": 5000, "budget": Budget(rho=0.1)}
+    told = [one.text for one in lint(schema, **given) if one.place == "total"]
+    assert told == ["follows from other columns by a rule, and costs nothing"]
+    undeclared = lint(Schema(columns=[*columns, Category(name="sex")]), **given)
+    assert "all domains are declared" in {one.place: one.text for one in undeclared}["tables"]

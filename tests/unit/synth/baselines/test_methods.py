@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -115,3 +116,14 @@ def test_copula_shirley_within_its_budget_is_certified(tmp_path):
     assert sum(call.rho for call in read.calls) <= budget.concentrated()
     drawn = read.sample(3000, rng=np.random.default_rng(1))
     assert drawn["age"].corr(drawn["rich"]) > 0.1  # in cells of 33 years
+
+
+@pytest.mark.parametrize(("high", "points"), [(99_999, ()), (10**9, (0,))])
+def test_a_number_that_many_share_has_a_bin_of_its_own_in_a_wide_range(high, points):
+    rng = np.random.default_rng(3)
+    pay = np.where(rng.random(500) < 0.9, 0, rng.integers(1000, high, 500))
+    schema = Schema(columns=[Whole(name="pay", low=0, high=high, bins=4, points=points)])
+    frame = pd.DataFrame({"pay": pay})
+    model = Synthesizer(schema=schema, method="vine").fit(frame, Claim())
+    drawn = model.sample(2000, rng=np.random.default_rng(1))
+    assert (drawn["pay"] == 0).mean() == pytest.approx((pay == 0).mean(), abs=0.04)

@@ -12,6 +12,7 @@ import pytest
 from reports.catalogues.synthesis import FIGURES
 from synth import Category, Date, Real, Schema, Whole
 from synth.evaluation import EvaluationError, Kind, encode, evaluate, kinds_of, read_kinds
+from synth.evaluation.conclusions import conclusions
 from synth.evaluation.evaluate import Plan, bootstrap, independent
 from synth.evaluation.measures import margins
 from synth.evaluation.measures.bins import Bins
@@ -25,6 +26,7 @@ from synth.evaluation.measures.margins import (
     table_distances,
 )
 from synth.evaluation.measures.scores import auc, auc_interval, mcc, rmse
+from synth.evaluation.result import Evaluation, Figure
 
 
 def mixed(n, seed):
@@ -431,3 +433,19 @@ def test_cells_are_judged_by_their_size_and_tables_by_the_records_in_a_wrong_cel
     errors = margins.cell_errors(one, other)
     assert errors == pytest.approx({10: 0.0, 100: 0.5, 1000: 0.05})
     assert margins.cell_errors(*encode(real[:5], made[:5])) == {}
+
+
+@pytest.mark.parametrize(
+    ("columns", "name"), [(0.2, "columns-off"), (0.01, "tables-no-better")]
+)
+def test_columns_that_are_off_by_themselves_are_not_taken_for_lost_dependence(columns, name):
+    figures = [Figure(name="tvd1", value=columns)]
+    figures += [
+        Figure(name="tvd2", value=0.3, controls={"independent": 0.1, "bootstrap": 0.02})
+    ]
+    settings = {"train": 100, "synthetic": 100, "holdout": 0}
+    said = [
+        one.name for one in conclusions(Evaluation(figures=tuple(figures), settings=settings))
+    ]
+    assert name in said
+    assert len({"columns-off", "tables-no-better"} & {*said}) == 1

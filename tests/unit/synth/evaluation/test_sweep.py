@@ -210,3 +210,17 @@ def test_each_stretch_of_epsilons_has_its_best_way_and_attacks_have_none():
         "k_marginal": (("b", 1.0, 1.0), ("a", 2.0, 8.0)),
         "domias": (),
     }
+
+
+def test_ways_that_differ_in_one_factor_alone_have_one_mean():
+    names = ["a, epsilon=1, ratio=2", "a, epsilon=8, ratio=2", "a, epsilon=1, ratio=3", "train"]
+    runs = [
+        Run(name=name, fold=fold, figures={"tvd2": float(place)})
+        for place, name in enumerate(names)
+        for fold in range(2)
+    ]
+    means = Sweep(runs=tuple(runs)).aggregate("tvd2", over="epsilon")
+    assert means["mean"].to_dict() == {"a, ratio=2": 0.5, "a, ratio=3": 2.0, "train": 3.0}
+    assert means["folds"].tolist() == [4, 2, 2]
+    with pytest.raises(EvaluationError, match="No way has a factor 'eps'"):
+        Sweep(runs=tuple(runs)).aggregate("tvd2", over="eps")

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from ckm.cli import app
+from synth import Category, Schema, Whole
 
 QUICK = ("--only", "tables", "--only", "nearness")
 
@@ -55,6 +56,29 @@ def test_an_output_is_private_and_never_written_over(files, suffix):
     assert again.exit_code == 2
     assert "exists" in again.stderr
     assert run(*words, "--force").exit_code == 0
+
+
+@pytest.mark.parametrize("is_declared", [True, False])
+def test_texts_that_look_like_numbers_or_nulls_are_texts_in_every_file(tmp_path, is_declared):
+    region = ["01", "1", "NA", "2"] * 10
+    pd.DataFrame({"region": region, "age": range(40)}).to_parquet(tmp_path / "real.parquet")
+    (tmp_path / "made.csv").write_text(
+        "region,age\n" + "".join(f"{one},{age}\n" for age, one in enumerate(region))
+    )
+    schema = tmp_path / "schema.json"
+    Schema(
+        columns=[
+            Category(name="region", values=["01", "1", "NA", "2"]),
+            Whole(name="age", low=0, high=40, bins=4),
+        ]
+    ).write(schema)
+    made = run(
+        "synth", "evaluate", tmp_path / "real.parquet", tmp_path / "made.csv", "--only",
+        "tables", "-o", tmp_path / "out.csv", *(("--schema", schema) if is_declared else ()),
+    )  # fmt: skip
+    assert made.exit_code == 0, made.output
+    found = pd.read_csv(tmp_path / "out.csv").set_index("figure")["value"]
+    assert float(found["tvd2"]) == 0
 
 
 def test_controls_are_measured_once_and_given_to_every_set(files):

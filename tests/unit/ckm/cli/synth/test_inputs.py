@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from ckm.cli.app import app
 from synth import Category, Date, Real, Schema, Unit, Whole
 
-UNPROTECTED = ("copula-shirley", "priv-bayes-legacy", "vine")
+UNPROTECTED = ("copula-shirley", "vine")
 QUICK = ("--set", "rounds=1", "--set", "steps=20")
 METHODS = ("tables", "histogram", "copula", "priv-bayes", *UNPROTECTED)
 

@@ -81,7 +81,9 @@ def test_every_way_is_measured_on_every_fold_once_and_written_inside(folder):
     assert journal.read_bytes() == before  # nothing was fitted again
     page = (folder / "page.html").read_text()
     assert "copula-shirley (NOT DP as claimed)" in page
-    shown = run(folder / "sweep.toml")
+    shown = run(folder / "sweep.toml", "--over", "epsilon")
+    assert "copula-shirley" in shown.stdout
+    assert "epsilon" not in shown.stdout
     assert "±" in shown.stdout
     assert run(folder / "sweep.toml", "-o", folder / "all.csv").exit_code == 2
 
