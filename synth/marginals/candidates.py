@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from synth.marginals.belief import Network, cliques_of
 from synth.marginals.drawing import draw_codes
 
 _CHECKS = 3000  # columns times tables that are checked before a choice
+_TRIPLES = 12_000  # columns times triples that are looked at
 _DRAWN = 100_000
 
 
@@ -46,6 +48,16 @@ class Candidates:
             and math.prod(sizes[column] for column in columns) <= most_cells
         ]
         self._rng = np.random.default_rng(0)  # picks what to check; public
+
+    def widen(self, tables: Iterable[Columns]) -> None:
+        """Put more tables on the list.
+
+        Parameters
+        ----------
+        tables
+            Their columns.
+        """
+        self._left.extend(tables)
 
     def close(self, columns: Columns) -> None:
         """Take a table off the list.
@@ -114,9 +126,11 @@ class Candidates:
 
     def _filled(self, sets: Sequence[Columns], some: list[Columns]) -> dict[Columns, float]:
         most = max(20, _CHECKS // len(self._sizes))
-        if len(some) > most:
-            picked = self._rng.choice(len(some), most, replace=False)
-            some = [some[one] for one in sorted(picked.tolist())]
+        pairs = [columns for columns in some if len(columns) == 2]
+        if len(pairs) > most:
+            picked = self._rng.choice(len(pairs), most, replace=False)
+            kept = {pairs[one] for one in picked.tolist()}
+            some = [columns for columns in some if len(columns) > 2 or columns in kept]
         found = {}
         for columns in some:
             cliques = cliques_of([*sets, columns], sizes=self._sizes, most=self._most)
@@ -130,6 +144,17 @@ class Candidates:
     def _fullness(self, cliques: Iterable[Columns]) -> float:
         cells = sum(math.prod(self._sizes[c] for c in clique) for clique in cliques)
         return cells / self._most
+
+
+def small_triples(sizes: Sequence[int], *, most_cells: float) -> list[Columns]:
+    """Return the triples of columns with the fewest cells, some thousand over all columns."""
+    telling = [column for column, size in enumerate(sizes) if size > 1]
+    found = [
+        (cells, columns)
+        for columns in combinations(telling, 3)
+        if (cells := math.prod(sizes[column] for column in columns)) <= most_cells
+    ]
+    return [columns for _, columns in sorted(found)[: _TRIPLES // len(sizes)]]
 
 
 def _parts(columns: int, sets: Iterable[Columns]) -> list[int]:

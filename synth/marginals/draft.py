@@ -15,6 +15,7 @@ from synth.marginals.spending import Settings
 
 _BOUND = 20.0
 _RIDGE = 1e-5
+_FLAT = 1e-3
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -144,30 +145,34 @@ def fit_potentials(
     cuts = np.cumsum([target.counts.size for target in targets])[:-1]
     wanted = np.concatenate([target.counts.ravel() for target in targets]) / total
     slack = np.concatenate([np.full(t.counts.size, t.slack * t.scale) for t in targets]) / total
+    # The curvature along each potential, about: in its units steps are alike in all directions.
+    curvature = np.sqrt(np.clip(wanted, 0, 1) + slack / softness + _FLAT)
 
     def split(flat: Floats) -> list[Floats]:
         parts = np.split(flat, cuts)
         return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
 
-    def loss(flat: Floats) -> tuple[float, Floats]:
+    def loss(scaled: Floats) -> tuple[float, Floats]:
+        flat = scaled / curvature
         log_total, beliefs = network.calibrate(split(flat))
         model = np.concatenate([table.ravel() for table in network.marginals(beliefs)])
         sizes = np.sqrt(flat**2 + softness**2)
         value = log_total - flat @ wanted + slack @ sizes + 0.5 * _RIDGE * (flat @ flat)
-        return float(value), model - wanted + slack * flat / sizes + _RIDGE * flat
+        slope = model - wanted + slack * flat / sizes + _RIDGE * flat
+        return float(value), slope / curvature
 
     first = np.concatenate([target.potential.ravel() for target in targets])
     # The tables are small: threads would only wait for each other, at twice the cost and more.
     with _linear_algebra().limit(limits=1, user_api="blas"):
         found = minimize(
             loss,
-            np.clip(first, -_BOUND, _BOUND),
+            np.clip(first, -_BOUND, _BOUND) * curvature,
             jac=True,
             method="L-BFGS-B",
-            bounds=[(-_BOUND, _BOUND)] * len(first),
+            bounds=list(zip(-_BOUND * curvature, _BOUND * curvature, strict=True)),
             options={"maxiter": steps, "maxcor": 20, "ftol": 1e-9, "gtol": 1e-7},
         )
-    return split(np.asarray(found.x))
+    return split(np.asarray(found.x / curvature))
 
 
 @lru_cache(maxsize=1)

@@ -20,7 +20,7 @@ import numpy as np
 
 from footing.arrays import AnyIntegers, Columns, Floats, Integers
 from synth.errors import SynthError
-from synth.marginals.candidates import Candidates
+from synth.marginals.candidates import Candidates, small_triples
 from synth.marginals.coarse import group_codes, onto_simplex, shrink_within
 from synth.marginals.draft import Draft
 from synth.marginals.measuring import Measurer, Neighbours, NoiseSource, SecureNoise
@@ -111,7 +111,7 @@ def fit_codes(
         measurer, sizes, is_ordered, tuple(rules), tuple(published), accountant.rho, settings
     )
     draft = job.start()
-    job.choose_and_measure(draft, weights)
+    job.choose_and_measure(draft, weights, with_triples=workload is None)
     measurer.forget()
     return TableModel(
         groups=tuple(draft.groups),
@@ -167,8 +167,13 @@ class _Job:
         self.measurer.regroup(groups)
         return draft
 
-    def choose_and_measure(self, draft: Draft, weights: Mapping[Columns, float]) -> None:
-        """Choose and measure tables, round by round, and fit the model to them."""
+    def choose_and_measure(
+        self, draft: Draft, weights: Mapping[Columns, float], *, with_triples: bool
+    ) -> None:
+        """Choose and measure tables, round by round, and fit the model to them.
+
+        In the last round small triples of columns may be chosen, too.
+        """
         prices = _Prices(self.settings, self.rho, self._tables(draft.total), draft.sizes)
         number = prices.number
         most = self.settings.how_large(draft.total, rho=self.rho)
@@ -177,6 +182,14 @@ class _Job:
         rest = np.array_split(np.arange(number - first), self.settings.rounds)
         batches = [first, *(len(part) for part in rest if len(part))]
         for step, batch in enumerate(batches):
+            is_last = step == len(batches) - 1
+            if is_last and step and with_triples:
+                small = min(self.settings.how_fine(draft.total, rho=self.rho), most)
+                triples = small_triples(draft.sizes, most_cells=small)
+                candidates.widen(triples)
+                weights = {**weights, **dict.fromkeys(triples, 1.0)}
+            else:
+                triples = []
             network = draft.network()
             _, beliefs = network.calibrate(draft.potentials)
             expected = candidates.expected(network, beliefs, total=draft.total)
@@ -184,12 +197,14 @@ class _Job:
                 room = candidates.open(draft.sets, is_tree=step == 0)
                 if not room:
                     break
-                columns = self._choose(expected, room, weights, draft.total, prices)
+                gains = {one: self.settings.thrift * full for one, full in room.items()}
+                for one in gains.keys() & triples:
+                    gains[one] += self.settings.least_triple
+                columns = self._choose(expected, gains, weights, draft.total, prices)
                 candidates.close(columns)
                 counts, scale = self.measurer.table(columns, rho=prices.pay(columns))
                 slack = self.settings.slack
                 draft.add(columns, counts, scale=scale, slack=slack, was_chosen=True)
-            is_last = step == len(batches) - 1
             if is_last:
                 self._measure_again(draft, prices)
             draft.fit(self.settings, steps=self.settings.steps * (3 if is_last else 1))
@@ -209,20 +224,21 @@ class _Job:
     def _choose(
         self,
         expected: Mapping[Columns, Floats],
-        room: Mapping[Columns, float],
+        gains: Mapping[Columns, float],
         weights: Mapping[Columns, float],
         total: float,
         prices: _Prices,
     ) -> Columns:
+        """Choose a table by its misfit beyond noise and a least gain, a share of records."""
         noise = {  # expected size of the noise of a cell
-            one: math.sqrt(2 / math.pi) * self.measurer.scale_of(prices.of(one)) for one in room
+            one: math.sqrt(2 / math.pi) * self.measurer.scale_of(prices.of(one))
+            for one in gains
         }
         handicaps = {
-            one: noise[one] * expected[one].size + self.settings.thrift * total * full
-            for one, full in room.items()
+            one: noise[one] * expected[one].size + gain * total for one, gain in gains.items()
         }
         return self.measurer.choose(
-            {one: expected[one] for one in room},
+            {one: expected[one] for one in gains},
             weights=weights,
             handicaps=handicaps,
             rho=self.settings.choice_price(self.rho, tables=prices.number),
@@ -234,6 +250,8 @@ class _Job:
         plain = [column for column, size in enumerate(self.sizes) if size == 1]
         asked = [*({*range(len(self.sizes))} - {*known, *plain})] or plain
         prices = self.settings.margin_prices(self.rho, sizes=[self.sizes[one] for one in asked])
+        if sum(size > 1 for size in self.sizes) < 2:  # there are no tables to pay for
+            prices = [price / self.settings.margin_share for price in prices]
         price = dict(zip(asked, prices, strict=True))
         found: list[_Margin] = []
         for column in range(len(self.sizes)):
@@ -249,11 +267,12 @@ class _Job:
     def _groups(self, margins: Sequence[_Margin], total: float) -> list[Integers]:
         price = self.settings.table_price(self.rho, tables=self._tables(total))
         least = self.settings.least_group * self.measurer.scale_of(price)
+        most = self.settings.how_many_groups(self.rho)
         return [
             group_codes(
                 onto_simplex(counts, total=total),
                 is_ordered=is_ordered,
-                most=self.settings.max_groups * (1 if is_ordered else 2),
+                most=most * (1 if is_ordered else 2),
                 least=least,
                 patterns=patterns_of(column, size=len(counts), rules=self.rules),
             )

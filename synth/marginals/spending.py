@@ -15,6 +15,8 @@ GRAIN = 1024
 _BLUR = 2 / GRAIN  # see the proof: as much of the scale hides that the lattice is one
 _UP = 1 + 1e-12
 LARGER = 2 / 3
+_LARGE = 16.0  # a rho from which a model grows no more
+_FINE, _PER_CELL = 0.25, 40  # records that a cell of three columns needs, in scales of noise
 _MOST_TIMES = 4.0  # the price of an average table
 _LAWS = {
     "margin": "fine discrete Gaussian",
@@ -430,7 +432,8 @@ class Settings:
     softness
         See `fit_potentials`.
     max_groups
-        The most groups of an ordered column; one without order may have twice as many.
+        The most groups of an ordered column, up to twice as many where rho is above 1; one
+        without order may have twice as many again.
     least_group
         The smallest group, in scales of the noise of tables.
     most_cells
@@ -439,6 +442,9 @@ class Settings:
     thrift
         What a table that fills the model wholly must gain to be as good as one that does not
         make it larger, as a share of the records.
+    least_triple
+        What a table of three columns must gain to be as good as a pair, as a share of the
+        records; none is chosen where that is above 2.
     tables
         How many tables to measure; by default more, the larger the budget and the data.
     rounds
@@ -461,6 +467,7 @@ class Settings:
     least_group: float = 2.0
     most_cells: int | None = None
     thrift: float = 0.1
+    least_triple: float = 0.15
     tables: int | None = None
     rounds: int = 5
     steps: int = 60
@@ -470,7 +477,7 @@ class Settings:
         cells = 1 if self.most_cells is None else self.most_cells
         whole = self.max_groups, cells, self.rounds, self.steps
         others = self.slack, self.margin_slack, self.least_group, self.thrift
-        finite = all(0 <= other < math.inf for other in others)
+        finite = all(0 <= other < math.inf for other in (*others, self.least_triple))
         if not (all(0 < share < 1 for share in shares) and finite):
             raise SynthError("Shares lie between 0 and 1; slacks, sizes and thrift are finite.")
         if min(whole) < 1 or not 0 < self.softness < math.inf or (self.tables or 0) < 0:
@@ -546,11 +553,44 @@ class Settings:
 
         Examples
         --------
-        >>> Settings().how_large(32_000.0, rho=0.04), Settings().how_large(1e6, rho=1.0)
-        (160000, 400000)
+        >>> [Settings().how_large(32_000.0, rho=rho) for rho in (0.04, 1.0, 100.0)]
+        [160000, 400000, 1600000]
         """
         grown = round(25 * min(records * math.sqrt(rho), 1e6))
-        return self.most_cells or min(max(grown, 60_000), 400_000)
+        most = round(400_000 * math.sqrt(min(max(rho, 1.0), _LARGE)))
+        return self.most_cells or min(max(grown, 60_000), most)
+
+    def how_many_groups(self, rho: float) -> int:
+        """Return how many groups an ordered column may have.
+
+        Parameters
+        ----------
+        rho
+            The budget.
+
+        Examples
+        --------
+        >>> [Settings().how_many_groups(rho) for rho in (0.04, 100.0)]
+        [16, 32]
+        """
+        return round(self.max_groups * math.sqrt(math.sqrt(min(max(rho, 1.0), _LARGE))))
+
+    def how_fine(self, records: float, *, rho: float) -> float:
+        """Return how many cells a table of three columns may have that nobody asked for.
+
+        Parameters
+        ----------
+        records
+            The number of records, from noisy counts.
+        rho
+            The budget.
+
+        Examples
+        --------
+        >>> round(Settings().how_fine(32_000.0, rho=0.04))
+        160
+        """
+        return records * min(math.sqrt(rho), _FINE) / _PER_CELL
 
     def how_many(self, records: float, *, columns: int, rho: float) -> int:
         """Return how many tables to measure: more, the more records stand out from noise.

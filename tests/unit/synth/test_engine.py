@@ -14,6 +14,8 @@ import synth
 from dp import Adjacency
 from synth import Neighbours, Published, Rule, Settings, SimulatedNoise, SynthError, fit_codes
 from synth.marginals.belief import Network
+from synth.marginals.candidates import small_triples
+from synth.marginals.draft import Draft, fit_potentials
 from synth.marginals.drawing import draw_codes
 from synth.marginals.engine import _Prices
 from tests.strategies import examples
@@ -30,6 +32,13 @@ def related(number, seed=1):
 
 
 SIZES = [5, 5, 3, 2]
+
+
+def exclusive(number, seed=1):
+    """Five columns of two codes, independent by pairs; the third is either of the first two."""
+    codes = np.random.default_rng(seed).integers(0, 2, (number, 5))
+    codes[:, 2] = codes[:, 0] ^ codes[:, 1]
+    return codes
 
 
 def fitted(codes=None, sizes=SIZES, rho=0.5, seed=1, **options):
@@ -109,14 +118,14 @@ class _Recording:
 
     label = "recording"
 
-    def __init__(self):
-        self.scores, self.counts = [], []
+    def __init__(self, level=40):
+        self.scores, self.counts, self.level = [], [], level
 
     def add(self, counts, mechanism):
         assert mechanism.scale > 0
         self.counts.append(counts.copy())
-        rng = np.random.default_rng(len(self.counts))
-        return np.rint(rng.normal(0, 5, counts.shape)).astype(np.int64) + 40  # of no record
+        drawn = np.random.default_rng(len(self.counts)).normal(self.level, 5, counts.shape)
+        return np.rint(drawn).astype(np.int64)  # of no record
 
     def choose(self, scores, mechanism):
         self.scores.append((scores.copy(), mechanism.sensitivity))
@@ -150,6 +159,27 @@ def test_one_unit_moves_no_answer_farther_than_declared(adjacency, rows):
     ]
     assert 0 < max(moved) <= counting * (1 + 1e-12)
     for (a, sensitivity), (b, _) in zip(first.scores, second.scores, strict=True):
+        assert np.abs(a - b).max() <= sensitivity
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+@pytest.mark.parametrize("rows", [1, 3])
+def test_choices_among_triples_move_as_little_as_those_among_pairs(adjacency, rows):
+    """Here the triples alone are told by scores of more candidates than there are pairs."""
+    codes = exclusive(3000)
+    other = codes[rows:] if adjacency == "add-remove" else codes.copy()
+    if adjacency == "replace":
+        other[:rows] = 1 - other[:rows]
+    notes, models = [_Recording(1500), _Recording(1500)], []
+    for table, noise in zip((codes, other), notes, strict=True):
+        near = Neighbours(adjacency=Adjacency(adjacency), rows=rows)
+        models.append(fitted(table, [2] * 5, rho=0.1, noise=noise, neighbours=near))
+    first, second = notes
+    assert models[0].spends == models[1].spends
+    assert math.fsum(spend.rho for spend in models[0].spends) <= 0.1
+    assert max(len(scores) for scores, _ in first.scores) > 10  # pairs of five columns
+    for (a, sensitivity), (b, _) in zip(first.scores, second.scores, strict=True):
+        assert sensitivity == rows * (1 if adjacency == "add-remove" else 2)
         assert np.abs(a - b).max() <= sensitivity
 
 
@@ -273,6 +303,68 @@ def test_a_table_of_three_columns_can_be_asked_for():
     model = fitted(codes, [2, 2, 2], rho=2.0, workload={(0, 1, 2): 1.0}, settings=Settings())
     drawn = model.sample(5000, rng=rng)
     assert (drawn[:, 2] == (drawn[:, 0] ^ drawn[:, 1])).mean() > 0.95
+
+
+@pytest.mark.parametrize(("number", "rho"), [(3000, 0.0359), (20_000, 0.0036)])
+def test_a_triple_of_independent_pairs_is_found(number, rho):
+    codes = exclusive(number)
+    model = fitted(codes, [2] * 5, rho=rho)
+    drawn = model.sample(number, rng=np.random.default_rng(1))
+    assert distance(codes, drawn, (0, 1, 2), [2] * 5) < 0.04  # .5 by pairs alone
+    none = Settings(rounds=1, steps=8, least_triple=3)
+    spends = fitted(codes, [2] * 5, rho=rho, settings=none).spends
+    assert all(len(spend.columns) < 3 for spend in spends)
+
+
+def test_triples_that_pairs_explain_cost_nothing():
+    spends = [*fitted(related(20_000)).spends, *fitted(related(20_000), seed=2).spends]
+    assert all(len(spend.columns) < 3 for spend in spends)
+
+
+def test_triples_are_for_those_who_name_no_workload():
+    workload = dict.fromkeys(itertools.combinations(range(5), 2), 1.0)
+    spends = fitted(exclusive(3000), [2] * 5, rho=0.1, workload=workload).spends
+    assert all(len(spend.columns) < 3 for spend in spends)
+
+
+def test_the_triples_looked_at_are_small_and_few():
+    assert small_triples([1, 3, 2, 9, 2], most_cells=36) == [(1, 2, 4), (2, 3, 4)]
+    assert len(small_triples([2] * 60, most_cells=8)) == 200
+    assert not small_triples([2] * 60, most_cells=7)
+
+
+@pytest.mark.parametrize("sizes", [[1, 4, 1], [4], [1, 1]])
+def test_a_column_that_is_alone_has_the_whole_budget(sizes):
+    codes = np.zeros((50, len(sizes)), np.int64)
+    model = fitted(codes, sizes, rho=0.2)
+    assert 0.2 * (1 - 1e-6) < model.spent <= 0.2
+    assert {spend.what for spend in model.spends} == {"margin"}
+
+
+def test_models_grow_with_a_large_budget():
+    rng = np.random.default_rng(1)
+    codes = np.column_stack([rng.integers(0, 60, 5000), rng.integers(0, 2, 5000)])
+    ages = [
+        int(fitted(codes, [60, 2], rho=rho, ordered=[True, False]).groups[0].max()) + 1
+        for rho in (1.0, 50.0)
+    ]
+    assert ages[0] <= 16 < ages[1] <= 32
+
+
+def test_few_steps_come_near_the_tables_however_uneven_these_are():
+    """Without units of their own the potentials of rare cells lag behind."""
+    rng = np.random.default_rng(1)
+    joint = rng.dirichlet(np.full(6**4, 0.01)).reshape([6] * 4) * 1e5 + 1
+    draft = Draft(float(joint.sum()), [np.arange(6)] * 4, [np.ones(6)] * 4, [])
+    for pair in itertools.combinations(range(4), 2):
+        counts = joint.sum(axis=tuple({*range(4)} - {*pair}))
+        draft.add(pair, counts, scale=20.0, slack=2.5)
+    network, tables = draft.network(), []
+    for steps in (30, 500):
+        found = fit_potentials(network, draft.targets, total=1e5, softness=4.0, steps=steps)
+        tables.append(network.marginals(network.calibrate(found)[1]))
+    apart = [np.abs(a - b).sum() for a, b in zip(*tables, strict=True)]
+    assert max(apart) < 0.05
 
 
 @pytest.mark.parametrize("rho", [1e-8, 1e7])

@@ -65,7 +65,7 @@ def test_an_epsilon_is_told_of_the_right_file_alone(tmp_path, name):
     found = guarantee_beside(data)
     assert found.status == status
     assert text in found.text
-    assert ("epsilon 1.0" in found.text) == (status == "private")
+    assert ("epsilon 2" in found.text) == (status == "private")
     assert (found.epsilon is not None) == (status == "private")
 
 
