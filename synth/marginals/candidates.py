@@ -41,7 +41,7 @@ class Candidates:
         self, sizes: Sequence[int], weights: Mapping[Columns, float], *, most_cells: int
     ) -> None:
         self._sizes, self._most = list(sizes), most_cells
-        self.weights, self.more = dict(weights), set[Columns]()
+        self.weights, self.added = dict(weights), set[Columns]()
         self._left = [
             columns
             for columns in weights
@@ -59,7 +59,7 @@ class Candidates:
             Their columns.
         """
         self._left.extend(tables)
-        self.more |= {*tables}
+        self.added |= {*tables}
         self.weights |= dict.fromkeys(tables, 1.0)
 
     def close(self, columns: Columns) -> None:

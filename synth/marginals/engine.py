@@ -209,7 +209,7 @@ class _Job:
             if not room:
                 break
             gains = {one: self.settings.thrift * full for one, full in room.items()}
-            for one in gains.keys() & candidates.more:
+            for one in gains.keys() & candidates.added:
                 gains[one] += self.settings.least_triple
             columns = self._choose(expected, gains, candidates.weights, draft.total, prices)
             candidates.close(columns)
