@@ -193,7 +193,8 @@ def _squares(array: Tensor) -> Tensor:
 def _lengths(array: Tensor) -> Tensor:
     """Return the lengths of rows; none so small that its square would be lost."""
     least = math.sqrt(torch.finfo(array.dtype).tiny * array.shape[-1])
-    return torch.linalg.vector_norm(array, dim=-1).clamp_(min=least)
+    found: Tensor = torch.linalg.vector_norm(array, dim=-1)
+    return found.clamp_(min=least)
 
 
 def _not_below(squares: Tensor, most: Tensor) -> Tensor:
