@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from dpsgd.training.training import PrivateTraining
 
+_UNFIT = ArithmeticError, LookupError, TypeError, ValueError, AttributeError, RuntimeError
+
 
 def save(
     training: PrivateTraining, path: StrPath, *, about: dict[str, Any] | None = None
@@ -66,7 +68,7 @@ def resume(training: PrivateTraining, path: StrPath) -> dict[str, Any]:
     try:
         _restore(training, tensors, facts)
         about = dict(facts["about"])
-    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+    except _UNFIT as error:
         raise CheckpointError(
             "The file does not fit this model, optimizer and scheduler.",
             hint="build them as they were when it was written",

@@ -77,7 +77,8 @@ class _Batches:
         training._check_open()  # noqa: SLF001
         if training.steps_taken >= training.plan.steps:
             training.step()  # says that the plan has ended
-        for rows in islice(self._left, math.ceil(1 / training.plan.sampling_rate)):
+        batches = math.ceil(1 / training.plan.sampling_rate)
+        for rows in islice(self._left, batches - training.steps_taken % batches):
             before, groups = training.steps_taken, training.optimizer.param_groups
             last = training.piece_count(len(rows), self._pieces)
             cut = training.pieces(

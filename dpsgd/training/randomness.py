@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+_WORDS = 4  # of Philox' buffer
+
 
 class Randomness:
     """Coins of the sampler and noise of the gradients, from generators that count.
@@ -46,6 +48,8 @@ class Randomness:
         if self.seed is None or state is None:
             return
         for name, generator in (("coins", self.coins), ("noise", self._noise)):
+            if not 0 <= state[name]["buffer_pos"] <= _WORDS:  # it would be read as it is
+                raise ValueError
             generator.bit_generator.state = state[name]
 
 

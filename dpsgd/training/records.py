@@ -82,8 +82,9 @@ class Records:
         places = np.linspace(0, self._size - 1, min(self._size, _SOME)).astype(np.intp)
         with torch.random.fork_rng([]):
             torch.manual_seed(1)
-            found = self.batch(places, device=torch.device("cpu"))
-        return self._size, [v.view(torch.uint8).numpy().tobytes() for v in leaves(found)]
+            found = self.batch(places, device=torch.device("cpu")) if self._size else ()
+        held = (value.contiguous().view(torch.uint8) for value in leaves(found))
+        return self._size, [value.numpy().tobytes() for value in held]
 
     def made_up(self, count: int, *, codes: int, device: torch.device) -> Any:
         """Return random records of the same shape and kind.

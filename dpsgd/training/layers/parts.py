@@ -6,6 +6,7 @@ row for each record. Norms and weighted sums follow from them.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -81,7 +82,8 @@ class Product(Part):
         """Return the squared norm of each record's gradient."""
         if self.is_one_place and self.has_weight:
             # A bias is a weight of an input that is always one.
-            return _squares(self.outputs) * _squares(self.inputs).add_(float(self.has_bias))
+            inputs = _lengths(self.inputs).square_().add_(float(self.has_bias))
+            return _lengths(self.outputs).square_() * inputs
         if self.written is not None:
             total = _squares(self.written)
         elif not self.has_weight:
@@ -89,7 +91,7 @@ class Product(Part):
         else:
             left = torch.bmm(self.inputs, self.inputs.transpose(1, 2))
             right = torch.bmm(self.outputs, self.outputs.transpose(1, 2))
-            length = (self.inputs.norm(dim=2) * self.outputs.norm(dim=2)).sum(1)
+            length = (_lengths(self.inputs) * _lengths(self.outputs)).sum(1)
             total = _not_below(left.mul_(right).sum((1, 2)), length)
         return total + _squares(self._ends()) if self.has_bias else total
 
@@ -186,6 +188,13 @@ def _squares(array: Tensor) -> Tensor:
     """Return the squared length of each record's numbers, without an array of squares."""
     found: Tensor = torch.linalg.vector_norm(array.flatten(1), dim=1)
     return found.square_()
+
+
+def _lengths(array: Tensor) -> Tensor:
+    """Return the lengths of rows; none so small that its square would be lost."""
+    least = math.sqrt(torch.finfo(array.dtype).tiny * array.shape[-1])
+    found: Tensor = torch.linalg.vector_norm(array, dim=-1)
+    return found.clamp_(min=least)
 
 
 def _not_below(squares: Tensor, most: Tensor) -> Tensor:

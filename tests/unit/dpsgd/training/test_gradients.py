@@ -459,3 +459,14 @@ def test_parts_of_a_record_that_cancel_do_not_hide_its_length(layer, gap):
         clipped = books.clipped_sum(found, norm=1.0)
         worst = max(worst, float(clipped.gradients["weight"].double().norm()))
     assert worst <= 1 + 1e-5
+
+
+@pytest.mark.parametrize("places", [1, 2])
+def test_squares_too_small_for_a_float_do_not_hide_a_length(places):
+    model = nn.Linear(2000, 1, bias=False)
+    books = RecordGradients(model)
+    inputs, goals = torch.full((1, places, 2000), 2.6e-23), torch.full((1, places, 1), 6e18)
+    losses = (model(inputs) - goals).square().sum((1, 2))
+    found = books.clipped_sum(losses, norm=1e-3, copies=1)
+    assert float(found.gradients["weight"].norm()) <= 1e-3
+    assert not found.within.any()

@@ -20,7 +20,7 @@ from dpsgd import (
     TrainingDataError,
     UnsupportedLayerError,
 )
-from dpsgd.files.checkpoint import resume, save
+from dpsgd.files.checkpoint import read_tensors, resume, save, write_tensors
 from dpsgd.training.loop import privatise
 from dpsgd.training.sampler import draws
 from dpsgd.training.training import PrivateTraining
@@ -497,3 +497,19 @@ def test_a_record_in_sixteen_bits_contributes_no_more_than_the_norm():
         training.run(x[row : row + 1] * 50, y[row : row + 1], criterion=EACH)
         moved = (before - weights(training)).double() * settings.expected_batch
         assert float(moved.norm()) <= 0.01 * (1 + 1e-3)
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [{"buffer_pos": -(10**8)}, {"buffer_pos": 5}, {"buffer": [1]},
+     {"state": {"counter": [2**70, 0, 0, 0], "key": [1, 1]}},
+     {"state": {"counter": [-1, 0, 0, 0], "key": [1, 1]}}],
+)  # fmt: skip
+def test_a_file_with_a_forged_state_of_chance_is_refused(forged, tmp_path):
+    training = begun(plan())
+    save(training, tmp_path / "run")
+    tensors, facts = read_tensors(tmp_path / "run", kind="run")
+    facts["randomness"]["coins"] |= forged
+    write_tensors(tmp_path / "run", tensors, kind="run", facts=facts)
+    with pytest.raises(CheckpointError, match="does not fit"):
+        resume(begun(plan()), tmp_path / "run")
