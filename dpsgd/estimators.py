@@ -2,7 +2,7 @@
 
 import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -28,6 +28,7 @@ from dpsgd.training.training import PrivateTraining
 from footing.arrays import Floats
 
 _LARGEST = float(torch.finfo(torch.float32).max)
+_BOOKKEEPING = ("ledger", "who", "what", "checkpoint", "is_resumed", "progress")
 
 
 @dataclass(eq=False, repr=False)
@@ -89,12 +90,8 @@ class _Estimator:
 
     def set_params(self, **settings: Any) -> Self:
         """Change settings."""
-        known = self.get_params()
+        _check_names(settings, self.get_params())
         for name, value in settings.items():
-            if name not in known:
-                raise PlanError(
-                    f"There is no setting {name!r}.", hint=f"known: {', '.join(known)}"
-                )
             setattr(self, name, value)
         return self
 
@@ -112,6 +109,7 @@ class _Estimator:
         Copies that scikit-learn makes, and a model that is trained, train again where a ledger
         pays: each time costs as much.
         """
+        _check_names(bookkeeping, _BOOKKEEPING)
         is_again = self._is_copy or self.__sklearn_is_fitted__()
         if is_again and bookkeeping.get("ledger") is None and not self.plan.is_demonstration:
             raise PlanError(
@@ -502,6 +500,13 @@ class DPRegressor(_Estimator):
     def _losses(self, outputs: Tensor, y: Tensor) -> Tensor:
         # Half the square: features have length 1, so that a learning rate of 1 is stable.
         return (outputs[:, 0] - y.to(outputs)).square() / 2
+
+
+def _check_names(given: Iterable[str], known: Collection[str]) -> None:
+    """Refuse a name that nobody knows."""
+    for name in given:
+        if name not in known:
+            raise PlanError(f"There is no setting {name!r}.", hint=f"known: {', '.join(known)}")
 
 
 def _plain(value: Any) -> Any:

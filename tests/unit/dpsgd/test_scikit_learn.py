@@ -184,6 +184,12 @@ def test_a_second_training_is_refused_or_paid_for(records, tmp_path):
     assert len(BudgetLedger.open(file).entries()) == 1
 
 
+@pytest.mark.parametrize("name", ["legder", "scheduler"])
+def test_what_a_training_does_not_know_is_refused(records, name):
+    with pytest.raises(PlanError, match=f"no setting '{name}'"):
+        DPClassifier(plan(), classes=[0, 1]).fit(*records, **{name: None})
+
+
 def test_a_model_that_is_not_trained_says_so(records):
     with pytest.raises(DPSGDError, match="not trained"):
         DPClassifier(plan(), classes=[0, 1]).predict(records[0])
