@@ -9,6 +9,7 @@ from synth.baselines.copulas.dp_copula import LEGACY_DEFECTS, dp_copula
 from synth.baselines.copulas.encoders import Encoding, encode_glmm, encode_ordinal, encode_woe
 from synth.baselines.model import Account, BaselineModel, Charge
 from synth.baselines.networks.priv_bayes import priv_bayes
+from synth.baselines.per_class import fit_per_class
 
 __all__ = [
     "LEGACY_DEFECTS",
@@ -21,6 +22,7 @@ __all__ = [
     "encode_glmm",
     "encode_ordinal",
     "encode_woe",
+    "fit_per_class",
     "priv_bayes",
     "vine_without_privacy",
 ]

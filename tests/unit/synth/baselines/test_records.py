@@ -8,6 +8,7 @@ from synth import SynthError
 from synth.baselines import (
     copula_shirley,
     dp_copula,
+    fit_per_class,
     priv_bayes,
     vine_without_privacy,
 )
@@ -259,3 +260,45 @@ def test_options_that_do_not_hold_are_refused(options, problem):
     frame = {"a": list(range(9)) * 10, "b": ["x", "y"] * 45}
     with pytest.raises(SynthError, match=problem):
         copula_shirley(frame, epsilon=1, rng=RNG(1), **options)
+
+
+def opposite(n=400):
+    x = RNG(2).integers(0, 20, n)
+    way = pd.Categorical(np.where(np.arange(n) % 4 == 0, "down", "up"), ["none", "up", "down"])
+    return pd.DataFrame({"a": x, "way": way, "b": np.where(way == "up", x, 20 - x)})
+
+
+def test_a_model_for_each_class_keeps_what_holds_within_it_and_the_shares():
+    frame = opposite()
+    model = fit_per_class(frame, by="way", fit=lambda part: vine_without_privacy(part, **FEW))
+    drawn = model.sample(2000, RNG(3))
+    assert dict(drawn.dtypes) == dict(frame.dtypes)
+    down, up = (drawn[drawn["way"] == way] for way in ("down", "up"))
+    assert abs(len(down) / 2000 - 0.25) < 0.04  # four standard errors
+    assert down["a"].corr(down["b"]) < -0.9
+    assert up["a"].corr(up["b"]) > 0.9
+    assert drawn["way"].to_list() != sorted(drawn["way"])
+    pd.testing.assert_frame_equal(drawn, model.sample(2000, RNG(3)))
+
+
+def test_classes_are_read_off_the_records_and_the_account_says_so():
+    domains = {"a": range(20), "b": range(21)}
+    model = fit_per_class(
+        opposite(), by="way", fit=lambda f: dp_copula(f, epsilon=1, domains=domains, rng=RNG(4))
+    )
+    assert model.account.by_part()["classes"] == "unbounded"
+    assert model.account.spent("margins") == pytest.approx(2 * 0.5)  # a record may change class
+    assert model.label == "DP-Copula, for each way, NOT DP as claimed"
+
+
+@pytest.mark.parametrize(
+    ("frame", "by", "what"),
+    [
+        (opposite(), "height", "no column 'height'"),
+        (opposite(0), "way", "no records"),
+        (opposite().replace({"way": {"down": None}}), "way", "missing values"),
+    ],
+)
+def test_classes_that_cannot_be_told_are_refused(frame, by, what):
+    with pytest.raises(SynthError, match=what):
+        fit_per_class(frame, by=by, fit=lambda part: vine_without_privacy(part, **FEW))
