@@ -94,17 +94,8 @@ def main() -> None:
                 for seed in range(given.seeds if method == "synth" else 1):
                     _measure(file, epsilon, method, seed, given)
     rows = sorted(_kept().values(), key=lambda row: (row["file"], row["epsilon"]))
-    titles = [
-        "file",
-        "epsilon",
-        "method",
-        "pairs",
-        "triples",
-        "k-marginal",
-        "AUC",
-        "CPU s",
-        "MB",
-    ]
+    titles = ["file", "epsilon", "method", "pairs", "triples", "k-marginal", "AUC", "CPU s"]
+    titles.append("MB")
     show(f"synthetic records, delta {DELTA}", titles, table(rows))
 
 

@@ -22,7 +22,7 @@ ROWS = 5
 _EQUAL, _CLOSE = 1e-6, 1e-3
 
 
-class _Written(TorchDispatchMode):
+class _BytesWritten(TorchDispatchMode):
     """Counts the bytes that operations write."""
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ def self_test(books: RecordGradients, losses_of: Callable[[Any], Tensor], rows: 
                 _check_apart(passed)
                 _check_number(model, passed)
                 wanted, norm = _one_by_one(books, passed)
-            of_two, of_all = _Written(), _Written()
+            of_two, of_all = _BytesWritten(), _BytesWritten()
             with of_two:
                 found = books.clipped_sum(passed(0, 1), norm=norm, copies=1).gradients
             with of_all:

@@ -54,25 +54,18 @@ def margins_of_codes(heights: Iterable[Any]) -> tuple[Margin, ...]:
     )
 
 
-def coded_columns(
-    codes: AnyIntegers, *, ordered: Sequence[bool], sizes: Sequence[int] | None = None
-) -> list[CodedColumn]:
-    """Return codes as columns that go by their places.
-
-    Their values are all codes, or those that occur where no sizes are given.
-    """
+def coded_columns(codes: AnyIntegers, *, ordered: Sequence[bool]) -> list[CodedColumn]:
+    """Return codes as columns that go by their places; their values are those that occur."""
     found = []
     for place, is_ordered in enumerate(ordered):
         values, places = np.unique(codes[:, place].astype(np.int64), return_inverse=True)
-        if sizes is not None:
-            values, places = np.arange(sizes[place]), codes[:, place].astype(np.intp)
         column = CodedColumn(
             name=str(place),
             domain=tuple(values.tolist()),
             codes=places.astype(np.int64),
             is_numeric=is_ordered,
             dtype=np.dtype(np.int64),
-            is_declared=sizes is not None,
+            is_declared=False,
         )
         found.append(column)
     return found

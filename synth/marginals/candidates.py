@@ -41,6 +41,7 @@ class Candidates:
         self, sizes: Sequence[int], weights: Mapping[Columns, float], *, most_cells: int
     ) -> None:
         self._sizes, self._most = list(sizes), most_cells
+        self.weights, self.added = dict(weights), set[Columns]()
         self._left = [
             columns
             for columns in weights
@@ -49,8 +50,8 @@ class Candidates:
         ]
         self._rng = np.random.default_rng(0)  # picks what to check; public
 
-    def widen(self, tables: Iterable[Columns]) -> None:
-        """Put more tables on the list.
+    def widen(self, tables: Sequence[Columns]) -> None:
+        """Put more tables on the list, each of weight 1.
 
         Parameters
         ----------
@@ -58,6 +59,8 @@ class Candidates:
             Their columns.
         """
         self._left.extend(tables)
+        self.added |= {*tables}
+        self.weights |= dict.fromkeys(tables, 1.0)
 
     def close(self, columns: Columns) -> None:
         """Take a table off the list.

@@ -20,14 +20,14 @@ def draw_codes(
     *,
     number: int,
     rng: np.random.Generator,
-    few: bool = True,
+    is_even: bool = True,
 ) -> list[Integers]:
     """Draw the codes of each column, clique after clique.
 
     Among the records that agree on what a clique shares with its parent, the new columns are
-    drawn by systematic sampling: as many of each kind as expected, to within one. Where
-    records are `few`, not so many that chance evens out, these kinds are also spread evenly
-    over the other columns that are known, the latest first: by multiples of the golden ratio.
+    drawn by systematic sampling: as many of each kind as expected, to within one. Chance
+    spreads many records over the other columns that are known; with `is_even` multiples of the
+    golden ratio do, over the latest first.
     """
     codes = [np.zeros(number, np.int64) for _ in network.sizes]
     known: list[int] = []
@@ -44,7 +44,7 @@ def draw_codes(
         axes = [clique.index(column) for column in given + new]
         high = int(np.prod([network.sizes[column] for column in given]))
         others = [column for column in reversed(known) if column not in given]
-        kinds = _kinds(codes, others if few else [], network.sizes, most=_WIDE // high)
+        kinds = _kinds(codes, others if is_even else [], network.sizes, most=_WIDE // high)
         cells = _systematic(beliefs[one].transpose(axes).reshape(high, -1), rows, kinds, rng)
         for column in reversed(new):
             cells, codes[column] = np.divmod(cells, network.sizes[column])

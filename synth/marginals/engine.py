@@ -185,29 +185,37 @@ class _Job:
             is_last = step == len(batches) - 1
             if is_last and step and with_triples:
                 small = min(self.settings.how_fine(draft.total, rho=self.rho), most)
-                triples = small_triples(draft.sizes, most_cells=small)
-                candidates.widen(triples)
-                weights = {**weights, **dict.fromkeys(triples, 1.0)}
-            else:
-                triples = []
-            network = draft.network()
-            _, beliefs = network.calibrate(draft.potentials)
-            expected = candidates.expected(network, beliefs, total=draft.total)
-            for _ in range(batch):
-                room = candidates.open(draft.sets, is_tree=step == 0)
-                if not room:
-                    break
-                gains = {one: self.settings.thrift * full for one, full in room.items()}
-                for one in gains.keys() & triples:
-                    gains[one] += self.settings.least_triple
-                columns = self._choose(expected, gains, weights, draft.total, prices)
-                candidates.close(columns)
-                counts, scale = self.measurer.table(columns, rho=prices.pay(columns))
-                slack = self.settings.slack
-                draft.add(columns, counts, scale=scale, slack=slack, was_chosen=True)
+                candidates.widen(small_triples(draft.sizes, most_cells=small))
+            self._measure_some(draft, candidates, prices, batch, is_tree=step == 0)
             if is_last:
                 self._measure_again(draft, prices)
             draft.fit(self.settings, steps=self.settings.steps * (3 if is_last else 1))
+
+    def _measure_some(
+        self,
+        draft: Draft,
+        candidates: Candidates,
+        prices: _Prices,
+        number: int,
+        *,
+        is_tree: bool,
+    ) -> None:
+        """Choose tables that the model as it stands gets wrong, and measure each."""
+        network = draft.network()
+        _, beliefs = network.calibrate(draft.potentials)
+        expected = candidates.expected(network, beliefs, total=draft.total)
+        for _ in range(number):
+            room = candidates.open(draft.sets, is_tree=is_tree)
+            if not room:
+                break
+            gains = {one: self.settings.thrift * full for one, full in room.items()}
+            for one in gains.keys() & candidates.added:
+                gains[one] += self.settings.least_triple
+            columns = self._choose(expected, gains, candidates.weights, draft.total, prices)
+            candidates.close(columns)
+            counts, scale = self.measurer.table(columns, rho=prices.pay(columns))
+            slack = self.settings.slack
+            draft.add(columns, counts, scale=scale, slack=slack, was_chosen=True)
 
     def _measure_again(self, draft: Draft, prices: _Prices) -> None:
         """Spend on the tables of the model what was meant for tables that do not fit in it."""

@@ -154,7 +154,7 @@ class TableModel(CodeModel):
         for start in range(0, number, _CHUNK):
             part = codes[start : start + _CHUNK]
             coarse = draw_codes(
-                self.network, beliefs, number=len(part), rng=rng, few=number <= _FEW
+                self.network, beliefs, number=len(part), rng=rng, is_even=number <= _FEW
             )
             for column, group in enumerate(self.groups):
                 part[:, column] = draw_within(coarse[column], group, shares[column], rng=rng)

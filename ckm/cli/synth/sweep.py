@@ -90,6 +90,7 @@ def sweep(
     """
     from ckm.config.sweeps import read_sweep
     from synth import Schema
+    from synth.evaluation.sweep import Run, Sweep, lines_of
     from synth.evaluation.ways import control_ways, ways_of
 
     check_output(output, lang=lang, force=force, endings=(".csv", ".html"))
@@ -101,6 +102,8 @@ def sweep(
     controls = control_ways() if plan.controls else {}
     measured = _measured(plan)
     frame = _records(plan.data, schema)
+    unfitted = Sweep(runs=tuple(Run(name=name, fold=0, figures={}) for name in ways))
+    unfitted.aggregate("", over=over)  # refuses a factor that no way has
     number = len(ways) * plan.folds
     terminal.step("sweep read", f"{len(ways)} ways on {plan.folds} folds: {number} fits")
     if dry_run:
@@ -108,7 +111,6 @@ def sweep(
             click.echo(name)
         return 0
     from synth.evaluation import sweep as run
-    from synth.evaluation.sweep import lines_of
 
     with terminal.progress() as report_progress:
         found = run(

@@ -180,9 +180,7 @@ def vine_without_privacy(
     measure: Measure = "tau",
     families: Sequence[str] = FAMILIES,
     criterion: Criterion = "aic",
-    is_discrete: bool = True,
     records: int | None = None,
-    rng: np.random.Generator | None = None,
     threads: int = 1,
 ) -> BaselineModel:
     """Fit a vine to the records as they are.
@@ -197,21 +195,15 @@ def vine_without_privacy(
         How categories are ordered.
     truncation, measure, families, criterion
         The vine.
-    is_discrete
-        Whether the steps of the margins are taken into account; kernels need that. Otherwise
-        every value is spread evenly over its step.
     records
         To how many of the records the vine is fitted; margins are always those of all.
-    rng
-        A generator, for the spreading.
     threads
         How many processors a fit uses.
 
     Examples
     --------
-    >>> rng = np.random.default_rng(1)
-    >>> x = rng.integers(0, 9, 300)
-    >>> model = vine_without_privacy({"a": x, "b": 8 - x}, families=["gaussian"], rng=rng)
+    >>> x = np.random.default_rng(1).integers(0, 9, 300)
+    >>> model = vine_without_privacy({"a": x, "b": 8 - x}, families=["gaussian"])
     >>> print(model.account)
     NOT DP as claimed: epsilon 0 claimed; dependence unbounded
     """
@@ -223,11 +215,6 @@ def vine_without_privacy(
     pairs = list(zip(margins, layout.bins, strict=True))
     u = np.column_stack([margin.pit(one) for margin, one in pairs])
     below = np.column_stack([margin.pit_before(one) for margin, one in pairs])
-    if not is_discrete:
-        source = np.random.default_rng(rng)
-        u = below + (u - below) * source.random(u.shape)
-        constant = np.array([one.max() == one.min() for one in layout.bins])
-        u[:, constant] = 1.0
     if records is not None and records < len(u):
         some = np.sort(np.random.default_rng(0).choice(len(u), records, replace=False))
         u, below = u[some], below[some]
@@ -235,7 +222,7 @@ def vine_without_privacy(
         layout,
         margins,
         u,
-        before=below if is_discrete else None,
+        before=below,
         truncation=truncation,
         measure=measure,
         families=families,

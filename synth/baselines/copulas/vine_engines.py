@@ -246,6 +246,7 @@ def fit_copula_shirley(
     common = _common(codes, settings, has_noise=claim.epsilon > 0, **given)
     model = copula_shirley(
         **common,
+        rng=seeded_by(given["noise"]),
         selected_on=settings.records,
         epsilon=claim.epsilon,
         histogram_share=settings.ratio,
@@ -333,7 +334,6 @@ def _common(
         "truncation": settings.trees,
         "measure": settings.measure,
         "families": settings.families,
-        "rng": seeded_by(noise),
     }
 
 

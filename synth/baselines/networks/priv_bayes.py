@@ -120,8 +120,6 @@ def priv_bayes(
                 (columns[one].name, [columns[p].name for p in of]) for one, of in network
             ],
             "scale": scale,
-            "tables": tables,
-            "members": binned.members,
         },
     )
 

@@ -50,12 +50,12 @@ def data(size=100):
     return torch.randn(size, 3, generator=generator), torch.arange(size) % 2
 
 
-def begun(plan, model=None):
+def begun(plan, model=None, **settings):
     if model is None:
         torch.manual_seed(1)
         model = nn.Linear(3, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5, momentum=0.9)
-    return PrivateTraining(plan, model=model, optimizer=optimizer)
+    return PrivateTraining(plan, model=model, optimizer=optimizer, **settings)
 
 
 def weights(training):
@@ -186,7 +186,7 @@ def test_a_batch_taken_twice_or_by_half_is_refused():
 def test_what_a_broken_batch_left_behind_is_not_in_the_next_step():
     x, y = data()
     settings = Plan(**RUN | {"noise_multiplier": 0.0, "steps": 1, "sampling_rate": 1})
-    clean, broken = begun(settings), begun(settings)
+    clean, broken = begun(settings, micro_batch=256), begun(settings, micro_batch=30)
     clean.run(x, y, criterion=EACH)
 
     class Stopped(Exception):  # noqa: N818 (stands for a key press)
@@ -197,7 +197,6 @@ def test_what_a_broken_batch_left_behind_is_not_in_the_next_step():
             return EACH(outputs, labels)
         raise Stopped
 
-    broken.micro_batch = 30
     with pytest.raises(Stopped):
         broken.run(x, y, criterion=stops)
     broken.micro_batch = 256

@@ -21,7 +21,7 @@ METHODS = {
     "indicators": lambda f, r: copula_shirley(f, epsilon=1, encoder="one-hot", **FEW, rng=r),
     "copula": lambda f, r: dp_copula(f, epsilon=1, domains=None, rng=r),
     "network": lambda f, r: priv_bayes(f, epsilon=1, domains=None, rng=r),
-    "ceiling": lambda f, r: vine_without_privacy(f, **FEW, rng=r),
+    "ceiling": lambda f, _: vine_without_privacy(f, **FEW),
 }
 
 

@@ -116,6 +116,13 @@ def test_a_run_that_fails_is_named_and_the_others_count(folder):
     assert "secret" not in made.output
 
 
+def test_a_factor_that_no_way_has_is_refused_before_anything_is_fitted(folder):
+    assert run(folder / "sweep.toml", "--dry-run", "--over", "epsilon").exit_code == 0
+    made = run(folder / "sweep.toml", "--dry-run", "--over", "epsilno")
+    assert made.exit_code != 0
+    assert "No way has a factor 'epsilno'" in made.output
+
+
 def test_a_dry_run_names_the_ways_and_writes_nothing(folder):
     made = run(folder / "sweep.toml", "--dry-run", "-o", folder / "all.csv")
     assert made.exit_code == 0
