@@ -192,10 +192,8 @@ def read_frame(path: Path, texts: Collection[str], *, is_guessed: bool = False) 
         if kind == ".parquet":
             return pd.read_parquet(path)
         # Codes such as 01 and NA are text, whatever they look like.
-        nulls: dict[str, Any] = {"keep_default_na": False, "na_values": [""]}
         types = dict.fromkeys(texts, str)
-        found: pd.DataFrame = pd.read_csv(path, dtype=types, **({} if is_guessed else nulls))
-        return found
+        return pd.read_csv(path, dtype=types, keep_default_na=is_guessed, na_values=[""])
     except (ValueError, OSError):
         # The message of a reader may quote a line of the file.
         raise EvaluationError(f"The file {path.name!r} cannot be read as a table.") from None
