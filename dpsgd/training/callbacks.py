@@ -120,9 +120,9 @@ class Callbacks:
 
     def _before_batch(self, training: PrivateTraining) -> None:
         """Keep the run, where that is due: a loop has stepped its scheduler by now."""
-        is_due = training.processes.is_first and not training.steps_taken % _every(
-            training.plan
-        )
+        done = training.steps_taken
+        # A file without a step holds nothing that was found: it is looked for again.
+        is_due = training.processes.is_first and done and not done % _every(training.plan)
         if is_due and time.monotonic() - self._saved_at >= _PAUSE_S:
             self._save(training)
             self._saved_at = time.monotonic()

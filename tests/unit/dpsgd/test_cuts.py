@@ -154,6 +154,25 @@ def test_cuts_are_found_once_and_kept_with_run_and_model(tmp_path, monkeypatch):
     assert np.array_equal(again.predict_proba(rows), model.predict_proba(rows))
 
 
+def test_no_file_holds_cuts_that_are_looked_for_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("dpsgd.training.callbacks._PAUSE_S", 0.0)
+    plan, file, found = Plan(**RUN, noise_multiplier=0.2, schema=SCHEMA), tmp_path / "run", []
+
+    def find(layer, *_, **__):
+        layer.cuts.fill_(0.5)
+        found.append(file.read_bytes())
+
+    monkeypatch.setattr(FoundCuts, "find", find)
+
+    def stops(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dpsgd.training.training.PrivateTraining.step", stops)
+    with pytest.raises(KeyboardInterrupt):
+        DPClassifier(plan).fit(table(), checkpoint=file)
+    assert found == [file.read_bytes()]
+
+
 def test_each_run_of_a_sweep_finds_cuts_once(monkeypatch):
     found = []
     monkeypatch.setattr(FoundCuts, "find", lambda *_, **given: found.append(given["scale"]))
