@@ -24,7 +24,7 @@ from synth.methods import SINGLE, CodeModel, fitter_of, is_unprotected
 from synth.schema.coding import check_names, encode
 from synth.schema.discovery import Discovery, discover, find_bins, stood_in, wide_columns
 from synth.schema.public import patterns_of
-from synth.schema.rules.constraints import constraints_of, modelled_sizes
+from synth.schema.rules.constraints import constraints_of, identities_of, modelled_sizes
 from synth.schema.units import within_bound
 from synth.weighing import SHARE, weight_of, with_total
 
@@ -335,9 +335,14 @@ class Synthesizer:
             return self._weighted_pairs()
         given = self.workload
         weights = given if isinstance(given, Mapping) else dict.fromkeys(map(tuple, given), 1.0)
-        names = self.schema.names
+        names, derived = self.schema.names, identities_of(self.schema)
         found: dict[tuple[int, ...], float] = {}
         for columns, weight in weights.items():
+            if told := [name for name in columns if name in derived]:
+                raise SynthError(
+                    f"Column {told[0]!r} of the workload follows from others by a rule.",
+                    hint="name those in its place",
+                )
             places = tuple(sorted({names.index(name) for name in columns}))
             if len(places) < 2:
                 raise SynthError("A table of the workload has two columns or more.")

@@ -129,11 +129,17 @@ def _run(
         *asked["drop"],
         *([] if schema is None else [*schema.ignored, schema.unit.identifier]),
     }
-    real = _without(dropped, read_frame(train, None if schema is None else texts_of(schema)))
+    # A CSV file whose types nobody tells is guessed, its nulls too, and all others alike.
+    is_guessed = schema is None and train.suffix.lower() == ".csv"
+
+    def read(path: Path, texts: Collection[str]) -> pd.DataFrame:
+        return _without(dropped, read_frame(path, texts, is_guessed=is_guessed))
+
+    real = read(train, () if schema is None else texts_of(schema))
     texts = [
         name for name in real.columns if infer_dtype(real[name].astype(object)) == "string"
     ]
-    holdout = asked["holdout"] and _without(dropped, read_frame(asked["holdout"], texts))
+    holdout = asked["holdout"] and read(asked["holdout"], texts)
     kinds = {name: kind for name, kind in read_kinds(declared).items() if name in real.columns}
     plan = _plan(asked)
     found: dict[str, Evaluation] = {}
@@ -144,7 +150,7 @@ def _run(
         wanted = plan if not found else replace(plan, controls=())
         measured = measure(
             real,
-            _without(dropped, read_frame(path, texts)),
+            read(path, texts),
             holdout=holdout,
             kinds=kinds,
             plan=wanted,
@@ -171,8 +177,8 @@ def _plan(asked: dict[str, Any]) -> Plan:
     return Plan(groups=asked["groups"] or _GROUPS, **{name: asked[name] for name in names})
 
 
-def read_frame(path: Path, texts: Collection[str] | None) -> pd.DataFrame:
-    """Read a table of records. Columns of texts stay so in CSV, where these are known."""
+def read_frame(path: Path, texts: Collection[str], *, is_guessed: bool = False) -> pd.DataFrame:
+    """Read a table of records; in CSV, columns of texts stay so, and nulls may be guessed."""
     import pandas as pd
 
     from synth.evaluation import EvaluationError
@@ -185,11 +191,9 @@ def read_frame(path: Path, texts: Collection[str] | None) -> pd.DataFrame:
     try:
         if kind == ".parquet":
             return pd.read_parquet(path)
-        if texts is None:
-            return pd.read_csv(path)
         # Codes such as 01 and NA are text, whatever they look like.
         types = dict.fromkeys(texts, str)
-        return pd.read_csv(path, dtype=types, keep_default_na=False, na_values=[""])
+        return pd.read_csv(path, dtype=types, keep_default_na=is_guessed, na_values=[""])
     except (ValueError, OSError):
         # The message of a reader may quote a line of the file.
         raise EvaluationError(f"The file {path.name!r} cannot be read as a table.") from None

@@ -97,6 +97,8 @@ def sweep(
     plan = read_sweep(file)
     schema = Schema.read(plan.declared)
     ways = ways_of(plan.ways, schema=schema)
+    if over is not None and not any(f", {over}=" in name for name in ways):
+        raise click.UsageError(f"No way has a factor {over!r}.")
     controls = control_ways() if plan.controls else {}
     measured = _measured(plan)
     frame = _records(plan.data, schema)

@@ -12,7 +12,7 @@ from synth.errors import RuleError
 from synth.schema.columns import Column, Numeric
 from synth.schema.public import Rule
 from synth.schema.rules.logic import Amount, Codes, Verdict
-from synth.schema.rules.rules import EditRule, ParsedRule
+from synth.schema.rules.rules import EditRule, Identity, ParsedRule
 from synth.schema.schema import Schema
 
 _MAX_CELLS = 200_000
@@ -84,8 +84,10 @@ def _constraint(
 ) -> Constraint:
     names = sorted(rule.columns, key=schema.names.index)
     if {*names} & {*derived}:
-        is_told = any(rule is one.rule for one in derived.values())
-        return Constraint(rule=rule, how="construction" if is_told else "redrawing")
+        told = [one.identity for one in derived.values() if one.rule is rule and one.identity]
+        if not all(map(_is_within, told)):
+            raise RuleError(f"No record can satisfy the rule {rule.name!r}.")
+        return Constraint(rule=rule, how="construction" if told else "redrawing")
     columns = [schema.column(name) for name in names]
     if not names or math.prod(column.size for column in columns) > _MAX_CELLS:
         return Constraint(rule=rule, how="redrawing")
@@ -101,6 +103,17 @@ def _constraint(
     places = tuple(schema.names.index(name) for name in names)
     table = Rule(columns=places, forbidden=forbidden.copy())
     return Constraint(rule=rule, how="both" if is_mixed else "construction", table=table)
+
+
+def _is_within(identity: Identity) -> bool:
+    """Tell whether a column that follows from others can be missing or within its bounds."""
+    operands: dict[str, Amount | Codes] = {}
+    for column in (identity.column, *identity.parts):
+        low, high = np.array(column.bounds) / column.factor
+        can_miss = bool(column.missing) and column is not identity.column
+        operands[column.name] = Amount(low, high, np.asarray(can_miss))
+    true, _, neither = identity.judge(operands)
+    return bool(true | neither)
 
 
 def possible_codes(parsed: ParsedRule, schema: Schema) -> dict[int, Flags]:

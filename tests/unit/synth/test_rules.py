@@ -23,6 +23,7 @@ from synth import (
     Schema,
     Settings,
     SimulatedNoise,
+    SynthError,
     Synthesizer,
     Whole,
     code_hierarchy,
@@ -352,6 +353,30 @@ def test_every_method_works_out_what_follows_from_others(method, tmp_path):
     if not is_unprotected(method):
         assert not any("total" in call.columns for call in model.calls)
         assert 0 < sum(call.rho for call in model.calls) <= 0.1
+
+
+def complete(rule):
+    return Schema(columns=[replace(one, missing={}) for one in SUMS], rules=[rule])
+
+
+@pytest.mark.parametrize("rule", ["total == one + two + 60001", "cm == inch * -1 - 0.1"])
+def test_a_sum_that_always_leaves_its_bounds_is_refused_before_anything_is_paid(rule):
+    synthesizer = Synthesizer(schema=complete(rule), method="histogram")
+    with pytest.raises(RuleError, match="No record can satisfy the rule"):
+        synthesizer.check(sums(), Budget(rho=0.1))
+
+
+def test_a_sum_that_can_be_at_a_bound_or_missing_is_kept():
+    can_miss = Schema(columns=SUMS, rules=["half == two + 90000"])
+    for schema in (complete("total == one + two + 60000"), can_miss):
+        assert [one.how for one in constraints_of(schema)] == ["construction"]
+
+
+def test_a_workload_names_no_column_that_follows_from_others():
+    schema = complete("total == one + two")
+    synthesizer = Synthesizer(schema=schema, workload=[("one", "total")])
+    with pytest.raises(SynthError, match="'total' of the workload follows from others"):
+        synthesizer.check(sums(), Budget(rho=0.1))
 
 
 def test_a_column_whose_parts_are_missing_is_missing():

@@ -81,6 +81,21 @@ def test_texts_that_look_like_numbers_or_nulls_are_texts_in_every_file(tmp_path,
     assert float(found["tvd2"]) == 0
 
 
+def test_a_file_is_like_itself_where_nulls_are_written_as_nulls_of_r(tmp_path):
+    lines = [
+        f"{'NA' if at % 5 == 0 else at % 7},{('EU', 'NA', 'AS')[at % 3]}" for at in range(60)
+    ]
+    for name in ("real.csv", "made.csv"):
+        (tmp_path / name).write_text("\n".join(["pay,region", *lines]))
+    made = run(
+        "synth", "evaluate", tmp_path / "real.csv", tmp_path / "made.csv", "--only", "tables",
+        "-o", tmp_path / "out.csv",
+    )  # fmt: skip
+    assert made.exit_code == 0, made.output
+    found = pd.read_csv(tmp_path / "out.csv").set_index("figure")["value"]
+    assert float(found["tvd2"]) == 0
+
+
 def test_controls_are_measured_once_and_given_to_every_set(files):
     output = files / "all.json"
     run(

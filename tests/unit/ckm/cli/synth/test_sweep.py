@@ -131,6 +131,13 @@ def test_a_dry_run_names_the_ways_and_writes_nothing(folder):
     assert not (folder / "sweep.runs.jsonl").exists()
 
 
+def test_means_over_what_is_no_factor_are_refused_before_any_run(folder):
+    made = run(folder / "sweep.toml", "--over", "epsilom")
+    assert made.exit_code == 2
+    assert "No way has a factor 'epsilom'" in made.output
+    assert not (folder / "sweep.runs.jsonl").exists()
+
+
 WRONG = {
     "epsilon = [1, 8]": {
         "epsilon = [1, 1]": "'epsilon' is there twice",
