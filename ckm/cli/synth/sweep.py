@@ -102,8 +102,6 @@ def sweep(
     controls = control_ways() if plan.controls else {}
     measured = _measured(plan)
     frame = _records(plan.data, schema)
-    unfitted = Sweep(runs=tuple(Run(name=name, fold=0, figures={}) for name in ways))
-    unfitted.aggregate("", over=over)  # refuses a factor that no way has
     number = len(ways) * plan.folds
     terminal.step("sweep read", f"{len(ways)} ways on {plan.folds} folds: {number} fits")
     if dry_run:
