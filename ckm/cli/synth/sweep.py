@@ -90,7 +90,7 @@ def sweep(
     """
     from ckm.config.sweeps import read_sweep
     from synth import Schema
-    from synth.evaluation.sweep import Run, Sweep, lines_of
+    from synth.evaluation.sweep import lines_of
     from synth.evaluation.ways import control_ways, ways_of
 
     check_output(output, lang=lang, force=force, endings=(".csv", ".html"))
