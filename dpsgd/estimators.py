@@ -488,9 +488,9 @@ class DPRegressor(_Estimator):
 
     def _column(self) -> Number:
         schema = self.plan.schema
-        if schema is None and self.bounds is not None:
+        if schema is None and self.bounds is not None and np.shape(self.bounds) == (2,):
             return Number(name="target", low=self.bounds[0], high=self.bounds[1])
-        if schema is None or not isinstance(schema.target, Number):
+        if self.bounds is not None or schema is None or not isinstance(schema.target, Number):
             raise PlanError("A regressor needs a Number as target, or bounds=(low, high).")
         return schema.target
 

@@ -143,8 +143,9 @@ def test_a_regressor_of_arrays_keeps_to_the_bounds_it_is_given(records):
     x, y = records
     model = DPRegressor(plan(), bounds=(2, 3)).fit(x, 9 * y)
     assert ((model.predict(x) >= 2) & (model.predict(x) <= 3)).all()
-    with pytest.raises(PlanError, match=r"or bounds=\(low, high\)"):
-        DPRegressor(plan()).fit(x, y)
+    for bounds in (None, 5, (1, 2, 3), ()):
+        with pytest.raises(PlanError, match=r"or bounds=\(low, high\)"):
+            DPRegressor(plan(), bounds=bounds).fit(x, y)
     with pytest.raises(PlanError, match="must be finite and rise"):
         DPRegressor(plan(), bounds=(3, 2)).fit(x, y)
 
