@@ -437,6 +437,8 @@ class PrivateTraining:
 
     def _share_step(self) -> None:
         """Give all processes what the first one's step made of the parameters."""
+        if self.processes.size == 1:
+            return
         norm = torch.tensor([self.clipping_norm], dtype=torch.float64)
         self.processes.share([*self._books.parameters.values(), norm])
         self.clipping_norm = float(norm)
@@ -444,10 +446,11 @@ class PrivateTraining:
     def _set_gradients(self) -> None:
         parameters, batch = self._books.parameters, self.plan.expected_batch
         sizes = [parameter.numel() for parameter in parameters.values()]
-        flat = torch.zeros(sum(sizes))
         if self.plan.noise_multiplier:
             scale = self.plan.gradient_noise * self.clipping_norm
             flat = torch.from_numpy(self.randomness.noise(sum(sizes))).mul_(scale / batch)
+        else:
+            flat = torch.zeros(sum(sizes))
         flat = flat.to(next(iter(parameters.values())).device)
         for (name, parameter), part in zip(parameters.items(), flat.split(sizes), strict=True):
             noise, total = part.view_as(parameter).to(parameter), self._sums.get(name)

@@ -47,7 +47,8 @@ class Network:
         self._start = [np.ones(shape) for shape in self.shapes]
         for columns, mask in masks:
             home = self._home(columns)
-            self._start[home] = self._start[home] * self._spread(mask, columns, home)
+            clique = self.tree.cliques[home]
+            self._start[home] = self._start[home] * self._spread(mask, columns, clique)
 
     @property
     def cells(self) -> int:
@@ -64,7 +65,8 @@ class Network:
         beliefs, log_total = self._multiplied(potentials)
         for column, chances in (evidence or {}).items():
             home = self._home((column,))
-            beliefs[home] = beliefs[home] * self._spread(chances, (column,), home)
+            clique = self.tree.cliques[home]
+            beliefs[home] = beliefs[home] * self._spread(chances, (column,), clique)
         tree = self.tree
         upward: dict[int, Floats] = {}
         for one in reversed(tree.order[1:]):
@@ -72,7 +74,7 @@ class Network:
             log_total += math.log(self._positive(float(message.max())))
             upward[one] = message / message.max()
             above = tree.parents[one]
-            spread = self._spread(upward[one], tree.separators[one], above)
+            spread = self._spread(upward[one], tree.separators[one], tree.cliques[above])
             beliefs[above] = beliefs[above] * spread
         root = tree.order[0]
         total = self._positive(float(beliefs[root].sum()))
@@ -83,7 +85,7 @@ class Network:
             ratio = np.divide(
                 message, upward[one], out=np.zeros(message.shape), where=upward[one] > 0
             )
-            beliefs[one] = beliefs[one] * self._spread(ratio, separator, one)
+            beliefs[one] = beliefs[one] * self._spread(ratio, separator, tree.cliques[one])
             beliefs[one] /= self._positive(float(beliefs[one].sum()))
         return log_total + math.log(total), beliefs
 
@@ -126,9 +128,10 @@ class Network:
     def _carried(
         self, shared: Floats, separator: Columns, other: int, beliefs: Sequence[Floats]
     ) -> Floats:
-        chance = self._onto(beliefs[other], self.tree.cliques[other], separator)
+        clique = self.tree.cliques[other]
+        chance = self._onto(beliefs[other], clique, separator)
         ratio = np.divide(shared, chance, out=np.zeros(shared.shape), where=chance > 0)
-        shape = (len(shared), *self._spread(chance, separator, other).shape)
+        shape = (len(shared), *self._spread(chance, separator, clique).shape)
         return np.asarray(ratio.reshape(shape) * beliefs[other])
 
     def _links(self, one: int) -> Iterator[tuple[int, Columns]]:
@@ -145,10 +148,11 @@ class Network:
         for one in self._order:
             within, home, columns = self._within[one], self._homes[one], self.sets[one]
             if within is not None:
-                shape = [self.sizes[c] if c in columns else 1 for c in self.sets[within]]
-                factors[within] = factors[within] * factors[one].reshape(shape)
+                factor = self._spread(factors[one], columns, self.sets[within])
+                factors[within] = factors[within] * factor
             else:
-                products[home] = products[home] * self._spread(factors[one], columns, home)
+                factor = self._spread(factors[one], columns, self.tree.cliques[home])
+                products[home] = products[home] * factor
         together = zip(self._start, products, strict=True)
         return [start * product for start, product in together], sum(tops)
 
@@ -157,8 +161,9 @@ class Network:
         cells = [math.prod(self._shape(columns)) for columns in self.sets]
         order = sorted(range(len(cells)), key=lambda one: (len(self.sets[one]), cells[one]))
         within: list[int | None] = [None] * len(cells)
+        sets = [frozenset(columns) for columns in self.sets]
         for place, one in enumerate(order):
-            holding = [o for o in order[place + 1 :] if {*self.sets[one]} <= {*self.sets[o]}]
+            holding = [other for other in order[place + 1 :] if sets[one] <= sets[other]]
             within[one] = min(holding, key=cells.__getitem__, default=None)
         return order, within
 
@@ -171,10 +176,9 @@ class Network:
     def _shape(self, columns: Columns) -> tuple[int, ...]:
         return tuple(self.sizes[column] for column in columns)
 
-    def _spread(self, table: Floats, columns: Columns, home: int) -> Floats:
-        """Shape a table so that it multiplies that of a clique."""
-        clique = self.tree.cliques[home]
-        return table.reshape([self.sizes[c] if c in columns else 1 for c in clique])
+    def _spread(self, table: Floats, columns: Columns, over: Columns) -> Floats:
+        """Shape a table so that it multiplies one over more columns."""
+        return table.reshape([self.sizes[c] if c in columns else 1 for c in over])
 
     @staticmethod
     def _onto(table: Floats, clique: Columns, columns: Columns, *, first: int = 0) -> Floats:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from heapq import nsmallest
 from itertools import combinations
 
 import numpy as np
@@ -152,12 +153,12 @@ class Candidates:
 def small_triples(sizes: Sequence[int], *, most_cells: float) -> list[Columns]:
     """Return the triples of columns with the fewest cells, some thousand over all columns."""
     telling = [column for column, size in enumerate(sizes) if size > 1]
-    found = [
+    found = (
         (cells, columns)
         for columns in combinations(telling, 3)
         if (cells := math.prod(sizes[column] for column in columns)) <= most_cells
-    ]
-    return [columns for _, columns in sorted(found)[: _TRIPLES // len(sizes)]]
+    )
+    return [columns for _, columns in nsmallest(_TRIPLES // len(sizes), found)]
 
 
 def _parts(columns: int, sets: Iterable[Columns]) -> list[int]:

@@ -417,6 +417,11 @@ def calls_of(spends: Sequence[Spend], names: Sequence[str]) -> list[Call]:
     ]
 
 
+def _growth(rho: float) -> float:
+    """Return how many times as large a model may be as at a rho of 1."""
+    return math.sqrt(min(max(rho, 1.0), _LARGE))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """How the engine spends its budget and its time. None of it depends on the records.
@@ -557,8 +562,7 @@ class Settings:
         [160000, 400000, 1600000]
         """
         grown = round(25 * min(records * math.sqrt(rho), 1e6))
-        most = round(400_000 * math.sqrt(min(max(rho, 1.0), _LARGE)))
-        return self.most_cells or min(max(grown, 60_000), most)
+        return self.most_cells or min(max(grown, 60_000), round(400_000 * _growth(rho)))
 
     def how_many_groups(self, rho: float) -> int:
         """Return how many groups an ordered column may have.
@@ -573,7 +577,7 @@ class Settings:
         >>> [Settings().how_many_groups(rho) for rho in (0.04, 100.0)]
         [16, 32]
         """
-        return round(self.max_groups * math.sqrt(math.sqrt(min(max(rho, 1.0), _LARGE))))
+        return round(self.max_groups * math.sqrt(_growth(rho)))
 
     def how_fine(self, records: float, *, rho: float) -> float:
         """Return how many cells a table of three columns may have that nobody asked for.
