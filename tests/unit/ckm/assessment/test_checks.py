@@ -20,7 +20,7 @@ from ckm.assessment.noise.agreement import (
 )
 from ckm.assessment.noise.applied import Design, applied_table
 from ckm.assessment.observed import ObservedCells, independent, repeats
-from ckm.config import Allowance, JobLimits
+from ckm.config.job.report import Allowance, JobLimits
 from ckm.errors import CheckFailedError
 from ckm.release.verdict import judge
 from ptable import NoiseSpec, PTable, solve

@@ -9,9 +9,9 @@ import pytest
 
 from ckm.cli.app import app
 from ckm.config.problems import JobError
+from ckm.config.service.rules import RuleSettings
 from ckm.config.service.sections import RECONSTRUCTION
 from ckm.config.service.service import is_service_file, read_service, service_schema
-from ckm.service.rules import RuleSettings
 from tests.unit.ckm.service.conftest import write_service
 
 ACCEPTED = f'accepts_reconstruction = "{RECONSTRUCTION}"\n'
