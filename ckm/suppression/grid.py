@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ckm.engine.cell_places import tree_of
 from ckm.errors import ConfigError
 from footing.arrays import Integers
 from tables import Cells
@@ -116,20 +117,10 @@ class Grid:
         >>> Grid.of(cells).parents[0].tolist()
         [-1, 0, 0]
         """
-        trees = []
-        for axis in cells.axes:
-            tree = np.full(axis.size, -1, np.int64)
-            for level, above in zip(axis.levels, axis.levels[1:], strict=False):
-                if level.up is not None:
-                    up = above.ranks[level.up]
-                    other = up != level.ranks  # a leaf of a ragged tree stands on two levels
-                    tree[level.ranks[other]] = up[other]
-            trees.append(tree)
+        trees = tuple(tree_of(axis) for axis in cells.axes)
         if not trees:  # a table without dimensions is its total
             return cls(parents=(np.array([-1]),), ranks=(np.zeros(len(cells), np.int64),))
-        return cls(
-            parents=tuple(trees), ranks=tuple(rank.astype(np.int64) for rank in cells.ranks)
-        )
+        return cls(parents=trees, ranks=tuple(rank.astype(np.int64) for rank in cells.ranks))
 
     def __len__(self) -> int:
         return len(self.ranks[0])
