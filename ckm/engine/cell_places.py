@@ -73,7 +73,7 @@ class CellPlaces:
 
 
 def _strides(sizes: Sequence[int]) -> Words:
-    """Return factors that keep the order of cells, so that those near are looked up together."""
+    """Return factors that keep the order of cells: those near are looked up together."""
     return np.array([prod(sizes[axis + 1 :]) for axis in range(len(sizes))], np.uint64)
 
 

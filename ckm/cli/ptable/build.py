@@ -8,7 +8,7 @@ import click
 
 from ckm.cli.check import show_feasibility, tell_noise, tell_preset
 from ckm.cli.ptable.options import asked_spec, named, noise_options
-from ckm.cli.terminal.click_group import PATH, Command, common_options, options
+from ckm.cli.terminal.click_group import PATH, Command, options, with_terminal
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import check_output
 
@@ -51,11 +51,10 @@ _mechanism_options = options(
 @_mechanism_options
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @click.option("--dry-run", is_flag=True, help="Show what is feasible, write nothing.")
-@common_options
-@click.pass_context
+@with_terminal
 # claim noise-is-as-certified
 def build(
-    ctx: click.Context,
+    terminal: Terminal,
     /,
     *,
     spec: Path | None,
@@ -76,12 +75,11 @@ def build(
     """
     from ptable.design.presets import ONS, ONS_TEXT
 
-    terminal = ctx.ensure_object(Terminal)
     check_output(output, force=force, endings=(".parquet", ".json"))
     given = {name: v for name, v in options.items() if v is not None}
-    mechanism = _asked_mechanism(ctx, given, has_file=spec is not None)
+    mechanism = _asked_mechanism(given, has_file=spec is not None)
     if mechanism is None:
-        asked = asked_spec(ctx, spec, given)
+        asked = asked_spec(spec, given)
         tell_preset(terminal, spec or given)
         table = _solve(terminal, asked, shows_reach=dry_run)
     else:
@@ -120,9 +118,7 @@ def _build(terminal: Terminal, mechanism: Mechanism) -> PTable:
     return table
 
 
-def _asked_mechanism(
-    ctx: click.Context, options: Mapping[str, Any], *, has_file: bool
-) -> Mechanism | None:
+def _asked_mechanism(options: Mapping[str, Any], *, has_file: bool) -> Mechanism | None:
     """Return the mechanism that the options name, or None where they name none."""
     from ptable.design.mechanisms import Mechanism
     from ptable.design.presets import ONS
@@ -133,10 +129,10 @@ def _asked_mechanism(
     if name is None:
         own = [option for option in ("base", "epsilon", "edge") if option in rest]
         if own:
-            raise click.UsageError(f"{named(own)} can only go with --mechanism.", ctx)
+            raise click.UsageError(f"{named(own)} can only go with --mechanism.")
         return None
     if has_file:
-        raise click.UsageError(f"Give a file or --{option}, not both.", ctx)
+        raise click.UsageError(f"Give a file or --{option}, not both.")
     needs, takes = _MECHANISMS[name]
     problems = []
     if missing := sorted(needs - rest.keys()):
@@ -144,5 +140,5 @@ def _asked_mechanism(
     if foreign := sorted(rest.keys() - needs - takes):
         problems.append(f"does not take {named(foreign)}")
     if problems:
-        raise click.UsageError(f"--{option} {name} {' and '.join(problems)}.", ctx)
+        raise click.UsageError(f"--{option} {name} {' and '.join(problems)}.")
     return Mechanism.ons_10_5() if name == "ons-10-5" else Mechanism(name=name, **rest)

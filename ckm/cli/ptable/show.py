@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ckm.cli.terminal.click_group import PATH, Command, common_options
+from ckm.cli.terminal.click_group import PATH, Command, with_terminal
 from ckm.cli.terminal.console import Terminal
 from ckm.cli.terminal.output import check_output
 
@@ -43,10 +43,9 @@ _CELLS = (1, 2, 5, 10, 20, 50)
 )
 @click.option("-o", "--output", type=PATH, help="The .svg file of the picture.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
-@common_options
-@click.pass_context
+@with_terminal
 def show(
-    ctx: click.Context,
+    terminal: Terminal,
     /,
     *,
     file: Path,
@@ -70,17 +69,14 @@ def show(
     """
     from ptable import PTable, guarantee
 
-    terminal = ctx.ensure_object(Terminal)
     if proves and (row is not None or picture is not None):
-        raise click.UsageError(
-            "--guarantee shows all rows; leave out --row and --picture.", ctx
-        )
+        raise click.UsageError("--guarantee shows all rows; leave out --row and --picture.")
     if (picture is None) != (output is None):
-        raise click.UsageError("A picture needs both --picture and --output.", ctx)
+        raise click.UsageError("A picture needs both --picture and --output.")
     if force and output is None:
-        raise click.UsageError("--force goes with --picture and --output.", ctx)
+        raise click.UsageError("--force goes with --picture and --output.")
     if picture is not None and row is not None:
-        raise click.UsageError("A picture shows all rows; leave out --row.", ctx)
+        raise click.UsageError("A picture shows all rows; leave out --row.")
     check_output(output, force=force, endings=(".svg",))
     table = PTable.read(file)
     if picture is not None and output is not None:
