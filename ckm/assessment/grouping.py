@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ckm.engine.cell_places import CellPlaces, level_of
+from ckm.engine.cell_places import CellPlaces, level_of, tree_of
 from tables import Cells
 from tables.cells.axes import Axis
 
@@ -103,9 +103,6 @@ def parents(cells: Cells) -> Iterator[tuple[str, Codes]]:
 
     Where the next coarser level is not shown, the total is the nearest one that is.
     """
-    places = CellPlaces(cells.axes, cells.ranks)
+    places = CellPlaces([tree_of(axis) for axis in cells.axes], cells.ranks)
     for number, axis in enumerate(cells.axes):
-        found = np.full(len(cells), -1, np.int64)
-        for part, total in places.around(number):
-            found[part] = np.where(found[part] < 0, total, found[part])
-        yield axis.columns[-1], found
+        yield axis.columns[-1], places.nearest(number)

@@ -40,36 +40,48 @@ class CellPlaces:
 
     Parameters
     ----------
-    axes
-        The axes of the table.
+    trees
+        For each axis and category, the next coarser one, or -1 for the total.
     ranks
         For each axis, the rank of every cell.
     """
 
-    def __init__(self, axes: Sequence[Axis], ranks: Columns) -> None:
-        self._axes = axes
+    def __init__(self, trees: Sequence[Integers], ranks: Columns) -> None:
+        self._trees = trees
         self._ranks = ranks
-        sizes = [axis.size for axis in axes]
+        sizes = [len(tree) for tree in trees]
         self._factors = _strides(sizes) if prod(sizes) < _MAX_PLACES else factors_of(len(ranks))
         self._place = numbered(ranks, self._factors)
-        self._order = np.argsort(self._place)
+        self._order = np.argsort(self._place, kind="stable")
         self._sorted = self._place[self._order]
 
     def around(self, axis: int) -> Iterator[tuple[Integers, Integers]]:
         """Climb an axis: yield cells, and the cells around them or -1, a step up each time."""
-        tree, cells = tree_of(self._axes[axis]), np.arange(len(self._place))
+        tree, cells = self._trees[axis], np.arange(len(self._place))
         rank = tree[self._ranks[axis]]
         while (rank >= 0).any():
             cells, rank = cells[rank >= 0], rank[rank >= 0]
             yield cells, self._find(cells, axis, rank)
             rank = tree[rank]
 
+    def nearest(self, axis: int) -> Integers:
+        """Return for every cell the next one around it along an axis, or -1."""
+        found = np.full(len(self._place), -1)
+        for cells, around in self.around(axis):
+            found[cells] = np.where(found[cells] < 0, around, found[cells])
+        return found
+
     def _find(self, cells: Integers, axis: int, ranks: Integers) -> Integers:
         """Return the cells like these but for the rank on one axis, or -1."""
         shift = (ranks - self._ranks[axis][cells]).astype(np.uint64)
-        moved = self._place[cells] + shift * self._factors[axis]
-        at = np.minimum(np.searchsorted(self._sorted, moved), len(self._sorted) - 1)
-        return np.where(self._sorted[at] == moved, self._order[at], -1)
+        return self.at(self._place[cells] + shift * self._factors[axis])
+
+    def at(self, places: Words) -> Integers:
+        """Return the cells at numbered places, or -1."""
+        if not len(self._sorted):
+            return np.full(places.shape, -1)
+        near = np.minimum(np.searchsorted(self._sorted, places), len(self._sorted) - 1)
+        return np.where(self._sorted[near] == places, self._order[near], -1)
 
 
 def _strides(sizes: Sequence[int]) -> Words:

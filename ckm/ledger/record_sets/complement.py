@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ckm.engine.cell_places import CellPlaces, Columns, factors_of, numbered
+from ckm.engine.cell_places import CellPlaces, Columns, factors_of, numbered, tree_of
 from ckm.errors import InternalError
 from footing.arrays import Flags, Integers, Words
 from tables import Axis, Cells
@@ -46,7 +46,7 @@ def nested_differences(cells: Cells, is_shown: Flags) -> NestedDifferences:
     found: list[tuple[Integers, Integers, Integers]] = [(none, none, none)]
     shown = np.flatnonzero(is_shown)
     columns = [ranks[shown].astype(np.int64) for ranks in cells.ranks]
-    places = CellPlaces(cells.axes, columns)
+    places = CellPlaces([tree_of(axis) for axis in cells.axes], columns)
     for number in range(len(cells.axes)):
         for part, whole in places.around(number):
             pair = np.flatnonzero(whole >= 0)
